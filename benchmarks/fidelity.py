@@ -1,0 +1,197 @@
+"""How true one core's latencies are: ``python benchmarks/fidelity.py [--rounds 3] [--json]``.
+
+4000 users ask a warm ``webflux`` service that answers after exactly 2 s, again and again for 30 s: the generator whose
+mean and 99th percentile are lowest adds least of its own. The lab's user, wrk and k6 take turns, each on one core, the
+service on another. All start their users evenly over the first 2 s, and all requests count. Latencies of wrk and k6
+are without connecting, ours are with it. Then 4000 users send one request each within 1 s, as in the lab's main
+experiment. Exit status 1 if the lab is not as true as the better of the others, or its burst is not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import peers
+from ours import ours
+
+from lab import experiment, probes, stats
+from lab.errors import LabError
+from lab.planning import Wishes, make_plan
+from lab.probes import Service
+from lab.progress import Reporter
+from lab.scenario import Load
+from lab.scenarios import SCENARIOS
+from lab.stage import Stage, set_up
+from lab.verdict import Evidence
+
+USERS, DELAY_MS, SECONDS = 4000, 2000, 30
+SUSTAINED = Load(users=USERS, ramp_s=DELAY_MS / 1000, duration_s=float(SECONDS))
+BURST = Load(users=USERS, ramp_s=1.0)
+OURS = "our user"
+BURST_MEAN_S, BURST_P99_S, BURST_RPS = 2.01, 2.1, 1320.0
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What a generator says about one load: latencies in seconds, and requests/s where that is known."""
+
+    mean_s: float
+    p99_s: float
+    rate_rps: float
+
+
+def main() -> int:
+    """Measure, print; 1 if a goal is missed, 2 if it cannot be measured here."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", action="store_true", help="print one object")
+    options = parser.parse_args()
+    try:
+        result = measure(options.rounds)
+    except LabError as error:
+        print(f"error: {error.problem} {error.next_step}\n{error.detail}".rstrip(), file=sys.stderr)
+        return 2
+    print(json.dumps(result, indent=2) if options.json else as_table(result))
+    return 1 if result["missed"] else 0
+
+
+def measure(rounds: int) -> dict:
+    """Start and warm the service, let all generators take turns, and judge."""
+    plan = make_plan(SCENARIOS["delay"], Wishes(variants=["webflux"], users=[USERS], duration=float(SECONDS)))
+    sustained: dict[str, list[Truth]] = {}
+    bursts: list[Truth] = []
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        with set_up(plan, sys.argv, folder / "runs", Reporter(), USERS) as stage:
+            launch = stage.launch(stage.scenario.variant("webflux"), folder / "service")
+            with stage.runtime.started(launch) as running:
+                service = probes.await_ready(running, folder / "service")
+                warm_up(stage, service, folder)
+                running.confine(stage.cores.service)
+                for number in range(1, rounds + 1):
+                    for name, generator in generators().items():
+                        sustained.setdefault(name, []).append(generator(stage, service, folder))
+                        tell(f"round {number} of {rounds}, {name}", sustained[name][-1])
+                    bursts.append(ours_says(stage, service, folder, BURST))
+                    tell(f"round {number} of {rounds}, our burst", bursts[-1])
+    return summary(sustained, bursts)
+
+
+def tell(step: str, truth: Truth) -> None:
+    """A line of progress."""
+    print(f"{step}: mean {truth.mean_s:.4f} s, p99 {truth.p99_s:.4f} s", file=sys.stderr, flush=True)
+
+
+def generators() -> dict[str, Callable[[Stage, Service, Path], Truth]]:
+    """Those that are installed, by name."""
+    known = {OURS: ours_sustains, "wrk": wrk_says, "k6": k6_says}
+    return {name: generator for name, generator in known.items() if name not in peers.missing()}
+
+
+def warm_up(stage: Stage, service: Service, folder: Path) -> None:
+    """Rehearse as before any measurement of the lab; LabError if the service does not get warm."""
+    evidence = Evidence(planned=None)
+    with (
+        ours(stage.runtime, "delay", USERS, stage.cores.generator, folder, service.running) as generator,
+        stage.reporter.phase("warm up", stage.scenario.rehearsal_rounds) as update,
+    ):
+        experiment.warm_up(stage, stage.plan.cells[0], service, generator.fleet, evidence, update)
+    if not evidence.warm:
+        raise LabError("The service did not get warm.", "Leave the machine to the benchmark, and try again.")
+
+
+def ours_sustains(stage: Stage, service: Service, folder: Path) -> Truth:
+    """The lab's user under the sustained load."""
+    return ours_says(stage, service, folder, SUSTAINED)
+
+
+def ours_says(stage: Stage, service: Service, folder: Path, load: Load) -> Truth:
+    """The lab's own figures of a load, from its samples."""
+    with ours(stage.runtime, "delay", USERS, stage.cores.generator, folder, service.running) as generator:
+        generator.play(service.url, load, {"delay_ms": DELAY_MS})
+    found = stats.summarise(generator.samples())
+    assert found.mean_s is not None
+    assert found.p99_s is not None
+    return Truth(found.mean_s, found.p99_s, found.throughput_rps)
+
+
+def wrk_says(stage: Stage, service: Service, folder: Path) -> Truth:
+    """The figures of wrk."""
+    return Truth(*peers.wrk_latency(f"{service.url}/delay/{DELAY_MS}", SUSTAINED, stage.cores.generator, folder))
+
+
+def k6_says(stage: Stage, service: Service, folder: Path) -> Truth:
+    """The figures of k6."""
+    return Truth(*peers.k6_latency(f"{service.url}/delay/{DELAY_MS}", SUSTAINED, stage.cores.generator, folder))
+
+
+def median(truths: list[Truth]) -> Truth:
+    """The median of each figure."""
+    rows = [(truth.mean_s, truth.p99_s, truth.rate_rps) for truth in truths]
+    return Truth(*(statistics.median(column) for column in zip(*rows, strict=True)))
+
+
+def summary(sustained: dict[str, list[Truth]], bursts: list[Truth]) -> dict:
+    """Rounds, medians, and the goals that were missed."""
+    medians = {name: median(truths) for name, truths in sustained.items()}
+    burst = median(bursts)
+    return {
+        "rounds": {name: [asdict(truth) for truth in truths] for name, truths in sustained.items()},
+        "medians": {name: asdict(truth) for name, truth in medians.items()},
+        "burst_rounds": [asdict(truth) for truth in bursts],
+        "burst": asdict(burst),
+        "not_installed": peers.missing(),
+        "missed": [*missed_by_sustained(medians), *missed_by_burst(burst)],
+    }
+
+
+def missed_by_sustained(medians: dict[str, Truth]) -> list[str]:
+    """In which figure another generator's median is lower than ours."""
+    others = [truth for name, truth in medians.items() if name != OURS]
+    if not others:
+        return []
+    ours_, mean_s, p99_s = medians[OURS], min(t.mean_s for t in others), min(t.p99_s for t in others)
+    missed = []
+    if ours_.mean_s > mean_s:
+        missed.append(f"Our mean of {ours_.mean_s:.4f} s is higher than the better of the others, {mean_s:.4f} s.")
+    if ours_.p99_s > p99_s:
+        missed.append(f"Our p99 of {ours_.p99_s:.4f} s is higher than the better of the others, {p99_s:.4f} s.")
+    return missed
+
+
+def missed_by_burst(burst: Truth) -> list[str]:
+    """Which goals our burst misses."""
+    missed = []
+    if burst.mean_s > BURST_MEAN_S:
+        missed.append(f"The burst's mean of {burst.mean_s:.4f} s is above {BURST_MEAN_S} s.")
+    if burst.p99_s > BURST_P99_S:
+        missed.append(f"The burst's p99 of {burst.p99_s:.4f} s is above {BURST_P99_S} s.")
+    if burst.rate_rps < BURST_RPS:
+        missed.append(f"The burst's {burst.rate_rps:,.0f} requests/s are below {BURST_RPS:,.0f}.")
+    return missed
+
+
+def as_table(result: dict) -> str:
+    """Each round and the medians, a line a generator."""
+    lines = [f"{USERS} users, {DELAY_MS} ms, {SECONDS} s         mean s     p99 s"]
+    for name, rounds in result["rounds"].items():
+        rows = [*((f"round {n}", row) for n, row in enumerate(rounds, 1)), ("median", result["medians"][name])]
+        lines += [f"  {name:12}{which:12}{row['mean_s']:12.4f}{row['p99_s']:10.4f}" for which, row in rows]
+    burst = result["burst"]
+    lines.append(
+        f"  our burst over 1 s: mean {burst['mean_s']:.4f} s, p99 {burst['p99_s']:.4f} s, "
+        f"{burst['rate_rps']:,.0f} of the {USERS * 1000 / (DELAY_MS + 1000):,.0f} requests/s possible"
+    )
+    lines += [f"{name} is not installed and was left out." for name in result["not_installed"]]
+    return "\n".join(lines + [f"Goal missed: {text}" for text in result["missed"]])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,137 @@
+"""How fast one core can ask: ``python benchmarks/generator.py [--rounds 3] [--seconds 5] [--json]``.
+
+Requests a second of the lab's user, as ``lab run`` plays it (a Locust worker, every request recorded and checked,
+Locust's statistics fed), and of other generators in their leanest form. All ask the same nginx for the same three
+things: a small body, a megabyte, and a small body with another token each time, over 50 connections. nginx has one
+core, each generator another. Rounds are interleaved, so that a slow minute of the machine is slow for all; medians
+count. What is built on Locust is counted by its full seconds; wrk and k6 state their rates themselves. CPU time a
+request is the generator's own: it bears a disturbed machine better than the rate does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from ours import ours
+from pace import LOST_S, Pace, steady_rps
+from peers import PEERS, Order, missing
+from targets import KINDS, nginx
+
+from lab import machine
+from lab.errors import LabError
+from lab.runtimes import Runtime
+from lab.runtimes.process import ProcessRuntime
+from lab.scenario import Load
+
+USERS = 50
+OURS = "our user"
+# What our rate must be at least, as a multiple of a peer's.
+GOALS = {("small", "FastHttpUser"): 6.0, ("small", "k6"): 2.0, ("1 MB", "FastHttpUser"): 3.5, ("1 MB", "wrk"): 1.0}
+
+# By kind of request and generator, one of each round.
+Paces = dict[str, dict[str, list[Pace]]]
+
+
+def main() -> int:
+    """Measure, print; 1 if a goal is missed, 2 if it cannot be measured here."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=int, default=5, help="of each generator in each round")
+    parser.add_argument("--json", action="store_true", help="print one object")
+    options = parser.parse_args()
+    try:
+        result = measure(options.rounds, options.seconds)
+    except LabError as error:
+        print(f"error: {error.problem} {error.next_step}\n{error.detail}".rstrip(), file=sys.stderr)
+        return 2
+    print(json.dumps(result, indent=2) if options.json else as_table(result))
+    return 1 if result["missed"] else 0
+
+
+def measure(rounds: int, seconds: int) -> dict:
+    """All rounds of all generators and kinds of request."""
+    cores = machine.cores()
+    if len(cores) < 2:
+        raise LabError("Server and generator need a core each, and there is one.", "Use a machine with two.")
+    server, generator = frozenset(cores[:1]), frozenset(cores[1:2])
+    peers = {name: peer for name, peer in PEERS.items() if name not in missing()}
+    paces: Paces = {kind.name: {name: [] for name in (OURS, *peers)} for kind in KINDS}
+    with tempfile.TemporaryDirectory() as temporary, ProcessRuntime() as runtime:
+        folder = Path(temporary)
+        with nginx(runtime, folder, server) as target:
+            for number in range(1, rounds + 1):
+                for kind in KINDS:
+                    order = Order(kind, target, USERS, seconds, generator, folder)
+                    paces[kind.name][OURS].append(our_pace(runtime, order))
+                    for name, peer in peers.items():
+                        paces[kind.name][name].append(peer(order))
+                    print(f"round {number} of {rounds}, {kind.name}: done", file=sys.stderr)
+    return summary(paces)
+
+
+def our_pace(runtime: Runtime, order: Order) -> Pace:
+    """The pace of our user, by its samples; the CPU time is that of the worker, which does what a peer does."""
+    target = order.target
+    with ours(
+        runtime, order.kind.scenario, order.users, order.cores, order.folder, target.running, target.tokens
+    ) as generator:
+        before_s = generator.worker.cpu_s()
+        load = Load(users=order.users, ramp_s=0.0, duration_s=float(order.seconds + LOST_S))
+        played = generator.play(target.url, load)
+        cpu_us = (generator.worker.cpu_s() - before_s) / played.finished * 1e6
+    samples = generator.samples()
+    ended = played.unix_start + (samples["sent_us"] + samples["latency_us"]).to_numpy() / 1e6
+    counts = zip(*np.unique(ended.astype(int), return_counts=True), strict=True)
+    return Pace(steady_rps({int(second): int(count) for second, count in counts}), cpu_us)
+
+
+def summary(paces: Paces) -> dict:
+    """Medians, our rate as a multiple of each peer's, and the goals that were missed."""
+    rates = {kind: {name: [pace.rate_rps for pace in of] for name, of in row.items()} for kind, row in paces.items()}
+    costs = {kind: {name: [pace.cpu_us for pace in of] for name, of in row.items()} for kind, row in paces.items()}
+    found = medians(rates)
+    ratios = {
+        kind: {name: row[OURS] / rate for name, rate in row.items() if name != OURS} for kind, row in found.items()
+    }
+    missed = [
+        f"{kind}: {ratios[kind][name]:.2f} × {name} is less than {least:g} ×."
+        for (kind, name), least in GOALS.items()
+        if ratios[kind].get(name, least) < least
+    ]
+    return {
+        "connections": USERS,
+        "rates_rps": found,
+        "rounds_rps": rates,
+        "cpu_us_a_request": medians(costs),
+        "ours_as_multiple_of": ratios,
+        "not_installed": missing(),
+        "missed": missed,
+    }
+
+
+def medians(rounds: dict[str, dict[str, list[float]]]) -> dict[str, dict[str, float]]:
+    """The median of all rounds, by kind of request and generator."""
+    return {kind: {name: statistics.median(of) for name, of in row.items()} for kind, row in rounds.items()}
+
+
+def as_table(result: dict) -> str:
+    """The medians and ratios, a line a generator."""
+    lines = [f"{USERS} connections        requests/s     µs CPU a request     ours as a multiple"]
+    for kind, row in result["rates_rps"].items():
+        lines.append(kind)
+        for name, rate in row.items():
+            ratio = result["ours_as_multiple_of"][kind].get(name)
+            cpu_us = result["cpu_us_a_request"][kind][name]
+            lines.append(f"  {name:14}{rate:16,.0f}{cpu_us:21,.1f}" + (f"{ratio:23.2f}" if ratio else ""))
+    lines += [f"{name} is not installed and was left out." for name in result["not_installed"]]
+    return "\n".join(lines + [f"Goal missed: {text}" for text in result["missed"]])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,84 @@
+"""The lab's own generator as ``lab run`` uses it: a Locust master, one worker, its users, its records, its checks."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+
+from lab.errors import LabError
+from lab.load import Fleet, Played, fleet
+from lab.runtimes import Running, Runtime
+from lab.scenario import Load
+from lab.scenarios import SCENARIOS
+
+NO_DELAY = {"delay_ms": 0}
+SPARE_S = 120.0
+_folders = itertools.count()
+
+
+class Ours:
+    """One Locust worker with its users spawned, and the master that orders it about."""
+
+    def __init__(self, playing: Fleet, watched: Running, stream: Path) -> None:
+        self.fleet = playing
+        self._watched = watched
+        self._stream = stream
+
+    @property
+    def worker(self) -> Running:
+        """The worker's process."""
+        return self.fleet.workers[0]
+
+    def play(
+        self,
+        url: str,
+        load: Load,
+        parameters: Mapping[str, int] = NO_DELAY,
+        progress: Callable[[Played], None] = lambda _: None,
+    ) -> Played:
+        """Play one load to its end; LabError if any request failed, as then the figures mean nothing."""
+        within_s = load.duration_s + load.ramp_s + load.timeout_s + load.requests / 1000 + SPARE_S
+        played = self.fleet.play(
+            url, load, parameters, warm_up=0, within_s=within_s, watched=[self._watched], progress=progress
+        )
+        if played.failed:
+            raise LabError(f"{played.failed:,} of our {played.finished:,} requests failed.", "See that the server can.")
+        return played
+
+    def samples(self) -> pd.DataFrame:
+        """Every sample so far, one row a request; see :data:`lab.samples.SCHEMA`. Only after the fleet has ended."""
+        with pa.ipc.open_stream(self._stream) as reader:
+            return reader.read_pandas()
+
+
+@contextmanager
+def ours(
+    runtime: Runtime,
+    scenario: str,
+    users: int,
+    cores: frozenset[int],
+    folder: Path,
+    watched: Running,
+    tokens: Path | None = None,
+) -> Iterator[Ours]:
+    """Start master and worker on the generator's cores; they end with the context.
+
+    Args:
+        watched: the server; a load ends early if it does.
+        tokens: for scenarios that send some, one a line.
+
+    """
+    home = folder / f"ours-{next(_folders)}"
+    home.mkdir()
+    stream = home / "samples.arrows"
+    with fleet(runtime, scenario, Load(users=users), cores, home, stream) as playing:
+        playing.await_workers()
+        if tokens and SCENARIOS[scenario].bearer:
+            playing.equip(tokens)
+        playing.spawn(users)
+        yield Ours(playing, watched, stream)

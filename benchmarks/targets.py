@@ -1,0 +1,128 @@
+"""What the benchmarks load: an nginx on one core that answers as the lab's services would, without working for it."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import jwt
+
+from lab.databases.tokens import EXPIRES, ISSUED
+from lab.errors import LabError
+from lab.runtimes import Launch, Running, Runtime
+
+DOCUMENT_TEXT_BYTES = 1_019_684
+EMAIL = "somebody@example.org"
+TOKENS = 10_000
+READY_WITHIN_S = 10.0
+
+CONFIGURATION = """
+daemon off;
+worker_processes 1;
+pid {folder}/nginx.pid;
+error_log stderr;
+events {{ worker_connections 16384; }}
+http {{
+    access_log off;
+    keepalive_requests 1000000000;
+    keepalive_time 24h;
+    keepalive_timeout 1h;
+    sendfile on;
+    tcp_nodelay on;
+    open_file_cache max=10 inactive=1h;
+    default_type application/json;
+    client_body_temp_path {folder}/body;
+    proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi;
+    uwsgi_temp_path {folder}/uwsgi;
+    scgi_temp_path {folder}/scgi;
+    server {{
+        listen 127.0.0.1:{port} backlog=4096;
+        root {folder}/www;
+        location /delay/ {{ return 200 '{{"millis":0}}'; }}
+        location = /users/me {{ return 200 '{{"email":"{email}","firstName":"Some","lastName":"Body","age":42}}'; }}
+    }}
+}}
+"""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of request that is measured: the lab's scenario that sends it, and what a peer asks for."""
+
+    name: str
+    scenario: str
+    path: str
+    bearer: bool = False
+
+
+KINDS = (
+    Kind("small", "delay", "/delay/0"),
+    Kind("1 MB", "document", "/documents/1000"),
+    Kind("token", "jwt", "/users/me", bearer=True),
+)
+
+
+@dataclass(frozen=True)
+class Target:
+    """A running nginx: its address, and a file of tokens, one a line, that it takes."""
+
+    url: str
+    tokens: Path
+    running: Running
+
+
+def find_nginx() -> str:
+    """The path of nginx; LabError if it is not installed."""
+    if nginx := shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/opt/homebrew/bin"):
+        return nginx
+    raise LabError(
+        "nginx is not installed, and it is what all generators are measured against.",
+        "Install it: apt-get install nginx-light (macOS: brew install nginx).",
+    )
+
+
+@contextmanager
+def nginx(runtime: Runtime, folder: Path, cores: frozenset[int]) -> Iterator[Target]:
+    """An nginx with one worker on its own port of loopback; it ends with the context."""
+    folder.chmod(0o755)  # its worker may be another user
+    documents = folder / "www" / "documents"
+    documents.mkdir(parents=True)
+    (documents / "1000").write_text(f'{{"id":"1000","text":"{"x" * DOCUMENT_TEXT_BYTES}"}}')
+    tokens = folder / "tokens.txt"
+    tokens.write_text("\n".join(_token(number) for number in range(TOKENS)))
+    port = _free_port()
+    configuration = folder / "nginx.conf"
+    configuration.write_text(CONFIGURATION.format(folder=folder, port=port, email=EMAIL))
+    command = (find_nginx(), "-c", str(configuration), "-p", str(folder))
+    with runtime.started(Launch("nginx", command, folder / "nginx.log", cores=cores)) as running:
+        _await_listening(running, port)
+        yield Target(f"http://127.0.0.1:{port}", tokens, running)
+
+
+def _token(number: int) -> str:
+    """A token as the scenario jwt sends it, all of one user, so that one record is the right answer to each."""
+    claims = {"email": EMAIL, "iat": ISSUED + number, "exp": EXPIRES}
+    return jwt.encode(claims, b"a key that nobody verifies, 32 B", "HS256")
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _await_listening(running: Running, port: int) -> None:
+    deadline = time.monotonic() + READY_WITHIN_S
+    while time.monotonic() < deadline and not running.obituary():
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+            return
+        except OSError:
+            time.sleep(0.02)
+    raise LabError("nginx did not start.", "Its last words are above.", running.log_tail())

@@ -1,0 +1,186 @@
+"""Platform threads, virtual threads or WebFlux: measured for your endpoint, at your load, with the doubt stated.
+
+>>> import lab
+>>> run = lab.run("delay", users=400)      # builds, starts, warms up, measures; shows progress
+>>> run.table()                            # one row a variant, as a pandas DataFrame
+>>> run.samples()                          # one row a request
+>>> lab.open_run("20261121T101500Z-delay") # an older run; the newest without a name
+>>> lab.compare(run).verdict               # its variants side by side: ratios, intervals, a sentence
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lab.comparison import Comparison
+    from lab.report import Run
+    from lab.reproducing import Reproduction
+    from lab.scenario import Plan
+
+__version__ = "0.1.0"
+__all__ = ["choose", "compare", "open_run", "reproduce", "run", "runs"]
+
+
+def run(
+    scenario: str,
+    users: int | list[int] | None = None,
+    *,
+    variants: str | list[str] | None = None,
+    runtime: str = "process",
+    data: str | Path | None = None,
+    quiet: bool = False,
+    **wishes: Any,
+) -> Run:
+    """Measure a scenario, and return the finished run.
+
+    Args:
+        scenario: its name, such as ``"delay"``.
+        users: how many; a list for a sweep.
+        variants: their names, or one, or several with commas; all if not named.
+        runtime: where services, databases and workers run: ``"process"``, ``"docker"`` or ``"auto"``.
+        data: the folder that gets the run; ``data/runs`` of the checkout if not given.
+        quiet: show no progress.
+        wishes: any other field of :class:`lab.planning.Wishes` (``ramp_up``, ``loops``, ``duration``, ``rate``,
+            ``repeat``, ``threads``, ``seed``, …), and the scenario's parameters by name (``delay_ms=500``).
+
+    Raises:
+        LabError: what was asked for cannot be done; says why and what to do. A cell that fails while it is measured
+            raises nothing: it is in the run, with a verdict.
+
+    """
+    from rich.console import Console
+
+    from lab import experiment, planning, report, store
+    from lab.progress import Reporter
+
+    found = planning.find_scenario(scenario)
+    fields = {key: wishes.pop(key) for key in planning.OF_A_RUN if key in wishes}
+    counts = users if isinstance(users, list | tuple) else [] if users is None else [users]
+    asked = planning.Wishes(users=counts, variants=planning.names(variants), parameters=wishes, **fields)
+    plan = planning.make_plan(found, asked)
+    reporter = Reporter(Console(quiet=quiet, highlight=False))
+    folder = experiment.conduct(plan, ["lab.run", scenario], Path(data) if data else store.RUNS, reporter, runtime)
+    done = report.Run(folder)
+    done.draw()
+    return done
+
+
+def open_run(name: str | None = None, data: str | Path | None = None) -> Run:
+    """A run made earlier: by name or path, or the newest. LabError if there is none, or if it is damaged."""
+    from lab import report, store
+
+    return report.open_run(name, Path(data) if data else store.RUNS)
+
+
+def compare(
+    a: str | Run | None = None,
+    b: str | Run | None = None,
+    *,
+    although_different: bool = False,
+    data: str | Path | None = None,
+) -> Comparison:
+    """Compare two runs, two variants (``"RUN:mvc"``), or all variants of one run; the newest if none is named.
+
+    The result has ``table()``, ``figure()``, ``verdict`` and ``scoring``.
+
+    Raises:
+        LabError: there is nothing to compare, or machine, limits or load differ and that was not allowed.
+
+    """
+    from lab import pairing, store
+
+    names = [side if side is None or isinstance(side, str) else str(side.path) for side in (a, b)]
+    return pairing.compare(names[0], names[1], although_different, Path(data) if data else store.RUNS)
+
+
+def choose(
+    source: str, *, example: str, now: Callable[[], Run], alike: bool = False, data: str | Path | None = None
+) -> Run:
+    """The run that a notebook is about: the switch at its top.
+
+    Args:
+        source: ``"example"``, the run that ships with the lab; ``"latest"``, your newest run of the same scenario;
+            ``"run now"``; or the name of any run.
+        example: the name of the run that ships with the lab.
+        now: measures anew, where that was asked for.
+        alike: the latest is the newest with the limits and the link of the example, not just of its scenario.
+        data: the folder of your runs.
+
+    Raises:
+        LabError: there is no such run.
+
+    """
+    from lab import store
+    from lab.errors import LabError
+
+    if source == "run now":
+        return now()
+    if source != "latest":
+        return open_run(example if source == "example" else source, data)
+    wanted = open_run(example).plan
+    mine = [name for name in runs(data) if name.partition("-")[2].rstrip("-0123456789") == wanted.scenario]
+    if alike:
+        mine = [name for name in mine if _same_settings(open_run(name, data).plan, wanted)]
+    if not mine:
+        like = f" like {example}" if alike else ""
+        raise LabError(
+            f"There is no run of {wanted.scenario}{like} in {data or store.RUNS} yet.",
+            'Set SOURCE to "run now" or "example".',
+        )
+    return open_run(mine[-1], data)
+
+
+def _same_settings(one: Plan, other: Plan) -> bool:
+    """Whether limits and link are the same."""
+    return (one.limits, one.link) == (other.limits, other.link)
+
+
+def runs(data: str | Path | None = None) -> list[str]:
+    """The names of all runs, oldest first."""
+    from lab import store
+
+    return [folder.name for folder in store.all_runs(Path(data) if data else store.RUNS)]
+
+
+def reproduce(
+    name: str,
+    from_run: str | list[str] | None = None,
+    *,
+    scale: float | None = None,
+    repeat: int = 1,
+    seed: int | None = None,
+    data: str | Path | None = None,
+    quiet: bool = False,
+) -> Reproduction:
+    """Repeat a published experiment, and judge what its document claims.
+
+    Args:
+        name: of the experiment, such as ``"delay"``; ``lab reproduce`` lists them.
+        from_run: judge a run there is, or a list of them, instead of measuring.
+        scale: 1 is the document's size; what fits this machine if not given.
+        repeat: how often every cell is measured, interleaved.
+        data: the folder of runs; ``data/runs`` of the checkout if not given.
+
+    Returns:
+        An object with ``table()``, one row a load and variant, and ``claims``, each confirmed, refuted or undecided.
+
+    Raises:
+        LabError: there is no such experiment or run, or it cannot be done.
+
+    """
+    from rich.console import Console
+
+    from lab import reproducing, store
+    from lab.progress import Reporter
+    from lab.reproductions import find_experiment
+
+    wanted, folder = find_experiment(name), Path(data) if data else store.RUNS
+    if from_run:
+        names = [from_run] if isinstance(from_run, str) else from_run
+        return reproducing.from_runs(wanted, reproducing.open_runs(names, folder))
+    chosen = reproducing.scale_for_here(wanted, folder)[0] if scale is None else scale
+    reporter = Reporter(Console(quiet=quiet, highlight=False))
+    return reproducing.carry_out(wanted, chosen, ["lab.reproduce", name], folder, reporter, seed=seed, repeat=repeat)

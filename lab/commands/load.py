@@ -1,0 +1,176 @@
+"""Commands that start services: run, sweep, resume, up, down."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.markup import escape
+
+from lab import estimate, experiment, planning, report, resuming, shell, standing, store
+from lab.backing import Addresses
+from lab.commands.console import err, exit_by_objectives, exit_by_verdict, out, short
+from lab.errors import LabError
+from lab.options import Users, data_option, limit_options, load_options
+from lab.places import ROOT
+from lab.planning import Wishes
+from lab.progress import Reporter
+from lab.scenario import Plan, Scenario
+from lab.scenarios import SCENARIOS
+from lab.slo import Objective
+
+
+class ScenarioGroup(click.Group):
+    """A command with one subcommand a scenario, so that ``--help`` teaches that scenario's parameters.
+
+    Args:
+        make: makes a scenario's subcommand.
+
+    """
+
+    def __init__(self, name: str, make: Callable[[Scenario], click.Command], help: str) -> None:  # click's
+        super().__init__(name, help=help)
+        for scenario in SCENARIOS.values():
+            self.add_command(make(scenario))
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As in click, but a command without a scenario is told which there are."""
+        if not args:
+            raise LabError(
+                f"{self.name!r} needs a scenario: {', '.join(self.commands)}.",
+                f"Name one: python -m lab {self.name} {next(iter(self.commands))}",
+            )
+        return super().parse_args(ctx, args)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As in click, but an unknown scenario is answered with the nearest."""
+        if not args[0].startswith("-"):
+            planning.find_scenario(args[0])
+        return super().resolve_command(ctx, args)
+
+
+def _run_command(scenario: Scenario) -> click.Command:
+    text = f"How many users.  [default: {scenario.load.users}; with --rate, as many as it takes]"
+    users = click.Option(["--users"], type=Users(), help=text)
+
+    def run(users: list[int] | None, **options: Any) -> None:
+        if users and len(users) > 1:
+            raise LabError("'run' takes one number of users.", "For several: python -m lab sweep " + scenario.name)
+        _conduct(scenario, users=users or [], **options)
+
+    return load_options(click.Command(scenario.name, callback=run, params=[users], help=scenario.question), scenario)
+
+
+def _sweep_command(scenario: Scenario) -> click.Command:
+    loads = ",".join(map(str, scenario.sweep_users))
+    users = click.Option(["--users"], type=Users(), default=loads, show_default=True, help="The loads.")
+
+    def sweep(**options: Any) -> None:
+        _conduct(scenario, **options)
+
+    return load_options(click.Command(scenario.name, callback=sweep, params=[users], help=scenario.question), scenario)
+
+
+def _up_command(scenario: Scenario) -> click.Command:
+    variant = click.Option(["--variant"], default="mvc", show_default=True, help="Which to start.")
+
+    def up(variant: str, runtime: str, **options: Any) -> None:
+        addresses = _addresses(options)
+        plan = _plan(scenario, variants=variant, **options)
+        if len(plan.cells) > 1:
+            raise LabError("'up' starts one variant.", f"Name one: --variant {plan.cells[0].variant}")
+        running = standing.up(plan, runtime, addresses)
+        out.print(f"{scenario.name} with {running['variant']} is up at [bold]{running['url']}[/]", soft_wrap=True)
+        click.echo(f"  {standing.example_request(running)}")
+        locustfile = short(ROOT / "locustfiles" / f"{scenario.name}.py")
+        click.echo(f"  {shell.program('locust')} -f {shlex.quote(locustfile)} --headless -u 50 -t 20s")
+        click.echo(f"end it: {shell.typed('down')}")
+
+    return limit_options(click.Command(scenario.name, callback=up, params=[variant], help=scenario.question), scenario)
+
+
+def _conduct(
+    scenario: Scenario,
+    data: Path,
+    allow_suspect: bool,
+    runtime: str,
+    dry_run: bool,
+    slo: Sequence[Objective],
+    **options: Any,
+) -> None:
+    addresses = _addresses(options)
+    plan = _plan(scenario, **options)
+    cells = experiment.in_random_order(plan)
+    expected = estimate.of_plan(scenario, plan, cells, data)
+    if dry_run:
+        for number, cell in enumerate(cells, 1):
+            out.print(f"{number:4}  {cell.id}")
+        out.print(f"{expected}. Nothing was started; --seed {plan.seed} repeats this order.", soft_wrap=True)
+        return
+    err.print(f"  {expected}", soft_wrap=True)
+    _conclude(experiment.conduct(plan, _typed(), data, Reporter(err), runtime, addresses), allow_suspect, slo)
+
+
+def _typed() -> list[str]:
+    return ["python", "-m", "lab", *sys.argv[1:]]
+
+
+def _conclude(folder: store.RunFolder, allow_suspect: bool, slo: Sequence[Objective] = ()) -> None:
+    """Show a run that was just measured, and end as its verdict says."""
+    run = report.Run(folder)
+    pictures = ", ".join(path.name for path in run.draw())
+    report.print_run(run, out)
+    out.print(f"\nIn [bold]{escape(short(run.path))}[/]: samples, metrics, limits, logs, {pictures}")
+    next_ = f"python -m lab show {run.name}   |   python -m lab sweep {run.scenario.name}   |   jupyter lab notebooks"
+    out.print(f"Next: {next_}", markup=False)
+    if not folder.environment().get("calibration"):
+        out.print("How much the generator can send here is not known yet; a minute tells: python -m lab calibrate")
+    exit_by_objectives(slo, {cell.id: row for cell, row in zip(run.plan.cells, run.cells, strict=True)})
+    exit_by_verdict(run, allow_suspect)
+
+
+def _addresses(options: dict[str, Any]) -> Addresses:
+    """Take the addresses of the user's own servers out of the options."""
+    return Addresses(mysql=options.pop("mysql_url", ""), mongo=options.pop("mongo_url", ""))
+
+
+def _plan(scenario: Scenario, variants: str | None, **options: Any) -> Plan:
+    parameters = {p.name: options.pop(p.name) for p in scenario.parameters}
+    wishes = Wishes(
+        variants=planning.names(variants),
+        parameters={name: value for name, value in parameters.items() if value is not None},
+        **options,
+    )
+    return planning.make_plan(scenario, wishes)
+
+
+run = ScenarioGroup("run", _run_command, "Measure a scenario at one load.")
+sweep = ScenarioGroup("sweep", _sweep_command, "Measure a scenario at several loads.")
+up = ScenarioGroup("up", _up_command, "Start a scenario's stack and leave it up, until 'down'.")
+
+
+@click.command()
+@click.argument("run", required=False)
+@click.option("--anyway", is_flag=True, help="Also where machine, commit or packages are not what they were.")
+@click.option("--allow-suspect", is_flag=True, help="Exit with 0 also where a verdict is 'suspect'.")
+@click.option("--mysql-url", default="", metavar="URL", help="As the run had it.")
+@click.option("--mongo-url", default="", metavar="URL", help="As the run had it.")
+@data_option
+def resume(run: str | None, anyway: bool, allow_suspect: bool, data: Path, **options: Any) -> None:
+    """Measure what an interrupted RUN still lacks; the newest incomplete one if none is named."""
+    folder = report.open_run(str(store.find_resumable(run, data).path)).folder
+    expected = estimate.of_plan(report.Run(folder).scenario, folder.plan(), folder.missing(), data)
+    err.print(f"  {folder.name}: {expected}", markup=False, soft_wrap=True)
+    _conclude(resuming.resume(folder, _typed(), Reporter(err), anyway, _addresses(options)), allow_suspect)
+
+
+@click.command()
+def down() -> None:
+    """End what 'up' has started."""
+    out.print(f"Ended {standing.down()}.")

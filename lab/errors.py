@@ -1,0 +1,29 @@
+"""What can go wrong in a way that the person at the keyboard can mend."""
+
+from __future__ import annotations
+
+
+class LabError(Exception):
+    """One sentence that says what is wrong, and one that says what to do next.
+
+    Args:
+        problem: what is wrong, as a full sentence.
+        next_step: what to type or change; empty if the problem says it already.
+        detail: lines from a log that show the cause, oldest first.
+
+    """
+
+    def __init__(self, problem: str, next_step: str = "", detail: str = "") -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.next_step = next_step
+        self.detail = detail
+
+    def __str__(self) -> str:
+        """All of it, for those who see no more of an exception than this: a Python session, a notebook, a log."""
+        sentences = " ".join(filter(None, (self.problem, self.next_step)))
+        return "\n".join(filter(None, (sentences, self.detail)))
+
+
+class Casualty(LabError):
+    """Something that a cell needs died while it was needed: that cell is invalid, the others go on."""

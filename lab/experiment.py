@@ -1,0 +1,266 @@
+"""The story of a run: build, and for each cell start, check, warm up, measure, stop, judge."""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pandas as pd
+
+from lab import contract, gather, load, model, probes, services, stats, store, timetable, verdict
+from lab.backing import NO_ADDRESSES, Addresses
+from lab.errors import Casualty
+from lab.probes import Service
+from lab.progress import Reporter, Update
+from lab.runtimes.process import unhurried
+from lab.scenario import Cell, Load, Plan
+from lab.stage import Stage, set_up
+from lab.store import CellFolder, RunFolder
+from lab.verdict import Evidence
+from lab.watch import Watch, watching
+
+MIN_WARM_UP_ROUNDS = 3
+REHEARSAL_USERS, FEW_USERS = 200, 8
+SETTLED_SHARE, AT_REST_SHARE = 0.15, 0.10
+DRAIN_S = 30.0
+REHEARSAL_WITHIN_S = 120.0
+
+
+def conduct(
+    plan: Plan,
+    command: Sequence[str],
+    runs: Path,
+    reporter: Reporter,
+    runtime: str = "process",
+    addresses: Addresses = NO_ADDRESSES,
+) -> RunFolder:
+    """Carry out a plan, cell by cell, in an order that the seed decides.
+
+    A cell that breaks is recorded as invalid and the next one goes on. LabError where nothing could be started;
+    KeyboardInterrupt after everything is stopped and kept.
+    """
+    with set_up(plan, command, runs, reporter, most_users(plan), runtime, addresses) as stage:
+        for cell in in_random_order(plan):
+            measure(stage, cell)
+    return stage.run
+
+
+def most_users(plan: Plan) -> int:
+    """The most that will be spawned at once."""
+    return max(REHEARSAL_USERS, *(cell.load.users for cell in plan.cells))
+
+
+def in_random_order(plan: Plan) -> list[Cell]:
+    """The cells of a plan, shuffled within each repeat, so that drift of the machine favours nobody."""
+    chance = random.Random(plan.seed)
+    repeats = sorted({cell.repeat for cell in plan.cells})
+    rounds = [[cell for cell in plan.cells if cell.repeat == repeat] for repeat in repeats]
+    return [cell for cells in rounds for cell in chance.sample(cells, len(cells))]
+
+
+def measure(stage: Stage, cell: Cell) -> None:
+    """Measure one cell and judge it. A casualty makes it invalid; Ctrl-C too, and is passed on."""
+    folder = stage.run.begin(cell)
+    evidence = Evidence(planned=cell.load.planned_requests, others=store.others_running(stage.run))
+    played, watch = load.Played(), Watch()
+    began = time.monotonic()
+    try:
+        _measure(stage, cell, folder, evidence, played, watch)
+    except Casualty as casualty:
+        # Whatever a service says of a database that has ended, that end is the cause.
+        evidence.casualties += dict.fromkeys([*stage.backing.obituaries(), casualty.problem])
+        stage.reporter.say(f"  {casualty.problem}\n{casualty.detail}", casualty.problem, "red")
+    except KeyboardInterrupt:
+        evidence.interrupted = True
+        raise
+    finally:
+        with unhurried():
+            folder.keep("timing", {"elapsed_s": time.monotonic() - began})
+            conclude(stage, cell, folder, evidence, played, watch)
+
+
+def _measure(
+    stage: Stage, cell: Cell, folder: CellFolder, evidence: Evidence, played: load.Played, watch: Watch
+) -> None:
+    variant, phase = stage.scenario.variant(cell.variant), stage.reporter.phase
+    stage.backing.check_alive()
+    asked, cpus = stage.plan.limits_of(cell.variant), stage.cores.cpus
+    with ExitStack() as stack:
+        with phase(f"{cell.id}: start service and workers"):
+            running = stack.enter_context(stage.runtime.started(stage.launch(variant, folder.logs)))
+            fleet = stack.enter_context(
+                load.fleet(
+                    stage.runtime,
+                    stage.scenario.name,
+                    cell.load,
+                    stage.cores.generator,
+                    folder.logs,
+                    folder.stream,
+                    stage.images.get("worker", ""),
+                    stage.bind,
+                )
+            )
+            fleet.await_workers()
+            if stage.backing.tokens:
+                fleet.equip(stage.backing.tokens)
+            fleet.spawn(max(cell.load.users, _rehearsal_users(stage, cell)))
+            service = probes.await_ready(running, folder.logs, stage.bind and stage.bind[0])
+        prove_equal(stage, cell, folder, service)
+        stage.backing.shape_links(on=False)
+        with phase(f"{cell.id}: warm up", stage.scenario.rehearsal_rounds) as update:
+            warm_up(stage, cell, service, fleet, evidence, update)
+        stage.backing.shape_links(on=True)
+        running.confine(stage.cores.service)
+        limits = probes.limits(service)
+        folder.keep("limits", limits)
+        evidence.limits_broken = verdict.broken_limits(
+            services.promised_limits(variant, asked, cpus, has_pool=bool(stage.scenario.databases)), limits
+        )
+        drive(stage, cell, service, fleet, evidence, played, watch)
+
+
+def prove_equal(stage: Stage, cell: Cell, folder: CellFolder, service: Service) -> None:
+    """Ask what the contract asks; Casualty if a variant before this one answered differently."""
+    try:
+        answers = contract.prove(service, stage.backing.contract)
+    except Casualty as casualty:
+        raise probes.silence(service, casualty.problem) from casualty
+    folder.keep("contract", answers)
+    reference_variant, reference = stage.proved.setdefault("reference", (cell.variant, answers))
+    if different := contract.differences(answers, reference):
+        raise Casualty(f"{cell.variant} and {reference_variant} are not equal: {'; '.join(different)}.")
+
+
+def warm_up(stage: Stage, cell: Cell, service: Service, fleet: load.Fleet, evidence: Evidence, update: Update) -> None:
+    """Rehearse the load, with the waiting taken out, until what a request costs the service has settled."""
+    users = _rehearsal_users(stage, cell)
+    loops = max(1, stage.scenario.rehearsal_requests // users)
+    rehearsal = replace(cell.load, users=users, ramp_s=0.0, loops=loops, duration_s=0.0, requests=0, rate_rps=0.0)
+    parameters = {**stage.plan.parameters, **stage.scenario.rehearsal}
+    watched = [service.running, *stage.backing.running().values()]
+    before = probes.effort(service)
+    for number in range(1, stage.scenario.rehearsal_rounds + 1):
+        played = fleet.play(
+            service.url, rehearsal, parameters, warm_up=number, within_s=REHEARSAL_WITHIN_S, watched=watched
+        )
+        after = probes.effort(service)
+        spent = after.since(before, played.finished)
+        evidence.warm_up.append(spent)
+        update(
+            number,
+            f"round {number}: {spent['cpu_us_per_request']:.0f} µs CPU a request, compiler {spent['jit_share']:.0%}",
+        )
+        evidence.warm = is_warm(evidence.warm_up, stage.scenario.cpu_decides)
+        if evidence.warm:
+            return
+        before = after
+
+
+def _rehearsal_users(stage: Stage, cell: Cell) -> int:
+    """Where the CPU decides, few: dozens of busy threads leave the compiler's no time to finish (seen with 50)."""
+    return FEW_USERS if stage.scenario.cpu_decides else max(cell.load.users, REHEARSAL_USERS)
+
+
+def is_warm(rounds: Sequence[Mapping[str, float]], cpu_decides: bool) -> bool:
+    """Whether a service is warm: its compiler was at rest in the last two rounds, or they cost the same.
+
+    Where the CPU decides what is measured, the same cost is not enough: it may be about to fall.
+
+    Args:
+        rounds: rows of :meth:`lab.probes.Effort.since`, oldest first.
+
+    """
+    if len(rounds) < MIN_WARM_UP_ROUNDS:
+        return False
+    if max(row["jit_share"] for row in rounds[-2:]) <= AT_REST_SHARE:
+        return True
+    before, last = (row["cpu_us_per_request"] for row in rounds[-2:])
+    return not cpu_decides and abs(before - last) <= SETTLED_SHARE * max(before, last)
+
+
+def drive(
+    stage: Stage, cell: Cell, service: Service, fleet: load.Fleet, evidence: Evidence, played: load.Played, watch: Watch
+) -> None:
+    """Play the measured load while everything is watched, and compare the counts of both sides."""
+    predicted = model.predict(stage.scenario, stage.plan, cell)
+    total, limit_s = cell.load.planned_requests, deadline_s(cell.load, predicted)
+    asked = f"{cell.load.rate_rps:,g} requests/s" if cell.load.is_open else f"{cell.load.users:,} users"
+    before, queries = probes.served(service), stage.backing.queries()
+    with stage.reporter.phase(f"{cell.id}: measure {asked}", total) as update:
+        workers = {f"worker {number}": worker for number, worker in enumerate(fleet.workers, 1)}
+        others = {**workers, "master": fleet.master, **stage.backing.running()}
+        with watching(service, others, stage.cores.owned) as readings:
+            watch.rows, watch.gaps = readings.rows, readings.gaps
+            fleet.play(
+                service.url,
+                cell.load,
+                stage.plan.parameters,
+                warm_up=0,
+                within_s=limit_s,
+                watched=[service.running, *stage.backing.running().values()],
+                seed=timetable.seed_of(stage.plan, cell),
+                progress=lambda so_far: update(so_far.finished, _progress_note(so_far)),
+                into=played,
+            )
+    if before is not None:
+        after = probes.served(service, before + played.finished)
+        evidence.served = None if after is None else after - before
+    if queries is not None:
+        evidence.queries = (stage.backing.queries() or 0) - queries
+
+
+def _progress_note(played: load.Played) -> str:
+    failed = f", {played.failed:,} failed" if played.failed else ""
+    return f"{played.finished:,} answered, {played.begun - played.finished:,} under way{failed}"
+
+
+def deadline_s(load: Load, predicted_mean_s: float | None) -> float:
+    """When to give up on a cell: generously after theory, and never before the slowest request may time out."""
+    rounds = math.ceil(load.requests / load.users) if load.requests else load.loops
+    mean_s = load.timeout_s if predicted_mean_s is None else predicted_mean_s
+    if load.is_open:  # where a queue grows all the time, the last request waits twice the mean
+        return 2 * (load.duration_s + 2 * (predicted_mean_s or 0.0)) + load.timeout_s + DRAIN_S
+    return load.ramp_s + 2 * (load.duration_s or 2 * mean_s * rounds) + load.timeout_s + DRAIN_S
+
+
+def conclude(
+    stage: Stage, cell: Cell, folder: CellFolder, evidence: Evidence, played: load.Played, watch: Watch
+) -> None:
+    """Keep everything that was measured, and write the summary last."""
+    services.tidy(folder.logs)
+    folder.keep_samples()
+    metrics = gather.metrics(played, watch)
+    folder.keep_metrics(metrics)
+    evidence.begun, evidence.finished, evidence.whole = played.begun, played.finished, played.whole
+    summary = stats.summarise_pieces(folder.measured_pieces(stats.SUMMARISED), from_planned=cell.load.is_open)
+    evidence.counted_in_system = gather.counted_in_system(played, summary.elapsed_s)
+    evidence.foreign_cpu = gather.foreign_cpu(watch, os.cpu_count() or 1)
+    evidence.taken = gather.taken(watch, stage.cores.owned)
+    evidence.ceiling_rps = stage.ceiling_rps(cell.load.workers)
+    evidence.clock_step_s = played.clock_step_s
+    if not cell.load.is_burst:
+        samples = pd.concat(list(folder.measured_pieces(gather.STEADY_COLUMNS)) or [pd.DataFrame()])
+        gather.note_steadiness(evidence, cell.load, samples, metrics, stage.scenario.cpu_decides)
+    evidence.gc_share = gather.gc_share(watch)
+    evidence.worker_cpu = gather.worker_cpu(watch, played, summary.elapsed_s)
+    folder.keep("evidence", evidence.as_json())
+    answered = sum(int((piece["status"] > 0).sum()) for piece in folder.measured_pieces(["status"]))
+    judged = verdict.judge(evidence, summary, answered)
+    folder.keep(
+        "summary",
+        {
+            **asdict(summary),
+            **gather.server_truth(metrics, summary.began_s, summary.began_s + summary.elapsed_s, summary.requests),
+            "predicted_mean_s": model.predict(stage.scenario, stage.plan, cell),
+            "verdict": judged.word,
+            "reasons": list(judged.reasons),
+        },
+    )
+    colour = {verdict.VALID: "green", verdict.SUSPECT: "yellow", verdict.INVALID: "red"}[judged.word]
+    stage.reporter.say(f"  {cell.id}: {judged.word} {' '.join(judged.reasons)}", judged.word, colour)

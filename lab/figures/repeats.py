@@ -1,0 +1,44 @@
+"""The repeats of a run side by side: before any test, the eye sees how far one lies from the next."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+
+from lab.figures.style import Picture, legend, picture, prepare, style_of
+
+VALID = "valid"
+HEADROOM = 1.15
+DOUBT = "Hollow points are not valid: see the reasons."
+
+
+def repeats_figure(title: str, table: pd.DataFrame) -> Picture:
+    """Throughput on the left, p99 on the right, a line a variant over its repeats.
+
+    Args:
+        title: of the figure.
+        table: rows of one load, with ``variant``, ``repeat``, ``ok_throughput_rps``, ``p99_s`` and ``verdict``.
+
+    """
+    figure = picture(title, 3.6, DOUBT if (table["verdict"] != VALID).any() else "")
+    rate, slowest = figure.subplots(1, 2)
+    prepare(rate, "Throughput of right answers", "repeat", "requests / s")
+    prepare(slowest, "Slowest one in a hundred", "repeat", "p99, ms")
+    for variant, rows in table.sort_values("repeat").groupby("variant", sort=False):
+        _line(rate, str(variant), rows, rows["ok_throughput_rps"])
+        _line(slowest, str(variant), rows, rows["p99_s"] * 1000)
+    for axes in (rate, slowest):
+        axes.set_xticks(sorted(table["repeat"].unique()))
+        axes.set_ylim(0, axes.dataLim.y1 * HEADROOM or None)
+    legend(rate, loc="lower left")
+    return figure
+
+
+def _line(axes: Axes, variant: str, rows: pd.DataFrame, values: pd.Series[float]) -> None:
+    style = style_of(variant)
+    doubtful = (rows["verdict"] != VALID).to_numpy()
+    look: dict[str, Any] = {"color": style.colour, "marker": style.marker}
+    axes.plot(rows["repeat"], values, **look, linestyle=style.dashes, linewidth=1.2, label=variant)
+    axes.plot(rows["repeat"][doubtful], values[doubtful], **look, linestyle="none", markerfacecolor="white")

@@ -1,0 +1,48 @@
+"""Numbers as people give them: from the command line they have a type, from Python they may be anything."""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral, Real
+from typing import Any
+
+from lab.errors import LabError
+
+# The largest number that the JVM, which gets most of them, can hold in an int.
+MOST_WHOLE = 2**31 - 1
+MOST_SECONDS = 7 * 86_400.0
+
+
+def whole(option: str, value: Any) -> int:
+    """A whole number; LabError names the option if it is none, or larger than anything can be here."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise LabError(f"{option} {_shown(value)} is not a whole number.", "Write it in digits, such as 400.")
+    if abs(int(value)) > MOST_WHOLE:
+        raise LabError(f"{option} is too large.", f"It must be at most {MOST_WHOLE:,}.")
+    return int(value)
+
+
+def seconds(option: str, value: Any) -> float:
+    """A time in seconds, never a negative zero; LabError if it is none, or longer than a week."""
+    found = real(option, value)
+    if found > MOST_SECONDS:
+        raise LabError(f"{option} {found:g} is too long.", f"It must be at most {MOST_SECONDS:,.0f} seconds, a week.")
+    return found
+
+
+def real(option: str, value: Any) -> float:
+    """A finite number, never a negative zero; LabError names the option if it is none."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise LabError(f"{option} {_shown(value)} is not a number.", "Write it in digits, such as 20 or 0.5.")
+    try:
+        found = float(value)
+    except OverflowError:
+        found = math.inf
+    if not math.isfinite(found):
+        raise LabError(f"{option} {found:g} is not possible.", "Write a finite number, such as 20 or 0.5.")
+    return found + 0.0
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:40]}…"

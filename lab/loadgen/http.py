@@ -1,0 +1,270 @@
+"""A lean HTTP/1.1 client for one user: one connection, one request at a time, nothing the measurement does not need."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable, Mapping
+from functools import cache
+from socket import SOCK_STREAM
+from time import monotonic_ns
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+import gevent.socket
+import httptools
+
+from lab import samples
+from lab.loadgen import wire
+from lab.loadgen.answer import Answer, missing_bytes
+from lab.loadgen.deadline import Deadline, DeadlinePassed
+from lab.loadgen.wire import Wire
+
+RECEIVE_BYTES = 65536
+# What is still missing of a large body is fetched in pieces of this size: fewer wake-ups for a megabyte.
+LARGE_BYTES = 1 << 19
+# Where bodies go of which only the length counts: one place for all users, so that it stays in the processor's cache.
+_unread = memoryview(bytearray(LARGE_BYTES))
+
+
+class Sink(Protocol):
+    """Where a client reports what it did."""
+
+    def began(self) -> None:
+        """A request is about to be sent."""
+
+    def ended(
+        self,
+        name: str,
+        planned_ns: int,
+        sent_ns: int,
+        connect_ns: int,
+        ended_ns: int,
+        status: int,
+        size: int,
+        error: int,
+    ) -> None:
+        """A request was answered or has failed; times are of the monotonic clock."""
+
+
+class Response:
+    """An answer, or the failure to get one: ``error`` is an index into :data:`lab.samples.ERRORS`.
+
+    ``size`` is the length of the body. Where the check is a length, only the first part of a large body is in ``body``.
+    """
+
+    __slots__ = ("body", "error", "size", "status")
+
+    def __init__(self, status: int, body: bytes, error: int, size: int) -> None:
+        self.status = status
+        self.body = body
+        self.error = error
+        self.size = size
+
+
+Check = bytes | int | Callable[[Response], bool]
+
+
+class _Failure(Exception):
+    def __init__(self, error: int) -> None:
+        self.error = error
+
+
+class HttpClient:
+    """Sends requests to one server over one kept-alive connection, and opens it anew when it was closed.
+
+    Args:
+        url: base address such as ``http://127.0.0.1:8080``; https speaks TLS.
+        sink: is told of every request, also of failed ones.
+        timeout_s: for connecting, and for the time from sending to the last byte of the answer.
+
+    """
+
+    def __init__(self, url: str, sink: Sink, timeout_s: float) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError(f"{url!r} is not an http or https address")
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        self._addresses = _resolve(parts.hostname, port)
+        self._tls = ssl.create_default_context() if parts.scheme == "https" else None
+        self._hostname = parts.hostname
+        host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+        self._head = f"Host: {host}:{port}\r\nAccept: */*\r\n"
+        self.sink = sink
+        self._deadline = Deadline(timeout_s)
+        self._wire: Wire | None = None
+        self._answer = Answer()
+        self._connect_ns = 0
+        self._path, self._request = "", b""
+        self.planned_ns = 0
+
+    def get(
+        self,
+        path: str,
+        *,
+        name: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        check: Check | None = None,
+    ) -> Response:
+        """GET a path.
+
+        Args:
+            name: what the request is called in statistics; the path if not given.
+            headers: more request headers.
+            check: the exact body expected, or its length in bytes if the body need not be kept, or a function that
+                says whether an answer is right. A status of 400 or more is a failure unless a function says otherwise.
+
+        """
+        if headers:
+            extra = "".join([f"{key}: {value}\r\n" for key, value in headers.items()])
+            return self._send(f"GET {path} HTTP/1.1\r\n{self._head}{extra}\r\n".encode(), name or path, check)
+        if path != self._path:
+            self._path, self._request = path, f"GET {path} HTTP/1.1\r\n{self._head}\r\n".encode()
+        return self._send(self._request, name or path, check)
+
+    def close(self) -> None:
+        """Close the connection, if one is open."""
+        self._hang_up()
+        self._deadline.cancel()
+
+    def _hang_up(self) -> None:
+        if self._wire is not None:
+            self._wire.close()
+            self._wire = None
+
+    def _send(self, request: bytes, name: str, check: Check | None) -> Response:
+        sent_ns = monotonic_ns()
+        planned_ns, self.planned_ns = self.planned_ns or sent_ns, 0
+        self._connect_ns = 0
+        self.sink.began()
+        self._deadline.begin(sent_ns)
+        try:
+            response = self._attempt(request, keep=type(check) is not int)
+        except DeadlinePassed:
+            response = _failed(samples.TIMEOUT if self._wire else samples.CONNECT_TIMEOUT)
+        finally:
+            self._deadline.end()
+        ended_ns = monotonic_ns()
+        error = response.error
+        if error:
+            self._hang_up()
+        try:
+            if not error:
+                error = samples.WRONG_BODY  # unless the check says otherwise, and does not raise
+                error = _judge(check, response)
+        finally:
+            response.error = error
+            self.sink.ended(
+                name, planned_ns, sent_ns, self._connect_ns, ended_ns, response.status, response.size, error
+            )
+        return response
+
+    def _attempt(self, request: bytes, keep: bool) -> Response:
+        """Send and receive the answer, or the failure to get one."""
+        try:
+            if self._wire is not None:
+                response = self._exchange(self._wire, request, keep)
+                if response.error != samples.RESET:
+                    return response
+                # The server closed an idle connection: what any HTTP client does is to try once on a new one.
+            return self._exchange(self._connect(), request, keep)
+        except _Failure as failure:
+            return _failed(failure.error)
+
+    def _connect(self) -> Wire:
+        self._hang_up()
+        began_ns = monotonic_ns()
+        for number, address in enumerate(self._addresses, 1):
+            try:
+                self._wire = wire.connect(address, self._tls, self._hostname)
+                self._addresses = [address]
+                break
+            except OSError as error:
+                if number == len(self._addresses):
+                    raise _Failure(_connect_failure(error)) from None
+        assert self._wire is not None
+        self._answer = Answer()
+        self._connect_ns = monotonic_ns() - began_ns
+        return self._wire
+
+    def _exchange(self, wire: Wire, request: bytes, keep: bool) -> Response:
+        head, skipped = b"", 0
+        try:
+            wire.send(request)
+            head = wire.receive(RECEIVE_BYTES)
+            answer, part = self._answer, head
+            answer.begin()
+            while part:
+                answer.feed(part)
+                if part is head and not answer.complete and (missing := missing_bytes(answer, head)):
+                    skipped = self._receive_rest(wire, missing, keep)
+                if answer.complete:
+                    break
+                part = wire.receive(RECEIVE_BYTES)
+            else:
+                return _ended_early(answer, head)
+        except OSError:
+            return _failed(samples.TRUNCATED if head else samples.RESET)
+        except httptools.HttpParserError:
+            return _failed(samples.MALFORMED)
+        body = answer.body
+        if not answer.keep_alive:
+            self._hang_up()
+        return Response(answer.status, body, samples.OK, len(body) + skipped)
+
+    def _receive_rest(self, wire: Wire, missing: int, keep: bool) -> int:
+        """Receive so many more bytes, which are the body's and need no parser; OSError if the server closes.
+
+        Returns:
+            How many of them were not kept: all or none.
+
+        """
+        answer = self._answer
+        keep_alive, left = answer.keeps_alive(), missing
+        while left:
+            most = min(left, LARGE_BYTES)
+            if keep:
+                answer.parts.append(wire.receive(most))
+                received = len(answer.parts[-1])
+            else:
+                received = wire.receive_into(_unread[:most])
+            if not received:
+                raise ConnectionResetError
+            left -= received
+        self._answer = Answer()  # this parser still waits for what it was not shown
+        answer.complete, answer.keep_alive = True, keep_alive
+        return 0 if keep else missing
+
+
+def _failed(error: int) -> Response:
+    return Response(0, b"", error, 0)
+
+
+def _ended_early(answer: Answer, head: bytes) -> Response:
+    """What it means that the server closed: nothing came, not all came, or that is how the answer says it is over."""
+    if not head:
+        return _failed(samples.RESET)
+    fields = head.partition(b"\r\n\r\n")[0].lower()
+    if answer.status and b"\r\ncontent-length:" not in fields and b"\r\ntransfer-encoding:" not in fields:
+        return Response(answer.status, answer.body, samples.OK, len(answer.body))
+    return _failed(samples.TRUNCATED)
+
+
+@cache
+def _resolve(host: str, port: int) -> list[tuple[Any, ...]]:
+    """The addresses of a host, looked up once for all users."""
+    return list(gevent.socket.getaddrinfo(host, port, 0, SOCK_STREAM))
+
+
+def _connect_failure(error: OSError) -> int:
+    if isinstance(error, ConnectionRefusedError):
+        return samples.REFUSED
+    return samples.CONNECT_TIMEOUT if isinstance(error, TimeoutError) else samples.CONNECT_FAILED
+
+
+def _judge(check: Check | None, response: Response) -> int:
+    if callable(check):
+        return samples.OK if check(response) else samples.WRONG_BODY
+    if response.status >= 400:
+        return samples.STATUS
+    found = response.size if isinstance(check, int) else response.body
+    return samples.OK if check is None or found == check else samples.WRONG_BODY

@@ -1,0 +1,74 @@
+"""Maven: where it is, a build with it, and what of its many lines says why one failed."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from lab.errors import LabError
+from lab.runtimes import Launch, Runtime
+
+SHOWN = 12
+# From here on Maven explains itself, not the error.
+ADVICE = "To see the full stack trace"
+HELP = re.compile(r"\s*-> \[Help \d+\]$")
+COLOUR = re.compile(r"\x1b\[[\d;]*m")  # it resets the terminal's on standard error, whatever that is
+COMPILER_FAILED = re.compile(r"Failed to execute goal .*Compilation failure")
+
+
+def find() -> str:
+    """The path of Maven; LabError if there is none."""
+    if maven := shutil.which("mvn"):
+        return maven
+    raise LabError(
+        "Maven (mvn) is not on the PATH.", "Install it (Debian: apt-get install maven; macOS: brew install maven)."
+    )
+
+
+def package(
+    project: Path, modules: Sequence[str], java_home: Path, runtime: Runtime, say: Callable[[str], None]
+) -> None:
+    """Package some modules of a project; LabError shows why that failed.
+
+    Args:
+        project: the folder of the parent's pom.xml; gets the whole log as ``target/maven.log``.
+        say: is told what Maven is doing, line by line.
+
+    """
+    command = (find(), "-B", "-ntp", "-f", str(project / "pom.xml"), "-pl", ",".join(modules), "-am", "package")
+    log = project / "target" / "maven.log"
+    log.unlink(missing_ok=True)
+    environment = {"JAVA_HOME": str(java_home)}
+    launch = Launch("Maven", (*command, "-Dmaven.test.skip"), log, environment=environment, talks=True)
+    # Its standard error goes into the same file by itself.
+    with runtime.started(launch) as maven, log.open("a", buffering=1) as file:
+        for line in maven.stdout:
+            file.write(line)
+            say(line.rstrip())
+        ending = maven.await_end()
+    if ending != "exited with status 0":
+        raise LabError(
+            f"Building the services failed: Maven {ending}.",
+            f"Mend the errors above; the whole log is in {log}.",
+            "\n".join(cause(log.read_text(errors="replace").splitlines())),
+        )
+
+
+def cause(lines: Iterable[str]) -> list[str]:
+    """Of a build that failed, the lines that say why, each once: the compiler's, or Maven's own, or whatever is left.
+
+    Args:
+        lines: standard output and standard error of Maven.
+
+    """
+    lines = [COLOUR.sub("", line) for line in lines]
+    errors = [line.removeprefix("[ERROR]") for line in lines if line.startswith("[ERROR]")]
+    advice = next((number for number, line in enumerate(errors) if ADVICE in line), len(errors))
+    errors = [HELP.sub("", line.strip()) for line in errors[:advice]]
+    # The compiler's lines come as they are found, and once more after the goal that failed.
+    if goal := next((number for number, line in enumerate(errors) if COMPILER_FAILED.match(line)), 0):
+        errors = errors[goal + 1 :]
+    found = [line for line in dict.fromkeys(errors) if line]
+    return found[:SHOWN] or [line for line in lines if line and not line.startswith("[INFO]")][-SHOWN:]

@@ -1,0 +1,75 @@
+"""How far things are: bars in a terminal or notebook, one line a finished phase where the output is a file."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+Update = Callable[[float, str], None]
+
+
+class Reporter:
+    """Shows phases of work, one after the other.
+
+    Args:
+        console: where to show them; standard error by default, so that results can be piped.
+        quiet: show nothing.
+
+    """
+
+    def __init__(self, console: Console | None = None, quiet: bool = False) -> None:
+        self.console = console or Console(stderr=True, quiet=quiet, highlight=False)
+
+    @contextmanager
+    def phase(self, title: str, total: float | None = None) -> Iterator[Update]:
+        """Show one phase while the context lasts.
+
+        Args:
+            total: what "done" is; None if nobody knows.
+
+        Yields:
+            A function to call with how much is done so far and a short note.
+
+        """
+        began = time.monotonic()
+        last_note = ""
+        bar = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=28),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[note]}", markup=False),
+            console=self.console,
+            transient=True,
+            disable=not (self.console.is_terminal or self.console.is_jupyter),
+        )
+
+        def update(done: float, note: str) -> None:
+            nonlocal last_note
+            last_note = note
+            bar.update(task, completed=done, note=note)
+
+        with bar:
+            task = bar.add_task(title, total=total, note="")
+            yield update
+        self.console.print(f"  {escape(title)} [dim]({time.monotonic() - began:.1f} s)[/] ", end="")
+        self.console.print(last_note, markup=False, soft_wrap=True)
+
+    def say(self, text: str, word: str = "", style: str = "") -> None:
+        """Show lines of plain text: brackets in them, as logs have many, mean nothing.
+
+        Args:
+            word: what of the text is to be shown in the style, where it is first; all of it if empty.
+            style: a colour, as Rich calls it.
+
+        """
+        shown = Text(text)
+        at = text.find(word)
+        shown.stylize(style, at, at + len(word or text))
+        self.console.print(shown, soft_wrap=True)

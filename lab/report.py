@@ -1,0 +1,432 @@
+"""Runs as people read them: a table, a picture, an object for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from statistics import fmean
+from types import NoneType
+from typing import Any
+
+import pandas as pd
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from lab import figures, insight, knee, model, published, stats, store, verdict
+from lab.bottleneck import Bottleneck
+from lab.errors import LabError
+from lab.figures import Picture
+from lab.knee import Bend, Point
+from lab.published import Row
+from lab.scenario import EVEN, Load, Plan, Scenario
+from lab.scenarios import SCENARIOS
+from lab.store import CellFolder, RunFolder
+
+INCOMPLETE = "incomplete"
+LIMITS = (
+    "server",
+    "transport",
+    "request_threads_kind",
+    "request_threads_max",
+    "max_connections",
+    "accept_count",
+    "keep_alive_requests",
+    "pool_max",
+    "heap_max_bytes",
+    "cpus",
+    "gc",
+    "java",
+)
+COLOURS = {verdict.VALID: "green", verdict.SUSPECT: "yellow", verdict.INVALID: "red", INCOMPLETE: "magenta"}
+# What later versions of the lab added; absent from runs that are older.
+LATER = ("cpu_s_per_1000_requests", "gc_pause_s", "pool_in_use", "pool_wait")
+FIGURES = ("mean_s", "p50_s", "p90_s", "p99_s", "max_s", "throughput_rps", "ok_throughput_rps", "predicted_mean_s")
+OPEN_FIGURES = ("service_mean_s", "service_p50_s", "service_p99_s")
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run that was made, read from its folder. In a notebook its last expression shows the table."""
+
+    folder: RunFolder
+
+    @cached_property
+    def plan(self) -> Plan:
+        """What was decided before the run."""
+        return self.folder.plan()
+
+    @property
+    def scenario(self) -> Scenario:
+        """The run's scenario; LabError if this lab does not know it."""
+        try:
+            return SCENARIOS[self.plan.scenario]
+        except KeyError:
+            raise LabError(
+                f"Run {self.name} is of a scenario {self.plan.scenario!r} that this lab does not know.",
+                "Use the lab's version that made it.",
+            ) from None
+
+    @property
+    def name(self) -> str:
+        """The run's name."""
+        return self.folder.name
+
+    @property
+    def path(self) -> Path:
+        """The run's folder."""
+        return self.folder.path
+
+    @cached_property
+    def cells(self) -> list[dict[str, Any]]:
+        """One dictionary a cell, in the plan's order; these are the ``cells`` of ``lab show --json``."""
+        return [_row(cell) for cell in self.folder.cells()]
+
+    @property
+    def verdict(self) -> str:
+        """The worst verdict of its cells."""
+        words = [cell["verdict"] for cell in self.cells]
+        return INCOMPLETE if INCOMPLETE in words else verdict.worst(words)
+
+    def as_json(self) -> dict[str, Any]:
+        """What ``lab show --json`` prints."""
+        return {"run": self.name, "scenario": self.plan.scenario, "cells": self.cells}
+
+    def table(self) -> pd.DataFrame:
+        """One row a cell, with the published figures beside ours where the settings are the same."""
+        rows = []
+        for cell, row in zip(self.plan.cells, self.cells, strict=True):
+            peer = published.row_for(self.plan, cell, self.scenario.variant(cell.variant))
+            rows.append(
+                {**row, "published_mean_s": peer and peer.mean_s, "published_rps": peer and peer.throughput_rps}
+            )
+        return pd.DataFrame(rows)
+
+    def limits(self) -> pd.DataFrame:
+        """The limits in force as the running services stated them: one row a limit, one column a variant."""
+        stated = {cell.cell.variant: cell.read("limits") for cell in self.folder.cells()}
+        frame = pd.DataFrame({variant: pd.Series(limits, dtype=object) for variant, limits in stated.items() if limits})
+        return frame.reindex([name for name in LIMITS if name in frame.index])
+
+    def insights(self) -> list[str]:
+        """What decided, when the load had settled, and what a sweep says: a sentence each, see :mod:`lab.insight`."""
+        return insight.sentences(self.folder)
+
+    def deciding(self) -> dict[str, Bottleneck]:
+        """By variant, which resource decided at the largest load, and the reading that shows it."""
+        return insight.deciding(self.folder)
+
+    def intervals(self) -> pd.DataFrame:
+        """Mean, p50 and p99 of each variant and load with their 95 % intervals: see :func:`lab.insight.intervals`."""
+        return pd.DataFrame(insight.intervals(self.folder))
+
+    def samples(self) -> pd.DataFrame:
+        """The measured samples of all cells, one row a request, told apart by ``variant``, ``users`` and ``repeat``."""
+        frames = [
+            cell.measured().assign(variant=cell.cell.variant, users=cell.cell.load.users, repeat=cell.cell.repeat)
+            for cell in self.folder.cells()
+        ]
+        return pd.concat(frames, ignore_index=True)
+
+    def figure(self) -> Picture:
+        """Latency distribution of each variant and its requests under way, at the largest load if there are several."""
+        return figures.run_figure(self._at_largest_load("latency"), self.panels())
+
+    def timeline(self) -> Picture:
+        """What happened over time at the largest load, a column a variant: answers, throughput, CPU, GC, pool."""
+        cores = len(self.folder.environment().get("service_cores", [])) or None
+        return figures.timeline_figure(self._at_largest_load("over time"), self.panels(), cores)
+
+    def repeats_figure(self) -> Picture:
+        """Throughput and p99 of every repeat at the largest load, side by side: how far one lies from the next."""
+        rows = self.table().query("users == @most", local_dict={"most": self._most_users})
+        return figures.repeats_figure(self._at_largest_load("repeats"), rows)
+
+    def errors_figure(self) -> Picture:
+        """Failed requests over time by class, at the largest load."""
+        return figures.errors_figure(self._at_largest_load("failed requests"), self.panels())
+
+    def panels(self, users: int | None = None) -> list[figures.Panel]:
+        """The first repeat of every variant as figures show it, at a number of users; at the largest if None."""
+        users = users or self._most_users
+        at_load = [cell for cell in self.folder.cells() if cell.cell.load.users == users]
+        first = min((cell.cell.repeat for cell in at_load), default=1)
+        return [self._panel(cell) for cell in at_load if cell.cell.repeat == first]
+
+    @property
+    def _most_users(self) -> int:
+        return max(cell.load.users for cell in self.plan.cells)
+
+    @property
+    def subject(self) -> str:
+        """The scenario, and the databases that it ran on: a stand-in is named wherever a result is shown."""
+        titles = " and ".join(str(database["title"]) for database in self.folder.databases())
+        return f"{self.scenario.name} on {titles}" if titles else self.scenario.name
+
+    def _at_largest_load(self, what: str) -> str:
+        rate_rps = self.plan.cells[0].load.rate_rps
+        asked = f"{rate_rps:,g} requests/s, from their planned moments" if rate_rps else f"{self._most_users:,} users"
+        return f"{self.subject}: {what} at {asked}"
+
+    def _panel(self, cell: CellFolder) -> figures.Panel:
+        variant = self.scenario.variant(cell.cell.variant)
+        row = next(r for r in self.cells if (r["variant"], r["users"], r["repeat"]) == _key(cell))
+        return figures.Panel(
+            variant=variant.name,
+            title=variant.title,
+            samples=stats.as_planned(cell.measured()) if cell.cell.load.is_open else cell.measured(),
+            verdict=row["verdict"],
+            predicted_mean_s=row["predicted_mean_s"],
+            metrics=cell.metrics(),
+            from_planned=cell.cell.load.is_open,
+        )
+
+    def sweep_figure(self) -> Picture:
+        """Mean latency and throughput over the number of users, with the model and the published points."""
+        return figures.sweep_figure(
+            self.subject, self.table(), self._threads(), model.service_s(self.scenario, self.plan)
+        )
+
+    def bends(self) -> dict[str, Bend]:
+        """Plateau, knee and first errors of each variant: means over repeats, without cells that are not to be used."""
+        usable = [row for row in self.cells if row["verdict"] in (verdict.VALID, verdict.SUSPECT)]
+        points = {
+            variant: [_point([r for r in usable if (r["variant"], r["users"]) == (variant, users)]) for users in loads]
+            for variant, loads in _loads(usable).items()
+        }
+        return {variant: knee.bend(of_variant) for variant, of_variant in points.items()}
+
+    def _threads(self) -> int | None:
+        """T, for the plateau: of the variant with a thread for each request, or what is the same for all."""
+        bound = [variant for variant in self.scenario.variants if variant.thread_per_request]
+        return next((self.plan.limits_of(v.name).or_else(v.own).threads for v in bound), self.plan.limits.threads)
+
+    @property
+    def is_sweep(self) -> bool:
+        """Whether the run has more than one number of users."""
+        return len({cell.load.users for cell in self.plan.cells}) > 1
+
+    def draw(self) -> list[Path]:
+        """Write the run's figures into its folder, and say where they are."""
+        drawn = {"figure.png": self.figure, "timeline.png": self.timeline}
+        if self.is_sweep:
+            drawn["sweep.png"] = self.sweep_figure
+        return [_save(draw, self.path / name) for name, draw in drawn.items()]
+
+    def _repr_html_(self) -> str:
+        return str(self.table().to_html(index=False, float_format="{:.3f}".format))
+
+
+def _save(draw: Callable[[], Picture], path: Path) -> Path:
+    draw().savefig(path, dpi=130)
+    return path
+
+
+def _loads(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[int]]:
+    return {
+        v: sorted({r["users"] for r in rows if r["variant"] == v}) for v in dict.fromkeys(r["variant"] for r in rows)
+    }
+
+
+def _point(repeats: Sequence[Mapping[str, Any]]) -> Point:
+    """The repeats of one load as one point."""
+    times = [row["mean_s"] for row in repeats if row["mean_s"] is not None]
+    failed, requests = sum(sum(row["errors"].values()) for row in repeats), sum(row["requests"] for row in repeats)
+    return Point(
+        users=repeats[0]["users"],
+        throughput_rps=fmean(row["ok_throughput_rps"] for row in repeats),
+        mean_s=fmean(times) if times else None,
+        error_share=failed / requests if requests else 0.0,
+    )
+
+
+def _key(cell: CellFolder) -> tuple[str, int, int]:
+    return cell.cell.variant, cell.cell.load.users, cell.cell.repeat
+
+
+def _row(folder: CellFolder) -> dict[str, Any]:
+    cell = folder.cell
+    row: dict[str, Any] = {
+        "variant": cell.variant,
+        "users": cell.load.users,
+        "ramp_s": cell.load.ramp_s,
+        "loops": cell.load.loops,
+        "repeat": cell.repeat,
+        "requests": 0,
+        "errors": {},
+    }
+    keys: tuple[str, ...] = FIGURES
+    if cell.load.is_open:
+        row, keys = {**row, "rate_rps": cell.load.rate_rps, "arrivals": cell.load.arrivals}, FIGURES + OPEN_FIGURES
+    if not folder.complete:
+        nothing = dict.fromkeys((*keys, *LATER))
+        return {**row, **nothing, "verdict": INCOMPLETE, "reasons": ["It was not measured to its end."]}
+    summary = folder.read("summary")
+    _check_types(folder, summary)
+    try:
+        later = {key: summary.get(key) for key in LATER}
+        return {**row, **later, **{key: summary[key] for key in ("requests", "errors", *keys, "verdict", "reasons")}}
+    except KeyError as error:
+        raise LabError(
+            f"Run {folder.path.parent.parent.name} is damaged: summary.json of {cell.id} has no {error}.",
+            "Delete the run's folder.",
+        ) from None
+
+
+def _check_types(folder: CellFolder, summary: Mapping[str, Any]) -> None:
+    """LabError if what should be a number in a summary is none, or what should be a list or an object is not."""
+    kinds = dict.fromkeys((*FIGURES, *OPEN_FIGURES, *LATER, "requests"), (int, float, NoneType))
+    for key, kind in {**kinds, "errors": (dict,), "reasons": (list,), "verdict": (str,)}.items():
+        if key in summary and not isinstance(summary[key], kind):
+            raise LabError(
+                f"Run {folder.path.parent.parent.name} is damaged: summary.json of {folder.cell.id} has a {key} of "
+                f"{summary[key]!r}.",
+                "Delete the run's folder.",
+            )
+
+
+def print_run(run: Run, console: Console) -> None:
+    """Print a run's table, its reasons, and what was published, for a terminal."""
+    console.print(f"\n[bold]{escape(run.subject)}[/]: {run.scenario.question}")
+    console.print(f"[dim]{escape(settings(run.plan))}[/]\n")
+    console.print(_table(run))
+    if not run.limits().empty:
+        console.print(_limits_table(run.limits(), run.plan.stance))
+    if run.is_sweep:
+        _print_bends(run, console)
+    for row in run.cells:
+        for reason in row["reasons"]:
+            console.print(f"[{COLOURS[row['verdict']]}]{row['variant']} at {row['users']:,} users:[/] {escape(reason)}")
+    for sentence in run.insights():
+        console.print(sentence, markup=False)
+
+
+def _print_bends(run: Run, console: Console) -> None:
+    bends = run.bends()
+    for variant in dict.fromkeys(cell.variant for cell in run.plan.cells):
+        console.print(f"[bold]{variant}[/]: {bends.get(variant, 'no cell of it can be used')}", soft_wrap=True)
+
+
+def settings(plan: Plan) -> str:
+    """What was asked of all cells, in one line."""
+    load = plan.cells[0].load
+    parameters = ", ".join(f"{key} {value}" for key, value in plan.parameters.items())
+    return "; ".join(filter(None, (parameters, _shape(load), _asked_limits(plan), f"seed {plan.seed}")))
+
+
+def _asked_limits(plan: Plan) -> str:
+    """What was asked for; the table of the limits in force says the rest."""
+    names = {"threads": "threads {}", "accept_count": "accept count {}", "heap_mb": "heap {} MiB"}
+    asked = [text.format(limit) for name, text in names.items() if (limit := getattr(plan.limits, name)) is not None]
+    stances = {"default": "limits of each stack's own", "tuned": "limits tuned for each"}
+    return ", ".join([*filter(None, [stances.get(plan.stance)]), *asked])
+
+
+def _shape(load: Load) -> str:
+    arrivals = f", {load.arrivals} arrivals" * (load.arrivals != EVEN)
+    if load.is_open:
+        asked = f"open loop of {load.rate_rps:,g} requests/s for {load.duration_s:g} s"
+        return f"{asked}{arrivals}, latency from planned and service time from actual sends"
+    lasting = f"for {load.duration_s:g} s" if load.duration_s else f"of {load.requests:,} requests"
+    each = f"{load.loops} request{'s' * (load.loops > 1)} each" if load.is_burst else f"closed loop {lasting}"
+    return f"ramp {load.ramp_s:g} s{arrivals}, {each}"
+
+
+def _table(run: Run) -> Table:
+    table = Table(header_style="bold", pad_edge=False)
+    for heading, justify in _columns(run):
+        table.add_column(heading, justify=justify, no_wrap=heading == "variant")  # type: ignore[arg-type]
+    for cell, row in zip(run.plan.cells, run.cells, strict=True):
+        peer = published.row_for(run.plan, cell, run.scenario.variant(cell.variant))
+        table.add_row(*_cells(row, peer, _has_published(run), _is_open(run)))
+    return table
+
+
+def _limits_table(limits: pd.DataFrame, stance: str) -> Table:
+    title = f"limits in force ({stance}), read back from the running services"
+    table = Table(title=title, title_justify="left", box=None)
+    table.add_column("")
+    for variant in limits.columns:
+        table.add_column(str(variant))
+    for name, row in limits.iterrows():
+        table.add_row(str(name).replace("_", " "), *(escape(limit_text(value)) for value in row))
+    return table
+
+
+def limit_text(value: Any) -> str:
+    """A limit as people read it."""
+    if value is None or value != value:  # pandas turns a missing limit into NaN
+        return "–"
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return f"{value:,}" if isinstance(value, int) and value >= 10_000 else str(value)
+
+
+def _has_published(run: Run) -> bool:
+    return any(published.row_for(run.plan, cell, run.scenario.variant(cell.variant)) for cell in run.plan.cells)
+
+
+def _is_open(run: Run) -> bool:
+    return any(cell.load.is_open for cell in run.plan.cells)
+
+
+def _columns(run: Run) -> list[tuple[str, str]]:
+    service = ("service mean", "service p50", "service p99") if _is_open(run) else ()
+    latencies = ("mean s", "model s", "p50", "p90", "p99", "max", *service)
+    numbers = ("users", "requests", *latencies, "req/s", "ok/s", "CPU s/1000")
+    columns = [("variant", "left"), *((name, "right") for name in numbers), ("errors", "left")]
+    if _has_published(run):
+        columns.append(("published mean, req/s", "right"))
+    return [*columns, ("verdict", "left")]
+
+
+def _cells(row: Mapping[str, Any], peer: Row | None, has_published: bool, is_open: bool) -> list[str]:
+    keys = ("mean_s", "predicted_mean_s", "p50_s", "p90_s", "p99_s", "max_s", *(OPEN_FIGURES if is_open else ()))
+    latencies = [_seconds(row[key]) for key in keys]
+    rates = [_rate(row[key]) for key in ("throughput_rps", "ok_throughput_rps")]
+    errors = ", ".join(f"{name} {count:,}" for name, count in row["errors"].items()) or "none"
+    word = f"[{COLOURS[row['verdict']]}]{row['verdict']}[/]"
+    cells = [
+        row["variant"],
+        f"{row['users']:,}",
+        f"{row['requests']:,}",
+        *latencies,
+        *rates,
+        _seconds(row["cpu_s_per_1000_requests"]),
+        escape(errors),
+    ]
+    if has_published:
+        cells.append(_published(peer))
+    return [*cells, word]
+
+
+def _published(peer: Row | None) -> str:
+    if peer is None:
+        return "–"
+    failed = f", {peer.errors_percent:g} % failed" if peer.errors_percent else ""
+    return f"{peer.mean_s:.3f}, {peer.throughput_rps:.1f}{failed}"
+
+
+def _seconds(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
+def _rate(value: float | None) -> str:
+    return "–" if value is None else f"{value:,.1f}"
+
+
+def open_run(name: str | None = None, runs: Path = store.RUNS) -> Run:
+    """A run by name or path, or the newest; example runs that ship with the lab are found by name too."""
+    run = Run(store.find_run(name, runs))
+    for cell in run.plan.cells:
+        if cell.variant not in {variant.name for variant in run.scenario.variants}:
+            raise LabError(
+                f"Run {run.name} has a variant {cell.variant!r} that this lab does not know.",
+                "Use the lab's version that made it.",
+            )
+    _ = run.cells  # a damaged run is refused here, not in the middle of whatever reads it
+    for folder in run.folder.cells():
+        folder.check()
+    return run

@@ -1,0 +1,363 @@
+"""Containers: on a network of their own, published on loopback only, without root, ended for certain.
+
+Run as a program (``python -m lab.runtimes.docker RUN PID``) this is the guard of a run: see :func:`guard`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import math
+import os
+import re
+import resource
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import docker  # type: ignore[import-untyped]
+import requests
+import urllib3
+from docker.errors import APIError, DockerException, ImageNotFound, NotFound  # type: ignore[import-untyped]
+from docker.models.containers import Container  # type: ignore[import-untyped]
+from docker.types import Ulimit  # type: ignore[import-untyped]
+
+from lab.errors import Casualty, LabError
+from lab.runtimes import Launch
+from lab.runtimes.process import ProcessRunning, ProcessRuntime, unhurried
+
+RUN_LABEL, PID_LABEL, IMAGE_LABEL = "lab.run", "lab.pid", "lab.image"
+USER = 10001  # of all the lab's images
+TMPFS = "rw,exec,nosuid,nodev,size=512m,mode=1777"  # exec: Netty unpacks its native transport there
+LOST = "was lost with the Docker engine"
+ENGINE_REMEDY = "Start one (Debian: apt-get install docker.io, then dockerd), or use --runtime process."
+SOMAXCONN = Path("/proc/sys/net/core/somaxconn")
+LAST_WORDS_S = 5.0
+SWEEP_S, SWEEP_WITHIN_S = 1.0, 25.0
+
+
+def connect() -> docker.DockerClient:
+    """A client of the engine; LabError if none answers."""
+    try:
+        return docker.from_env(timeout=60)
+    except (DockerException, requests.RequestException) as error:
+        raise LabError("No Docker engine answers.", ENGINE_REMEDY, str(error)) from error
+
+
+@contextmanager
+def engine_asked(what: str) -> Iterator[None]:
+    """Turn what the engine refuses into a LabError, and its silence into a Casualty; ImageNotFound passes."""
+    try:
+        yield
+    except ImageNotFound:
+        raise
+    except APIError as error:
+        raise LabError(f"Docker could not {what}: {error.explanation or error}.") from error
+    except (DockerException, requests.RequestException, urllib3.exceptions.HTTPError) as error:
+        raise Casualty(f"The Docker engine does not answer any more, asked to {what}.", "", str(error)) from error
+
+
+class DockerRunning:
+    """A started container. See :class:`lab.runtimes.Running`."""
+
+    def __init__(self, launch: Launch, container: Container, network: str) -> None:
+        self.launch = launch
+        self._container = container
+        container.reload()
+        self._pid = int(container.attrs["State"]["Pid"])
+        self._ip = str(container.attrs["NetworkSettings"]["Networks"][network]["IPAddress"])
+        self._ports: dict[str, Any] = container.attrs["NetworkSettings"]["Ports"]
+        self._cpu_s = 0.0
+        self._ending = ""
+        self._ended = threading.Event()
+        self._follower = threading.Thread(target=self._follow, name=f"log of {launch.name}", daemon=True)
+        self._follower.start()
+
+    @property
+    def pid(self) -> int:
+        """The process id of its main process on this machine."""
+        return self._pid
+
+    @property
+    def stdin(self) -> IO[str]:
+        """Containers do not talk."""
+        raise NotImplementedError
+
+    @property
+    def stdout(self) -> IO[str]:
+        """Containers do not talk."""
+        raise NotImplementedError
+
+    def address(self, port: int) -> str:
+        """Where the port is published, on loopback."""
+        bindings = self._ports.get(f"{port}/tcp") or []
+        return f"{bindings[0]['HostIp']}:{bindings[0]['HostPort']}" if bindings else ""
+
+    def peer_address(self, port: int) -> str:
+        """Its address on the run's network: no proxy of the engine stands in between."""
+        return f"{self._ip}:{port}"
+
+    def reach(self, port: int) -> tuple[str, int]:
+        """Its address on the run's network, so that no proxy of the engine stands in between."""
+        return self._ip, port
+
+    def obituary(self) -> str:
+        """How it ended; empty while it lives."""
+        return self._ending
+
+    def await_end(self) -> str:
+        """Wait until it has ended, and say how."""
+        self._ended.wait()
+        return self._ending
+
+    def confine(self, cores: frozenset[int]) -> None:
+        """Confine the container to these cores."""
+        if cores:
+            with engine_asked(f"confine the {self.launch.name}"):
+                self._container.update(cpuset_cpus=cpuset(cores))
+
+    def cpu_s(self) -> float:
+        """CPU seconds of the whole container so far; after its end, the last value seen."""
+        with contextlib.suppress(DockerException, requests.RequestException, KeyError):
+            if not self._ending:
+                stats = self._container.client.api.stats(self._container.id, stream=False, one_shot=True)
+                self._cpu_s = max(self._cpu_s, stats["cpu_stats"]["cpu_usage"]["total_usage"] / 1e9)
+        return self._cpu_s
+
+    def log_tail(self, lines: int = 12) -> str:
+        """The last lines of its log."""
+        try:
+            return "\n".join(self.launch.log.read_text(errors="replace").splitlines()[-lines:])
+        except OSError:
+            return ""
+
+    def stop(self) -> None:
+        """Ask it to end, insist after a grace period, wait until its log is whole, and remove it."""
+        with contextlib.suppress(DockerException, requests.RequestException):
+            if not self._ending:
+                if self.launch.grace_s:
+                    self._container.stop(timeout=math.ceil(self.launch.grace_s))
+                else:
+                    self._container.kill()
+        self._follower.join(LAST_WORDS_S)
+        with contextlib.suppress(DockerException, requests.RequestException):
+            self._container.remove(force=True, v=True)
+
+    def _follow(self) -> None:
+        """Copy the log as it grows; the container has ended when it does."""
+        try:
+            with self.launch.log.open("ab", buffering=0) as log:
+                for piece in self._container.logs(stream=True, follow=True):
+                    log.write(piece)
+            self._container.wait()
+            self._container.reload()
+            self._ending = _ending(self._container.attrs["State"], self.launch.memory_mb)
+        except (DockerException, requests.RequestException, urllib3.exceptions.HTTPError, OSError):
+            self._ending = LOST
+        finally:
+            self._ended.set()
+
+
+def _ending(state: dict[str, Any], memory_mb: int) -> str:
+    code = int(state["ExitCode"])
+    if state["OOMKilled"]:
+        return f"ran out of memory (its limit is {memory_mb} MB)" if memory_mb else "ran out of memory"
+    killed = code > 128 and code - 128 in set(signal.Signals)
+    return f"was killed by {signal.Signals(code - 128).name}" if killed else f"exited with status {code}"
+
+
+class DockerRuntime:
+    """Starts containers, and launches without an image as processes on this machine. Use as a context manager.
+
+    Args:
+        run: the name of the run; it is in the label and the name of whatever is made.
+
+    """
+
+    def __init__(self, run: str) -> None:
+        self._run = run
+        self._labels = {RUN_LABEL: run, PID_LABEL: str(os.getpid())}
+        self._numbers = itertools.count(1)
+        self._processes = ProcessRuntime()
+
+    def __enter__(self) -> DockerRuntime:
+        with ExitStack() as stack:
+            self.engine = connect()
+            stack.callback(self.engine.close)
+            command = (sys.executable, "-m", __name__, self._run, self._labels[PID_LABEL])
+            root = str(Path(__file__).resolve().parents[2])
+            self._guard = subprocess.Popen(command, stdin=subprocess.PIPE, text=True, start_new_session=True, cwd=root)
+            stack.callback(self._sweep)
+            stack.enter_context(self._processes)
+            # What is published without saying where is published on loopback too.
+            options = {"com.docker.network.bridge.host_binding_ipv4": "127.0.0.1"}
+            name = f"lab-{_slug(self._run)}-{os.getpid()}"
+            with engine_asked("make a network"):
+                self._network = self.engine.networks.create(name, labels=self._labels, options=options)
+                self._network.reload()
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with unhurried():
+            self._stack.close()
+
+    def _sweep(self) -> None:
+        """Remove what is left of the run, and tell the guard; if the engine does not answer, the guard tries on."""
+        stdin = self._guard.stdin
+        assert stdin
+        with contextlib.suppress(OSError):
+            try:
+                clean(self.engine, [f"{key}={value}" for key, value in self._labels.items()])
+            except LabError:
+                stdin.close()  # it need not be waited for
+            else:
+                self._guard.communicate("nothing is left")
+
+    @property
+    def host(self) -> str:
+        """The address of this machine on the run's network: what containers are to reach listens there."""
+        return str(self._network.attrs["IPAM"]["Config"][0]["Gateway"])
+
+    @contextmanager
+    def started(self, launch: Launch) -> Iterator[DockerRunning | ProcessRunning]:
+        """Start a container, or a process if the launch has no image; on exit it is stopped."""
+        if not launch.image:
+            with self._processes.started(launch) as process:
+                yield process
+            return
+        container = self._create(launch)
+        running = None
+        try:
+            with engine_asked(f"start the {launch.name}"):
+                container.start()
+                running = DockerRunning(launch, container, self._network.name)
+            yield running
+        finally:
+            with unhurried():
+                if running:
+                    running.stop()
+                else:
+                    with contextlib.suppress(DockerException, requests.RequestException):
+                        container.remove(force=True, v=True)
+
+    def _create(self, launch: Launch) -> Container:
+        launch.log.parent.mkdir(parents=True, exist_ok=True)
+        memory = f"{launch.memory_mb}m" if launch.memory_mb else None
+        files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        try:
+            with engine_asked(f"make a container for the {launch.name}"):
+                return self.engine.containers.create(
+                    launch.image,
+                    list(launch.command) or None,
+                    name=f"lab-{_slug(self._run)}-{os.getpid()}-{_slug(launch.name)}-{next(self._numbers)}",
+                    hostname=_slug(launch.name),
+                    labels=self._labels,
+                    environment=dict(launch.environment),
+                    network=self._network.name,
+                    ports={f"{port}/tcp": ("127.0.0.1", None) for port in launch.ports},
+                    cpuset_cpus=cpuset(launch.cores) or None,
+                    mem_limit=memory,
+                    memswap_limit=memory,
+                    cap_drop=["ALL"],
+                    security_opt=["no-new-privileges"],
+                    read_only=True,
+                    tmpfs={"/tmp": TMPFS},
+                    ulimits=[Ulimit(name="nofile", soft=files, hard=files)],
+                    sysctls={"net.core.somaxconn": SOMAXCONN.read_text().strip()} if SOMAXCONN.exists() else {},
+                    **_folder(launch),
+                )
+        except ImageNotFound as error:
+            raise LabError(
+                f"The image {launch.image} of the {launch.name} is not there.", "Build it: lab images"
+            ) from error
+
+
+def _folder(launch: Launch) -> dict[str, Any]:
+    """Mount the launch's folder where it is, writable for the container's user, who is never root."""
+    if not launch.folder:
+        return {}
+    folder = launch.folder.resolve()
+    if os.getuid():
+        user = f"{os.getuid()}:{os.getgid()}"
+    else:
+        user = f"{USER}:{USER}"
+        os.chown(folder, USER, USER)
+    return {"user": user, "working_dir": str(folder), "volumes": {str(folder): {"bind": str(folder), "mode": "rw"}}}
+
+
+def cpuset(cores: frozenset[int]) -> str:
+    """The cores as the engine wants them, such as ``0,1``; empty for all."""
+    return ",".join(str(core) for core in sorted(cores))
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^a-zA-Z0-9]+", "-", name).strip("-").lower()
+
+
+def clean(engine: docker.DockerClient, labels: list[str] | None = None, images: bool = False) -> int:
+    """Remove containers, their volumes, and networks that the lab made, running or not.
+
+    Args:
+        labels: only those with all of these labels; everything of every run if None.
+        images: whether to remove the lab's images too, which then have to be built again.
+
+    Returns:
+        How many things that were.
+
+    """
+    wanted = {"label": labels or [RUN_LABEL]}
+    removed = 0
+    with engine_asked("remove what the lab made"):
+        for container in engine.containers.list(all=True, filters=wanted, ignore_removed=True):
+            with contextlib.suppress(NotFound):
+                container.remove(force=True, v=True)
+                removed += 1
+        for network in engine.networks.list(filters=wanted):
+            with contextlib.suppress(NotFound):
+                network.remove()
+                removed += 1
+        if images:
+            removed += _remove_images(engine)
+    return removed
+
+
+def _remove_images(engine: docker.DockerClient) -> int:
+    """Remove the lab's images; what one was built from can go only after it, so look until nothing more goes."""
+    total, removed = 0, 1
+    while removed:
+        removed = 0
+        for image in engine.images.list(filters={"label": IMAGE_LABEL}):
+            for name in image.tags or [image.id]:
+                with contextlib.suppress(APIError):
+                    engine.images.remove(name, force=True)
+                    removed += 1
+        total += removed
+    return total
+
+
+def guard(run: str, pid: str) -> None:
+    """Wait until stdin ends; unless the lab's last words said that nothing is left, remove what is left of its run.
+
+    Even SIGKILL closes the lab's end of the pipe. What the engine was just asked for may appear a moment later, so the
+    guard looks until it has twice found nothing.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    if sys.stdin.read():
+        return
+    quiet, deadline = 0, time.monotonic() + SWEEP_WITHIN_S
+    while quiet < 2 and time.monotonic() < deadline:
+        with contextlib.suppress(LabError):
+            quiet = 0 if clean(connect(), [f"{RUN_LABEL}={run}", f"{PID_LABEL}={pid}"]) else quiet + 1
+        time.sleep(SWEEP_S)
+
+
+if __name__ == "__main__":
+    guard(*sys.argv[1:])

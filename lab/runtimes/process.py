@@ -1,0 +1,227 @@
+"""Local processes: each in a process group of its own, on the cores it was given, ended for certain."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+import psutil
+
+from lab.errors import LabError
+from lab.runtimes import Launch
+
+KILL_S = 3.0
+ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+LOOPBACK = "127.0.0.1"
+GUARD = Path(__file__).with_name("guard.py")
+
+
+class ProcessRunning:
+    """A started process. See :class:`lab.runtimes.Running`."""
+
+    def __init__(self, launch: Launch, process: subprocess.Popen[str]) -> None:
+        self.launch = launch
+        self._process = process
+        self._watched = psutil.Process(process.pid)
+        self.created = self._watched.create_time()
+        self._cpu_s = 0.0
+
+    @property
+    def pid(self) -> int:
+        """The process id, which is also that of its group."""
+        return self._process.pid
+
+    @property
+    def stdin(self) -> IO[str]:
+        """Its standard input."""
+        assert self._process.stdin
+        return self._process.stdin
+
+    @property
+    def stdout(self) -> IO[str]:
+        """Its standard output."""
+        assert self._process.stdout
+        return self._process.stdout
+
+    def reach(self, port: int) -> tuple[str, int]:
+        """On loopback."""
+        return LOOPBACK, port
+
+    def obituary(self) -> str:
+        """How it ended; empty while it lives."""
+        code = self._process.poll()
+        if code is None:
+            return ""
+        return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited with status {code}"
+
+    def await_end(self) -> str:
+        """Wait until it has ended, and say how."""
+        self._process.wait()
+        return self.obituary()
+
+    def confine(self, cores: frozenset[int]) -> None:
+        """Confine every thread it has, and so every thread it will have, to these cores."""
+        if not cores or not hasattr(os, "sched_setaffinity"):
+            return
+        for _ in range(2):  # a thread may be born while the first pass goes on
+            for task in Path(f"/proc/{self.pid}/task").iterdir():
+                with contextlib.suppress(ProcessLookupError):
+                    os.sched_setaffinity(int(task.name), cores)
+
+    def cpu_s(self) -> float:
+        """CPU seconds so far; after its end, the last value seen."""
+        with contextlib.suppress(psutil.Error):
+            times = self._watched.cpu_times()
+            self._cpu_s = times.user + times.system + times.children_user + times.children_system
+        return self._cpu_s
+
+    def log_tail(self, lines: int = 12) -> str:
+        """The last lines of its log."""
+        try:
+            return "\n".join(self.launch.log.read_text(errors="replace").splitlines()[-lines:])
+        except OSError:
+            return ""
+
+    def stop(self) -> None:
+        """Ask it to end, insist after a grace period, and wait until it is gone."""
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe:
+                with contextlib.suppress(OSError):
+                    pipe.close()
+        for number, wait_s in ((signal.SIGTERM, self.launch.grace_s), (signal.SIGKILL, KILL_S)):
+            if wait_s and self._process.poll() is None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(self.pid, number)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self._process.wait(wait_s)
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)  # children that outlived it
+
+
+class ProcessRuntime:
+    """Starts local processes. Use as a context manager: it holds the guard that outlives a killed lab."""
+
+    def __enter__(self) -> ProcessRuntime:
+        self._all_cores = frozenset(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else frozenset()
+        self._living: list[ProcessRunning] = []
+        self._guard = _new_guard()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _dismiss(self._guard)
+
+    @property
+    def host(self) -> str:
+        """Loopback."""
+        return LOOPBACK
+
+    @contextmanager
+    def started(self, launch: Launch) -> Iterator[ProcessRunning]:
+        """Start a process; on exit it is stopped."""
+        running = None
+        try:
+            running = self._start(launch)
+            self._living.append(running)
+            self._tell_guard("+", running)
+            yield running
+        finally:
+            if running:
+                with unhurried():
+                    running.stop()
+                    self._living.remove(running)
+                    self._tell_guard("-", running)
+
+    def _start(self, launch: Launch) -> ProcessRunning:
+        launch.log.parent.mkdir(parents=True, exist_ok=True)
+        pipe = subprocess.PIPE if launch.talks else subprocess.DEVNULL
+        with launch.log.open("ab") as log, confined(launch.cores or self._all_cores):
+            try:
+                process = subprocess.Popen(
+                    launch.command,
+                    stdin=pipe,
+                    stdout=subprocess.PIPE if launch.talks else log,
+                    stderr=log,
+                    text=True,
+                    bufsize=1,
+                    cwd=launch.folder,
+                    env={**os.environ, **launch.environment},
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise LabError(f"Could not start {launch.name} ({launch.command[0]}): {error.strerror}.") from error
+        return ProcessRunning(launch, process)
+
+    def _tell_guard(self, sign: str, running: ProcessRunning) -> None:
+        """Tell the guard of one process; if the guard was killed, tell a new one of everything that lives."""
+        try:
+            _tell(self._guard, sign, running)
+        except OSError:
+            _dismiss(self._guard)
+            self._guard = _new_guard()
+            try:
+                for ward in self._living:
+                    _tell(self._guard, "+", ward)
+            except OSError as error:
+                raise LabError(
+                    "The lab's guard process was killed twice, so a killed lab would leave processes behind.",
+                    "See what kills processes on this machine: perhaps its memory is full.",
+                ) from error
+
+
+def _new_guard() -> subprocess.Popen[str]:
+    command = [sys.executable, str(GUARD)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, text=True, start_new_session=True, bufsize=1)
+
+
+def _tell(guard: subprocess.Popen[str], sign: str, running: ProcessRunning) -> None:
+    assert guard.stdin
+    guard.stdin.write(f"{sign}{running.pid} {running.created!r}\n")
+
+
+def _dismiss(guard: subprocess.Popen[str]) -> None:
+    assert guard.stdin
+    with contextlib.suppress(OSError):  # it was killed, and what it was to be told is still in the buffer
+        guard.stdin.close()
+    guard.wait()
+
+
+@contextmanager
+def confined(cores: frozenset[int]) -> Iterator[None]:
+    """Confine this thread, and so whatever it starts, to some cores; an empty set changes nothing."""
+    if not cores or not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cores)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+@contextmanager
+def unhurried() -> Iterator[None]:
+    """Finish cleaning up even if the lab is asked to end meanwhile, and only then do as it is asked.
+
+    So a second Ctrl-C costs nothing that was measured, and a first one at such a moment is not forgotten.
+    """
+    asked: list[int] = []
+    try:
+        before = {number: signal.signal(number, lambda n, _: asked.append(n)) for number in ENDINGS}
+    except ValueError:  # not in the main thread, which is the only one that signals reach
+        yield
+        return
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if asked:
+            signal.raise_signal(asked[0])

@@ -1,0 +1,218 @@
+"""Samples in, numbers out. Every statistic is a view on raw samples and can be computed again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+SUMMARISED = ("planned_us", "sent_us", "latency_us", "user", "status", "error")
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What one cell's measured samples say; latencies are of right answers only, in seconds.
+
+    Attributes:
+        mean_s: mean latency; like the percentiles from the moment a request was sent, or, where the load is an open
+            loop, from the moment it was planned for.
+        service_mean_s: mean time from the moment a request was sent, in any case; the same for the percentiles.
+        requests: answers and failures together.
+        errors: count of failures by class.
+        throughput_rps: requests over the time from the first one sent to the last one ended, as JMeter counts.
+        ok_throughput_rps: the same for right answers.
+        in_system: N̄, the mean number of requests under way that the samples imply (sum of latencies over the time).
+        elapsed_s: the time from the first request sent, at ``began_s`` after the planned start, to the last one ended.
+        late_p99_s: how late the latest 1 % of the planned requests were sent by the generator's own doing.
+        busy_p99_s: the same for the service's doing, in an open loop: every user still waited for an answer.
+        pace: the rate at which an open loop's requests were sent, as a share of the planned rate.
+
+    """
+
+    requests: int
+    errors: dict[str, int]
+    mean_s: float | None
+    p50_s: float | None
+    p90_s: float | None
+    p99_s: float | None
+    max_s: float | None
+    service_mean_s: float | None
+    service_p50_s: float | None
+    service_p99_s: float | None
+    throughput_rps: float
+    ok_throughput_rps: float
+    elapsed_s: float
+    in_system: float
+    late_p99_s: float
+    began_s: float = 0.0
+    busy_p99_s: float = 0.0
+    pace: float = 1.0
+
+
+def error_class(samples: pd.DataFrame) -> pd.Series:
+    """The class of each sample's failure, empty for a right answer: ``HTTP 503`` for an unexpected status."""
+    status = samples["error"] == "status"
+    return samples["error"].astype(object).mask(status, "HTTP " + samples["status"].astype(str))
+
+
+def summarise(samples: pd.DataFrame, from_planned: bool = False) -> Summary:
+    """Summarise the measured samples of one cell (without its warm-up).
+
+    Percentiles are exact: the smallest latency that at least p of all samples do not exceed (inverted CDF).
+
+    Args:
+        from_planned: count latency from the planned moment of each request, as an open loop must: a generator or a
+            service that holds back the next request does not hide that way how long it would have taken.
+
+    """
+    return summarise_pieces([samples], from_planned)
+
+
+def summarise_pieces(pieces: Iterable[pd.DataFrame], from_planned: bool = False) -> Summary:
+    """Summarise samples that come in pieces, as :func:`summarise` does the whole, and with the same numbers.
+
+    Only times are kept of each piece, four bytes a time where microseconds fit into them (they do below 35 minutes), so
+    that fifty million samples need a few hundred megabytes.
+
+    Args:
+        pieces: data frames with the columns :data:`SUMMARISED`; each user's in the order they were sent.
+        from_planned: as in :func:`summarise`.
+
+    """
+    errors: Counter[str] = Counter()
+    service, latency, late, busy = _Times(), _Times(), _Times(), _Times()
+    sends, planned, users = _Span(), _Span(), _Users()
+    last_us, under_way_us = 0, 0
+    for piece in pieces:
+        if piece.empty:
+            continue
+        sent, took = piece["sent_us"].to_numpy(), piece["latency_us"].to_numpy()
+        late_us, right = sent - piece["planned_us"].to_numpy(), (piece["error"] == "").to_numpy()
+        errors.update({str(n): int(c) for n, c in error_class(piece[~right]).value_counts().items()})
+        service.add(took[right])
+        latency.add((took + late_us)[right] if from_planned else took[:0])
+        busy_us = users.busy_us(piece) if from_planned else np.zeros_like(late_us)
+        busy.add(busy_us)
+        late.add(late_us - busy_us)
+        sends.add(sent)
+        planned.add(piece["planned_us"].to_numpy())
+        last_us = max(last_us, int((sent + took).max()))
+        under_way_us += int(took.sum())
+    if not late.count:
+        return Summary(0, {}, None, None, None, None, None, None, None, None, 0.0, 0.0, 0.0, 0.0, 0.0)
+    elapsed_s = max(last_us - sends.first_us, 1) / 1e6
+    service_s = service.distribution()
+    mean_s, p50_s, p90_s, p99_s, max_s = latency.distribution() if from_planned else service_s
+    return Summary(
+        requests=late.count,
+        errors=dict(errors.most_common()),
+        mean_s=mean_s,
+        p50_s=p50_s,
+        p90_s=p90_s,
+        p99_s=p99_s,
+        max_s=max_s,
+        service_mean_s=service_s[0],
+        service_p50_s=service_s[1],
+        service_p99_s=service_s[3],
+        throughput_rps=late.count / elapsed_s,
+        ok_throughput_rps=service.count / elapsed_s,
+        elapsed_s=elapsed_s,
+        in_system=under_way_us / 1e6 / elapsed_s,
+        late_p99_s=late.distribution()[3] or 0.0,
+        began_s=sends.first_us / 1e6,
+        busy_p99_s=busy.distribution()[3] or 0.0,
+        pace=min(1.0, planned.length_us / sends.length_us) if from_planned and sends.length_us else 1.0,
+    )
+
+
+class _Span:
+    """From the first to the last of moments that come in pieces, in microseconds."""
+
+    def __init__(self) -> None:
+        self.first_us, self.last_us = np.iinfo(np.int64).max, np.iinfo(np.int64).min
+
+    @property
+    def length_us(self) -> int:
+        return self.last_us - self.first_us
+
+    def add(self, moments_us: np.ndarray) -> None:
+        self.first_us = min(self.first_us, int(moments_us.min()))
+        self.last_us = max(self.last_us, int(moments_us.max()))
+
+
+class _Users:
+    """When each user of an open loop had its last answer.
+
+    In an open loop a free user takes the next planned send. So a user that was busy at the planned moment of what it
+    sends next shows that all others of its worker were busy too.
+    """
+
+    def __init__(self) -> None:
+        self.free_us = pd.Series(dtype=np.int64)
+
+    def busy_us(self, piece: pd.DataFrame) -> np.ndarray:
+        """How much of each request's lateness is the service's doing: until its user had the answer before it."""
+        piece = piece.reset_index(drop=True)
+        in_order = piece.sort_values("sent_us", kind="stable")
+        by_user = (in_order["sent_us"] + in_order["latency_us"]).groupby(in_order["user"])
+        free_us = by_user.shift().fillna(in_order["user"].map(self.free_us)).reindex(piece.index)
+        self.free_us = by_user.last().combine_first(self.free_us)
+        waited_us = (free_us - piece["planned_us"]).fillna(0)
+        return waited_us.clip(0, piece["sent_us"] - piece["planned_us"]).to_numpy(dtype=np.int64)
+
+
+class _Times:
+    """Microseconds that come in pieces, and what they say in the end."""
+
+    def __init__(self) -> None:
+        self.times_us = np.empty(0, dtype=np.int32)
+        self.count = 0
+
+    def add(self, times_us: np.ndarray) -> None:
+        """Keep a piece, in half the memory for as long as values allow; the array grows in place by an eighth."""
+        if len(times_us) and max(-int(times_us.min()), int(times_us.max())) > np.iinfo(np.int32).max:
+            self.times_us = self.times_us.astype(np.int64)
+        end = self.count + len(times_us)
+        if end > len(self.times_us):
+            self.times_us.resize(max(end, self.count * 9 // 8), refcheck=False)
+        self.times_us[self.count : end] = times_us
+        self.count = end
+
+    def distribution(self) -> tuple[float | None, float | None, float | None, float | None, float | None]:
+        """Mean, p50, p90, p99 and maximum in seconds; None of nothing."""
+        if not self.count:
+            return None, None, None, None, None
+        times_us = self.times_us[: self.count]
+        ranks = [-(-self.count * percent // 100) - 1 for percent in (50, 90, 99)]
+        times_us.partition(ranks)
+        p50_s, p90_s, p99_s = (int(times_us[rank]) / 1e6 for rank in ranks)
+        return float(times_us.mean(dtype=np.float64)) / 1e6, p50_s, p90_s, p99_s, int(times_us.max()) / 1e6
+
+
+def as_planned(samples: pd.DataFrame) -> pd.DataFrame:
+    """The samples of an open loop as users see them, who wait from the planned moment on: with that as the send."""
+    waited_us = samples["sent_us"] - samples["planned_us"]
+    return samples.assign(sent_us=samples["planned_us"], latency_us=samples["latency_us"] + waited_us)
+
+
+def rate_over_time(samples: pd.DataFrame, step_s: float) -> tuple[np.ndarray, np.ndarray]:
+    """Right answers a second over the time they arrived.
+
+    Returns:
+        Left edges of the steps in seconds since the planned start, shape (n,), and the rate in each, shape (n,).
+
+    """
+    ended = (samples["sent_us"] + samples["latency_us"])[samples["error"] == ""].to_numpy() / 1e6
+    edges = np.arange(0, (ended.max() if len(ended) else 0) + 2 * step_s, step_s)
+    counts, _ = np.histogram(ended, bins=edges)
+    return edges[:-1], counts / step_s
+
+
+def under_way(samples: pd.DataFrame, at_s: np.ndarray) -> np.ndarray:
+    """How many requests were under way at each moment of ``at_s`` (seconds since the planned start), by the samples."""
+    begun = np.sort(samples["sent_us"].to_numpy()) / 1e6
+    ended = np.sort((samples["sent_us"] + samples["latency_us"]).to_numpy()) / 1e6
+    return np.searchsorted(begun, at_s, side="right") - np.searchsorted(ended, at_s, side="right")

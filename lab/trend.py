@@ -1,0 +1,81 @@
+"""Does something still fall, or drift, while it is measured? Pure functions of samples and readings."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import stats
+
+# Fewer points say nothing of a trend, and a median of fewer requests is mostly chance.
+MIN_POINTS, MIN_PER_POINT = 8, 20
+# Kendall's test: what is due to chance alone passes for a trend once in a thousand measurements.
+MAX_CHANCE = 0.001
+# Fewer requests in a half differ by a few percent by chance.
+MIN_PER_HALF = 200
+
+
+def fall(values: NDArray[np.float64]) -> float:
+    """By which part a series falls from its first point to its last; 0 if it does not, or if chance may do that.
+
+    The slope is Theil's and Sen's, the median of the slopes between all pairs of points, so that single bad seconds do
+    not count (Sen, Journal of the American Statistical Association 63, 1968); whether it is one is Kendall's test.
+
+    Args:
+        values: one a second, shape (n,).
+
+    Returns:
+        Between 0 and 1: 0.2 where the line through the points ends 20 % below where it begins.
+
+    """
+    if len(values) < MIN_POINTS:
+        return 0.0
+    seconds = np.arange(len(values))
+    if not stats.kendalltau(seconds, values).pvalue < MAX_CHANCE:
+        return 0.0
+    slope, intercept, *_ = stats.theilslopes(values, seconds)
+    return max(0.0, -slope * seconds[-1] / intercept) if intercept > 0 else 0.0
+
+
+def latency_fall(samples: pd.DataFrame, begin_s: float, end_s: float) -> float:
+    """By which part the median latency of right answers falls over a load, by the second they were sent in.
+
+    Args:
+        begin_s: seconds since the planned start; what was sent before, during the ramp, is left out, like the first
+            second after it, in which connections are opened.
+        end_s: what was sent later is left out.
+
+    """
+    right = samples[samples["error"] == ""]
+    second = right["sent_us"] // 1_000_000
+    kept = right[(second >= math.ceil(begin_s) + 1) & (second < math.floor(end_s))]
+    by_second = kept["latency_us"].groupby(kept["sent_us"] // 1_000_000)
+    return fall(by_second.median()[by_second.size() >= MIN_PER_POINT].to_numpy(dtype=float))
+
+
+def drift(samples: pd.DataFrame, begin_s: float, end_s: float) -> float | None:
+    """By which part the second half's throughput differs from the first's: -0.2 if it is 20 % lower.
+
+    A request that is under way over a boundary counts in each half by the part of its time that lies there. So users
+    that all wait, and are all answered, at the same moments make no difference between halves.
+
+    Args:
+        begin_s: where the first half begins, in seconds since the planned start: the end of the ramp.
+        end_s: where the second half ends.
+
+    Returns:
+        None if there were too few requests to tell.
+
+    """
+    begun = samples["sent_us"].to_numpy() / 1e6
+    latency = np.maximum(samples["latency_us"].to_numpy() / 1e6, 1e-6)
+    middle_s = (begin_s + end_s) / 2
+
+    def done(left_s: float, right_s: float) -> float:
+        overlap = np.minimum(begun + latency, right_s) - np.maximum(begun, left_s)
+        return float((np.maximum(overlap, 0.0) / latency).sum())
+
+    first, second = done(begin_s, middle_s), done(middle_s, end_s)
+    return second / first - 1 if min(first, second) >= MIN_PER_HALF else None

@@ -1,0 +1,31 @@
+"""The requests of ``lab calibrate``, one kind for each that scenarios make; the lab starts it, against its own server.
+
+By hand:        python -m lab calibrate
+"""
+
+from locust import task
+
+from lab.loadgen import LabUser
+from lab.scenario import KINDS
+
+LARGE_BYTES = 1_019_684 + len('{"id":"1000","text":""}')
+
+
+class CalibrationUser(LabUser):
+    """Sends and checks what the scenarios do, so that it costs what theirs cost."""
+
+    scenario = "calibration"
+
+    @task
+    def ask(self) -> None:
+        """GET /KIND/{delay_ms}."""
+        kind, delay_ms = KINDS[self.parameters["kind"]], self.parameters["delay_ms"]
+        path = f"/{kind}/{delay_ms}"
+        if kind == "small":
+            self.client.get(path, name="/small", check=b'{"millis":%d}' % delay_ms)
+        elif kind == "large":
+            self.client.get(path, name="/large", check=LARGE_BYTES)
+        else:
+            token, _ = self.pick_token()
+            headers = {"Authorization": f"Bearer {token}"}
+            self.client.get(path, name="/token", headers=headers, check=lambda a: a.body.startswith(b'{"email":"'))

@@ -1,0 +1,54 @@
+package lab.limits;
+
+import java.lang.management.ManagementFactory;
+import java.lang.management.MemoryManagerMXBean;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+
+import com.sun.management.OperatingSystemMXBean;
+import org.jspecify.annotations.Nullable;
+
+import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.boot.actuate.endpoint.annotation.Endpoint;
+import org.springframework.boot.actuate.endpoint.annotation.ReadOperation;
+import org.springframework.stereotype.Component;
+
+/**
+ * {@code GET /actuator/limits}: limits as read from the running server and JVM, whatever
+ * the configuration may have asked for.
+ */
+@Component
+@Endpoint(id = "limits")
+class LimitsEndpoint {
+
+	private final MainServer server;
+
+	private final @Nullable Pool pool;
+
+	LimitsEndpoint(MainServer server, ObjectProvider<Pool> pools) {
+		this.server = server;
+		this.pool = pools.getIfUnique();
+	}
+
+	@ReadOperation
+	Limits limits() {
+		return new Limits(this.server.name(), this.server.version(), this.server.transport(),
+				this.server.requestThreadsKind(), this.server.requestThreadsMax(), this.server.requestThreadsLive(),
+				this.server.maxConnections(), this.server.acceptCount(), this.server.keepAliveRequests(),
+				this.server.keepAliveTimeoutMs(), this.server.virtualThreadCarriersMax(),
+				(this.pool != null) ? this.pool.max() : null, (this.pool != null) ? this.pool.live() : null,
+				Runtime.getRuntime().maxMemory(), Runtime.getRuntime().availableProcessors(), garbageCollectors(),
+				Runtime.version().toString(), ManagementFactory.getRuntimeMXBean().getInputArguments(),
+				processCpuSeconds(), ProcessHandle.current().pid());
+	}
+
+	private List<String> garbageCollectors() {
+		return ManagementFactory.getGarbageCollectorMXBeans().stream().map(MemoryManagerMXBean::getName).toList();
+	}
+
+	private double processCpuSeconds() {
+		long nanos = ManagementFactory.getPlatformMXBean(OperatingSystemMXBean.class).getProcessCpuTime();
+		return nanos / (double) TimeUnit.SECONDS.toNanos(1);
+	}
+
+}

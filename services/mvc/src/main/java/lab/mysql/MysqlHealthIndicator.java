@@ -1,0 +1,28 @@
+package lab.mysql;
+
+import org.springframework.boot.health.contributor.AbstractHealthIndicator;
+import org.springframework.boot.health.contributor.Health;
+import org.springframework.jdbc.core.simple.JdbcClient;
+
+class MysqlHealthIndicator extends AbstractHealthIndicator {
+
+	private final JdbcClient database;
+
+	private final MysqlPool pool;
+
+	MysqlHealthIndicator(JdbcClient database, MysqlPool pool) {
+		this.database = database;
+		this.pool = pool;
+	}
+
+	@Override
+	protected void doHealthCheck(Health.Builder builder) {
+		if (this.pool.live() == 0) {
+			builder.down();
+			return;
+		}
+		this.database.sql("SELECT 1").query().singleValue();
+		builder.up();
+	}
+
+}

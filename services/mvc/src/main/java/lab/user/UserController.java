@@ -1,0 +1,43 @@
+package lab.user;
+
+import org.jspecify.annotations.Nullable;
+
+import org.springframework.beans.factory.annotation.Value;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
+import org.springframework.http.HttpHeaders;
+import org.springframework.http.HttpStatus;
+import org.springframework.http.ProblemDetail;
+import org.springframework.http.ResponseEntity;
+import org.springframework.web.bind.annotation.ExceptionHandler;
+import org.springframework.web.bind.annotation.GetMapping;
+import org.springframework.web.bind.annotation.RequestHeader;
+import org.springframework.web.bind.annotation.RestController;
+import org.springframework.web.server.ResponseStatusException;
+
+@RestController
+@ConditionalOnProperty("lab.mysql-host")
+class UserController {
+
+	private final Users users;
+
+	private final BearerTokens tokens;
+
+	UserController(Users users, @Value("${lab.jwt-key}") String key) {
+		this.users = users;
+		this.tokens = new BearerTokens(key);
+	}
+
+	@GetMapping("/users/me")
+	User me(@RequestHeader(name = HttpHeaders.AUTHORIZATION, required = false) @Nullable String authorization) {
+		return this.users.find(this.tokens.email(authorization))
+			.orElseThrow(() -> new ResponseStatusException(HttpStatus.NOT_FOUND));
+	}
+
+	@ExceptionHandler
+	ResponseEntity<ProblemDetail> notBelieved(InvalidTokenException ex) {
+		return ResponseEntity.status(HttpStatus.UNAUTHORIZED)
+			.header(HttpHeaders.WWW_AUTHENTICATE, "Bearer")
+			.body(ProblemDetail.forStatusAndDetail(HttpStatus.UNAUTHORIZED, ex.getMessage()));
+	}
+
+}

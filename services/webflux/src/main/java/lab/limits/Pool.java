@@ -1,0 +1,12 @@
+package lab.limits;
+
+/**
+ * The connections to a database, as the pool itself counts them.
+ */
+public interface Pool {
+
+	int max();
+
+	int live();
+
+}

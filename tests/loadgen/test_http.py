@@ -1,0 +1,202 @@
+"""The HTTP client, against a real server on a raw socket: what it sends, and how it reads what comes back."""
+
+from __future__ import annotations
+
+import socket
+import time
+
+import pytest
+from server import Connection, Server, always, answer, client_of
+
+from lab import samples
+from lab.loadgen.http import Response
+
+MEGABYTE = bytes(range(256)) * 4096
+
+
+def test_one_connection_serves_many_requests():
+    """A kept-alive connection is used again; only the first request waits for a connect."""
+    with Server(always(answer(b"hello"))) as server:
+        client = client_of(server.url)
+        answers = [client.get(f"/{n}", check=b"hello") for n in range(20)]
+        client.close()
+        assert server.connections == 1
+        assert [head.split(b"\r\n")[0] for head in server.heads] == [f"GET /{n} HTTP/1.1".encode() for n in range(20)]
+    assert {(a.status, a.body, a.error) for a in answers} == {(200, b"hello", samples.OK)}
+    rows = client.sink.rows
+    assert rows[0]["connect_ns"] > 0
+    assert {row["connect_ns"] for row in rows[1:]} == {0}
+    assert client.sink.begun == len(rows) == 20
+
+
+def test_an_answer_of_the_same_bytes_is_judged_each_time():
+    """Whether the bytes were seen before or not, what counts is what this request takes for right."""
+
+    def script(connection: Connection) -> None:
+        for body in (b"one", b"one", b"two", b"one", b"one"):
+            connection.request()
+            connection.say(answer(body))
+
+    with Server(script) as server:
+        client = client_of(server.url)
+        answers = [client.get("/", check=check) for check in (b"one", b"two", b"two", 3, 4)]
+        assert server.connections == 1
+    assert [a.body for a in answers] == [b"one", b"one", b"two", b"one", b"one"]
+    right, wrong = samples.OK, samples.WRONG_BODY
+    assert [a.error for a in answers] == [right, wrong, right, right, wrong]
+
+
+def test_the_request_is_one_that_servers_take():
+    """Host with the port, and the headers asked for."""
+    with Server(always(answer())) as server:
+        client_of(server.url).get("/a?b=c", headers={"Authorization": "Bearer x"})
+        lines = server.heads[0].split(b"\r\n")
+    assert lines[0] == b"GET /a?b=c HTTP/1.1"
+    assert f"Host: 127.0.0.1:{server.port}".encode() in lines
+    assert b"Authorization: Bearer x" in lines
+
+
+@pytest.mark.parametrize(
+    ("parts", "body"),
+    [
+        ([answer(b"")], b""),
+        ([answer(b"fixed")], b"fixed"),
+        ([answer(b"fixed")[:10], answer(b"fixed")[10:-2], answer(b"fixed")[-2:]], b"fixed"),
+        ([b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"3\r\nabc\r\n", b"0\r\n\r\n"], b"abc"),
+        ([b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n4;x=y\r\ndefg\r\n0\r\n\r\n"], b"abcdefg"),
+        ([b"HTTP/1.1 204 No Content\r\n\r\n"], b""),
+        ([answer(MEGABYTE)], MEGABYTE),
+    ],
+    ids=["empty", "fixed", "in pieces", "chunked", "two chunks", "204", "1 MB"],
+)
+def test_a_body_is_read_whole_however_it_is_sent(parts, body):
+    """The body is the same for any framing, twice on one connection."""
+
+    def script(connection: Connection) -> None:
+        while connection.request():
+            connection.say(*parts, pause_s=0.02 if len(parts) > 1 else 0)
+
+    with Server(script) as server:
+        client = client_of(server.url)
+        answers = [client.get("/", check=body) for _ in range(2)]
+        assert server.connections == 1
+    assert [a.error for a in answers] == [samples.OK, samples.OK]
+    assert all(a.body == body for a in answers)
+    assert [row["size"] for row in client.sink.rows] == [len(body)] * 2
+
+
+def test_a_large_chunked_body_is_read_whole():
+    """One megabyte in chunks of 1000 bytes."""
+    chunks = [MEGABYTE[i : i + 1000] for i in range(0, len(MEGABYTE), 1000)]
+    encoded = b"".join(f"{len(c):x}\r\n".encode() + c + b"\r\n" for c in chunks) + b"0\r\n\r\n"
+    with Server(always(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + encoded)) as server:
+        assert client_of(server.url).get("/", check=MEGABYTE).error == samples.OK
+
+
+def test_a_connection_that_the_server_closes_is_opened_anew():
+    """After 'Connection: close' each request connects again, and that time is counted."""
+
+    def script(connection: Connection) -> None:
+        connection.request()
+        connection.say(answer(b"once", headers="Connection: close\r\n"))
+
+    with Server(script) as server:
+        client = client_of(server.url)
+        assert [client.get("/", check=b"once").error for _ in range(3)] == [samples.OK] * 3
+        assert server.connections == 3
+    assert all(row["connect_ns"] > 0 for row in client.sink.rows)
+
+
+def test_an_answer_that_ends_with_the_connection_is_whole():
+    """Without a length and without chunks, the body ends where the connection does (RFC 9112, 6.3)."""
+
+    def script(connection: Connection) -> None:
+        connection.request()
+        connection.say(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nuntil the end")
+
+    with Server(script) as server:
+        got = client_of(server.url).get("/")
+    assert (got.error, got.status, got.body) == (samples.OK, 200, b"until the end")
+
+
+def test_an_informational_answer_is_not_the_answer():
+    """An early hint (103) precedes the answer; the answer is what counts."""
+
+    def script(connection: Connection) -> None:
+        while connection.request():
+            connection.say(b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", answer(b"real"), pause_s=0.1)
+
+    with Server(script) as server:
+        client = client_of(server.url)
+        answers = [client.get("/", check=b"real") for _ in range(2)]
+    assert [(a.status, a.body, a.error) for a in answers] == [(200, b"real", samples.OK)] * 2
+
+
+def test_a_slow_accept_counts_as_latency():
+    """Latency begins before the connect, and includes it."""
+
+    def slow(connection: Connection) -> None:
+        connection.request()
+        time.sleep(0.3)
+        connection.say(answer())
+
+    with Server(slow) as server:
+        client = client_of(server.url)
+        client.get("/")
+    row = client.sink.rows[0]
+    assert row["ended_ns"] - row["sent_ns"] > 0.29e9
+    assert 0 < row["connect_ns"] < row["ended_ns"] - row["sent_ns"]
+
+
+@pytest.mark.parametrize(("status", "error"), [("200 OK", samples.WRONG_BODY), ("503 Busy", samples.STATUS)])
+def test_a_wrong_answer_is_told_apart_from_a_bad_status(status, error):
+    """Another body is wrong; a status of 400 or more is named by its status."""
+    with Server(always(answer(b"other", status))) as server:
+        client = client_of(server.url)
+        got = [client.get("/", check=b"expected") for _ in range(2)]
+        assert server.connections == 1, "an answer that was read whole keeps its connection"
+    assert [(a.error, a.status) for a in got] == [(error, int(status[:3]))] * 2
+
+
+@pytest.mark.parametrize(("status", "error"), [(399, samples.OK), (400, samples.STATUS), (599, samples.STATUS)])
+def test_failures_begin_at_400(status, error):
+    """Without a check, the status alone decides."""
+    with Server(always(answer(b"", f"{status} Whatever"))) as server:
+        assert client_of(server.url).get("/").error == error
+
+
+@pytest.mark.parametrize(("right", "error"), [(True, samples.OK), (False, samples.WRONG_BODY)])
+def test_a_function_may_decide(right, error):
+    """A check of one's own sees the status and the body, and has the last word, also on a 404."""
+    seen: list[Response] = []
+
+    def check(response: Response) -> bool:
+        seen.append(response)
+        return right
+
+    with Server(always(answer(b"gone", "404 Not Found"))) as server:
+        assert client_of(server.url).get("/", check=check).error == error
+    assert [(r.status, r.body) for r in seen] == [(404, b"gone")]
+
+
+def test_the_planned_time_is_reported_once():
+    """A planned start belongs to one request; the next one is planned for when it is sent."""
+    with Server(always(answer())) as server:
+        client = client_of(server.url)
+        client.planned_ns = 12345
+        client.get("/", name="first")
+        client.get("/", name="second")
+    first, second = client.sink.rows
+    assert (first["name"], first["planned_ns"]) == ("first", 12345)
+    assert (second["name"], second["planned_ns"]) == ("second", second["sent_ns"])
+
+
+def test_ipv6_works():
+    """An IPv6 address in brackets is an address like any other."""
+    try:
+        server = Server(always(answer(b"six")), family=socket.AF_INET6)
+    except OSError:
+        pytest.skip("this machine has no IPv6 loopback")
+    with server:
+        assert client_of(server.url).get("/", check=b"six").error == samples.OK
+        assert f"Host: [::1]:{server.port}".encode() in server.heads[0].split(b"\r\n")

@@ -1,0 +1,156 @@
+"""The HTTP client where something goes wrong: each failure has its class, and the next request has a fresh start."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import time
+
+import pytest
+from server import Connection, Server, always, answer, client_of
+
+from lab import samples
+
+
+def test_an_idle_connection_that_was_closed_is_tried_once_more():
+    """A server may close an idle connection: the request goes out again, once, on a new one."""
+
+    def closes(connection: Connection) -> None:
+        connection.request()
+        connection.say(answer())
+
+    with Server(closes, always(answer(b"again"))) as server:
+        client = client_of(server.url)
+        client.get("/")
+        time.sleep(0.2)
+        got = client.get("/", check=b"again")
+        assert (got.error, server.connections) == (samples.OK, 2)
+    assert len(client.sink.rows) == client.sink.begun == 2
+    assert client.sink.rows[1]["connect_ns"] > 0
+
+
+def test_a_second_reset_in_a_row_is_a_failure():
+    """The second try is the last one."""
+
+    def closes(connection: Connection) -> None:
+        connection.request()
+        connection.say(answer())
+
+    def resets(connection: Connection) -> None:
+        connection.request()
+        connection.reset()
+
+    with Server(closes, resets) as server:
+        client = client_of(server.url)
+        client.get("/")
+        time.sleep(0.2)
+        assert client.get("/").error == samples.RESET
+        assert server.connections == 2
+
+
+def test_a_new_connection_that_is_reset_is_not_tried_again():
+    """Only an idle connection gets a second try."""
+
+    def resets(connection: Connection) -> None:
+        connection.request()
+        connection.reset()
+
+    with Server(resets) as server:
+        assert client_of(server.url).get("/").error == samples.RESET
+        assert server.connections == 1
+
+
+def test_nobody_listening_is_refused():
+    """A refused connection is a class of its own, and the next request tries again."""
+    with socket.create_server(("127.0.0.1", 0)) as unused:
+        port = unused.getsockname()[1]
+    client = client_of(f"http://127.0.0.1:{port}")
+    assert [client.get("/").error for _ in range(2)] == [samples.REFUSED] * 2
+    assert [row["status"] for row in client.sink.rows] == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("parts", "error"),
+    [
+        ([answer(b"whole body")[:-3]], samples.TRUNCATED),
+        ([b"HTTP/1.1 200 OK\r\nContent-Le"], samples.TRUNCATED),
+        ([b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab"], samples.TRUNCATED),
+        ([b"what is this\r\n\r\n"], samples.MALFORMED),
+        ([b"HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n"], samples.MALFORMED),
+        ([b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"], samples.MALFORMED),
+    ],
+)
+def test_a_bad_answer_has_its_class(parts, error):
+    """An answer that was cut off or makes no sense is a failure, and the next request gets a new connection."""
+
+    def bad(connection: Connection) -> None:
+        connection.request()
+        connection.say(*parts)
+
+    with Server(bad, always(answer(b"good"))) as server:
+        client = client_of(server.url)
+        assert client.get("/").error == error
+        assert client.get("/", check=b"good").error == samples.OK
+        assert server.connections == 2
+
+
+def test_an_answer_that_does_not_come_is_a_timeout():
+    """The timeout ends the request, closes the connection, and the next request is not late because of it."""
+
+    def silent(connection: Connection) -> None:
+        connection.request()
+        connection.request()
+
+    with Server(silent, always(answer())) as server:
+        client = client_of(server.url, timeout_s=0.4)
+        began = time.monotonic()
+        assert client.get("/").error == samples.TIMEOUT
+        assert 0.35 < time.monotonic() - began < 5
+        assert client.get("/").error == samples.OK
+    waited_s = (client.sink.rows[0]["ended_ns"] - client.sink.rows[0]["sent_ns"]) / 1e9
+    assert waited_s >= 0.39
+
+
+def test_an_answer_that_trickles_is_a_timeout_too():
+    """The timeout is for the whole answer, not for the pauses in it."""
+
+    def trickles(connection: Connection) -> None:
+        connection.request()
+        connection.say(*[b"x"] * 0, b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n", *[b"x"] * 100, pause_s=0.1)
+
+    with Server(trickles) as server:
+        began = time.monotonic()
+        assert client_of(server.url, timeout_s=0.5).get("/").error == samples.TIMEOUT
+        assert time.monotonic() - began < 5
+
+
+def test_an_address_that_does_not_answer_is_a_connect_timeout():
+    """A full listen queue drops connects; that is told apart from a slow answer."""
+    with socket.socket() as full:
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        waiting = [socket.socket() for _ in range(8)]
+        for opened in waiting:
+            opened.setblocking(False)
+            opened.connect_ex(full.getsockname())
+        time.sleep(0.1)
+        got = client_of(f"http://127.0.0.1:{full.getsockname()[1]}", timeout_s=0.5).get("/")
+        for opened in waiting:
+            opened.close()
+    assert got.error == samples.CONNECT_TIMEOUT
+
+
+def test_a_check_that_raises_still_ends_its_request():
+    """Whatever a check does, a request that began is reported as ended."""
+    with Server(always(answer(b"no json"))) as server:
+        client = client_of(server.url)
+        with contextlib.suppress(ZeroDivisionError):
+            client.get("/", check=lambda response: 1 / 0)
+        assert client.sink.begun == len(client.sink.rows) == 1
+
+
+@pytest.mark.parametrize("url", ["", "127.0.0.1:80", "ftp://127.0.0.1", "http://"])
+def test_what_is_no_address_is_refused(url):
+    """A bad address is said at once, not with the first request."""
+    with pytest.raises(ValueError, match="address"):
+        client_of(url)

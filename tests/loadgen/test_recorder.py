@@ -1,0 +1,180 @@
+"""Two places for a request to be noted: the lab's own record, and Locust's statistics."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from locust.stats import RequestStats
+
+from lab import samples
+from lab.loadgen import recorder
+from lab.loadgen.recorder import Recorder, RequestFailed, feed
+
+UNIX_START = 1_800_000_000.0
+
+
+def random_rows(n: int, seed: int = 1) -> np.ndarray:
+    """Records of three names, with failures of several classes among them."""
+    rng = np.random.default_rng(seed)
+    rows = np.zeros(n, dtype=samples.RECORD)
+    rows["sent_us"] = rng.integers(0, 5_000_000, n)
+    rows["latency_us"] = rng.integers(1, 20_000_000, n)
+    rows["bytes"] = rng.integers(0, 2_000_000, n)
+    rows["name"] = rng.integers(0, 3, n)
+    rows["error"] = rng.choice([samples.OK, samples.OK, samples.STATUS, samples.RESET, samples.WRONG_BODY], n)
+    rows["status"] = np.where(rows["error"] == samples.STATUS, rng.choice([500, 503], n), 200)
+    return rows
+
+
+def one_by_one(stats: RequestStats, rows: np.ndarray, names: list[str], monkeypatch) -> None:
+    """What Locust does for one event a request, at the time at which that request ended."""
+    for row in rows[np.argsort(rows["sent_us"] + rows["latency_us"], kind="stable")]:
+        ended = UNIX_START + (int(row["sent_us"]) + int(row["latency_us"])) / 1e6
+        monkeypatch.setattr("locust.stats.time.time", lambda ended=ended: ended)
+        name = names[row["name"]]
+        stats.log_request("GET", name, int(row["latency_us"]) / 1000, int(row["bytes"]))
+        if row["error"]:
+            stats.log_error("GET", name, RequestFailed(int(row["error"]), int(row["status"])))
+    monkeypatch.undo()
+
+
+def facts(stats: RequestStats) -> dict[str, dict]:
+    """What Locust shows of each entry and of the total, as plain values."""
+    entries = {name: entry for (name, _), entry in stats.entries.items()} | {"total": stats.total}
+    return {
+        name: {
+            "requests": entry.num_requests,
+            "failures": entry.num_failures,
+            "a_second": dict(entry.num_reqs_per_sec),
+            "failed_a_second": dict(entry.num_fail_per_sec),
+            "histogram": dict(entry.response_times),
+            "bytes": entry.total_content_length,
+            "fastest": entry.min_response_time,
+            "slowest": entry.max_response_time,
+        }
+        for name, entry in entries.items()
+    }
+
+
+def errors(stats: RequestStats) -> dict[str, int]:
+    """How often each error occurred."""
+    return {error.to_name(): error.occurrences for error in stats.errors.values()}
+
+
+def both(rows: np.ndarray, monkeypatch, parts: int = 1) -> tuple[RequestStats, RequestStats]:
+    """The same records fed in bulk, in some parts, and one by one."""
+    names = ["/a", "/b", "/c"]
+    bulk, single = RequestStats(use_response_times_cache=False), RequestStats(use_response_times_cache=False)
+    for part in np.array_split(rows, parts):
+        feed(bulk, part.tobytes(), names, UNIX_START)
+    one_by_one(single, rows, names, monkeypatch)
+    return bulk, single
+
+
+@pytest.mark.parametrize("parts", [1, 2, 7])
+def test_bulk_feeding_counts_as_locust_does(monkeypatch, parts):
+    """Fed at once or in parts, Locust's statistics are those of one event a request."""
+    bulk, single = both(random_rows(700), monkeypatch, parts)
+    expected, got = facts(single), facts(bulk)
+    assert got.keys() == expected.keys()
+    for name in expected:
+        for key in expected[name]:
+            assert got[name][key] == expected[name][key], f"{name}: {key}"
+    assert errors(bulk) == errors(single)
+    assert sum(errors(bulk).values()) == bulk.total.num_failures > 0
+
+
+def test_times_just_below_a_millisecond_are_rounded_as_locust_does(monkeypatch):
+    """Locust rounds a response time of 1.7 ms to 2 ms, not to 1 ms."""
+    rows = np.zeros(4, dtype=samples.RECORD)
+    rows["latency_us"] = [1_700, 99_600, 154_900, 994_999]
+    bulk, single = both(rows, monkeypatch)
+    assert dict(bulk.total.response_times) == dict(single.total.response_times)
+
+
+def test_averages_and_the_last_request_are_those_of_locust(monkeypatch):
+    """Mean response time and the time of the last request agree, too."""
+    bulk, single = both(random_rows(300), monkeypatch, 3)
+    assert bulk.total.avg_response_time == pytest.approx(single.total.avg_response_time)
+    assert bulk.total.last_request_timestamp == pytest.approx(single.total.last_request_timestamp, abs=1e-3)
+
+
+def test_an_error_tells_when_it_was_seen(monkeypatch):
+    """Locust's failure table shows when an error was first and last seen."""
+    bulk, _ = both(random_rows(50), monkeypatch)
+    assert all(error.first_seen and error.last_seen for error in bulk.errors.values())
+
+
+def test_feeding_nothing_changes_nothing():
+    """No records, no entry."""
+    stats = RequestStats()
+    feed(stats, b"", [], UNIX_START)
+    assert (stats.total.num_requests, len(stats.entries), len(stats.errors)) == (0, 0, 0)
+
+
+def test_an_error_is_named_as_people_read_it():
+    """A status is named by its number, everything else by its class."""
+    assert str(RequestFailed(samples.STATUS, 503)) == "HTTP 503"
+    assert str(RequestFailed(samples.REFUSED, 0)) == "refused"
+
+
+def test_what_a_sink_notes_is_what_is_taken():
+    """Times are relative to the planned start, in microseconds."""
+    noted = Recorder(start_ns=1_000_000_000)
+    sink = noted.sink(42)
+    sink.began()
+    sink.ended("/x", 1_001_000_000, 1_002_000_000, 300_000, 1_502_000_000, 503, 17, samples.STATUS)
+    (row,) = np.frombuffer(noted.take(), samples.RECORD)
+    assert row.item() == (1000, 2000, 500_000, 300, 17, 42, 503, 0, samples.STATUS)
+    assert (noted.begun, noted.finished, noted.failed, noted.names) == (1, 1, 1, ["/x"])
+
+
+def test_taking_empties_the_record():
+    """What was taken once is not taken again, and the counts go on."""
+    noted = Recorder(0)
+    noted.note(*[1] * 9)
+    assert len(noted.take()) == samples.RECORD.itemsize
+    assert noted.take() == b""
+    noted.note(*[2] * 9)
+    assert np.frombuffer(noted.take(), samples.RECORD)["user"].tolist() == [2]
+
+
+def test_more_records_than_fit_at_first_are_kept():
+    """The buffer grows, several times, and no record is lost or changed."""
+    noted = Recorder(0)
+    n = 4 * recorder.FIRST_CAPACITY + 3
+    for i in range(n):
+        noted.note(i, i, i, 0, 0, i, 200, 0, 0)
+    rows = np.frombuffer(noted.take(), samples.RECORD)
+    assert np.array_equal(rows["user"], np.arange(n))
+    assert np.array_equal(rows["planned_us"], np.arange(n))
+
+
+def test_names_get_one_number_each():
+    """The same name has the same number, whoever sends it."""
+    noted = Recorder(0)
+    assert [noted.name_id(name) for name in ("/a", "/b", "/a", "/c", "/b")] == [0, 1, 0, 2, 1]
+    assert noted.names == ["/a", "/b", "/c"]
+
+
+def test_memory_does_not_grow_with_requests_that_were_taken():
+    """However many requests pass, what the recorder and Locust's statistics hold stays below 16 bytes a request."""
+    noted, stats = Recorder(0), RequestStats(use_response_times_cache=False)
+
+    def pass_through(rounds: int) -> None:
+        for _ in range(rounds):
+            for i in range(5000):
+                noted.sink(7).ended("/delay", i * 1000, i * 1000, 0, i * 2000, 200, 12, 0)
+            feed(stats, noted.take(), noted.names, UNIX_START)
+
+    pass_through(2)
+    tracemalloc.start()
+    try:
+        pass_through(10)
+        grown, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert stats.total.num_requests == 60_000
+    assert grown < 16 * 5000

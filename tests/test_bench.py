@@ -1,0 +1,74 @@
+"""The real generator against the server of known delay: its ceiling, and a verdict that knows when it was there."""
+
+from __future__ import annotations
+
+import pytest
+
+from lab import bench, calibrate, gather, verdict
+from lab.calibrate import Pace
+from lab.databases.tokens import token_file
+from lab.probes import Service
+from lab.progress import Reporter
+from lab.runtimes.process import ProcessRuntime, confined
+from lab.scenario import Load
+from lab.stage import Cores
+from lab.stats import summarise
+from lab.verdict import VALID, Evidence
+from lab.watch import watching
+
+pytestmark = pytest.mark.slow
+PACE = Pace(ceiling_s=1.2, rest_s=0.3, step_s=0.5, shares=(0.25,))
+
+
+@pytest.fixture(scope="module")
+def cores():
+    """Whose cores are whose, before this process confines itself to the generator's."""
+    return Cores.split(pin=True)
+
+
+@pytest.fixture(scope="module")
+def ready(tmp_path_factory, cores):
+    """A bench, ready to play."""
+    folder = tmp_path_factory.mktemp("bench")
+    with (
+        ProcessRuntime() as runtime,
+        confined(cores.generator),
+        bench.started(runtime, token_file(), calibrate.MOST_USERS, cores.service, cores.generator, folder) as started,
+    ):
+        yield started
+
+
+@pytest.fixture(scope="module")
+def ceilings(ready):
+    """The ceilings for all kinds of request, measured in a hurry."""
+    return {ceiling.kind: ceiling for ceiling in calibrate.measure(ready, Reporter(quiet=True), PACE)}
+
+
+def test_every_kind_has_a_ceiling_and_a_cost(ceilings):
+    """More at full speed than one user alone makes; nothing is answered before the server lets it go."""
+    assert set(ceilings) == {"small", "large", "token"}
+    for ceiling in ceilings.values():
+        alone, step = ceiling.steps
+        assert ceiling.rps > 0
+        assert (alone.share, step.share) == (0.0, 0.25)
+        assert alone.added_mean_s > 0
+        assert step.added_mean_s > 0
+        assert ceiling.limited_by in ("generator", "server", "something else")
+
+
+def test_a_saturated_generator_is_caught_by_name(ready, cores, ceilings):
+    """One worker, many users, no delay: the verdict says what was too busy, whichever that was on this machine."""
+    service = Service(ready.server, ready.url, ready.url)
+    with watching(service, {"worker 1": ready.fleet.workers[0], "master": ready.fleet.master}, cores.owned) as watch:
+        load = Load(users=100, ramp_s=0.0, duration_s=2.5)
+        parameters = {"kind": 0, "delay_ms": 0}
+        played = ready.fleet.play(ready.url, load, parameters, warm_up=0, within_s=120, watched=[ready.server])
+    summary = summarise(ready.samples(played.finished).to_pandas())
+    evidence = Evidence(begun=played.begun, finished=played.finished, whole=played.whole)
+    evidence.worker_cpu = gather.worker_cpu(watch, played, summary.elapsed_s)
+    evidence.taken = gather.taken(watch, cores.owned)
+    evidence.ceiling_rps = ceilings["small"].rps
+    found = verdict.judge(evidence, summary, summary.requests)
+    assert found.word != VALID, evidence
+    named = ("A Locust worker used", "The generator sent", "Other programs took")
+    assert all(reason.startswith(named) for reason in found.reasons)

@@ -1,0 +1,58 @@
+"""The binding resource: each is named where it is full, with the number that shows it, and nothing where none is."""
+
+from __future__ import annotations
+
+import pytest
+
+import lab
+from lab import bottleneck
+from lab.bottleneck import Readings
+
+IDLE = {"generator_cpu": 0.2, "service_cpu": 0.3, "service_cpus": 2, "mean_s": 2.0, "service_s": 1.0}
+THREADS = {"threads_busy": 200, "threads": 200}
+POOL = {"pool_busy": 50.0, "pool": 50}
+
+
+@pytest.mark.parametrize(
+    ("readings", "name", "number"),
+    [
+        ({**IDLE, **THREADS}, "threads", "200 of 200"),
+        ({**IDLE, **POOL}, "pool", "50 of 50"),
+        ({**IDLE, **THREADS, **POOL}, "pool", "50 of 50"),
+        ({**IDLE, **POOL, "pool_waiting": 12.0}, "pool", "50 of 50"),
+        ({**IDLE, **POOL, "pool_waiting": 0.0}, "nothing", ""),
+        ({**IDLE, **THREADS, "service_cpu": 1.9}, "CPU", "1.90 of its 2"),
+        ({**IDLE, **THREADS, "generator_cpu": 0.97}, "generator", "97%"),
+        ({**IDLE, **THREADS, "bytes_rps": 3.4e6, "link_rate": 3.5e6}, "link", "3.40 of 3.50 MB/s"),
+        ({**IDLE, **THREADS, "link_cpu": 0.99}, "link", "99%"),
+        ({**IDLE, "database_cpu": {"mysql": 1.9}, "database_cpus": 2}, "database", "mysql used 1.90 of 2"),
+    ],
+)
+def test_the_full_resource_is_named_with_its_number(readings, name, number):
+    """What is full decides; where several are, the one that the others wait for."""
+    found = bottleneck.name(Readings(**readings))
+    assert found.name == name
+    assert number in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("readings", "words"),
+    [
+        ({**IDLE, "threads_busy": 20, "threads": 200, "mean_s": 1.01}, "Nothing was short"),
+        (IDLE, "No resource that was watched"),
+        ({"mean_s": 1.0}, "No resource that was watched"),
+        ({}, "Nothing was answered"),
+    ],
+)
+def test_where_nothing_is_full_nothing_is_named(readings, words):
+    """Room everywhere, or nothing that was read, is said; no resource is blamed."""
+    found = bottleneck.name(Readings(**readings))
+    assert found.name == "nothing"
+    assert words in found.sentence
+
+
+def test_a_run_names_what_decided_for_each_variant():
+    """In the run that ships with the lab, platform threads are all busy, and nobody else has any to run out of."""
+    found = lab.open_run("delay-sweep").deciding()
+    assert found["mvc"].name == "threads"
+    assert {name for name, resource in found.items() if resource.name == "threads"} == {"mvc"}

@@ -1,0 +1,85 @@
+"""What a calibration says, and where it is kept."""
+
+from __future__ import annotations
+
+import pytest
+
+from lab import calibrate, calibration
+from lab.bench import Outcome
+from lab.calibration import GENERATOR, SERVER, UNKNOWN, Calibration, Ceiling, Step
+from lab.commands import calibrate as command
+
+FOUND = Calibration(
+    calibration.fingerprint(),
+    "2026-11-21T10:15:00Z",
+    (
+        Ceiling("small", 50_000.0, GENERATOR, 0.99, 0.6, (Step(0.0, 9000.0, 1e-4, 2e-4), Step(0.5, 25e3, 2e-4, 1e-3))),
+        Ceiling("large", 3_000.0, SERVER, 0.8, 0.99),
+        Ceiling("token", 20_000.0, UNKNOWN, 0.5, 0.3),
+    ),
+)
+
+
+def test_a_calibration_is_found_again(tmp_path):
+    """What is kept for this machine is found on it, the same in every part."""
+    assert calibration.find(tmp_path) is None
+    file = calibration.keep(FOUND, tmp_path / "new")
+    assert calibration.find(tmp_path / "new") == FOUND
+    assert [path.name for path in file.parent.iterdir()] == [f"{calibration.fingerprint()}.json"]
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"fingerprint": "x", "time": "y", "ceilings": [{"kind": "small"}]}'])
+def test_a_damaged_file_is_no_calibration(tmp_path, text):
+    """It is measured again rather than believed."""
+    calibration.keep(FOUND, tmp_path).write_text(text)
+    assert calibration.find(tmp_path) is None
+
+
+def test_another_generator_has_another_calibration(tmp_path, monkeypatch):
+    """When the load generator's source changes, what was measured of the old one does not count."""
+    before = calibration.fingerprint()
+    source = tmp_path / "lab" / "loadgen"
+    source.mkdir(parents=True)
+    (source / "http.py").write_text("# faster\n")
+    monkeypatch.setattr(calibration, "ROOT", tmp_path)
+    assert calibration.fingerprint() != before
+
+
+@pytest.mark.parametrize(("workers", "cores", "times"), [(1, 4, 1), (2, 4, 2), (8, 4, 4), (2, 1, 1)])
+def test_workers_add_up_as_far_as_there_are_cores(workers, cores, times):
+    """Two workers on one core send no more than one."""
+    assert FOUND.ceiling_rps("small", workers, cores) == 50_000 * times
+
+
+@pytest.mark.parametrize("kind", ["large", "token", "unheard of"])
+def test_a_lower_bound_judges_nobody(kind):
+    """Where the server or something else was the limit, the generator's own ceiling is not known."""
+    assert FOUND.ceiling_rps(kind, 1, 1) is None
+
+
+@pytest.mark.parametrize(
+    ("generator", "server", "limit"),
+    [(0.95, 0.5, GENERATOR), (0.95, 0.99, GENERATOR), (0.8, 0.95, SERVER), (0.5, 0.4, UNKNOWN)],
+)
+def test_what_was_busy_is_the_limit(generator, server, limit):
+    """The generator if it was busy, else the server if that was, else something that is not ours."""
+    assert calibrate.limited_by(Outcome(1000.0, 0.0, 0.0, generator, server, 0)) == limit
+
+
+@pytest.mark.parametrize(("rps", "cycle_s", "users"), [(10_000, 0.02, 200), (1, 0.02, 1), (1e9, 0.02, 2000)])
+def test_users_make_a_rate_by_littles_law(rps, cycle_s, users):
+    """At least one user, and no more than were spawned."""
+    assert calibrate.users_for(rps, cycle_s) == users
+
+
+def test_the_command_says_what_limited(typed, monkeypatch, tmp_path):
+    """A ceiling that is not the generator's own is marked in the table and explained below it."""
+    monkeypatch.setattr(command.calibrate_, "calibrate", lambda _: FOUND)
+    monkeypatch.setattr(command.calibration, "keep", lambda _: tmp_path / "file.json")
+    done = typed("calibrate")
+    assert done.returncode == 0, done.stderr
+    assert "50,000" in done.stdout
+    assert "≥ 3,000" in done.stdout
+    assert "large: the server was the limit" in done.stdout
+    assert "token: other programs were in the way" in done.stdout
+    assert "small:" not in done.stdout

@@ -1,0 +1,283 @@
+"""The commands as people type them: bad input gets one sentence and the next step, never a traceback."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lab import machine, services
+from lab.store import RunFolder
+
+CLEAN = re.compile(r"error: \S[^\n]*[.?)!]\n {2}→ \S[^\n]*\n\Z")
+
+
+def assert_said(done: subprocess.CompletedProcess[str], *named: str) -> None:
+    """Exactly one sentence and one next step on standard error, and a status of 2."""
+    assert "Traceback" not in done.stderr, done.stderr
+    assert done.returncode == 2, done.stderr
+    assert CLEAN.search(done.stderr), repr(done.stderr)
+    assert done.stderr.count("error:") == 1
+    assert done.stdout == ""
+    for words in named:
+        assert words in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ("run delay --users 0", "--users 0"),
+        ("run delay --users -1", "--users -1"),
+        ("run delay --users abc", "abc"),
+        ("run delay --users 1e9", "1e9"),
+        ("run delay --users 100000000", "open files"),
+        ("run delay --users 10,20", "sweep"),
+        ("run delay --users 5 --ramp-up -1", "--ramp-up -1"),
+        ("run delay --users 5 --ramp-up nan", "--ramp-up"),
+        ("run delay --users 5 --loops 0", "--loops 0"),
+        ("run delay --users 5 --loops 2 --duration 3", "exclude one another"),
+        ("run delay --rate 10", "--rate needs --duration"),
+        ("run delay --rate 10 --duration 3 --loops 2", "--rate and --loops"),
+        ("run jwt --rate 10", "--rate needs --users"),
+        ("run delay --users 5 --arrivals late", "late"),
+        ("sweep delay --rate 10 --duration 3", "one number of users"),
+        ("run delay --users 5 --variants mcv", "did you mean mvc?"),
+        ("run delay --users 5 --delay-ms 99999", "--delay-ms 99999"),
+        ("run delay --users 5 --workers 6", "--workers 6"),
+        ("run delay --usres 5", "--users"),
+        ("run dealy", "did you mean delay?"),
+        ("sweep dealy", "did you mean delay?"),
+        ("sweep delay --users 5,5", "twice"),
+        ("sweep delay --users 5,,6", "5,,6"),
+        ("rnu delay", "did you mean run?"),
+        ("show nothing-of-that-name", "nothing-of-that-name"),
+        ("show --jsn", "--json"),
+        ("run delay --users 5 --slo p99<1", "unit"),
+        ("compare", "no run"),
+        ("compare nothing:mvc", "nothing"),
+        ("show", "no run"),
+        ("list", "no run"),
+        ("run", "needs a scenario: delay"),
+        ("run delay --users 5 --variants=", "--variants"),
+        (f"run delay --users {'9' * 400}", "--users is too large"),
+    ],
+)
+def test_bad_input_gets_one_sentence_and_the_next_step(typed, tmp_path, arguments, named):
+    """What cannot be done is said in one line, with what to do in a second one."""
+    words = arguments.split()
+    if (words[0] in ("run", "sweep", "show", "list") and len(words) > 1) or words[0] in ("show", "list", "compare"):
+        words += ["--data", str(tmp_path / "runs")]
+    assert_said(typed(*words), named)
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments", ["", "run", "run delay", "sweep", "sweep delay", "list", "show", "compare", "doctor", "clean"]
+)
+def test_every_command_has_its_help(typed, arguments):
+    """--help explains, and is no error."""
+    done = typed(*arguments.split(), "--help")
+    assert done.returncode == 0, done.stderr
+    assert "Usage:" in done.stdout
+    assert done.stderr == ""
+
+
+def test_the_help_shows_its_examples_line_by_line(typed):
+    """One command a line, and no trace of the mark that keeps them apart."""
+    said = typed("--help").stdout
+    assert "\\b" not in said
+    assert "\b" not in said
+    assert re.search(r"^  python -m lab run delay --users 4000 .*\n  python -m lab sweep delay ", said, re.MULTILINE)
+
+
+def test_the_version_is_said(typed):
+    """--version names the lab and its version."""
+    done = typed("--version")
+    assert done.returncode == 0
+    assert "lab" in done.stdout
+
+
+def damaged(value: dict, damage: str) -> str:
+    """The text of a run.json with one thing wrong."""
+    plan = value["plan"]
+    if damage == "half":
+        return json.dumps(value)[:100]
+    if damage == "no cells":
+        plan["cells"] = []
+    if damage == "unknown scenario":
+        plan["scenario"] = "gone"
+    if damage == "unknown variant":
+        plan["cells"][0]["variant"] = "gone"
+    if damage == "wrong type":
+        plan["cells"][0]["load"]["users"] = "many"
+    if damage == "other format":
+        value["format"] = 99
+    if damage == "no parameters":
+        plan["parameters"] = {}
+    return json.dumps(value)
+
+
+DAMAGES = ["half", "no cells", "unknown scenario", "unknown variant", "wrong type", "other format", "no parameters"]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_run_is_said_to_be(typed, plan, tmp_path, damage):
+    """'show' names what is wrong with a run, and 'list' shows it beside the good ones."""
+    good = RunFolder.create(plan, [], {}, tmp_path)
+    bad = RunFolder.create(plan, [], {}, tmp_path)
+    (bad.path / "run.json").write_text(damaged(bad.read(), damage))
+    shown = typed("show", bad.name, "--data", str(tmp_path))
+    listed = typed("list", "--data", str(tmp_path))
+    assert listed.returncode == 0, listed.stderr
+    assert good.name in listed.stdout
+    assert bad.name in listed.stdout
+    if damage == "no parameters":
+        assert "Traceback" not in shown.stderr
+    else:
+        assert_said(shown, bad.name)
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"requests": 3}'])
+def test_a_damaged_summary_is_said_to_be(typed, plan, tmp_path, content):
+    """A summary that cannot be read is named, in the table and for programs."""
+    run = RunFolder.create(plan, [], {}, tmp_path)
+    for cell in plan.cells:
+        (run.begin(cell).path / "summary.json").write_text(content)
+    assert_said(typed("show", "--data", str(tmp_path)), run.name)
+    assert_said(typed("show", "--json", "--data", str(tmp_path)), run.name)
+    assert typed("list", "--data", str(tmp_path)).returncode == 0
+
+
+def test_an_incomplete_run_is_shown_as_such(typed, plan, tmp_path):
+    """A run whose process is gone is incomplete, in the list, in the table and for programs."""
+    run = RunFolder.create(plan, [], {}, tmp_path)
+    value = run.read()
+    value["owner"]["created"] -= 1
+    (run.path / "run.json").write_text(json.dumps(value))
+    assert "incomplete" in typed("list", "--data", str(tmp_path)).stdout
+    assert "incomplete" in typed("show", "--data", str(tmp_path)).stdout
+    shown = json.loads(typed("show", run.name, "--json", "--data", str(tmp_path)).stdout)
+    assert [cell["verdict"] for cell in shown["cells"]] == ["incomplete"] * 2
+
+
+def unwritable(kind: str, tmp_path: Path) -> Path:
+    """A data folder that cannot be written to. Permissions do not stop root, these do."""
+    if kind == "a file":
+        (tmp_path / "runs").write_text("mine")
+        return tmp_path / "runs"
+    if kind == "below a file":
+        (tmp_path / "file").write_text("mine")
+        return tmp_path / "file" / "runs"
+    if kind == "/proc":
+        if not Path("/proc/self").exists():
+            pytest.skip("this system has no /proc")
+        return Path("/proc/lab-runs")
+    folder = tmp_path / "closed"
+    folder.mkdir(mode=0o500)
+    if os.geteuid() == 0:
+        pytest.skip("permissions do not stop root")
+    return folder / "runs"
+
+
+@pytest.mark.parametrize("kind", ["a file", "below a file", "/proc", "closed"])
+def test_a_data_folder_that_cannot_be_written_is_said(typed, tmp_path, kind):
+    """A run that has nowhere to go is refused before anything is started."""
+    path = unwritable(kind, tmp_path)
+    assert_said(typed("run", "delay", "--users", "5", "--data", str(path)), str(path))
+
+
+@pytest.fixture
+def full_disk(tmp_path):
+    """A file system without a free byte."""
+    folder = tmp_path / "full"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)]
+    if not shutil.which("mount") or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("mounting a small file system is not permitted here")
+    try:
+        with (folder / "filler").open("wb", buffering=0) as filler, contextlib.suppress(OSError):
+            while filler.write(bytes(1024)):
+                pass
+        yield folder
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_full_disk_is_said(typed, full_disk):
+    """A run that cannot write its first file is refused with the reason."""
+    assert_said(typed("run", "delay", "--users", "5", "--data", str(full_disk)), "space")
+
+
+@pytest.mark.parametrize(("java", "named"), [("/nowhere", "No JDK"), (None, "Maven")])
+def test_a_missing_tool_is_said_before_anything_starts(typed, tmp_path, java, named):
+    """Without a JDK or Maven, 'doctor' says what is missing, with what to do, and exits with 1."""
+    script = (
+        "import lab.services as s; s.JAVA_FOLDERS = (); from lab.cli import main; import sys; "
+        "sys.argv = ['lab', 'doctor', '--data', sys.argv[1]]; main()"
+    )
+    environment = {**os.environ, "PATH": str(tmp_path), "JAVA_HOME": java or ""}
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env=environment,
+    )
+    assert done.returncode == 1, done.stderr
+    assert named in done.stdout
+    assert "→" in done.stdout
+
+
+def test_clean_leaves_runs_that_go_on(typed, plan, tmp_path):
+    """Incomplete and damaged runs are deleted when asked to, one that goes on is not."""
+    going = RunFolder.create(plan, [], {}, tmp_path)
+    dead = RunFolder.create(plan, [], {}, tmp_path)
+    (dead.path / "run.json").write_text("{")
+    script = (
+        "import lab.services as s, sys, pathlib; s.SERVICES = pathlib.Path(sys.argv[1]); from lab.cli import main; "
+        "sys.argv = ['lab', 'clean', '--incomplete', '--yes', '--data', sys.argv[1]]; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert going.path.exists()
+    assert not dead.path.exists()
+
+
+def test_clean_leaves_what_a_run_in_another_folder_uses(typed, tmp_path, monkeypatch):
+    """While a run goes on, wherever it keeps its data, its jars and containers stay, and that is said."""
+    jar = tmp_path / "services" / "mvc" / "target" / "mvc.jar"
+    jar.parent.mkdir(parents=True)
+    jar.write_bytes(b"jar")
+    monkeypatch.setattr(services, "SERVICES", tmp_path / "services")
+    with services.in_use():
+        done = typed("clean", "--data", str(tmp_path / "other"))
+        assert jar.exists()
+    assert done.returncode == 0, done.stderr
+    assert "a run of this checkout is going on" in done.stdout
+    with services.unused() as unused:
+        assert unused
+        assert services.clean() == 1
+    assert not jar.exists()
+
+
+def test_a_backlog_beyond_the_kernels_cap_is_refused(typed, tmp_path, monkeypatch):
+    """Before anything starts, with the line that raises the cap."""
+    monkeypatch.setattr(machine, "somaxconn", lambda: 128)
+    arguments = ("run", "delay", "--users", "5", "--data", str(tmp_path / "runs"))
+    assert_said(typed(*arguments, "--accept-count", "129"), "128", "sysctl -w net.core.somaxconn=129")
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_disk_that_is_almost_full_is_said(typed, tmp_path, monkeypatch):
+    """A run that will not have the space for its samples is refused before anything starts."""
+    monkeypatch.setattr(machine, "LEAST_FREE", 1 << 60)
+    assert_said(typed("run", "delay", "--users", "5", "--data", str(tmp_path / "runs")), "disk space")
+    assert not (tmp_path / "runs").exists()

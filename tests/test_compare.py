@@ -1,0 +1,375 @@
+"""Comparing runs that were made up with known differences; whatever is odd gets a sentence, not a traceback."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import lab
+from lab import planning, samples, scorecard, stats
+from lab.errors import LabError
+from lab.planning import Wishes
+from lab.scenarios import SCENARIOS
+from lab.store import CellFolder, RunFolder
+
+MACHINE = {"host": "here", "cores": 2, "runtime": "process", "jdk": {"version": "25"}}
+LIMITS = {"cpus": 1, "heap_max_bytes": 2**31, "java": "25", "accept_count": 4096}
+PER_CELL = 200
+
+
+def fill(folder: CellFolder, mean_s: float, chance, requests: int = PER_CELL, error: int = samples.OK) -> None:
+    """Put a cell on disk the way a run does: so many requests in a row of a second, of about this mean latency."""
+    records = np.zeros(requests, dtype=samples.RECORD)
+    records["sent_us"] = records["planned_us"] = np.linspace(0, 1e6, requests).astype(int)
+    records["latency_us"] = 1e6 * mean_s * chance.lognormal(0, 0.05, requests)
+    records["status"] = 200 if error == samples.OK else 0
+    records["error"] = error
+    with folder.stream.open("wb") as file, pa.ipc.new_stream(file, samples.SCHEMA) as writer:
+        writer.write_batch(samples.to_batch(records.tobytes(), ["/delay"], 0, 0))
+    folder.keep_samples()
+    summary = stats.summarise(folder.measured())
+    cpu_s = requests * mean_s / 100
+    folder.keep_metrics([(0.0, "service", "cpu_s", 5.0), (summary.elapsed_s or 1.0, "service", "cpu_s", 5.0 + cpu_s)])
+    folder.keep("limits", LIMITS)
+    folder.keep("summary", {**asdict(summary), "predicted_mean_s": None, "verdict": "valid", "reasons": []})
+
+
+def judge(folder: CellFolder, word: str, reason: str) -> None:
+    """Change a cell's verdict."""
+    folder.keep("summary", {**folder.read("summary"), "verdict": word, "reasons": [reason]})
+
+
+@pytest.fixture
+def made(tmp_path):
+    """A function that makes a run: mean latencies in seconds by variant, repeats that differ by 1 %, all seeded."""
+
+    def make(means, repeat=5, environment=None, seed=1, users=(10,), **wishes) -> RunFolder:
+        asked = Wishes(
+            users=users, variants=list(means), repeat=repeat, seed=seed, parameters={"delay_ms": 100}, **wishes
+        )
+        plan = planning.make_plan(SCENARIOS["delay"], asked)
+        run = RunFolder.create(plan, [], environment or MACHINE, tmp_path)
+        chance = np.random.default_rng(seed)
+        for folder in run.cells():
+            run.begin(folder.cell)
+            fill(folder, means[folder.cell.variant] * chance.lognormal(0, 0.01), chance)
+        return run
+
+    return make
+
+
+@pytest.fixture
+def compared(typed, tmp_path):
+    """A function that types ``lab compare …`` on the runs that were made."""
+    return lambda *words: typed("compare", *words, "--data", str(tmp_path))
+
+
+def said(done) -> str:
+    """All that a command printed, in one line; there is never a traceback."""
+    text = done.stdout + done.stderr
+    assert "Traceback" not in text
+    return " ".join(text.split())
+
+
+def test_a_known_difference_is_found_and_no_other(made):
+    """A service that takes a fifth longer is 20 % slower within the interval; an equal one is not called different."""
+    run = made({"mvc": 0.100, "mvc-virtual": 0.120, "webflux": 0.100})
+    found = lab.compare(str(run.path))
+    table = found.table().set_index(["a", "b", "metric"])
+    slower = table.loc[("mvc", "mvc-virtual", "mean s")]
+    assert slower["low"] < 1.2 < slower["high"]
+    assert slower["verdict"] == "differs"
+    assert table.loc[("mvc", "webflux", "mean s"), "verdict"] == "no difference found"
+    assert "mvc-virtual against mvc at 10 users (5 interleaved repeats)" in found.verdict
+    assert "no difference found in" in found.verdict
+    assert len(found.table()) == 3 * 5
+
+
+def test_cpu_a_request_is_that_of_the_metrics(made):
+    """CPU seconds per thousand requests are the service's readings over the load, unless the summary states them."""
+    run = made({"mvc": 0.1, "webflux": 0.1}, repeat=2)
+    cpu = lab.compare(str(run.path)).table().query("metric == 'CPU s per 1000 requests'").iloc[0]
+    assert cpu["a_value"] == pytest.approx(1000 * 0.1 / 100, rel=0.05)
+    for folder in run.cells():
+        folder.keep("summary", {**folder.read("summary"), "cpu_s_per_1000_requests": 7.0})
+    stated = lab.compare(str(run.path)).table().query("metric == 'CPU s per 1000 requests'").iloc[0]
+    assert (stated["a_value"], stated["ratio"]) == pytest.approx((7.0, 1.0))
+
+
+def test_everything_is_printed_and_in_json(made, compared):
+    """The table, the sentence, the scorecard with its boundaries; --json holds the same numbers."""
+    run = made({"mvc": 0.1, "webflux": 0.13})
+    text = said(compared(run.name))
+    for words in ("webflux against mvc", "95 % interval", "margin below 5 %: 0 points", "differs", "mean 2"):
+        assert words in text
+    value = json.loads(compared(run.name, "--json").stdout)
+    mean = next(row for row in value["rows"] if row["metric"] == "mean s")
+    assert mean["ratio"]["low"] < 1.3 < mean["ratio"]["high"]
+    assert (mean["differs"], mean["winner"], mean["points"]) == (True, "mvc", 2)
+    assert value["scorecard"]["mvc"]["found"] >= 6
+
+
+@pytest.mark.parametrize(
+    ("ratio", "points"),
+    [(1.0, 0), (1.049, 0), (1.05, 1), (1 / 1.05, 1), (1.199, 1), (1.2, 2), (1.5, 2), (1.501, 3), (0.1, 3)],
+)
+def test_the_scorecard_by_hand(ratio, points):
+    """Below 5 % nothing, from 5 % one point, from 20 % two, above 50 % three, whichever side is on top."""
+    assert scorecard.points(ratio) == points
+
+
+def test_variants_of_different_runs_and_whole_runs_are_compared(made, compared):
+    """RUN:mvc RUN:webflux is one pair; two runs give a pair a common variant, and are not called interleaved."""
+    one, two = made({"mvc": 0.1, "webflux": 0.1}), made({"mvc": 0.2}, seed=2)
+    assert said(compared(f"{one.name}:mvc", f"{one.name}:webflux")).count("against A =") == 1
+    text = said(compared(one.name, two.name))
+    assert f"B = {two.name}:mvc against A = {one.name}:mvc" in text
+    assert "not interleaved" in text
+    assert text.count("against A =") == 1
+
+
+def test_the_python_face_gives_table_figure_and_sentence(made):
+    """lab.compare takes a run, or names; its result draws a forest plot and shows itself in a notebook."""
+    run = made({"mvc": 0.1, "webflux": 0.13}, repeat=3)
+    found = lab.compare(lab.open_run(str(run.path)))
+    assert isinstance(found.table(), pd.DataFrame)
+    assert found.figure()._repr_png_().startswith(b"\x89PNG")
+    assert "<table" in found._repr_html_()
+    assert found.verdict in lab.compare(f"{run.path}:mvc", f"{run.path}:webflux").verdict
+
+
+def test_how_many_repeats_it_takes_grows_as_the_difference_shrinks(made):
+    """A row for each metric with noise, and more repeats for less; the noise is that of one run against the next."""
+    needed = lab.compare(str(made({"mvc": 0.1, "webflux": 0.1}).path)).repeats_needed((1.02, 1.05, 1.2))
+    assert "mean s" in set(needed["metric"])
+    mean = needed.set_index("metric").loc["mean s"]
+    assert mean["2 %"] > mean["5 %"] >= mean["20 %"] >= 2
+    assert 0.001 < mean["noise"] < 0.1
+
+
+@pytest.mark.parametrize(
+    ("claimed", "repeat", "words"),
+    [
+        (1.3, 5, "1.3 is possible"),
+        (1.57, 5, "1.57 is not what was measured here"),
+        (1.57, 1, "one run a side, which cannot be held against 1.57"),
+    ],
+)
+def test_a_claim_is_held_against_the_interval(made, claimed, repeat, words):
+    """A claimed ratio within the interval is possible, one outside is not, and one run a side says nothing."""
+    found = lab.compare(str(made({"mvc": 0.1, "webflux": 0.13}, repeat=repeat).path))
+    (sentence,) = found.against(claimed, "mvc", "webflux", "mean s")
+    assert words in sentence
+    assert found.against(claimed, "webflux", "mvc", "mean s") == []
+
+
+@pytest.mark.parametrize(
+    ("wishes", "environment", "named"),
+    [
+        ({}, {**MACHINE, "host": "there"}, "host is here and there"),
+        ({}, {**MACHINE, "jdk": {"version": "21"}}, "jdk is 25 and 21"),
+        ({}, {"cores": 2}, "host is here and not known"),
+        ({"threads": 50}, None, "threads is 200 and 50"),
+        ({"heap_mb": 512}, None, "heap mb is 2048 and 512"),
+        ({"ramp_up": 3.0}, None, "ramp s is 1.0 and 3.0"),
+    ],
+)
+def test_other_machines_and_limits_are_refused_unless_told(made, compared, wishes, environment, named):
+    """What differs is said in one sentence; with --although-different it is compared, and said beside it."""
+    one, two = made({"mvc": 0.1}), made({"mvc": 0.1}, environment=environment, seed=2, **wishes)
+    refused = compared(one.name, two.name)
+    assert refused.returncode == 2
+    assert refused.stdout == ""
+    assert named in said(refused)
+    assert "--although-different" in said(refused)
+    told = compared(one.name, two.name, "--although-different")
+    assert told.returncode == 0
+    assert f"Also different: {named}" in said(told)
+
+
+def test_limits_that_a_service_states_otherwise_are_refused(made, compared):
+    """Variants of one run that ran with different limits are not compared silently."""
+    run = made({"mvc": 0.1, "webflux": 0.1}, repeat=2)
+    for folder in run.cells():
+        if folder.cell.variant == "webflux":
+            folder.keep("limits", {**LIMITS, "cpus": 2})
+    assert "cpus is 1 and 2" in said(compared(f"{run.name}:mvc", f"{run.name}:webflux"))
+    assert "cpus is 1 and 2" in said(compared(run.name))
+
+
+def test_an_invalid_cell_is_left_out_by_name(made, compared):
+    """It does not count, nor does its partner of the same repeat, and it is said which one and why."""
+    run = made({"mvc": 0.1, "webflux": 0.1})
+    judge(run.cells()[1], "invalid", "The generator was late.")
+    judge(run.cells()[7], "suspect", "The service was not warm.")
+    text = said(compared(run.name))
+    assert "mvc-u10-r2 is invalid and left out: The generator was late." in text
+    assert "webflux-u10-r3 is suspect: The service was not warm." in text
+    assert set(lab.compare(str(run.path)).table()["repeats"]) == {4}
+
+
+def test_one_run_a_side_gives_ratios_and_no_verdict(made, compared):
+    """Without repeats nothing is called different, however large it looks."""
+    text = said(compared(made({"mvc": 0.1, "webflux": 0.3}, repeat=1).name))
+    assert "One run a side cannot tell a difference from chance" in text
+    assert "differs" not in text
+    assert "webflux 0 (0)" in text
+
+
+def test_one_variant_is_nothing_to_compare(made, compared):
+    """A run with one variant is refused with the next step; so are a run beside itself and half a pair."""
+    run = made({"mvc": 0.1}, repeat=1)
+    for words in ([run.name], [run.name, run.name], [run.name, f"{run.name}:mvc"], [f"{run.name}:mvc"]):
+        done = compared(*words)
+        assert done.returncode == 2
+        assert done.stderr.count("→") == 1
+        assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("words", [["nothing"], ["nothing:mvc"], ["{run}:mcv", "{run}:mvc"], []])
+def test_what_is_not_there_is_said(made, compared, words):
+    """A run or a variant that does not exist is named; without a name the newest is meant."""
+    run = made({"mvc": 0.1, "webflux": 0.1}, repeat=1)
+    done = compared(*(word.format(run=run.name) for word in words))
+    assert done.returncode == (2 if words else 0)
+    assert said(done)
+
+
+def test_no_load_in_common_is_said(made, compared):
+    """Runs at different numbers of users have nothing to compare."""
+    one, two = made({"mvc": 0.1}, repeat=1), made({"mvc": 0.1}, repeat=1, users=(20,))
+    assert "no number of users in common" in said(compared(one.name, two.name))
+    three = made({"webflux": 0.1}, repeat=1)
+    assert "no variant in common" in said(compared(one.name, three.name))
+
+
+def only_failures(run: RunFolder) -> None:
+    """Every request of every cell was reset."""
+    for folder in run.cells():
+        fill(folder, 0.1, np.random.default_rng(1), error=samples.RESET)
+
+
+def nothing_measured(run: RunFolder) -> None:
+    """Every cell came to its end without a sample."""
+    for folder in run.cells():
+        fill(folder, 0.1, np.random.default_rng(1), requests=0)
+
+
+def one_sample(run: RunFolder) -> None:
+    """Every cell has one request."""
+    for folder in run.cells():
+        fill(folder, 0.1, np.random.default_rng(1), requests=1)
+
+
+def never_begun(run: RunFolder) -> None:
+    """No cell was measured to its end."""
+    for folder in run.cells():
+        (folder.path / "summary.json").unlink()
+
+
+def all_invalid(run: RunFolder) -> None:
+    """Every cell is invalid."""
+    for folder in run.cells():
+        judge(folder, "invalid", "It was interrupted before it was over.")
+
+
+def without_metrics(run: RunFolder) -> None:
+    """Nothing is left of a cell but its summary."""
+    for folder in run.cells():
+        for name in ("metrics.parquet", "samples.parquet", "limits.json"):
+            (folder.path / name).unlink()
+
+
+ODD = [only_failures, nothing_measured, one_sample, never_begun, all_invalid, without_metrics]
+
+
+@pytest.mark.parametrize("spoil", ODD, ids=lambda spoil: spoil.__name__)
+@pytest.mark.parametrize("repeat", [1, 3])
+def test_odd_runs_are_compared_and_shown_without_a_traceback(made, compared, typed, tmp_path, spoil, repeat):
+    """Each gives a table or a sentence, from 'compare', 'show' and Python, and no cell is left out silently."""
+    run = made({"mvc": 0.1, "webflux": 0.1}, repeat=repeat)
+    spoil(run)
+    done = compared(run.name)
+    assert done.returncode in (0, 1)
+    text = said(done)
+    assert ("left out" in text) == (spoil in (never_begun, all_invalid))
+    if spoil in (never_begun, all_invalid, nothing_measured):
+        assert done.returncode == 1
+        assert "there is nothing to compare" in text
+    assert json.loads(compared(run.name, "--json").stdout)["rows"]
+    assert said(typed("show", run.name, "--data", str(tmp_path))).count("mvc") >= 1
+    opened = lab.open_run(str(run.path))
+    assert len(opened.table()) == 2 * repeat
+    assert isinstance(opened.intervals(), pd.DataFrame)
+    lab.compare(opened).figure()
+
+
+def test_a_run_of_an_older_format_is_named(made, compared):
+    """A run that another version wrote is refused by name; a summary without newer fields is read for what it has."""
+    run, other = made({"mvc": 0.1, "webflux": 0.1}), made({"mvc": 0.1}, seed=2)
+    for folder in run.cells():
+        summary = folder.read("summary")
+        old = {key: summary[key] for key in ("requests", "errors", "mean_s", "p50_s", "ok_throughput_rps", "verdict")}
+        folder.keep("summary", old)
+    text = said(compared(f"{run.name}:mvc", f"{run.name}:webflux"))
+    assert "no value" in text
+    assert "no difference found" in text
+    (run.path / "run.json").write_text(json.dumps({**run.read(), "format": 0}))
+    for words in ([run.name], [other.name, run.name]):
+        done = compared(*words)
+        assert done.returncode == 2
+        assert f"Run {run.name} has format 0" in said(done)
+
+
+@pytest.mark.parametrize("name", ["samples.parquet", "metrics.parquet", "summary.json"])
+def test_a_damaged_file_is_named(made, compared, typed, tmp_path, name):
+    """Whatever file is damaged, comparing and showing say which, or do without it."""
+    run = made({"mvc": 0.1, "webflux": 0.1}, repeat=1)
+    (run.cells()[0].path / name).write_bytes(b"\x00nonsense")
+    for done in (compared(run.name), typed("show", run.name, "--data", str(tmp_path))):
+        assert name in said(done) or done.returncode == 0
+
+
+def test_objectives_set_the_exit_status(made, compared):
+    """A cell that misses an objective is named with its value, and the status is 1; an invalid cell meets none."""
+    run = made({"mvc": 0.1, "webflux": 0.3}, repeat=2)
+    assert compared(run.name, "--slo", "p99<1s", "--slo", "errors<1%").returncode == 0
+    missed = compared(run.name, "--slo", "p99<200ms", "--slo", "errors<1%")
+    assert missed.returncode == 1
+    assert "webflux-u10-r1 does not meet p99<200ms" in said(missed)
+    assert "mvc-u10" not in missed.stderr
+    judge(run.cells()[0], "invalid", "It was interrupted before it was over.")
+    assert "mvc-u10-r1 has no p99" in said(compared(run.name, "--slo", "p99<1s"))
+    assert compared(run.name, "--slo", "p99<1").returncode == 2
+
+
+def test_the_intervals_of_a_run_say_what_they_rest_on(made):
+    """Repeats give intervals between runs, one closed loop one within it, and a single burst none."""
+    repeated = lab.open_run(str(made({"mvc": 0.1}).path)).intervals()
+    assert set(repeated["scope"]) == {"between runs"}
+    assert set(repeated["metric"]) == {"mean_s", "p50_s", "p99_s"}
+    assert ((repeated["low"] < repeated["value"]) & (repeated["value"] < repeated["high"])).all()
+    single = lab.open_run(str(made({"mvc": 0.1}, repeat=1, duration=5.0).path)).intervals()
+    assert set(single["scope"]) == {"within one run only"}
+    assert lab.open_run(str(made({"mvc": 0.1}, repeat=1).path)).intervals().empty
+
+
+def test_a_closed_loop_says_when_it_settled(made):
+    """What decided and when the load settled are said of the largest load."""
+    sentences = lab.open_run(str(made({"mvc": 0.1}, repeat=1, duration=5.0).path)).insights()
+    assert any("settled after" in sentence for sentence in sentences)
+    assert any(sentence.startswith("mvc at 10 users:") for sentence in sentences)
+
+
+def test_a_load_is_part_of_what_is_compared(made):
+    """A plan whose cells have other loads than the other's is refused in Python too."""
+    one, two = made({"mvc": 0.1}, duration=5.0), made({"mvc": 0.1}, seed=2)
+    with pytest.raises(LabError, match="duration s is"):
+        lab.compare(str(one.path), str(two.path))
+    assert lab.compare(str(one.path), str(two.path), although_different=True).notes
+    assert replace(one.cells()[0].cell.load, duration_s=0.0) == two.cells()[0].cell.load

@@ -1,0 +1,309 @@
+"""The MySQL side, on a real MariaDB that Maven fetches."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+
+from lab.databases import SEEDS, Site, counters, mariadb, mysql, rows
+from lab.databases.starting import free_ports, started_on_free_port
+from lab.errors import LabError
+from lab.runtimes import Launch
+from lab.runtimes.process import ProcessRuntime
+
+pytestmark = pytest.mark.java
+COUNT = 2000
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="module")
+def site(jdk, tmp_path_factory):
+    """A place for servers, with seeds of its own but for the unpacked server, which all tests share."""
+    with ProcessRuntime() as runtime:
+        made = site_in(tmp_path_factory.mktemp("mysql"), runtime, jdk)
+        mariadb.unpacked(replace(made, seeds=SEEDS))
+        yield made
+
+
+def site_in(folder, runtime, jdk):
+    """A site whose seeds are its own, but for the unpacked server."""
+    (folder / "seeds").mkdir()
+    (folder / "seeds" / f"mariadb-{mariadb.VERSION}").symlink_to(SEEDS / f"mariadb-{mariadb.VERSION}")
+    return Site(runtime, folder / "data", folder / "logs", jdk.home, folder / "seeds")
+
+
+@pytest.fixture(scope="module")
+def server(site):
+    """A seeded server."""
+    with mysql.started(site, count=COUNT) as database:
+        yield database
+
+
+@pytest.fixture
+def sql(server):
+    """A function that executes SQL in the lab's database and returns the rows; seeded again afterwards."""
+
+    def execute(text, values=()):
+        with mysql.connection(server) as link:
+            cursor = link.cursor()
+            cursor.execute(text, values)
+            found = cursor.fetchall() if cursor.with_rows else []
+            link.commit()
+            return found
+
+    yield execute
+    execute("drop view if exists users")
+    execute("drop table if exists users")
+    mysql.seed_users(server, count=COUNT)
+
+
+def test_a_started_server_holds_the_users(server, sql):
+    """Every row reads back as it was made, other letters than ASCII too."""
+    assert sql("select * from users order by email") == list(rows.users(count=COUNT))
+    assert (server.kind, server.name, server.host) == ("mysql", "lab", "127.0.0.1")
+
+
+def test_the_stand_in_says_so(server):
+    """Whoever reads a table knows what was measured."""
+    assert server.title == f"MariaDB {mariadb.VERSION}, standing in for MySQL"
+    assert server.as_json()["stand_in"] is True
+
+
+def test_the_server_and_the_generator_agree_on_the_sums(server):
+    """The check asks the server, which computes what Python computes."""
+    assert mysql.sums(server) == rows.sums(rows.users(count=COUNT))
+
+
+def test_seeding_again_writes_nothing(server):
+    """The check passes, so that nothing is to do."""
+    assert mysql.seed_users(server, count=COUNT) == 0
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "delete from users limit 1",
+        "update users set age = age + 1 limit 1",
+        "insert into users values ('x@example.org', '', '', '', '', 1)",
+        "truncate users",
+        "drop table users",
+        f"create or replace table users (email int) comment = '{mysql.MARK}'",
+    ],
+)
+def test_what_is_not_whole_is_made_whole(server, sql, damage):
+    """However a lab was killed at it: afterwards exactly the seeded users are there."""
+    sql(damage)
+    assert mysql.seed_users(server, count=COUNT) == COUNT
+    assert mysql.sums(server) == rows.sums(rows.users(count=COUNT))
+
+
+@pytest.mark.parametrize(
+    "foreign",
+    ["create table users (email varchar(9)) select 'mine' as email", "create view users as select 'mine' as email"],
+)
+def test_a_table_that_is_not_the_labs_is_left_alone(site, server, sql, foreign):
+    """A table of the same name that belongs to somebody is refused, and untouched."""
+    sql("drop table users")
+    sql(foreign)
+    with pytest.raises(LabError, match="not the lab's") as caught, mysql.started(site, server.url, count=COUNT):
+        pass
+    assert "--mysql-url" in caught.value.next_step
+    assert sql("select * from users") == [("mine",)]
+
+
+def test_a_server_of_ones_own_is_used_and_left_as_it_was(site, server):
+    """With --mysql-url nothing is started; the users are there, and stay."""
+    with mysql.started(site, server.url, count=COUNT) as database:
+        assert database.running is None
+        assert database.title == server.title
+        assert mysql.seed_users(database, count=COUNT) == 0
+    assert mysql.seed_users(server, count=COUNT) == 0
+
+
+def test_only_the_very_email_is_found(sql):
+    """Neither another case nor a blank at the end gets somebody's record."""
+    email = rows.users(count=COUNT)[0].email
+    query = "select count(*) from users where email = %s"
+    assert [sql(query, (text,))[0][0] for text in (email, email.upper(), f"{email} ", "%")] == [1, 0, 0, 0]
+
+
+@pytest.mark.parametrize("prepared", [False, True])
+def test_selects_are_counted(server, prepared):
+    """Seven SELECTs are seven, prepared or not; the lab's own questions are none."""
+    with mysql.connection(server) as link:
+        cursor = link.cursor(prepared=prepared)
+        cursor.execute("select %s", (1,))  # the first one has the driver ask for a setting
+        cursor.fetchall()
+        before = counters.queries(server)
+        for user in rows.users(count=7):
+            cursor.execute("select age from users where email = %s", (user.email,))
+            assert cursor.fetchone()[0] == user.age
+        assert counters.queries(server) - before == 7
+
+
+def test_the_server_admits_a_thousand_connections(server, sql):
+    """The published loads' pools fit."""
+    assert int(sql("show variables like 'max_connections'")[0][1]) >= 1000
+
+
+def test_the_password_is_nowhere_to_be_seen(site, server):
+    """Not on the command line, not in the log, not in what Python prints; and only this user is let in."""
+    assert server.password not in " ".join(psutil.Process(server.running.pid).cmdline())
+    assert server.password not in (site.logs / "mysql.log").read_text()
+    assert server.password not in repr(server)
+    assert server.password not in json.dumps(server.as_json())
+    for user, password in (("root", ""), ("lab", ""), ("lab", "wrong")):
+        with (
+            pytest.raises(LabError, match="denied"),
+            mysql.connection(replace(server, user=user, password=password)),
+        ):
+            pass
+
+
+def test_it_listens_on_loopback_only(server):
+    """Nobody else on the network reaches it."""
+    listening = psutil.Process(server.running.pid).net_connections("tcp")
+    assert {c.laddr.ip for c in listening if c.status == psutil.CONN_LISTEN} == {"127.0.0.1"}
+
+
+def test_two_labs_at_once_have_a_server_each(site, server):
+    """Runs share the seeded data, and no file: what one writes, the other does not see."""
+    with mysql.started(replace(site, folder=site.folder / "second"), count=COUNT) as second:
+        with mysql.connection(second) as link:
+            link.cursor().execute("drop table users")
+        assert mysql.seed_users(server, count=COUNT) == 0
+    assert not (site.folder / "second" / "mysql").exists()
+    with mysql.started(replace(site, folder=site.folder / "third"), count=COUNT) as third:
+        assert mysql.seed_users(third, count=COUNT) == 0
+
+
+def test_a_port_that_somebody_takes_meanwhile_is_given_up(runtime, tmp_path):
+    """The server that finds its port taken is started again on the next."""
+    (first,) = (port for port, _ in zip(free_ports(), range(1), strict=False))
+    program = "import socket, sys, time; s = socket.create_server(('127.0.0.1', int(sys.argv[1]))); time.sleep(60)"
+
+    def launch(port):
+        return Launch("server", (sys.executable, "-c", program, str(port)), tmp_path / "log")
+
+    with started_on_free_port(runtime, launch, listens, [first]) as (_, taken):
+        ports = [taken, *free_ports()]
+        with started_on_free_port(runtime, launch, listens, ports) as (running, port):
+            assert port == ports[1]
+            assert not running.obituary()
+        with pytest.raises(LabError, match="taken"), started_on_free_port(runtime, launch, listens, [taken]):
+            pass
+
+
+def listens(running, port):
+    """Whether that very process listens on a port."""
+    if running.obituary():
+        return False
+    connections = psutil.Process(running.pid).net_connections("tcp")
+    return any(c.laddr.port == port and c.status == psutil.CONN_LISTEN for c in connections)
+
+
+@contextmanager
+def another_lab(call, **values):
+    """A Python process that seeds, in a process of its own, so that it can be killed at it."""
+    program = (
+        "import json, sys; from pathlib import Path; from lab.databases import Site, mysql\n"
+        "from lab.runtimes.process import ProcessRuntime\n"
+        "values = json.loads(sys.argv[1])\n"
+        f"{call}\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    lab = subprocess.Popen([sys.executable, "-c", program, json.dumps(values)], env=environment)
+    with lab:
+        try:
+            yield lab
+        finally:
+            lab.kill()
+
+
+def kill_when(lab, condition):
+    """Kill a process with SIGKILL as soon as something is so."""
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert lab.poll() is None, "it ended before it could be killed"
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    lab.send_signal(signal.SIGKILL)
+    lab.wait()
+
+
+def test_a_lab_killed_while_it_seeds_leaves_nothing_half_done(runtime, jdk, tmp_path, site):
+    """SIGKILL when part of the rows are on disk: the next lab starts afresh, and nothing of the first one is left."""
+    own = site_in(tmp_path, runtime, jdk)
+    call = (
+        "with ProcessRuntime() as r, mysql.started(Site(r, *(Path(v) for v in values['paths']))): raise SystemExit(9)"
+    )
+    paths = [str(path) for path in (own.folder, own.logs, own.java_home, own.seeds)]
+    with another_lab(call, paths=paths) as lab:
+        kill_when(lab, lambda: any(f.stat().st_size > 1 << 20 for f in own.seeds.glob(".mysql-*/data/lab/users.ibd")))
+    with mysql.started(own) as database:
+        assert mysql.seed_users(database) == 0
+    left = sorted(path.name for path in own.seeds.iterdir())
+    assert left == [".mariadb.lock", "mariadb-11.4.5", "mysql-1-100000-11.4.5"]
+    assert not [p for p in psutil.process_iter(["cmdline"]) if str(tmp_path) in " ".join(p.info["cmdline"] or ())]
+
+
+def test_a_lab_killed_while_it_seeds_somebodys_server_is_made_good(server, sql):
+    """SIGKILL half way on a server that goes on: the next lab notices, and completes the users."""
+    sql("drop table users")
+    call = "mysql.seed_users(mysql.parse(values['url']))"
+    with another_lab(call, url=server.url) as lab:
+        kill_when(lab, lambda: found_rows(server) > 0)
+    assert 0 < found_rows(server) < rows.USERS
+    assert mysql.seed_users(server) == rows.USERS
+    assert mysql.seed_users(server) == 0
+
+
+def found_rows(server):
+    """How many users there are."""
+    found = mysql.sums(server)
+    return found.rows if found else 0
+
+
+def test_labs_that_seed_one_server_at_once_wait_for_one_another(server, sql):
+    """Three labs at once on an empty server: afterwards the users are there once."""
+    sql("drop table users")
+    with ExitStack() as stack:
+        call = "mysql.seed_users(mysql.parse(values['url']), count=values['count'])"
+        labs = [stack.enter_context(another_lab(call, url=server.url, count=COUNT)) for _ in range(3)]
+        assert [lab.wait(60) for lab in labs] == [0, 0, 0]
+    assert mysql.seed_users(server, count=COUNT) == 0
+
+
+def test_a_server_that_is_not_there_is_a_lab_error(site):
+    """It says where it looked, and not with which password."""
+    url = "mysql://me:geheim@127.0.0.1:1"
+    with pytest.raises(LabError, match=r"127\.0\.0\.1:1") as caught, mysql.started(site, url):
+        pass
+    assert "geheim" not in f"{caught.value} {caught.value.next_step} {caught.value.detail}"
+
+
+@pytest.mark.parametrize(
+    "url", ["", "mysql://", "mysql://host", "mysql://u@host/other", "postgres://u@host", "mysql://u@host:x"]
+)
+def test_a_url_that_will_not_do_is_refused(url):
+    """Another protocol, no user, or a database that is not the lab's."""
+    with pytest.raises(LabError):
+        mysql.parse(url)
+
+
+def test_a_url_is_read_and_written_alike():
+    """Passwords may hold anything."""
+    database = mysql.parse("mysql://me:p%40ss%2F%3A@db.example.net:3307/lab")
+    assert (database.user, database.password, database.port) == ("me", "p@ss/:", 3307)
+    assert database.url == "mysql://me:p%40ss%2F%3A@db.example.net:3307/lab"
+    assert database.via(5).url == "mysql://me:p%40ss%2F%3A@127.0.0.1:5/lab"

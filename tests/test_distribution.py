@@ -1,0 +1,127 @@
+"""Load shared by workers: here, in any number, and on machines that share nothing with the lab."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pytest
+
+from lab import load, planning, probes, report, services
+from lab.databases.rows import users
+from lab.databases.starting import free_ports
+from lab.databases.tokens import token
+from lab.errors import LabError
+from lab.experiment import conduct
+from lab.planning import Wishes
+from lab.progress import Reporter
+from lab.runtimes.process import ProcessRuntime
+from lab.scenario import Cell, Limits, Load
+from lab.scenarios import SCENARIOS
+from lab.store import CellFolder
+
+pytestmark = [pytest.mark.java, pytest.mark.slow]
+DELAY, JWT = SCENARIOS["delay"], SCENARIOS["jwt"]
+
+
+@contextmanager
+def worker_elsewhere(folder, address: str) -> Iterator[subprocess.Popen[str]]:
+    """``lab worker`` as on another machine: in an empty folder, knowing an address and nothing else."""
+    folder.mkdir()
+    command = [sys.executable, "-m", "lab", "worker", "--master", address]
+    started = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    with started as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.fixture(scope="module")
+def service(jdk, tmp_path_factory) -> Iterator[probes.Service]:
+    """A service that waits, for loads of any shape."""
+    folder, variant = tmp_path_factory.mktemp("service"), DELAY.variant("webflux")
+    with ProcessRuntime() as runtime:
+        jars = services.build([variant.module], jdk, runtime, lambda line: None)
+        launch = services.launch(variant, Limits(heap_mb=256), 2, jdk, jars[variant.module], folder)
+        with runtime.started(launch) as running:
+            yield probes.await_ready(running, folder)
+
+
+def played(service, shape: Load, folder, **options) -> tuple[load.Played, CellFolder]:
+    """One load on a service, and the folder that holds its samples."""
+    cell = CellFolder(folder, Cell("webflux", shape))
+    cell.logs.mkdir(parents=True)
+    with (
+        ProcessRuntime() as runtime,
+        load.fleet(runtime, "delay", shape, frozenset(), cell.logs, cell.stream, **options) as fleet,
+    ):
+        fleet.await_workers()
+        fleet.spawn(shape.users)
+        result = fleet.play(service.url, shape, {"delay_ms": 20}, warm_up=0, within_s=120, watched=[service.running])
+    cell.keep_samples()
+    return result, cell
+
+
+def test_a_worker_elsewhere_joins_one_fleet_after_the_other(service, tmp_path):
+    """It needs no folder and no file, plays its part of each, gets the tokens, and ends with Ctrl-C."""
+    address = ("127.0.0.1", next(free_ports()))
+    shape, tokens = Load(20, 0.1, loops=5, workers=1, remote_workers=1), tmp_path / "tokens"
+    tokens.write_text("\n".join(token(user.email, bytes(32)) for user in users(count=50)))
+    with worker_elsewhere(tmp_path / "empty", f"{address[0]}:{address[1]}") as worker:
+        for name in ("first", "second"):
+            _, cell = played(service, shape, tmp_path / name, bind=address)
+            measured = cell.measured()
+            assert len(measured) == 100
+            assert set(measured["error"]) == {""}
+            assert list(measured.groupby("worker")["user"].nunique()) == [10, 10]
+        only = replace(shape, workers=0)
+        with (
+            ProcessRuntime() as runtime,
+            load.fleet(runtime, "jwt", only, frozenset(), tmp_path, tmp_path / "samples", bind=address) as fleet,
+        ):
+            fleet.await_workers()
+            fleet.equip(tokens)
+        worker.send_signal(signal.SIGINT)
+        said, complaint = worker.communicate(timeout=60)
+    assert worker.returncode == 130, complaint
+    assert said.count("joined") == 3
+    assert list((tmp_path / "empty").iterdir()) == []
+
+
+def test_a_run_that_waits_for_a_worker_elsewhere(tmp_path):
+    """``--workers 0 --remote-workers 1``: all samples come from the worker, and the counts agree."""
+    address = f"127.0.0.1:{next(free_ports())}"
+    wishes = Wishes(
+        users=[20],
+        variants=["webflux"],
+        seed=1,
+        heap_mb=256,
+        workers=0,
+        remote_workers=1,
+        bind=address,
+        parameters={"delay_ms": 50},
+    )
+    with worker_elsewhere(tmp_path / "empty", address):
+        run = report.Run(conduct(planning.make_plan(DELAY, wishes), ["test"], tmp_path, Reporter(quiet=True)))
+    (cell,) = run.folder.cells()
+    evidence = cell.read("evidence")
+    assert not evidence["casualties"], evidence["casualties"]
+    assert evidence["begun"] == evidence["finished"] == evidence["served"] == len(cell.measured()) == 20
+    assert run.plan.bind == address
+
+
+def test_a_port_that_is_taken_is_said_before_anything_starts(tmp_path):
+    """With the option that names another."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        plan = planning.make_plan(DELAY, Wishes(users=[5], remote_workers=1, bind=address))
+        with pytest.raises(LabError, match="cannot listen") as caught:
+            conduct(plan, ["test"], tmp_path / "runs", Reporter(quiet=True))
+    assert "--bind" in caught.value.next_step
+    assert not (tmp_path / "runs").exists()

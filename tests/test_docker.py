@@ -1,0 +1,344 @@
+"""Containers: held to what they were given, published on loopback only, ended with a reason, gone for certain."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from contextlib import ExitStack
+from pathlib import Path
+
+import psutil
+import pytest
+
+from lab import images as images_
+from lab.errors import Casualty, LabError
+from lab.images import LOCUSTFILES, Images
+from lab.runtimes import Launch
+from lab.runtimes.docker import IMAGE_LABEL, RUN_LABEL, DockerRuntime, clean, connect
+
+ROOT = Path(__file__).resolve().parent.parent
+SOCKET = "/var/run/docker.sock"
+WORKS = "import time; print('works', flush=True); time.sleep(600)"
+LISTENS = "import http.server as h; h.HTTPServer(('', 8080), h.SimpleHTTPRequestHandler).serve_forever()"
+READS_LIMITS = """
+import json, os, pathlib, resource
+groups = pathlib.Path("/sys/fs/cgroup")
+old, new = groups / "memory/memory.limit_in_bytes", groups / "memory.max"
+status = dict(line.split(":", 1) for line in open("/proc/self/status"))
+print(json.dumps({
+    "memory": int((old if old.exists() else new).read_text()), "cores": sorted(os.sched_getaffinity(0)),
+    "user": os.getuid(), "capabilities": int(status["CapEff"], 16) | int(status["CapBnd"], 16),
+    "no_new_privileges": int(status["NoNewPrivs"]), "root_is_writable": os.access("/", os.W_OK),
+    "files": resource.getrlimit(resource.RLIMIT_NOFILE)[0],
+}))
+"""
+
+
+@pytest.fixture(scope="module")
+def engine():
+    """The Docker engine; without one these tests are skipped, or fail where LAB_REQUIRE_DOCKER says so."""
+    try:
+        client = connect()
+        lacking = images_.obstacle(client)
+    except LabError as error:
+        lacking = error.problem
+    if lacking:
+        (pytest.fail if os.environ.get("LAB_REQUIRE_DOCKER") else pytest.skip)(lacking)
+    return client
+
+
+@pytest.fixture
+def containers(engine):
+    """A runtime of containers that ends what it started when the test is over."""
+    with DockerRuntime(f"test-{uuid.uuid4().hex[:8]}") as runtime:
+        yield runtime
+
+
+@pytest.fixture(scope="module")
+def python(engine):
+    """The tag of an image with Python in it: the Locust worker's."""
+    with DockerRuntime(f"test-{uuid.uuid4().hex[:8]}") as runtime:
+        return Images(engine, runtime, lambda _: None).worker().tag
+
+
+@pytest.fixture
+def launch(python, tmp_path):
+    """A function that makes the launch of a few lines of Python in a container."""
+
+    def make(program, **fields):
+        return Launch("test", ("python3", "-c", program), tmp_path / "test.log", image=python, grace_s=0, **fields)
+
+    return make
+
+
+def left_behind(engine, run):
+    """Names of what the engine still has of a run."""
+    wanted = {"label": f"{RUN_LABEL}={run}"}
+    return [
+        thing.name
+        for thing in [*engine.containers.list(all=True, filters=wanted), *engine.networks.list(filters=wanted)]
+    ]
+
+
+def await_log(running, text):
+    """Wait until a log holds a text."""
+    deadline = time.monotonic() + 20
+    while text not in running.log_tail():
+        assert not running.obituary(), running.log_tail()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@pytest.mark.docker
+def test_container_is_held_to_its_cores_and_memory_and_has_no_privileges(containers, launch):
+    """What the kernel says inside is what was asked for."""
+    core = max(os.sched_getaffinity(0))
+    asked = launch(READS_LIMITS, cores=frozenset({core}), memory_mb=256)
+    with containers.started(asked) as running:
+        assert running.await_end() == "exited with status 0", running.log_tail()
+    limits = json.loads(asked.log.read_text())
+    assert limits.pop("files") >= 1024
+    assert limits == {
+        "memory": 256 << 20,
+        "cores": [core],
+        "user": 10001,
+        "capabilities": 0,
+        "no_new_privileges": 1,
+        "root_is_writable": False,
+    }
+
+
+@pytest.mark.docker
+def test_running_container_can_be_confined_and_its_cpu_time_is_known(containers, launch):
+    """As the lab does after the warm-up."""
+    core = min(os.sched_getaffinity(0))
+    with containers.started(launch("while True: pass")) as running:
+        running.confine(frozenset({core}))
+        assert psutil.Process(running.pid).cpu_affinity() == [core]
+        before = running.cpu_s()
+        time.sleep(0.5)
+        assert 0.1 < running.cpu_s() - before < 1.5
+
+
+@pytest.mark.docker
+def test_container_out_of_memory_says_so(containers, launch):
+    """The kernel kills it; the reason is not just SIGKILL."""
+    with containers.started(launch("bytearray(300 << 20)", memory_mb=64)) as running:
+        assert running.await_end() == "ran out of memory (its limit is 64 MB)"
+
+
+@pytest.mark.docker
+def test_obituary_names_signal_and_status(containers, launch):
+    """The same words as for a process."""
+    with containers.started(launch(WORKS)) as running:
+        assert running.obituary() == ""
+        os.kill(running.pid, signal.SIGKILL)
+        assert running.await_end() == "was killed by SIGKILL"
+    with containers.started(launch("raise SystemExit(3)")) as running:
+        assert running.await_end() == "exited with status 3"
+
+
+@pytest.mark.docker
+def test_log_is_complete_to_the_last_line_when_the_container_is_stopped(containers, launch):
+    """Nothing is lost on the way from the engine to the run folder."""
+    program = "import time\nfor n in range(50_000): print(n)\nprint('end', flush=True)\ntime.sleep(600)"
+    asked = launch(program)
+    with containers.started(asked) as running:
+        await_log(running, "end")
+    assert asked.log.read_text().split() == [*map(str, range(50_000)), "end"]
+
+
+@pytest.mark.docker
+def test_port_is_published_on_loopback_only(containers, launch):
+    """Neither the bridge nor another interface of this machine answers."""
+    with containers.started(launch(LISTENS, ports=(8080,))) as running:
+        host, port = running.address(8080).split(":")
+        assert host == "127.0.0.1"
+        for reached in ((host, int(port)), (running.peer_address(8080).split(":")[0], 8080)):
+            retry(lambda address=reached: socket.create_connection(address, 5).close())
+        others = {a.address for nics in psutil.net_if_addrs().values() for a in nics if a.family == socket.AF_INET}
+        for other in others - {"127.0.0.1"}:
+            with pytest.raises(OSError):
+                socket.create_connection((other, int(port)), 1)
+
+
+def retry(action):
+    """Try for ten seconds."""
+    for _ in range(100):
+        try:
+            return action()
+        except OSError:
+            time.sleep(0.1)
+    return action()
+
+
+@pytest.mark.docker
+def test_when_the_context_ends_nothing_is_left(engine, launch):
+    """Neither a container nor a network."""
+    run = f"test-{uuid.uuid4().hex[:8]}"
+    with DockerRuntime(run) as containers, containers.started(launch(WORKS)):
+        assert len(left_behind(engine, run)) == 2
+    assert left_behind(engine, run) == []
+
+
+KILLED_LAB = """
+import sys, time
+from pathlib import Path
+from lab.runtimes import Launch
+from lab.runtimes.docker import DockerRuntime
+run, image, log, program = sys.argv[1:]
+with DockerRuntime(run) as containers:
+    with containers.started(Launch("a", ("python3", "-c", program), Path(log), image=image)):
+        print("up", flush=True)
+        time.sleep(600)
+"""
+
+
+@pytest.mark.docker
+def test_killed_lab_leaves_nothing_behind(engine, python, tmp_path):
+    """The guard sees the pipe close."""
+    run = f"test-{uuid.uuid4().hex[:8]}"
+    command = [sys.executable, "-c", KILLED_LAB, run, python, str(tmp_path / "log"), WORKS]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as killed:
+        assert killed.stdout
+        assert killed.stdout.readline() == "up\n"
+        assert len(left_behind(engine, run)) == 2
+        killed.kill()
+    deadline = time.monotonic() + 30
+    while left := left_behind(engine, run):
+        assert time.monotonic() < deadline, left
+        time.sleep(0.2)
+
+
+@pytest.mark.docker
+def test_clean_removes_what_a_run_has_left(engine, launch):
+    """Running or not."""
+    run = f"test-{uuid.uuid4().hex[:8]}"
+    with DockerRuntime(run) as containers, containers.started(launch(WORKS)) as running:
+        assert clean(engine, [f"{RUN_LABEL}={run}"]) == 2
+        assert running.await_end() == "was killed by SIGKILL"
+    assert left_behind(engine, run) == []
+
+
+@pytest.mark.docker
+def test_worker_in_a_container_joins_the_master_on_this_machine(containers, python, tmp_path):
+    """The master listens on the network's own address, not on all."""
+    locustfile = str(ROOT / "locustfiles" / "delay.py")
+    command = (sys.executable, "-m", "lab.loadgen.master", "--locustfile", locustfile, "--bind", containers.host)
+    command += ("--samples", str(tmp_path / "samples"), "--statistics", str(tmp_path / "statistics.csv"))
+    around = {"PYTHONPATH": str(ROOT), "LAB_CONDUCTED": "1"}
+    with ExitStack() as stack:
+        master = stack.enter_context(
+            containers.started(Launch("master", command, tmp_path / "master.log", around, talks=True, grace_s=0))
+        )
+        port = json.loads(master.stdout.readline())["port"]
+        bound = {c.laddr.ip for c in psutil.net_connections("tcp") if c.status == "LISTEN" and c.laddr.port == port}
+        assert bound == {containers.host}
+        command = ("python3", "-m", "locust", "-f", f"{LOCUSTFILES}/delay.py", "--worker")
+        command += ("--master-host", containers.host, "--master-port", str(port))
+        stack.enter_context(
+            containers.started(
+                Launch("worker 1", command, tmp_path / "worker.log", {"LAB_CONDUCTED": "1"}, grace_s=0, image=python)
+            )
+        )
+        joined = json.loads(master.stdout.readline())
+        assert (joined["event"], joined["count"]) == ("worker", 1)
+
+
+@pytest.mark.docker
+def test_engine_that_stops_is_a_casualty_and_no_traceback(engine, launch, tmp_path, monkeypatch):
+    """A relay stands for the engine, so that others can go on using that."""
+    run = f"test-{uuid.uuid4().hex[:8]}"
+    with Relay(tmp_path / "docker.sock") as relay:
+        monkeypatch.setenv("DOCKER_HOST", f"unix://{relay.path}")
+        with DockerRuntime(run) as containers, containers.started(launch(WORKS)) as running:
+            await_log(running, "works")
+            relay.cut()
+            assert running.await_end() == "was lost with the Docker engine"
+            with pytest.raises(Casualty, match="does not answer any more"):
+                running.confine(frozenset({0}))
+            with pytest.raises(Casualty), containers.started(launch(WORKS)):
+                pass
+    clean(engine, [f"{RUN_LABEL}={run}"])
+
+
+class Relay:
+    """A socket that passes everything on to the engine, until it is cut."""
+
+    def __init__(self, path):
+        self.path = path
+        self._sockets = []
+
+    def __enter__(self):
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.bind(str(self.path))
+        self._listener.listen()
+        threading.Thread(target=self._accept, daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self.cut()
+
+    def cut(self):
+        """End all connections, and accept no more."""
+        self.path.unlink(missing_ok=True)
+        for one in [self._listener, *self._sockets]:
+            try:
+                one.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                continue
+
+    def _accept(self):
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            server = socket.socket(socket.AF_UNIX)
+            server.connect(SOCKET)
+            self._sockets += [client, server]
+            for pair in ((client, server), (server, client)):
+                threading.Thread(target=_copy, args=pair, daemon=True).start()
+
+
+def _copy(source, target):
+    try:
+        while piece := source.recv(65536):
+            target.sendall(piece)
+        target.shutdown(socket.SHUT_WR)
+    except OSError:
+        return
+
+
+def test_without_an_engine_docker_is_refused_and_auto_takes_processes(monkeypatch):
+    """The error says what to type."""
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
+    assert images_.choose("auto") == ("process", "No Docker engine answers")
+    assert images_.choose("process") == ("process", "as asked")
+    with pytest.raises(LabError) as error:
+        images_.choose("docker")
+    assert "apt-get install docker.io" in error.value.next_step
+    assert "--runtime process" in error.value.next_step
+
+
+@pytest.mark.docker
+def test_image_that_is_not_there_is_named(containers, tmp_path):
+    """With the command that builds it."""
+    with (
+        pytest.raises(LabError, match="lab-nothing:1"),
+        containers.started(Launch("test", (), tmp_path / "log", image="lab-nothing:1")),
+    ):
+        pass
+
+
+@pytest.mark.docker
+def test_everything_built_is_labelled(engine, python):
+    """So that it can be removed."""
+    assert python in {tag for image in engine.images.list(filters={"label": IMAGE_LABEL}) for tag in image.tags}

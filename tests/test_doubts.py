@@ -1,0 +1,67 @@
+"""Each doubt about generator, machine and course of the load is raised above its threshold, and not at it."""
+
+from __future__ import annotations
+
+import pytest
+
+from lab import doubts
+
+
+@pytest.mark.parametrize(("rps", "severe"), [(70.0, None), (71.0, False), (90.0, False), (91.0, True), (150.0, True)])
+def test_a_generator_near_its_ceiling_is_doubted(rps, severe):
+    """Above 70 % of the ceiling by a word of warning, above 90 % for good."""
+    found = doubts.ceiling(rps, 100.0)
+    assert [each_severe for _, each_severe in found] == ([] if severe is None else [severe])
+    assert all(f"{rps:.0f} requests/s, {rps:.0f}% of its calibrated ceiling" in reason for reason, _ in found)
+
+
+@pytest.mark.parametrize("ceiling_rps", [None, 0.0])
+def test_without_a_calibration_there_is_no_such_doubt(ceiling_rps):
+    """What is not known is not held against a run."""
+    assert doubts.ceiling(1e9, ceiling_rps) == []
+
+
+@pytest.mark.parametrize(
+    ("step_s", "words"), [(0.0, ""), (0.05, ""), (-0.05, ""), (0.3, "+300 ms"), (-3600, "-3,600,000")]
+)
+def test_a_clock_that_was_set_is_named_with_its_step(step_s, words):
+    """Forth or back alike; what a time service may correct is no step."""
+    reasons = doubts.clock(step_s)
+    assert bool(reasons) == bool(words)
+    assert all("clock was set by" in reason and words in reason for reason in reasons)
+
+
+def test_a_stolen_core_is_named_with_its_owner():
+    """The generator's cores and the service's are told apart."""
+    (reason,) = doubts.taken({"service": 0.20, "generator": 0.55}, 0.4)
+    assert reason.startswith("Other programs took 55% of the generator's cores")
+
+
+@pytest.mark.parametrize(("machine", "found"), [(None, 0), (0.10, 0), (0.11, 1)])
+def test_without_cores_of_its_own_the_machine_counts(machine, found):
+    """A run that is not pinned shares everything with everybody."""
+    assert len(doubts.taken({}, machine)) == found
+
+
+def test_a_busy_machine_does_not_matter_where_our_cores_are_free():
+    """What others do on cores that nobody measures on is their business."""
+    assert doubts.taken({"service": 0.0, "generator": 0.01}, 0.9) == []
+
+
+@pytest.mark.parametrize(
+    ("latency", "cpu", "drift", "words"),
+    [
+        (0.15, 0.15, 0.10, []),
+        (0.0, 0.0, None, []),
+        (0.2, 0.0, None, ["Latency still fell by 20%"]),
+        (0.0, 0.3, None, ["CPU time a request still fell by 30%"]),
+        (0.0, 0.0, 0.2, ["20% more in the second half"]),
+        (0.0, 0.0, -0.2, ["20% less in the second half"]),
+        (0.2, 0.2, 0.2, ["Latency", "CPU time", "drifted"]),
+    ],
+)
+def test_what_still_moves_is_named(latency, cpu, drift, words):
+    """One sentence for each of the three, and none below the thresholds."""
+    reasons = doubts.unsteady(latency, cpu, drift)
+    assert len(reasons) == len(words)
+    assert all(word in reason for word, reason in zip(words, reasons, strict=True))

@@ -1,0 +1,86 @@
+"""How long a run will take: theory for the load, experience for the rest, and an order that a dry run shows."""
+
+from __future__ import annotations
+
+import pytest
+
+import lab
+from lab import durations, estimate, planning
+from lab.planning import Wishes
+from lab.scenario import Link
+from lab.scenarios import SCENARIOS
+from lab.store import RunFolder
+
+DELAY, DOCUMENT = SCENARIOS["delay"], SCENARIOS["document"]
+
+
+def load_s(scenario, **wishes) -> float:
+    """How long the only cell of a plan takes by theory."""
+    plan = planning.make_plan(scenario, Wishes(variants=["mvc"], **wishes))
+    return durations.load_s(scenario, plan, plan.cells[0])
+
+
+def test_the_time_of_a_load_is_that_of_the_example():
+    """On every cell of the example sweep, theory is within a tenth of what the load took."""
+    run = lab.open_run("delay-sweep")
+    for folder in run.folder.cells():
+        expected = durations.load_s(run.scenario, run.plan, folder.cell)
+        assert expected == pytest.approx(folder.read("summary")["elapsed_s"], rel=0.1), folder.cell.id
+
+
+def test_a_duration_is_taken_as_it_is():
+    """A closed loop lasts as long as it was told to, and the last request."""
+    assert load_s(DELAY, users=[10], duration=30.0) == 32.0
+
+
+def test_requests_in_all_are_shared_by_the_threads():
+    """1000 requests of 100 users on 50 threads are twenty rounds of 2 s."""
+    assert load_s(DELAY, users=[100], requests=1000, threads=50, ramp_up=0.0) == 40.0
+
+
+def test_a_shaped_link_decides_where_it_is_the_slowest():
+    """Few documents take what a connection needs, many what the line needs for all of them."""
+    size, shape = DOCUMENT.answer_bytes, {"link_rate": 3_500_000, "link_connection_rate": 90_000, "ramp_up": 0.0}
+    assert load_s(DOCUMENT, users=[1], **shape) == pytest.approx(size / 90_000)
+    assert load_s(DOCUMENT, users=[400], **shape) == pytest.approx(400 * size / 3_500_000)
+
+
+def test_the_mean_over_a_link_waits_for_earlier_waves():
+    """Two full waves of 10 over a line that does 10 in a second: half wait one second, half two."""
+    assert durations.mean_over_link_s(20, 10, 0.0, 100, Link(rate=1000)) == pytest.approx(1.5)
+    assert durations.mean_over_link_s(20, None, 0.0, 100, Link(rate=1000)) == pytest.approx(2.0)
+
+
+def test_the_estimate_learns_from_cells_that_were_measured(plan, tmp_path):
+    """Without runs it is a documented guess; with runs the median of what their cells took besides the load."""
+    guessed = estimate.of_plan(DELAY, plan, plan.cells, tmp_path)
+    assert (guessed.learned, guessed.around_s) == (0, estimate.AROUND_CELL_S)
+    run = RunFolder.create(plan, [], {}, tmp_path)
+    for cell, spent_s in zip(plan.cells, (7.0, 9.0), strict=True):
+        folder = run.begin(cell)
+        folder.keep("timing", {"elapsed_s": spent_s + 1.5})
+        folder.keep("summary", {"elapsed_s": 1.5})
+    learned = estimate.of_plan(DELAY, plan, plan.cells, tmp_path)
+    assert (learned.learned, learned.around_s) == (2, 8.0)
+    assert "as in 2 cells before" in str(learned)
+    assert estimate.spent_around("document", tmp_path) == []
+
+
+@pytest.mark.parametrize(("seconds", "said"), [(40.4, "40 s"), (420, "7 min"), (9000, "2.5 h")])
+def test_times_are_said_as_people_do(seconds, said):
+    """Seconds, minutes or hours, as exact as an estimate is."""
+    assert estimate.spoken(seconds) == said
+
+
+@pytest.mark.parametrize("verb", ["run", "sweep"])
+def test_a_dry_run_starts_nothing(typed, tmp_path, verb):
+    """It prints every cell in the order of its seed, and the time, and leaves no run."""
+    arguments = (verb, "delay", "--users", "7", "--repeat", "2", "--seed", "5", "--data", str(tmp_path), "--dry-run")
+    first, again = typed(*arguments), typed(*arguments)
+    assert first.returncode == 0
+    assert first.stdout == again.stdout
+    assert sorted(line.split()[1] for line in first.stdout.splitlines()[:6]) == sorted(
+        f"{variant.name}-u7-r{repeat}" for variant in DELAY.variants for repeat in (1, 2)
+    )
+    assert "about" in first.stdout
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,116 @@
+"""Exports: other tools read the same samples that the lab has, and come to the same numbers."""
+
+from __future__ import annotations
+
+import csv
+import re
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from lab import export, report, sample_file, store
+from lab.errors import LabError
+
+# HdrHistogram keeps three digits: a value may be off by that share of itself.
+HDR_PRECISION = 1e-3
+
+
+@pytest.fixture(scope="module")
+def run():
+    """The run that ships with the lab."""
+    return report.open_run("delay-sweep")
+
+
+@pytest.fixture
+def cell(run, tmp_path):
+    """The largest cell of platform threads in a copy, of which some requests failed."""
+    folder = tmp_path / "20260101T000000Z-delay"
+    shutil.copytree(run.path, folder)
+    path = folder / "cells" / "mvc-u4000-r1" / "samples.parquet"
+    samples = pd.read_parquet(path)
+    samples.loc[samples.index[:7], ["error", "status"]] = ["timeout", 0]
+    samples.loc[samples.index[7:10], ["error", "status"]] = ["status", 503]
+    samples.to_parquet(path)
+    return store.RunFolder(folder)
+
+
+def test_csv_holds_every_sample(run, tmp_path):
+    """Read back, it is what the store has, warm-up left out, for every cell in the plan's order."""
+    written = list(export.export(run, "csv", tmp_path))
+    assert [file.path.stem for file in written] == [cell.id for cell in run.plan.cells]
+    for file, cell in zip(written, run.folder.cells(), strict=True):
+        again = pd.read_csv(file.path, keep_default_na=False)
+        assert file.samples == len(again)
+        measured = cell.measured().drop(columns="warm_up").reset_index(drop=True)
+        pd.testing.assert_frame_equal(again, measured, check_dtype=False)
+
+
+def test_jtl_gives_jmeter_the_same_counts_and_times(cell, tmp_path):
+    """The columns that JMeter needs are there; successes, failures and milliseconds are the samples'."""
+    file = next(f for f in export.export(report.Run(cell), "jtl", tmp_path / "x") if f.path.stem == "mvc-u4000-r1")
+    with file.path.open() as lines:
+        rows = list(csv.DictReader(lines))
+    samples = next(c for c in cell.cells() if c.cell.id == file.path.stem).measured()
+    assert {"timeStamp", "elapsed", "label", "responseCode", "threadName", "success", "bytes"} <= set(rows[0])
+    assert len(rows) == len(samples) == file.samples
+    assert sum(row["success"] == "false" for row in rows) == 10
+    assert sorted({row["responseCode"] for row in rows}) == ["200", "503", "Non HTTP response code: timeout"]
+    elapsed = np.array([int(row["elapsed"]) for row in rows])
+    assert np.abs(elapsed - samples["latency_us"].to_numpy() / 1000).max() <= 0.5
+    span_ms = int(rows[-1]["timeStamp"]) - int(rows[0]["timeStamp"])
+    assert abs(span_ms - (samples["sent_us"].iloc[-1] - samples["sent_us"].iloc[0]) / 1000) <= 1
+
+
+def percentiles_of(text: str) -> list[tuple[float, float, int]]:
+    """The rows of a percentile file: value, percentile from 0 to 1, count."""
+    rows = re.findall(r"^ *([\d.]+) +([\d.]+) +(\d+)", text, re.MULTILINE)
+    return [(float(value), float(share), int(count)) for value, share, count in rows]
+
+
+def test_hdr_gives_the_exact_percentiles_within_three_digits(cell, tmp_path):
+    """Right answers only; every row's value is the exact percentile of its count, as HdrHistogram promises."""
+    file = next(f for f in export.export(report.Run(cell), "hdr", tmp_path / "x") if f.path.stem == "mvc-u4000-r1")
+    samples = next(c for c in cell.cells() if c.cell.id == file.path.stem).measured()
+    latency = np.sort(samples.loc[samples["error"] == "", "latency_us"].to_numpy())
+    rows = percentiles_of(file.path.read_text())
+    assert rows[-1][1:] == (1.0, len(latency))
+    assert file.samples == len(latency) == 3990
+    for value, _, count in rows:
+        assert value == pytest.approx(latency[count - 1], rel=HDR_PRECISION)
+    mean, deviation = re.search(r"Mean += +([\d.]+), StdDeviation += +([\d.]+)", file.path.read_text()).groups()
+    assert float(mean) == pytest.approx(latency.mean(), rel=HDR_PRECISION)
+    assert float(deviation) == pytest.approx(latency.std(), rel=HDR_PRECISION)
+
+
+def test_many_pieces_give_the_same_file_as_one(run, tmp_path, monkeypatch):
+    """However small the pieces are, a file has one header and all rows in their order."""
+    whole = [file.path.read_text() for file in export.export(run, "csv", tmp_path / "whole")]
+    monkeypatch.setattr(sample_file, "PIECE", 700)
+    assert [file.path.read_text() for file in export.export(run, "csv", tmp_path / "pieces")] == whole
+
+
+@pytest.mark.parametrize("kind", export.KINDS)
+def test_a_cell_without_samples_gives_a_file_that_holds_none(cell, tmp_path, kind):
+    """Not a traceback, and not a silent omission; a header where the format has one."""
+    (cell.path / "cells" / "mvc-u1-r1" / "samples.parquet").unlink()
+    file = next(export.export(report.Run(cell), kind, tmp_path / "x"))
+    assert file.samples == 0
+    assert file.path.read_text().strip()
+
+
+def test_an_unknown_format_names_the_known_ones(run, tmp_path):
+    """And writes nothing."""
+    with pytest.raises(LabError, match="no format 'xml'") as error:
+        list(export.export(run, "xml", tmp_path / "x"))
+    assert "jtl, csv, hdr" in error.value.next_step
+    assert not (tmp_path / "x").exists()
+
+
+def test_the_command_line_names_what_it_wrote(typed, tmp_path):
+    """One line a file, with its count."""
+    ended = typed("export", "delay-sweep", "--format", "hdr", "-o", str(tmp_path / "out"))
+    assert ended.returncode == 0
+    assert len(ended.stdout.strip().splitlines()) == 21
+    assert "mvc-u4000-r1.hgrm: 4,000 samples" in ended.stdout

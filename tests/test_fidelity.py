@@ -1,0 +1,198 @@
+"""The load generator as the lab runs it, against a server whose delays are known: what it says is what is so."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from scipy.optimize import brentq
+
+from lab import load, stats, timetable, verdict
+from lab.runtimes import Launch, Running
+from lab.runtimes.process import ProcessRuntime
+from lab.samples import SCHEMA
+from lab.scenario import POISSON, Load
+from lab.verdict import Evidence
+
+pytestmark = pytest.mark.slow
+
+KNOWN_SERVER = Path(__file__).with_name("known_server.py")
+USERS, SEED = 300, (7, 1)
+STALL_S, EVERY_S = 1.0, 10.0
+
+
+@dataclass(frozen=True)
+class Server:
+    """A known server that runs."""
+
+    running: Running
+    url: str
+
+    def report(self) -> dict[str, float]:
+        """What it says of itself."""
+        with urllib.request.urlopen(f"{self.url}/report") as answer:
+            return json.load(answer)
+
+
+@dataclass(frozen=True)
+class Rig:
+    """A fleet, and what its workers and Locust have written down so far."""
+
+    fleet: load.Fleet
+    folder: Path
+
+    def play(self, server: Server, asked: Load, delay_ms: int) -> tuple[load.Played, pd.DataFrame]:
+        """Play one phase; what the workers say of it, and its samples."""
+        before = len(self.samples())
+        parameters = {"delay_ms": delay_ms}
+        played = self.fleet.play(
+            server.url, asked, parameters, warm_up=0, within_s=300, watched=[server.running], seed=SEED
+        )
+        return played, self.samples()[before:].reset_index(drop=True)
+
+    def samples(self) -> pd.DataFrame:
+        """All samples so far, while the master still has the file open."""
+        batches = [pa.RecordBatch.from_pylist([], SCHEMA)]
+        with suppress(pa.ArrowInvalid), pa.ipc.open_stream(self.folder / "samples.arrows") as reader:
+            batches += list(reader)
+        return pa.Table.from_batches(batches).to_pandas()
+
+    def locust(self) -> tuple[int, int]:
+        """Requests and failures so far, by Locust's own statistics."""
+        path = self.folder / "locust-statistics.csv"
+        if not path.exists():
+            return 0, 0
+        total = list(csv.DictReader(path.open()))[-1]
+        assert total["Name"] == "Aggregated"
+        return int(total["Request Count"]), int(total["Failure Count"])
+
+
+@contextmanager
+def started_server(runtime: ProcessRuntime, folder: Path, *arguments: str) -> Iterator[Server]:
+    """A known server, ended with the context."""
+    command = (sys.executable, str(KNOWN_SERVER), *arguments)
+    with runtime.started(Launch("known server", command, folder / "server.log", talks=True)) as running:
+        yield Server(running, f"http://127.0.0.1:{int(running.stdout.readline())}")
+
+
+@pytest.fixture(scope="module")
+def runtime() -> Iterator[ProcessRuntime]:
+    """A runtime for all of this file."""
+    with ProcessRuntime() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def server(runtime, tmp_path_factory) -> Iterator[Server]:
+    """A known server that never stalls."""
+    with started_server(runtime, tmp_path_factory.mktemp("server")) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def rigs(runtime, tmp_path_factory) -> Iterator[dict[int, Rig]]:
+    """Fleets of 1, 2 and 4 workers, by that number."""
+    with ExitStack() as stack:
+        rigs = {}
+        for workers in (1, 2, 4):
+            folder = tmp_path_factory.mktemp(f"fleet{workers}")
+            begun = load.fleet(
+                runtime, "delay", Load(1, workers=workers), frozenset(), folder, folder / "samples.arrows"
+            )
+            rigs[workers] = Rig(stack.enter_context(begun), folder)
+        for rig in rigs.values():
+            rig.fleet.await_workers()
+            rig.fleet.spawn(USERS)
+        yield rigs
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        Load(40, ramp_s=0.1, duration_s=0.3, timeout_s=0.12),
+        Load(USERS, ramp_s=0.0, duration_s=0.3, rate_rps=200.0, arrivals=POISSON, timeout_s=0.12),
+    ],
+    ids=["closed", "open"],
+)
+def test_everybody_counts_the_same(server, rigs, workers, asked):
+    """Workers, samples, Locust's statistics and the server agree, though many time out and it ends in mid-request."""
+    rig, asked_before, (requests, failures) = rigs[workers], server.report()["asked"], rigs[workers].locust()
+    played, samples = rig.play(server, asked, 100)
+    count, failed = len(samples), int((samples["error"] == "timeout").sum())
+    assert played.begun == played.finished == count >= failed == played.failed > 0
+    assert rig.locust() == (requests + count, failures + failed)
+    ended_us = samples["sent_us"] + samples["latency_us"]
+    assert (ended_us > asked.duration_s * 1e6).any(), "some requests were under way at the end"
+    await_asked(server, asked_before + count)
+    if asked.is_open:
+        assert count == asked.planned_requests
+        assert np.abs(np.sort(samples["planned_us"]) - timetable.planned_s(asked, SEED) * 1e6).max() < 2
+
+
+def await_asked(server: Server, count: float) -> None:
+    """Wait until the server has read all that was sent to it, also what nobody waits for any more."""
+    deadline = time.monotonic() + 30
+    while server.report()["asked"] < count and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert server.report()["asked"] == count
+
+
+def test_with_too_few_users_every_planned_request_is_sent_late_and_that_is_said(server, rigs):
+    """Two users cannot send 100/s if each answer takes 50 ms: none is left out, and the verdict names the users."""
+    asked = Load(2, ramp_s=0.0, rate_rps=100.0, duration_s=0.5)
+    played, samples = rigs[1].play(server, asked, 50)
+    assert played.begun == len(samples) == 50
+    planned_us = timetable.planned_s(asked, SEED) * 1e6
+    assert np.abs(np.sort(samples["planned_us"]) - planned_us).max() < 2
+    assert (samples["sent_us"] >= samples["planned_us"] - 1).all()
+    assert (samples.sort_values("planned_us")["sent_us"].diff().dropna() >= 0).all(), "sent in the planned order"
+    summary = stats.summarise(samples, from_planned=True)
+    assert summary.busy_p99_s > 0.3
+    assert summary.p99_s > summary.service_p99_s + 0.3
+    found = verdict.judge(Evidence(planned=50, begun=50, finished=50, whole=True), summary, 50)
+    assert "All users were busy" in " ".join(found.reasons)
+    assert "of the planned rate only" in " ".join(found.reasons)
+
+
+def known_share(latency_s: float, delay_s: float) -> float:
+    """The share of even arrivals that a server with stalls answers within some time, by what it was made to do."""
+    stalled = STALL_S / EVERY_S
+    return (1 - stalled) * np.clip(latency_s / delay_s - 0.5, 0, 1) + stalled * np.clip(latency_s / STALL_S, 0, 1)
+
+
+def known_percentile(percent: float, delay_s: float) -> float:
+    """The latency that so many percent of even arrivals do not exceed."""
+    return brentq(lambda latency_s: known_share(latency_s, delay_s) - percent / 100, 0, STALL_S)
+
+
+def test_an_open_loop_sees_a_stall_whole_and_a_closed_loop_does_not(runtime, rigs, tmp_path):
+    """Where a server stalls for 1 s every 10 s, p99 is 0.9 s by theory and in the open loop, at the same time."""
+    open_loop = Load(USERS, ramp_s=0.0, rate_rps=200.0, duration_s=EVERY_S, workers=2)
+    closed_loop = Load(4, ramp_s=0.0, duration_s=EVERY_S)
+    with started_server(runtime, tmp_path, str(EVERY_S)) as stalling, ThreadPoolExecutor() as at_once:
+        opened = at_once.submit(rigs[2].play, stalling, open_loop, 200)
+        closed = at_once.submit(rigs[1].play, stalling, closed_loop, 20)
+        seen = stats.summarise(opened.result()[1], from_planned=True)
+        missed = stats.summarise(closed.result()[1])
+        # On a busy machine the server is late as well as the generator: what both say of that is allowed for.
+        noise_s = max(3 * stalling.report()["late_p99_s"], seen.late_p99_s)
+    known = {f"p{percent}_s": known_percentile(percent, 0.2) for percent in (50, 90, 99)}
+    known["mean_s"] = (1 - STALL_S / EVERY_S) * 0.2 + STALL_S / EVERY_S * STALL_S / 2
+    for name, value in known.items():
+        assert getattr(seen, name) == pytest.approx(value, rel=0.02, abs=0.005 + noise_s), name
+    assert known_percentile(99, 0.02) == pytest.approx(known["p99_s"]) == pytest.approx(0.9)
+    assert missed.p99_s < known["p99_s"] / 2
+    assert missed.max_s > 0.5, "the closed loop was there when the server stalled"

@@ -1,0 +1,191 @@
+"""Figures: what is measured is drawn, what is doubtful looks doubtful, and what is missing is named."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.image import imread
+
+from lab import figures, report
+from lab.figures.panel import Panel, step_of, thinned
+from lab.figures.style import KNOWN, OTHERS, style_of
+
+
+def texts(figure) -> str:
+    """Everything that a figure says in words."""
+    legends = [legend for axes in figure.axes if (legend := axes.get_legend())]
+    found = [axes.get_title(loc="left") for axes in figure.axes]
+    found += [text.get_text() for axes in figure.axes for text in axes.texts]
+    found += [text.get_text() for legend in legends for text in legend.get_texts()]
+    return "\n".join([*found, *(text.get_text() for text in figure.texts)])
+
+
+def panel(samples, verdict="valid", variant="mvc", metrics=None) -> Panel:
+    """A cell as figures show it."""
+    kept = {} if metrics is None else {"metrics": metrics}
+    return Panel(variant, "Spring MVC", samples, verdict, 2.0, **kept)
+
+
+def drawn(figure) -> np.ndarray:
+    """The figure as pixels."""
+    return imread(io.BytesIO(figure.png(dpi=30)))
+
+
+@pytest.fixture(scope="module")
+def example():
+    """The run that ships with the lab."""
+    return report.open_run("delay-sweep")
+
+
+def test_all_figures_of_a_run_can_be_drawn_and_have_units_on_every_axis(example):
+    """Each is a picture with something on it; axes that carry values say of what and in which unit."""
+    for figure in (example.figure(), example.timeline(), example.sweep_figure(), example.errors_figure()):
+        assert drawn(figure)[..., :3].std() > 0
+    for axes in (*example.figure().axes, *example.sweep_figure().axes):
+        assert axes.get_xlabel()
+        assert axes.get_ylabel()
+
+
+def test_the_percentile_axis_puts_each_further_nine_equally_far(example):
+    """90, 99 and 99.9 are as far apart as 1/(1-p) says on a logarithmic scale."""
+    axes = example.figure().axes[0]
+    at = axes.transData.transform([(percent, 10.0) for percent in (90, 99, 99.9)])[:, 0]
+    assert at[2] - at[1] == pytest.approx(at[1] - at[0])
+
+
+def test_the_distribution_passes_through_the_samples(samples_of):
+    """The curve's value at the median is the median of right answers, and failures are not in it."""
+    samples = samples_of([*np.linspace(1, 3, 101), 99.0], error=[""] * 101 + ["timeout"])
+    share, latency = panel(samples).percentiles()
+    assert np.interp(50, share, latency) == pytest.approx(2.0)
+    assert latency.max() == pytest.approx(3.0)
+
+
+def test_thinning_keeps_the_tail_whole():
+    """Of a long distribution the slowest thousand stay, and so does the fastest."""
+    share, latency = np.linspace(0, 100, 100_000), np.arange(100_000.0)
+    _, kept = thinned(share, latency)
+    assert len(kept) < 10_000
+    assert kept[0] == 0
+    assert (kept[-1000:] == latency[-1000:]).all()
+
+
+def test_an_open_loop_counts_from_the_planned_moment(samples_of):
+    """What a late request waited before it was sent is part of its latency there, and only there."""
+    samples = samples_of([1.0], sent_s=3.0, planned_s=[1.0])
+    assert Panel("mvc", "", samples, "valid", None, from_planned=True).latency_s[0] == pytest.approx(3.0)
+    assert Panel("mvc", "", samples, "valid", None).latency_s[0] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("verdict", ["suspect", "invalid", "incomplete"])
+def test_a_cell_that_is_not_valid_says_so(samples_of, verdict):
+    """In the legend of the comparison and over its own timeline."""
+    panels = [panel(samples_of([1.0, 2.0]), verdict)]
+    assert f"mvc ({verdict.upper()})" in texts(figures.run_figure("title", panels))
+    assert verdict.upper() in texts(figures.timeline_figure("title", panels)).splitlines()
+
+
+def test_nothing_measured_gives_a_figure_that_says_so(samples_of):
+    """No samples, only failures, one sample: all can be drawn."""
+    nothing, failure, one = samples_of([]), samples_of([1.0], error="refused", status=0), samples_of([1.0])
+    for samples in (nothing, failure, one):
+        for figure in (figures.run_figure, figures.timeline_figure, figures.errors_figure):
+            drawn(figure("title", [panel(samples)]))
+    assert "no right answer" in texts(figures.run_figure("title", [panel(nothing)]))
+    assert "no request was answered" in texts(figures.timeline_figure("title", [panel(nothing)]))
+    assert "no request failed" in texts(figures.errors_figure("title", [panel(one)]))
+
+
+def test_seven_variants_fit(samples_of):
+    """More variants than columns go into further rows, each with a title of its own."""
+    panels = [panel(samples_of([1.0, 2.0]), variant=f"variant-{number}") for number in range(7)]
+    said = texts(figures.timeline_figure("title", panels))
+    assert all(f"variant-{number}" in said for number in range(7))
+
+
+def test_the_wait_for_a_pool_has_a_row_where_a_service_stated_it(samples_of):
+    """Rows without a single reading are left out, those with readings are there."""
+    metrics = pd.DataFrame(
+        {"t_s": [0.0, 1.0], "target": "service", "name": "hikaricp_connections_pending", "value": [3.0, 1.0]}
+    )
+    samples = samples_of([2.0])
+    without = figures.timeline_figure("title", [panel(samples)])
+    with_pool = figures.timeline_figure("title", [panel(samples, metrics=metrics)])
+    assert len(with_pool.axes) == len(without.axes) + 1
+    assert any("connection" in axes.get_ylabel() for axes in with_pool.axes)
+
+
+def test_failures_are_named_by_class(samples_of):
+    """The classes are in the legend, and the share of failures in the heading."""
+    samples = samples_of([1.0] * 4, error=["", "timeout", "status", ""], status=[200, 0, 503, 200])
+    said = texts(figures.errors_figure("title", [panel(samples)]))
+    assert "HTTP 503" in said
+    assert "timeout" in said
+    assert "50.00%" in said
+
+
+def sweep_table(**columns) -> pd.DataFrame:
+    """A sweep's table of three repeats at two loads."""
+    rows = {"variant": "mvc", "users": [1, 1, 1, 10, 10, 10], "verdict": "valid", "mean_s": [1.0, 1.1, 1.2, 2.0, 2, 2]}
+    rows |= {"ok_throughput_rps": 5.0, "predicted_mean_s": None, "published_mean_s": None, "published_rps": None}
+    return pd.DataFrame({**rows, **columns})
+
+
+def test_repeats_have_an_interval(samples_of):
+    """From three repeats on there is a bar, and the legend says what it is."""
+    figure = figures.sweep_figure("delay", sweep_table(), 200, None)
+    assert "95% interval of the mean" in texts(figure)
+    assert figure.axes[0].containers
+
+
+@pytest.mark.parametrize("verdict", ["valid", "suspect"])
+def test_repeats_stand_side_by_side(verdict):
+    """A line a variant with all its repeats, throughput and p99; repeats in doubt are hollow."""
+    table = pd.DataFrame(
+        {
+            "variant": ["mvc", "webflux"] * 3,
+            "repeat": [1, 1, 2, 2, 3, 3],
+            "ok_throughput_rps": [100.0, 120.0, 101.0, 119.0, 99.0, 121.0],
+            "p99_s": [0.1] * 6,
+            "verdict": [verdict] + ["valid"] * 5,
+        }
+    )
+    rate, slowest = figures.repeats_figure("repeats", table).axes
+    lines = {line.get_label(): line for line in rate.lines}
+    assert list(lines["mvc"].get_ydata()) == [100.0, 101.0, 99.0]
+    assert "ms" in slowest.get_ylabel()
+    hollow = [line for line in rate.lines if line.get_markerfacecolor() == "white" and len(line.get_xdata())]
+    assert len(hollow) == (verdict != "valid")
+
+
+def test_a_cell_without_a_result_is_named_under_a_sweep():
+    """It cannot be drawn, so it is told."""
+    table = sweep_table(verdict=["valid"] * 5 + ["incomplete"], mean_s=[1.0] * 5 + [None])
+    assert "mvc at 10 (incomplete)" in texts(figures.sweep_figure("delay", table, 200, 2.0))
+    drawn(figures.sweep_figure("delay", sweep_table(mean_s=None, ok_throughput_rps=0.0), 200, 2.0))
+
+
+def test_labels_of_a_sweep_do_not_collide():
+    """Loads that lie close together share one label; the largest keeps its own."""
+    table = pd.concat([sweep_table(users=users).iloc[:1] for users in (1, 10, 3900, 4000)])
+    figure = figures.sweep_figure("delay", table, 200, None)
+    labels = [label.get_text() for label in figure.axes[0].get_xticklabels()]
+    assert labels[-1] == "4k"
+    assert "3,900" not in labels
+
+
+def test_variants_differ_without_colour():
+    """Markers and dashes are all different, and a variant keeps its style."""
+    looks = [*KNOWN.values(), *OTHERS]
+    assert len({look.marker for look in looks}) == len(looks)
+    assert len({str(look.dashes) for look in looks}) == len(looks)
+    assert style_of("spring-on-mars") == style_of("spring-on-mars")
+
+
+@pytest.mark.parametrize("end_s", [0.01, 0.9, 3.3, 40, 7200])
+def test_a_timeline_has_a_readable_number_of_steps(end_s):
+    """Twenty to forty-odd, however long the load was."""
+    assert 4 <= max(end_s, 0.1) / step_of(end_s) <= 41

@@ -1,0 +1,89 @@
+"""From readings to what they mean: whose cores were taken, what a request cost, whether it stayed the same."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from lab import gather
+from lab.scenario import Load
+from lab.verdict import Evidence
+from lab.watch import CORES_BUSY, MACHINE, Watch
+
+CORES = {"service": frozenset({0}), "generator": frozenset({1})}
+
+
+def readings(target: str, name: str, rate: float, seconds: int = 11, first: float = 100.0):
+    """One reading a second of a counter that grows at a rate."""
+    return [(float(t), target, name, first + rate * t) for t in range(seconds)]
+
+
+def watch(generator_busy: float, service_busy: float = 0.5) -> Watch:
+    """Ten seconds in which the service takes half of its core, and worker, master and lab 40 % of theirs."""
+    rows = readings("service", "cpu_s", 0.5) + readings("worker 1", "cpu_s", 0.3)
+    rows += readings("master", "cpu_s", 0.06) + readings("lab", "cpu_s", 0.04)
+    rows += readings("generator", CORES_BUSY, generator_busy) + readings("service", CORES_BUSY, service_busy)
+    return Watch(rows + readings(MACHINE, "cpu_s", generator_busy + service_busy))
+
+
+def test_what_is_left_of_a_core_was_taken_by_others():
+    """A core busy to 90 %, of which ours used 40 %, was taken to 50 %."""
+    shares = gather.taken(watch(generator_busy=0.9), CORES)
+    assert shares["generator"] == pytest.approx(0.5)
+    assert shares["service"] == pytest.approx(0.0)
+
+
+def test_cores_of_nobody_were_taken_by_nobody():
+    """Without pinning there is nothing to say of anybody's cores."""
+    assert gather.taken(watch(0.9), {}) == {}
+
+
+def test_the_cost_of_a_request_is_cut_to_the_load():
+    """Of ten seconds that were watched, the load lasted four; only their CPU counts, read between the seconds too."""
+    rows = readings("service", "cpu_s", 0.5) + readings("service", "jvm_gc_pause_seconds_sum", 0.01)
+    rows += readings("service", "hikaricp_connections_active", 1.0, first=0.0)
+    truth = gather.server_truth(rows, 2.5, 6.5, requests=1000)
+    assert truth["cpu_s_per_1000_requests"] == pytest.approx(2.0)
+    assert truth["gc_pause_s"] == pytest.approx(0.04)
+    assert truth["pool_in_use"] == pytest.approx(np.mean([3, 4, 5, 6]))
+    assert truth["pool_wait"] is None
+
+
+def test_what_was_not_read_is_not_known():
+    """No readings, no requests: no figure, rather than a wrong one."""
+    assert set(gather.server_truth([], 0.0, 1.0, 10).values()) == {None}
+    assert gather.server_truth(readings("service", "cpu_s", 1.0), 0.0, 1.0, 0)["cpu_s_per_1000_requests"] is None
+
+
+def noted(load: Load, samples, rows=(), cpu_decides: bool = True) -> Evidence:
+    """What is noted of a load."""
+    evidence = Evidence()
+    gather.note_steadiness(evidence, load, samples, rows, cpu_decides)
+    return evidence
+
+
+def test_the_waves_of_a_burst_are_no_trend(samples_of):
+    """Latencies that change by design over twelve seconds leave a burst without a doubt."""
+    sent = np.linspace(0, 12, 6000)
+    samples = samples_of(list(2.0 - sent / 12), sent_s=list(sent))
+    assert noted(Load(users=6000), samples) == Evidence()
+    assert noted(Load(users=6000, duration_s=12), samples).latency_fall > 0.3
+
+
+def test_a_short_loop_is_not_asked_for_trends(samples_of):
+    """Five seconds are not enough to tell a trend from chance."""
+    sent = np.linspace(0, 5, 6000)
+    samples = samples_of(list(2.0 - sent / 5), sent_s=list(sent))
+    assert noted(Load(users=600, duration_s=5), samples) == Evidence()
+
+
+@pytest.mark.parametrize("cpu_decides", [True, False])
+def test_cpu_time_a_request_may_fall_only_where_it_does_not_decide(samples_of, cpu_decides):
+    """A compiler that still works in the background is no doubt where requests only wait."""
+    sent = np.linspace(0, 20, 20_000)
+    samples = samples_of([0.01] * 20_000, sent_s=list(sent))
+    cpu = np.cumsum(np.linspace(0.8, 0.4, 21))
+    rows = [(float(t), "service", "cpu_s", value) for t, value in enumerate(cpu)]
+    found = noted(Load(users=10, duration_s=20), samples, rows, cpu_decides)
+    assert (found.cpu_fall > 0.3) == cpu_decides
+    assert found.latency_fall == 0.0

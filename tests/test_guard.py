@@ -1,0 +1,114 @@
+"""The guard that ends what a killed lab leaves, when the guard itself is killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+
+from lab import cli
+from lab.runtimes import Launch
+from lab.runtimes.process import ProcessRuntime, unhurried
+from lab.store import ROOT
+
+# A lab that starts a process, loses its guard, starts a second process, and is killed.
+DOOMED = """
+import os, signal, sys, psutil
+from pathlib import Path
+from lab.runtimes import Launch
+from lab.runtimes.process import ProcessRuntime
+
+with ProcessRuntime() as runtime:
+    (guard,) = psutil.Process().children()
+    with runtime.started(Launch("first", ("sleep", "60"), Path(sys.argv[1]))) as first:
+        guard.kill()
+        psutil.wait_procs([guard])
+        with runtime.started(Launch("second", ("sleep", "60"), Path(sys.argv[1]))) as second:
+            print(first.pid, second.pid, flush=True)
+            os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def lives(pid: int) -> bool:
+    """Whether a process runs."""
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def lose_guard() -> None:
+    """Kill the guard of the one runtime there is."""
+    guards: list[psutil.Process] = []
+    while not guards:  # for a moment after its start a process has no command line yet
+        guards = [child for child in psutil.Process().children() if "guard.py" in " ".join(child.cmdline())]
+    (guard,) = guards
+    guard.kill()
+    while guard.is_running() and guard.status() != psutil.STATUS_ZOMBIE:
+        time.sleep(0.01)
+
+
+def test_a_new_guard_knows_what_the_killed_one_knew(tmp_path):
+    """Guard killed, then lab killed: what was started before and after the guard's death is ended."""
+    lab = subprocess.run(
+        [sys.executable, "-c", DOOMED, str(tmp_path / "log")], capture_output=True, text=True, cwd=ROOT, check=False
+    )
+    pids = [int(pid) for pid in lab.stdout.split()]
+    assert lab.returncode == -signal.SIGKILL, lab.stderr
+    assert len(pids) == 2
+    deadline = time.monotonic() + 60
+    while any(map(lives, pids)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(map(lives, pids))
+
+
+def test_what_runs_when_the_guard_is_killed_is_stopped_as_ever(tmp_path):
+    """Neither the end of a process nor that of the runtime raises, and nothing is left."""
+    with ProcessRuntime() as runtime:
+        with runtime.started(Launch("sleeper", ("sleep", "60"), tmp_path / "log")) as sleeper:
+            lose_guard()
+        assert not lives(sleeper.pid)
+        lose_guard()
+    assert not [child for child in psutil.Process().children() if "guard.py" in " ".join(child.cmdline())]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_request_to_end_waits_until_the_work_is_done(number):
+    """A signal in the middle, also twice and in a nested part, cuts nothing off, and takes effect afterwards."""
+    done = []
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    @unhurried()
+    def work() -> None:
+        with unhurried():
+            os.kill(os.getpid(), number)
+            os.kill(os.getpid(), number)
+            time.sleep(0.01)
+            done.append("inner")
+        done.append("outer")
+
+    before = signal.signal(number, interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            work()
+    finally:
+        signal.signal(number, before)
+    assert done == ["inner", "outer"]
+
+
+def test_a_broken_pipe_is_said(typed, monkeypatch):
+    """A pipe to a process that was killed ends a command with a sentence, where click would say nothing."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    monkeypatch.setattr(cli.results.list_, "callback", lambda **_: os.write(writing, b"word"))
+    ended = typed("list")
+    os.close(writing)
+    assert ended.returncode == 2
+    assert "ended unexpectedly" in ended.stderr

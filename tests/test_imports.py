@@ -1,0 +1,38 @@
+"""What importing the lab brings into a process, and what it does not."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("gevent", "locust", "matplotlib", "pandas", "pyarrow", "requests", "scipy")
+
+
+def modules_after(statement: str) -> set[str]:
+    """The top-level modules that a fresh interpreter has after a statement."""
+    script = f"{statement}\nimport sys\nprint(*{{name.split('.')[0] for name in sys.modules}})"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    return set(done.stdout.split())
+
+
+def test_importing_the_lab_is_light():
+    """`import lab` alone loads nothing heavy, and nothing that monkey-patches."""
+    assert modules_after("import lab").isdisjoint(HEAVY)
+
+
+@pytest.mark.parametrize("module", ["lab.cli", "lab.experiment", "lab.report", "lab.load", "lab.doctor"])
+def test_the_lab_itself_never_imports_locust(module):
+    """Only processes of their own load Locust and gevent: both change the process that imports them."""
+    found = modules_after(f"import {module}")
+    assert "lab" in found
+    assert found.isdisjoint({"gevent", "locust"})
+
+
+def test_the_python_face_is_what_the_readme_says():
+    """`lab.run`, `lab.open_run` and `lab.runs` are there."""
+    import lab
+
+    assert {"run", "open_run", "runs"} <= set(lab.__all__)
+    assert all(callable(getattr(lab, name)) for name in lab.__all__)

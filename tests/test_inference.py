@@ -1,0 +1,172 @@
+"""Intervals keep their promise, equal services are called equal, and a slower one is found: by simulation, seeded."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import signal
+from scipy import stats as distributions
+
+from lab import inference
+
+SIMULATIONS = 1000
+NOISE = 0.03
+
+
+def covered(estimates, truth: float) -> float:
+    """The share of intervals that hold the truth."""
+    return float(np.mean([estimate.low <= truth <= estimate.high for estimate in estimates]))
+
+
+@pytest.mark.parametrize("runs", [2, 5, 12])
+def test_the_interval_of_repeats_covers_the_typical_run(runs):
+    """Of a thousand sets of repeats that differ by chance, 93 to 97 % have an interval with the truth in it."""
+    drawn = 0.2 * np.random.default_rng(runs).lognormal(0, 0.1, (SIMULATIONS, runs))
+    assert 0.93 <= covered([inference.of_runs(row) for row in drawn], 0.2) <= 0.97
+
+
+def test_requests_of_one_run_are_not_witnesses_of_the_next():
+    """Where runs differ, an interval within one run covers the next runs far too seldom; that of repeats does."""
+    chance = np.random.default_rng(8)
+    runs = chance.lognormal(0, 0.1, (200, 5))
+    requests = runs[..., None] * chance.lognormal(0, 0.2, (200, 5, 500))
+    truth = float(np.exp(0.2**2 / 2))
+    at = np.arange(500) / 100
+    within = [inference.within_run(at, cell[0], [])[0] for cell in requests]
+    between = [inference.of_runs(cell.mean(axis=1)) for cell in requests]
+    assert covered(within, truth) < 0.5
+    assert covered(between, truth) > 0.9
+    assert {estimate.scope for estimate in within} == {"within one run only"}
+    assert {estimate.scope for estimate in between} == {"between runs"}
+
+
+def test_the_interval_within_a_run_allows_for_neighbours_that_resemble_one_another():
+    """On latencies that wander (correlation 0.8), mean, p50 and p99 are covered in 93 to 97 % of a thousand runs."""
+    requests, chance = 6000, np.random.default_rng(2)
+    at = np.arange(requests) / 100
+    estimates = []
+    for number in range(SIMULATIONS):
+        noise = chance.standard_normal(requests + 100, dtype=np.float32) * 0.6
+        latency = np.exp(0.5 * signal.lfilter([1], [1, -0.8], noise)[100:])
+        estimates.append(inference.within_run(at, latency, [50, 99], seed=number))
+    mean, p50, p99 = zip(*estimates, strict=True)
+    truths = np.exp(0.5**2 / 2), 1.0, np.exp(0.5 * distributions.norm.ppf(0.99))
+    for found, truth in zip((mean, p50, p99), truths, strict=True):
+        assert 0.93 <= covered(found, truth) <= 0.97
+    independent = [inference.within_run(chance.permutation(at), latency, [50])[0] for _ in range(3)]
+    assert min(e.high - e.low for e in mean[-1:]) > 1.5 * max(e.high - e.low for e in independent)
+
+
+def test_within_a_run_the_values_are_those_of_the_samples():
+    """Mean and percentiles are numpy's; the interval is around them."""
+    latency = np.random.default_rng(5).lognormal(0, 1, 3000)
+    mean, p50, p99 = inference.within_run(np.linspace(0, 10, 3000), latency, [50, 99])
+    expected = latency.mean(), *np.percentile(latency, [50, 99], method="inverted_cdf")
+    assert [mean.value, p50.value, p99.value] == pytest.approx(list(expected))
+    assert all(estimate.low < estimate.value < estimate.high for estimate in (mean, p50, p99))
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_a_handful_of_requests_has_an_interval_too(count):
+    """One sample, or a few, give finite numbers."""
+    estimates = inference.within_run(np.arange(count, dtype=float), np.ones(count), [50, 99])
+    assert all((e.value, e.low, e.high) == (1.0, 1.0, 1.0) for e in estimates)
+
+
+def test_equal_services_are_called_different_in_at_most_one_of_twenty():
+    """Forty interleaved cells of one service, split a thousand times into five against five: at most 5 % differ.
+
+    Each cell has five metrics, some of which rise and fall together, and a machine that drifts by 10 % meanwhile.
+    """
+    chance = np.random.default_rng(40)
+    shared = chance.normal(0, NOISE, (40, 1))
+    drift = np.linspace(0, 0.1, 40)[:, None]
+    cells = np.exp(shared + drift + chance.normal(0, NOISE, (40, 5)))
+    different = 0
+    for _ in range(SIMULATIONS):
+        chosen = np.sort(chance.permutation(40)[:10]).reshape(5, 2)
+        sides = np.take_along_axis(chosen, chance.permuted(np.tile([0, 1], (5, 1)), axis=1), axis=1)
+        p = [inference.paired_ratio(cells[sides[:, 0], m], cells[sides[:, 1], m]).p for m in range(5)]
+        different += min(inference.holm(p)) < inference.LEVEL
+    assert different / SIMULATIONS <= 0.05
+
+
+@pytest.mark.parametrize("comparisons", [1, 15])
+def test_five_percent_are_found_with_the_repeats_that_are_recommended(comparisons):
+    """With as many repeats as the lab says, a service made 5 % slower is found in at least 90 % of a thousand tries."""
+    needed = inference.repeats_needed(NOISE, 1.05, power=0.9, comparisons=comparisons)
+    chance = np.random.default_rng(comparisons)
+    a, b = chance.lognormal(0, NOISE, (2, SIMULATIONS, needed))
+    found = [inference.paired_ratio(x, 1.05 * y).p < inference.LEVEL / comparisons for x, y in zip(a, b, strict=True)]
+    assert np.mean(found) >= 0.90 - 2 * np.sqrt(0.9 * 0.1 / SIMULATIONS)
+    fewer = inference.paired_ratio
+    missed = [
+        fewer(x[: needed // 2], 1.05 * y[: needed // 2]).p >= inference.LEVEL / comparisons
+        for x, y in zip(a, b, strict=True)
+    ]
+    assert np.mean(missed) > 0.2
+
+
+def test_a_paired_ratio_is_scipys_t_test_on_logarithms():
+    """Ratio, interval and p are those of scipy's paired test."""
+    a, b = np.random.default_rng(6).lognormal(0, 0.1, (2, 7))
+    found, theirs = inference.paired_ratio(a, b), distributions.ttest_rel(np.log(b), np.log(a))
+    interval = theirs.confidence_interval()
+    assert found.p == pytest.approx(theirs.pvalue)
+    assert [found.low, found.high] == pytest.approx([np.exp(interval.low), np.exp(interval.high)])
+    assert found.ratio == pytest.approx(distributions.gmean(b) / distributions.gmean(a))
+    assert found.effect == pytest.approx(np.log(b / a).mean() / np.log(b / a).std(ddof=1))
+
+
+def test_an_unpaired_ratio_is_scipys_welch_test_on_logarithms():
+    """Runs that were not interleaved, also of different count, are compared as Welch does."""
+    chance = np.random.default_rng(7)
+    a, b = chance.lognormal(0, 0.1, 5), chance.lognormal(0.1, 0.3, 8)
+    found, theirs = inference.unpaired_ratio(a, b), distributions.ttest_ind(np.log(b), np.log(a), equal_var=False)
+    interval = theirs.confidence_interval()
+    assert found.p == pytest.approx(theirs.pvalue)
+    assert [found.low, found.high] == pytest.approx([np.exp(interval.low), np.exp(interval.high)])
+
+
+def test_pairing_takes_out_what_drifts():
+    """A machine that slows down by half over the repeats hides nothing from pairs, and much from those without."""
+    a = np.array([1.0, 1.1, 1.2, 1.35, 1.5])
+    b = a * 1.05 * np.array([1.001, 0.999, 1.002, 0.998, 1.0])
+    assert inference.paired_ratio(a, b).p < 0.001
+    assert inference.unpaired_ratio(a, b).p > 0.5
+
+
+@pytest.mark.parametrize("ratio", [inference.paired_ratio, inference.unpaired_ratio])
+def test_too_little_is_said_to_be_so(ratio):
+    """Without values there is no ratio; with one a side there is one without an interval; equal values are equal."""
+    nan = float("nan")
+    assert ratio([], []) is None
+    assert ratio([nan], [1.0]) is None
+    single = ratio([2.0], [3.0])
+    assert (single.ratio, single.low, single.high, single.p, single.pairs) == (pytest.approx(1.5), None, None, None, 1)
+    equal = ratio([2.0, 2.0, 2.0], [2.0, 2.0, 2.0])
+    assert (equal.ratio, equal.low, equal.high, equal.p) == (1.0, 1.0, 1.0, 1.0)
+    assert inference.of_runs([1.0, nan]) is None
+
+
+def test_holm_by_hand():
+    """The smallest of four is multiplied by 4, the next by 3; none falls below a smaller one, none exceeds 1."""
+    assert inference.holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert inference.holm([0.9, 0.8]) == [1.0, 1.0]
+    assert inference.holm([]) == []
+
+
+def test_more_noise_and_smaller_differences_need_more_repeats():
+    """The number grows with noise and comparisons, falls with the difference, and twice and half are alike."""
+    needed = inference.repeats_needed
+    assert needed(0.02, 1.05) < needed(0.04, 1.05) < needed(0.04, 1.02) < needed(0.04, 1.02, comparisons=10)
+    assert needed(0.1, 2.0) == needed(0.1, 0.5)
+    assert needed(0.0, 1.05) == 2
+    assert needed(5.0, 1.001) == inference.MOST_REPEATS
+
+
+@pytest.mark.parametrize(("noise", "ratio"), [(0.1, 1.0), (0.1, 0.0), (0.1, -1.0), (-0.1, 2.0)])
+def test_no_number_of_repeats_finds_nothing(noise, ratio):
+    """A ratio of 1, or none at all, is refused."""
+    with pytest.raises(ValueError, match="ratio"):
+        inference.repeats_needed(noise, ratio)

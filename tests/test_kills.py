@@ -1,0 +1,355 @@
+"""What dies, and what is left: nothing running, everything measured so far, and the reason."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import docker
+import psutil
+import pytest
+from docker.models.containers import Container
+
+from lab import images, report, store
+from lab.errors import LabError
+from lab.runtimes.docker import PID_LABEL, connect
+from lab.store import ROOT
+
+pytestmark = [pytest.mark.java, pytest.mark.slow]
+
+WITHIN_S = 10.0
+PATIENCE_S = 120.0
+HEAP = "--heap-mb 256"
+SMALL = "--users 50 --delay-ms 200 --ramp-up 0.2 --heap-mb 256 --seed 4"
+
+
+class Lab:
+    """`python -m lab run …` as a process of its own, with an eye on everything that descends from it."""
+
+    def __init__(self, data: Path, arguments: str, load: str = f"run delay {SMALL}") -> None:
+        self.data = data
+        self.lines: list[str] = []
+        self.seen: set[psutil.Process] = set()
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "lab", *load.split(), *arguments.split(), "--data", str(data)],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+            start_new_session=True,
+        )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stderr
+        for line in self.process.stderr:
+            self.lines.append(line)
+
+    def look(self) -> set[psutil.Process]:
+        """Everything that descends from the lab now; all that was ever seen is remembered."""
+        try:
+            now = set(psutil.Process(self.process.pid).children(recursive=True))
+        except psutil.Error:
+            now = set()
+        self.seen |= now
+        return now
+
+    def await_that(self, what: Callable[[], object], within_s: float = PATIENCE_S) -> None:
+        """Wait until something holds."""
+        deadline = time.monotonic() + within_s
+        while not what():
+            assert time.monotonic() < deadline, "".join(self.lines)
+            assert self.process.poll() is None, "".join(self.lines)
+            self.look()
+            time.sleep(0.1)
+
+    def await_said(self, words: str) -> None:
+        """Wait until the lab has said that a phase is over."""
+        self.await_that(lambda: any(words in line for line in self.lines))
+
+    def child(self, *words: str) -> psutil.Process | None:
+        """The one descendant whose command line holds all these words."""
+        for process in self.look():
+            try:
+                line = " ".join(process.cmdline())
+            except psutil.Error:
+                continue
+            if all(word in line for word in words):
+                return process
+        return None
+
+    def end(self, within_s: float = PATIENCE_S) -> int:
+        """Wait for the end, and say the exit status."""
+        deadline = time.monotonic() + within_s
+        while self.process.poll() is None and time.monotonic() < deadline:
+            self.look()
+            time.sleep(0.1)
+        assert self.process.poll() is not None, f"still alive after {within_s} s\n{''.join(self.lines)}"
+        self._reader.join(5)
+        return int(self.process.returncode)
+
+    def alive(self) -> list[str]:
+        """The command lines of whatever it started that still lives."""
+        lines = []
+        for process in self.seen:
+            try:
+                if process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+                    lines.append(f"{process.pid} {' '.join(process.cmdline())[:100]}")
+            except psutil.Error:
+                continue
+        return lines
+
+    def assert_nothing_left(self, within_s: float = WITHIN_S) -> None:
+        """Nothing it started lives any more, or at least not for long."""
+        deadline = time.monotonic() + within_s
+        while self.alive() and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert self.alive() == []
+        assert len(self.seen) >= 1
+
+    def run(self) -> report.Run:
+        """The run as it was kept."""
+        (folder,) = store.all_runs(self.data)
+        return report.open_run(folder.name, self.data)
+
+
+@pytest.fixture
+def start(tmp_path) -> Iterator[Callable[..., Lab]]:
+    """A function that starts a lab; whatever is left of it after the test is ended."""
+    started: list[Lab] = []
+
+    def begin(arguments: str, *load: str) -> Lab:
+        started.append(Lab(tmp_path / "runs", arguments, *load))
+        return started[-1]
+
+    yield begin
+    for lab in started:
+        lab.look()
+        if lab.process.poll() is None:
+            lab.process.kill()
+            lab.process.wait(10)
+        for process in lab.seen:
+            if process.is_running():
+                process.kill()
+
+
+VICTIMS = {
+    "service": ("-jar", ".jar"),
+    "Locust worker 1": ("locust", "--worker"),
+    "master": ("loadgen.master",),
+}
+
+
+def test_what_dies_in_mid_load_makes_its_cell_invalid(start):
+    """The cell is invalid and says what died, its samples so far are kept, and the cells after it are measured."""
+    lab = start("--variants webflux,mvc --repeat 2 --duration 4")
+    for number, victim in enumerate(VICTIMS.values(), 1):
+        lab.await_that(lambda number=number: sum("warm up (" in line for line in lab.lines) == number)
+        time.sleep(2)
+        found = lab.child(*victim)
+        assert found, lab.look()
+        found.kill()
+    assert lab.end() == 1
+    lab.assert_nothing_left()
+    cells = lab.run().cells
+    for name in VICTIMS:
+        (broken,) = [cell for cell in cells if f"{name} was killed by SIGKILL" in " ".join(cell["reasons"])]
+        assert broken["verdict"] == "invalid"
+        assert 50 < broken["requests"] < 50 * 25
+    (whole,) = [cell for cell in cells if "SIGKILL" not in " ".join(cell["reasons"])]
+    assert whole["requests"] > 50 * 4
+    assert lab.run().verdict == "invalid"
+
+
+def test_a_database_that_dies_makes_its_cell_and_the_next_invalid(start, typed):
+    """Both say what died, at once and without a traceback; nothing is left."""
+    lab = start("--variants mvc,webflux --heap-mb 256 --users 20 --duration 60 --ramp-up 0", "run document")
+    lab.await_said("warm up (")
+    found = lab.child("mongo-standin.jar") or lab.child("mongod")
+    assert found, lab.look()
+    found.kill()
+    assert lab.end(60) == 1
+    lab.assert_nothing_left()
+    assert "Traceback" not in "".join(lab.lines)
+    for cell in lab.run().cells:
+        assert cell["verdict"] == "invalid"
+        assert "MongoDB" in cell["reasons"][0]
+        assert "was killed by SIGKILL" in cell["reasons"][0]
+
+
+@pytest.mark.docker
+def test_containers_that_die_make_their_cells_invalid_with_the_reason(start):
+    """A service out of memory, then a killed database: each cell says so, and the engine holds nothing of the run."""
+    engine = required_engine()
+    lab = start("--variants mvc,webflux --users 20 --duration 60 --ramp-up 0 --runtime docker", f"run document {HEAP}")
+    lab.await_said("start service and workers (")
+    (service,) = containers_of(engine, lab, "service")
+    service.exec_run(["sh", "-c", "head -c 511M /dev/zero > /tmp/full; head -c 300M /dev/zero | tail"], detach=True)
+    lab.await_that(lambda: sum("start service and workers (" in line for line in lab.lines) == 2)
+    (database,) = containers_of(engine, lab, "mongo")
+    database.kill()
+    assert lab.end() == 1
+    assert "Traceback" not in "".join(lab.lines)
+    assert containers_of(engine, lab, "") == []
+    reasons = sorted(cell["reasons"][0] for cell in lab.run().cells)
+    assert reasons[0] == "The MongoDB of this run was killed by SIGKILL."
+    assert "ran out of memory (its limit is" in reasons[1]
+
+
+def required_engine() -> docker.DockerClient:
+    """The Docker engine; without one the test is skipped, or fails where LAB_REQUIRE_DOCKER says so."""
+    try:
+        engine = connect()
+        lacking = images.obstacle(engine)
+    except LabError as error:
+        lacking = error.problem
+    if lacking:
+        (pytest.fail if os.environ.get("LAB_REQUIRE_DOCKER") else pytest.skip)(lacking)
+    return engine
+
+
+def containers_of(engine: docker.DockerClient, lab: Lab, name: str) -> list[Container]:
+    """What a lab has running or has left under a name."""
+    mine = engine.containers.list(all=True, filters={"label": f"{PID_LABEL}={lab.process.pid}"})
+    return [container for container in mine if f"-{name}" in container.name]
+
+
+def in_start(lab: Lab) -> None:
+    """Wait until the service's JVM is there, but not ready."""
+    lab.await_that(lambda: lab.child("-jar", ".jar"))
+
+
+def in_warm_up(lab: Lab) -> None:
+    """Wait until the warm-up goes on."""
+    lab.await_said("start service and workers (")
+    time.sleep(0.5)
+
+
+def in_load(lab: Lab) -> None:
+    """Wait until the load goes on."""
+    lab.await_said("warm up (")
+    time.sleep(1.5)
+
+
+@pytest.mark.parametrize(
+    ("number", "phase"),
+    [
+        (signal.SIGINT, in_start),
+        (signal.SIGINT, in_warm_up),
+        (signal.SIGINT, in_load),
+        (signal.SIGTERM, in_load),
+    ],
+    ids=["int-start", "int-warm-up", "int-load", "term-load"],
+)
+def test_an_interrupt_stops_everything_and_keeps_what_there_is(start, typed, number, phase):
+    """Ctrl-C or SIGTERM in any phase: status 130 within 10 s, nothing left, and the run is shown as such."""
+    lab = start("--variants webflux,mvc --duration 20")
+    phase(lab)
+    lab.look()
+    began = time.monotonic()
+    os.kill(lab.process.pid, number)
+    assert lab.end(WITHIN_S + 5) == 130
+    assert time.monotonic() - began < WITHIN_S
+    lab.assert_nothing_left(1)
+    text = "".join(lab.lines)
+    assert "Traceback" not in text, text
+    assert "Interrupted" in text
+    assert f"python -m lab resume {lab.run().path}" in text
+    first, second = sorted(lab.run().cells, key=lambda cell: cell["verdict"] == "incomplete")
+    assert first["verdict"] == "invalid"
+    assert "interrupted" in " ".join(first["reasons"]).lower()
+    assert second["verdict"] == "incomplete"
+    assert (first["requests"] > 50) == (phase is in_load)
+    assert "incomplete" in typed("list", "--data", str(lab.data)).stdout
+    assert (lab.run().path / "error.txt").read_text().startswith("Interrupted")
+
+
+def test_a_second_interrupt_while_results_are_kept_costs_no_sample(start):
+    """The cell is kept with its samples and a verdict, and the lab ends as after one Ctrl-C."""
+    lab = start("--variants webflux --duration 20")
+    in_load(lab)
+    os.kill(lab.process.pid, signal.SIGINT)
+    while not list(lab.data.glob("*/cells/*/timing.json")):
+        assert lab.process.poll() is None
+        time.sleep(0.001)
+    os.kill(lab.process.pid, signal.SIGINT)
+    assert lab.end() == 130
+    lab.assert_nothing_left()
+    (cell,) = lab.run().cells
+    (folder,) = lab.run().folder.cells()
+    assert cell["verdict"] == "invalid"
+    assert 50 < cell["requests"] == len(folder.measured())
+
+
+@pytest.mark.parametrize("phase", [in_start, in_load])
+def test_a_killed_lab_takes_everything_with_it(start, typed, phase):
+    """SIGKILL to the lab itself: within 10 s nothing it started is alive, and the run is shown as incomplete."""
+    lab = start("--variants webflux,mvc --duration 20")
+    phase(lab)
+    assert lab.look()
+    lab.process.kill()
+    lab.process.wait(10)
+    lab.assert_nothing_left()
+    listed = typed("list", "--data", str(lab.data))
+    assert listed.returncode == 0
+    assert "incomplete" in listed.stdout
+    shown = json.loads(typed("show", "--json", "--data", str(lab.data)).stdout)
+    assert {cell["verdict"] for cell in shown["cells"]} == {"incomplete"}
+
+
+def test_a_killed_sweep_goes_on_where_it_was(start, typed):
+    """After SIGKILL in mid-sweep, 'resume' measures what is missing, and the table has every cell of the plan."""
+    lab = start("--variants webflux --users 5,10", f"sweep delay {SMALL}")
+    lab.await_that(lambda: list(lab.data.glob("*/cells/*/summary.json")), 3 * PATIENCE_S)
+    lab.await_that(lambda: len(list(lab.data.glob("*/cells/*"))) == 2)
+    lab.process.kill()
+    lab.process.wait(10)
+    lab.assert_nothing_left()
+    before = lab.run()
+    (done,) = [folder for folder in before.folder.cells() if folder.settled]
+    (kept,) = [row for row in before.cells if row["verdict"] != "incomplete"]
+    (cut_off,) = before.folder.missing()
+    as_it_was = {path: path.stat().st_mtime_ns for path in done.path.rglob("*")}
+    assert before.folder.state() == "incomplete"
+
+    resumed = typed("resume", "--allow-suspect", "--data", str(lab.data))
+    assert resumed.returncode in (0, 1), resumed.stderr
+    assert "1 of 2 cells are done" in resumed.stderr
+    after = lab.run()
+    assert after.folder.state() == "complete"
+    assert after.plan == before.plan
+    assert [(row["users"], row["requests"]) for row in after.cells] == [(5, 5), (10, 10)]
+    assert kept in after.cells
+    assert {path: path.stat().st_mtime_ns for path in done.path.rglob("*")} == as_it_was
+    assert [path.name for path in after.path.glob("cells/*.interrupted-*")] == [f"{cut_off.id}.interrupted-1"]
+    assert after.folder.note("environment-resume-1")["different"] == []
+    assert typed("resume", before.name, "--data", str(lab.data)).returncode == 2
+
+
+def test_two_runs_at_once_do_not_disturb_each_other(start):
+    """Two runs in one folder have folders, ports and samples of their own, and know of one another."""
+    first, second = start("--variants webflux --loops 10"), start("--variants webflux --loops 10")
+    first.await_that(lambda: second.look() and first.look())
+    assert {first.end(), second.end()} <= {0, 1}
+    first.assert_nothing_left()
+    second.assert_nothing_left()
+    folders = store.all_runs(first.data)
+    assert len(folders) == 2
+    for folder in folders:
+        (cell,) = folder.cells()
+        measured = cell.measured()
+        assert folder.state() == "complete"
+        assert len(measured) == 500
+        assert set(measured["user"].value_counts()) == {10}
+        assert set(measured["error"]) == {""}
+    told = [name for folder in folders for name in folder.cells()[0].read("evidence")["others"]]
+    assert told
+    assert set(told) <= {folder.name for folder in folders}

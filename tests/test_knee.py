@@ -1,0 +1,99 @@
+"""Plateau, knee and first errors, on shapes that are known and on a sweep that was measured."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+import lab
+from lab import knee, planning
+from lab.knee import Point
+from lab.planning import Wishes
+from lab.scenarios import SCENARIOS
+from lab.store import RunFolder
+
+
+def closed(users: int, t_s: float, servers: float) -> Point:
+    """What a closed system with a time of t and so many servers does: the two asymptotes themselves."""
+    throughput = min(users / t_s, servers / t_s)
+    return Point(users, throughput, users / throughput)
+
+
+@pytest.mark.parametrize("servers", [10, 50, 200])
+@pytest.mark.parametrize("t_s", [0.1, 2.0])
+def test_the_knee_of_a_queue_is_its_number_of_servers(servers, t_s):
+    """With T threads of t seconds each, the plateau is T/t and the knee T, whatever t is."""
+    bend = knee.bend([closed(users, t_s, servers) for users in (1, 10, 40, 100, 400, 1000)])
+    assert bend.plateau is not None
+    assert bend.plateau.throughput_rps == pytest.approx(servers / t_s)
+    assert bend.knee_users == pytest.approx(servers)
+    assert bend.errors_from is None
+
+
+def test_what_keeps_growing_has_no_plateau_and_no_knee():
+    """Below saturation there is nothing to find, and that is said."""
+    bend = knee.bend([closed(users, 2.0, math.inf) for users in (1, 10, 100, 1000)])
+    assert (bend.plateau, bend.knee_users) == (None, None)
+    assert "still grows at 1,000 users" in str(bend)
+
+
+def test_a_small_step_in_users_is_no_plateau():
+    """Two loads next to one another have nearly the same throughput in any system."""
+    assert knee.plateau([Point(100, 50.0, 2.0), Point(104, 51.0, 2.0)]) is None
+
+
+def test_a_collapse_after_the_peak_is_no_plateau():
+    """Throughput that falls right after its peak was never level."""
+    points = [Point(10, 5.0, 2.0), Point(100, 50.0, 2.0), Point(1000, 20.0, 50.0)]
+    assert knee.bend(points).plateau is None
+
+
+def test_errors_begin_at_the_smallest_load_that_has_some():
+    """The order in which loads were measured does not matter."""
+    points = [Point(400, 90.0, 4.0, 0.2), Point(100, 50.0, 2.0), Point(200, 90.0, 2.2, 0.01)]
+    bend = knee.bend(points)
+    assert bend.errors_from == points[2]
+    assert "errors from 200 users (1.0%)" in str(bend)
+
+
+@pytest.mark.parametrize(
+    "points",
+    [[Point(1, 0.5, 2.0)], [Point(1, 0.0, None, 1.0), Point(50, 0.0, None, 1.0)]],
+    ids=["one load", "only errors"],
+)
+def test_too_little_gives_a_sentence(points):
+    """One load, or loads of which nothing came back, show no plateau."""
+    bend = knee.bend(points)
+    assert (bend.plateau, bend.knee_users) == (None, None)
+    assert str(bend)
+
+
+def test_a_sweep_needs_a_load():
+    """Nothing measured is an error of the caller."""
+    with pytest.raises(ValueError, match="at least one load"):
+        knee.bend([])
+
+
+def test_the_example_shows_the_threads():
+    """On the example sweep, platform threads bend near their 200 threads; the others do not bend."""
+    bends = lab.open_run("delay-sweep").bends()
+    level = bends["mvc"].plateau
+    assert level is not None
+    assert (level.from_users, level.to_users) == (1000, 4000)
+    assert bends["mvc"].knee_users == pytest.approx(200, rel=0.05)
+    assert bends["webflux"].plateau is bends["mvc-virtual"].plateau is None
+
+
+def test_a_sweep_is_shown_with_its_bends(typed):
+    """'show' ends with a sentence for each variant."""
+    shown = typed("show", "delay-sweep").stdout
+    assert "answers/s from 1,000 users on, knee at 198 users, no errors" in shown
+    assert shown.count("throughput still grows at 4,000 users") == 2
+
+
+def test_a_variant_without_a_usable_cell_is_not_left_out(typed, tmp_path):
+    """A sweep of which nothing was measured says so of every variant."""
+    plan = planning.make_plan(SCENARIOS["delay"], Wishes(users=[1, 2], seed=1))
+    RunFolder.create(plan, [], {}, tmp_path)
+    assert typed("show", "--data", str(tmp_path)).stdout.count("no cell of it can be used") == 3

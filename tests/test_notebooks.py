@@ -1,0 +1,117 @@
+"""Notebooks: committed without outputs, and executed from an empty kernel on the runs that ship with the lab."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+import lab
+from lab import figures, store
+from lab.errors import LabError
+from lab.figures import Picture
+
+NOTEBOOKS = sorted((Path(__file__).resolve().parent.parent / "notebooks").glob("*.ipynb"))
+WITHIN_S = 300
+
+
+def names(path: Path) -> str:
+    """What pytest calls a notebook."""
+    return path.stem
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=names)
+def test_it_is_committed_without_outputs(path):
+    """What a notebook shows is made anew, so that it cannot be out of date."""
+    cells = nbformat.read(path, as_version=4).cells
+    assert not any(cell.get("outputs") or cell.get("execution_count") for cell in cells)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=names)
+def test_it_runs_on_the_example_and_shows_its_figures(path):
+    """Every cell runs without an error, and there is something to see."""
+    notebook = nbformat.read(path, as_version=4)
+    NotebookClient(notebook, timeout=WITHIN_S, resources={"metadata": {"path": str(path.parent)}}).execute()
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+    assert not [output for output in outputs if output.output_type == "error"]
+    kinds = [kind for output in outputs if "data" in output for kind in output.data]
+    assert kinds.count("image/png") >= 1
+    assert "text/html" in kinds
+
+
+@pytest.fixture
+def mine(tmp_path):
+    """A folder of runs: an old and a new one of delay, and a newer one of another scenario."""
+    for name in ("20260101T000000Z-delay", "20260102T000000Z-delay-2", "20260103T000000Z-jwt"):
+        (tmp_path / name).symlink_to(store.EXAMPLES / "delay-sweep")
+    return tmp_path
+
+
+def never() -> None:
+    """Measures nothing, and says that it should not have been asked."""
+    pytest.fail("measured, though nobody asked for it")
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ("example", "delay-sweep"),
+        ("latest", "20260102T000000Z-delay-2"),
+        ("20260101T000000Z-delay", "20260101T000000Z-delay"),
+    ],
+)
+def test_the_switch_opens_what_it_names(mine, source, name):
+    """The example, the newest run of the same scenario, or any run by name."""
+    assert lab.choose(source, example="delay-sweep", now=never, data=mine).name == name
+
+
+def test_the_latest_may_have_to_be_like_the_example(mine):
+    """With ``alike`` a run of the same scenario with other limits is passed over, even if it is newer."""
+    other = mine / "20260104T000000Z-delay"
+    other.mkdir()
+    text = (store.EXAMPLES / "delay-sweep" / "run.json").read_text()
+    other.joinpath("run.json").write_text(text.replace('"threads": 200', '"threads": 10'))
+    for cells in ("cells", "environment.json"):
+        (other / cells).symlink_to(store.EXAMPLES / "delay-sweep" / cells)
+    newest, like = (
+        lab.choose("latest", example="delay-sweep", now=never, alike=alike, data=mine).name for alike in (False, True)
+    )
+    assert (newest, like) == ("20260104T000000Z-delay", "20260102T000000Z-delay-2")
+
+
+def test_the_switch_measures_only_when_told(mine):
+    """``run now`` gives what was just measured."""
+    measured = lab.open_run("delay-sweep")
+    assert lab.choose("run now", example="delay-sweep", now=lambda: measured, data=mine) is measured
+
+
+def test_the_switch_says_when_there_is_nothing_newer(tmp_path):
+    """The latest of no runs is one sentence with the next step."""
+    with pytest.raises(LabError, match="no run of delay") as error:
+        lab.choose("latest", example="delay-sweep", now=never, data=tmp_path)
+    assert "run now" in error.value.next_step
+
+
+def test_a_slider_draws_the_figure_again_in_its_place(monkeypatch):
+    """Moving it calls for the figure with the new value, and the others as they are."""
+    drawn, displayed, updates = [], [], []
+
+    def draw(users=10, ramp_s=1.0):
+        drawn.append((users, ramp_s))
+        return Picture()
+
+    def display(thing, display_id=False):
+        displayed.append(thing)
+        return SimpleNamespace(update=updates.append)
+
+    monkeypatch.setattr("IPython.display.display", display)
+    figures.alive(draw, users=(1, 100, 1), ramp_s=(0.0, 2.0, 0.5))
+    users, ramp = displayed[0].children
+    users.value = 42
+    ramp.value = 1.5
+    assert drawn == [(10, 1.0), (42, 1.0), (42, 1.5)]
+    assert len(updates) == 2

@@ -1,0 +1,75 @@
+"""How an open loop is shown: latency from the planned moments, and what a request took once it was sent beside it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+
+import pytest
+
+from lab import model, report, stats, timetable
+from lab.experiment import deadline_s
+from lab.planning import Wishes, make_plan
+from lab.samples import SCHEMA
+from lab.scenario import Load
+from lab.scenarios import SCENARIOS
+from lab.store import RunFolder
+
+OMITTED = {"sent_s": [0.0, 0.9], "planned_s": [0.0, 0.1], "user": [0, 0]}
+
+
+@pytest.fixture
+def shown(typed, tmp_path, samples_of):
+    """A function that shows a run of two requests, of which a busy user sent the second late, as table and JSON."""
+
+    def show(**wishes) -> tuple[str, dict]:
+        plan = make_plan(SCENARIOS["delay"], Wishes(variants=["mvc"], users=[1], seed=1, **wishes))
+        run = RunFolder.create(plan, [], {}, tmp_path / "runs")
+        cell = run.begin(plan.cells[0])
+        samples = samples_of([0.9, 0.05], **OMITTED)
+        filler = {"connect_us": 0, "bytes": 1, "name": "/delay", "worker": 0}
+        samples.assign(**filler)[SCHEMA.names].to_parquet(cell.path / "samples.parquet")
+        summary = asdict(stats.summarise(samples, from_planned=plan.cells[0].load.is_open))
+        cell.keep("summary", {**summary, "predicted_mean_s": None, "verdict": "valid", "reasons": []})
+        table = typed("show", run.name, "--data", str(tmp_path / "runs"))
+        as_json = typed("show", run.name, "--json", "--data", str(tmp_path / "runs"))
+        assert (table.returncode, as_json.returncode) == (0, 0), table.stderr + as_json.stderr
+        assert report.open_run(run.name, tmp_path / "runs").draw()
+        return table.stdout, json.loads(as_json.stdout)["cells"][0]
+
+    return show
+
+
+def test_an_open_loop_is_shown_with_both_times(shown):
+    """The user waited 0.85 s for what the service answered in 0.05 s: both are in the table and for programs."""
+    table, cell = shown(rate=10.0, duration=1.0)
+    assert "open loop of 10 requests/s for 1 s" in table
+    assert "service p50" in table
+    assert "0.850" in table
+    assert "0.050" in table
+    assert (cell["p50_s"], cell["service_p50_s"], cell["rate_rps"]) == (0.85, 0.05, 10.0)
+
+
+def test_a_closed_loop_is_shown_as_ever(shown):
+    """Where latency counts from the send, there is no second column, and no rate that was planned."""
+    table, cell = shown(duration=2.0)
+    assert "closed loop for 2 s" in table
+    assert "service" not in table.split("limits")[0].split("seed 1")[1]
+    assert cell["p50_s"] == 0.05
+    assert "rate_rps" not in cell
+
+
+def test_random_arrivals_are_named(shown):
+    """A reader sees that starts were not even."""
+    assert "poisson arrivals" in shown(rate=10.0, duration=1.0, arrivals="poisson")[0]
+    assert "poisson arrivals" in shown(arrivals="poisson")[0]
+
+
+@pytest.mark.parametrize("rate_rps", [10.0, 99.0, 300.0])
+def test_the_deadline_is_later_than_the_last_answer_in_theory(rate_rps):
+    """Also where more is asked than T threads can answer, the queue has time to be served, twice over."""
+    load = Load(10_000, ramp_s=0.0, rate_rps=rate_rps, duration_s=60.0, timeout_s=1.0)
+    mean_s = model.mean_latency(load, 2.0, 200)
+    last_s = load.duration_s + model.queue_latencies(timetable.planned_s(load, (1,)), 2.0, 200).max()
+    assert deadline_s(load, mean_s) > 2 * last_s
+    assert deadline_s(replace(load, timeout_s=120.0), None) > load.duration_s + 120.0

@@ -1,0 +1,181 @@
+"""The HTML report: everything inside one file, true on any run, and fit for a laptop's width."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from lab import page, report, store
+from lab.errors import LabError
+from lab.store import RunFolder
+
+EXAMPLE = store.EXAMPLES / "delay-sweep"
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+# What a browser is asked when the page has loaded: figures it could show, and the width that the page needs.
+QUESTION = """<script>addEventListener("load", () => { document.title = JSON.stringify({
+  shown: [...document.images].filter(image => image.naturalWidth > 100).length,
+  needs: document.documentElement.scrollWidth, has: innerWidth }) })</script>"""
+
+
+class Elements(HTMLParser):
+    """Collects what a page refers to."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.images: list[str] = []
+        self.references: list[str] = []
+        self.tags: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        """Note a tag, and every attribute that could fetch something."""
+        self.tags.append(tag)
+        found = dict(attributes)
+        if tag == "img":
+            self.images.append(found["src"])
+        self.references += [found[name] for name in ("src", "href", "action", "data") if name in found]
+
+
+@pytest.fixture
+def copy(tmp_path) -> RunFolder:
+    """A small copy of the example run that a test may spoil: three variants at 4,000 users."""
+    folder = tmp_path / "20260101T000000Z-delay"
+    folder.mkdir()
+    for name in ("run.json", "environment.json"):
+        shutil.copy(EXAMPLE / name, folder / name)
+    run = json.loads((folder / "run.json").read_text())
+    run["plan"]["cells"] = [cell for cell in run["plan"]["cells"] if cell["load"]["users"] == 4000]
+    (folder / "run.json").write_text(json.dumps(run))
+    for variant in ("mvc", "mvc-virtual", "webflux"):
+        shutil.copytree(EXAMPLE / "cells" / f"{variant}-u4000-r1", folder / "cells" / f"{variant}-u4000-r1")
+    return RunFolder(folder)
+
+
+def change(path: Path, **values) -> None:
+    """Change some values of a JSON file."""
+    path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
+
+
+@pytest.fixture(scope="module")
+def example() -> str:
+    """The report of the run that ships with the lab."""
+    return page.render(report.open_run("delay-sweep"))
+
+
+def test_nothing_is_fetched_from_elsewhere(example):
+    """Every figure is inside, there is no script, and nothing refers to another file or address."""
+    elements = Elements(example)
+    assert len(elements.images) == 3
+    assert all(source.startswith("data:image/png;base64,") for source in elements.references)
+    assert not {"script", "link", "iframe"} & set(elements.tags)
+    assert not re.search(r"url\(|@import|https?:", example)
+
+
+def test_it_tells_the_whole_story(example):
+    """Question, verdict, every cell, published numbers, limits, machine, and the line that repeats it."""
+    words = re.sub(r"data:image[^\"]*|<[^>]+>|\s+", " ", example)
+    for part in (
+        "how many users can platform threads",
+        "21 valid",
+        "20.542",
+        "20.525",
+        "15.729",
+        "Sprinklr 2023",
+        "accept count",
+        "Linux (virtual machine)",
+        "python -m lab sweep delay --seed 1",
+        "4a068a09be21b514061e55c9a15987043fcd5836",
+    ):
+        assert part in words
+    assert len(re.findall(r'<tr class="valid', example)) == 21
+
+
+@pytest.mark.skipif(BROWSER is None, reason="there is no Chromium on the PATH")
+@pytest.mark.parametrize("width", [1024, 1280])
+def test_a_browser_shows_every_figure_and_needs_no_more_width_than_a_laptop_has(example, tmp_path, width):
+    """A real browser decodes every figure, and the page does not scroll sideways."""
+    file = tmp_path / "report.html"
+    file.write_text(example.replace("</body>", QUESTION + "</body>"))
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
+    command = [BROWSER, *flags, f"--window-size={width},900", "--dump-dom", file.as_uri()]
+    dom = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+    answer = json.loads(re.search(r"<title>(.*?)</title>", dom)[1])
+    assert answer["shown"] == 3
+    assert answer["needs"] <= answer["has"] <= width
+
+
+def test_what_a_run_says_is_text_and_never_markup(copy):
+    """A hostile run name, host, reason or command cannot put a script into the page."""
+    attack = '"><script>alert(1)</script>'
+    hostile = RunFolder(copy.path.rename(copy.path.with_name("20260101T000000Z-<img src=x onerror=alert(1)>")))
+    change(hostile.path / "environment.json", host=attack, commit=attack)
+    change(hostile.path / "run.json", command=["lab", attack])
+    summary = hostile.path / "cells" / "mvc-u4000-r1" / "summary.json"
+    change(summary, verdict="suspect", reasons=[attack], errors={attack: 1})
+    text = page.render(report.Run(hostile))
+    assert "script" not in Elements(text).tags
+    assert len(Elements(text).images) == 2
+
+
+def test_doubt_comes_first_and_nothing_is_left_out(copy):
+    """Invalid and incomplete cells are in the table, with their reasons above it."""
+    cells = copy.path / "cells"
+    change(cells / "mvc-u4000-r1" / "summary.json", verdict="invalid", reasons=["Only 3 were sent."])
+    (cells / "webflux-u4000-r1" / "summary.json").unlink()
+    text = page.render(report.Run(copy))
+    assert text.index("Only 3 were sent.") < text.index("It was not measured to its end.") < text.index("<table")
+    assert [row for row in re.findall(r'<tr class="(\w+)', text) if row != "next"] == ["invalid", "valid", "incomplete"]
+
+
+def test_a_run_without_anything_measured_gives_a_page(copy):
+    """All cells missing: a page with an incomplete verdict, not a traceback."""
+    shutil.rmtree(copy.path / "cells")
+    text = page.render(report.Run(copy))
+    assert "3 incomplete" in text
+    assert "No service has stated its limits." in text
+
+
+def test_one_variant_gives_a_page_that_names_a_stand_in(copy):
+    """A run of one cell reads as one measurement, and whoever reads it learns what really answered."""
+    plan = copy.read()["plan"]
+    change(copy.path / "run.json", plan={**plan, "cells": plan["cells"][:1]})
+    title = "MariaDB 11.4.5, standing in for MySQL"
+    database = {"kind": "mysql", "product": "MariaDB 11.4.5", "stand_in": True, "title": title}
+    copy.keep("databases", {"mysql": database})
+    text = page.render(report.Run(copy))
+    assert "of 1 measurement." in text
+    assert title in text
+    assert "a stand-in, not the real one" in text
+
+
+def test_the_command_repeats_the_drawn_seed(copy):
+    """A run whose seed was drawn is repeated with that seed."""
+    change(copy.path / "run.json", command=["python", "-m", "lab", "run", "delay"])
+    assert page.Page(report.Run(copy)).command == "python -m lab run delay --seed 1"
+
+
+def test_the_command_line_writes_the_file(typed, tmp_path, copy):
+    """``lab report`` puts the file where it is told to, or beside the run."""
+    file = tmp_path / "here.html"
+    assert typed("report", copy.name, "--data", str(tmp_path), "-o", str(file)).returncode == 0
+    assert file.read_text().startswith("<!DOCTYPE html>")
+    ended = typed("report", copy.name, "--data", str(tmp_path))
+    assert (copy.path / "report.html").exists()
+    assert "report.html" in ended.stdout
+
+
+def test_a_damaged_run_is_one_sentence(copy, typed, tmp_path):
+    """Nothing is written, and the status says bad input."""
+    (copy.path / "cells" / "mvc-u4000-r1" / "samples.parquet").write_bytes(b"PAR1 but no more")
+    with pytest.raises(LabError, match="damaged"):
+        page.render(report.Run(copy))
+    ended = typed("report", copy.name, "--data", str(tmp_path))
+    assert ended.returncode == 2
+    assert "damaged" in ended.stderr
+    assert not (copy.path / "report.html").exists()

@@ -1,0 +1,331 @@
+"""From wishes to a plan, or to one sentence and a next step."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import click
+import pytest
+
+import lab
+from lab import model, planning
+from lab.errors import LabError
+from lab.options import Seconds
+from lab.planning import Wishes, make_plan
+from lab.scenario import NOT_SET, Limits, Plan
+from lab.scenarios import SCENARIOS
+
+DELAY, JWT = SCENARIOS["delay"], SCENARIOS["jwt"]
+
+
+def plan_of(**wishes) -> Plan:
+    """The plan that these wishes give."""
+    return planning.make_plan(DELAY, Wishes(**wishes))
+
+
+def test_defaults_are_the_published_experiment():
+    """Without wishes: 4000 users over 1 s, once each, on all variants, 2 s and 200 threads."""
+    plan = plan_of()
+    assert [cell.variant for cell in plan.cells] == ["mvc", "mvc-virtual", "webflux"]
+    load = plan.cells[0].load
+    assert (load.users, load.ramp_s, load.loops, load.duration_s, load.workers) == (4000, 1.0, 1, 0.0, 1)
+    assert plan.parameters == {"delay_ms": 2000}
+    assert plan.limits == Limits(threads=200, accept_count=4096, heap_mb=2048)
+
+
+def test_wishes_are_carried_out():
+    """Every wish ends up in the plan."""
+    plan = plan_of(
+        users=[10, 20],
+        variants=["webflux", "mvc"],
+        ramp_up=0.0,
+        loops=3,
+        timeout=5.0,
+        workers=2,
+        repeat=2,
+        threads=50,
+        accept_count=100,
+        heap_mb=512,
+        seed=11,
+        pin=False,
+        parameters={"delay_ms": 0},
+    )
+    assert len(plan.cells) == 8
+    assert len({cell.id for cell in plan.cells}) == 8
+    load = plan.cells[0].load
+    assert (load.ramp_s, load.loops, load.timeout_s, load.workers) == (0.0, 3, 5.0, 2)
+    assert plan.limits == Limits(threads=50, accept_count=100, heap_mb=512)
+    assert (plan.seed, plan.pin, plan.parameters) == (11, False, {"delay_ms": 0})
+
+
+def test_a_duration_replaces_loops():
+    """A closed loop has no planned number of requests."""
+    load = plan_of(users=[5], duration=3.0).cells[0].load
+    assert load.duration_s == 3.0
+    assert load.planned_requests is None
+    assert plan_of(users=[5], loops=3).cells[0].load.planned_requests == 15
+
+
+def test_a_rate_makes_an_open_loop_with_users_enough():
+    """100/s of 2 s each are 200 at once on average: there are users for twice as long and a second more, no ramp."""
+    load = plan_of(rate=100.0, duration=30.0, arrivals="poisson").cells[0].load
+    assert (load.rate_rps, load.duration_s, load.users, load.ramp_s) == (100.0, 30.0, 500, 0.0)
+    assert (load.arrivals, load.is_open, load.is_burst, load.planned_requests) == ("poisson", True, False, 3000)
+    assert plan_of(rate=100.0, duration=30.0, users=[7]).cells[0].load.users == 7
+    assert plan_of(rate=150.0, duration=30.0).cells[0].load.users == 750 + 1500, (
+        "200 threads leave 50/s queued for 30 s"
+    )
+    assert plan_of(rate=0.1, duration=30.0, workers=4).cells[0].load.users == 4
+
+
+def test_a_scenario_of_a_fixed_duration_needs_none_for_its_rate():
+    """What the scenario lasts by default, an open loop of it lasts too; how long a request takes nobody knows."""
+    jwt = SCENARIOS["jwt"]
+    load = planning.make_plan(jwt, Wishes(rate=500.0, users=[100])).cells[0].load
+    assert (load.duration_s, load.planned_requests) == (jwt.load.duration_s, 500 * jwt.load.duration_s)
+    with pytest.raises(LabError, match="--rate needs --users"):
+        planning.make_plan(jwt, Wishes(rate=500.0))
+
+
+def test_runs_from_before_there_were_rates_can_be_read():
+    """A load without a rate or arrivals is a closed one with even starts."""
+    value = json.loads(json.dumps(plan_of(seed=1).as_json()))
+    for cell in value["cells"]:
+        del cell["load"]["rate_rps"], cell["load"]["arrivals"]
+    assert Plan.from_json(value) == plan_of(seed=1)
+    value["cells"][0]["load"]["arrivals"] = "sometimes"
+    with pytest.raises(ValueError, match="sometimes"):
+        Plan.from_json(value)
+
+
+def test_a_seed_is_drawn_and_recorded():
+    """Without a seed one is drawn, so that every run can be repeated."""
+    seeds = {plan_of().seed for _ in range(20)}
+    assert len(seeds) > 1
+    assert all(isinstance(seed, int) for seed in seeds)
+
+
+def test_a_plan_survives_json():
+    """run.json gives the same plan again."""
+    for plan in (
+        plan_of(users=[1, 7], repeat=2, seed=3, duration=2.0),
+        plan_of(rate=5.0, duration=2.0, arrivals="poisson"),
+    ):
+        assert Plan.from_json(json.loads(json.dumps({**plan.as_json()}))) == plan
+
+
+@pytest.mark.parametrize(
+    ("wishes", "named"),
+    [
+        ({"users": [0]}, "--users 0"),
+        ({"users": [-1]}, "--users -1"),
+        ({"users": [10, 0]}, "--users 0"),
+        ({"users": [5, 5]}, "twice"),
+        ({"ramp_up": -1.0}, "--ramp-up -1"),
+        ({"ramp_up": math.nan}, "--ramp-up nan"),
+        ({"ramp_up": math.inf}, "--ramp-up inf"),
+        ({"loops": 0}, "--loops 0"),
+        ({"loops": 2, "duration": 3.0}, "exclude one another"),
+        ({"duration": 0.0}, "--duration 0"),
+        ({"duration": -3.0}, "--duration -3"),
+        ({"duration": math.inf}, "--duration inf"),
+        ({"rate": 0.0, "duration": 3.0}, "--rate 0"),
+        ({"rate": -1.0, "duration": 3.0, "users": [5]}, "--rate -1"),
+        ({"rate": math.nan, "duration": 3.0}, "--rate nan"),
+        ({"rate": math.inf, "duration": 3.0}, "--rate inf"),
+        ({"rate": 10.0}, "--rate needs --duration"),
+        ({"rate": 10.0, "duration": math.inf}, "--duration inf"),
+        ({"rate": 10.0, "duration": 0.0}, "for 0 s"),
+        ({"rate": 0.1, "duration": 2.0}, "--rate 0.1 for 2 s"),
+        ({"rate": 1e6, "duration": 1e3}, "--rate 1e+06 for 1000 s"),
+        ({"rate": 10.0, "loops": 2}, "--rate and --loops exclude"),
+        ({"rate": 10.0, "requests": 20}, "--rate and --requests exclude"),
+        ({"rate": 10.0, "duration": 3.0, "ramp_up": 1.0}, "--rate and --ramp-up exclude"),
+        ({"rate": 10.0, "duration": 3.0, "users": [5, 6]}, "one number of users"),
+        ({"rate": 10.0, "duration": 3.0, "parameters": {"delay_ms": 0}}, "--rate needs --users"),
+        ({"arrivals": "posson"}, "did you mean poisson?"),
+        ({"seed": -1}, "--seed -1"),
+        ({"timeout": 0.0}, "--timeout 0"),
+        ({"timeout": math.nan}, "--timeout nan"),
+        ({"requests": 0}, "--requests 0"),
+        ({"requests": 5, "loops": 2}, "exclude one another"),
+        ({"workers": 0}, "--workers 0"),
+        ({"users": [2], "workers": 3}, "--workers 3"),
+        ({"repeat": 0}, "--repeat 0"),
+        ({"repeat": 10_000}, "30,000 cells"),
+        ({"threads": 0}, "--threads 0"),
+        ({"accept_count": 0}, "--accept-count 0"),
+        ({"heap_mb": 1}, "--heap-mb 1"),
+        ({"variants": ["mcv"]}, "did you mean mvc?"),
+        ({"variants": ["mvc", "xyzzyq"]}, "no variant 'xyzzyq'."),
+        ({"parameters": {"delay_ms": -1}}, "--delay-ms -1"),
+        ({"parameters": {"delay_ms": 60_001}}, "--delay-ms 60001"),
+        ({"parameters": {"delay": 5}}, "did you mean delay_ms?"),
+    ],
+)
+def test_what_cannot_be_done_is_said_with_the_next_step(wishes, named):
+    """Every bad wish gives one sentence that names it, and what to do instead."""
+    with pytest.raises(LabError) as caught:
+        plan_of(**wishes)
+    assert named in caught.value.problem
+    assert caught.value.problem.endswith(".")
+    assert caught.value.next_step.endswith(".")
+    assert "\n" not in caught.value.problem + caught.value.next_step
+
+
+@pytest.mark.parametrize("value", [0, 60_000])
+def test_a_parameter_may_be_at_its_bounds(value):
+    """The bounds themselves are allowed."""
+    assert plan_of(parameters={"delay_ms": value}).parameters == {"delay_ms": value}
+
+
+def test_a_variant_named_twice_is_measured_once():
+    """To measure again there is --repeat."""
+    assert [cell.variant for cell in plan_of(variants=["mvc", "mvc"]).cells] == ["mvc"]
+
+
+def test_an_unknown_scenario_is_answered_with_the_nearest():
+    """A slip of the finger gets an offer; something else gets the list only."""
+    with pytest.raises(LabError, match="did you mean delay"):
+        planning.find_scenario("dealy")
+    with pytest.raises(LabError) as caught:
+        planning.find_scenario("zzz")
+    assert "did you mean" not in caught.value.problem
+    assert "delay" in caught.value.next_step
+
+
+def test_nearest_offers_only_what_is_near():
+    """The offer is one known name, or nothing."""
+    assert planning.nearest("shwo", ["run", "show", "list"]) == " (did you mean show?)"
+    assert planning.nearest("qqq", ["run", "show", "list"]) == ""
+
+
+def test_limits_are_equal_unless_another_stance_is_asked_for():
+    """The default sets the same for all; ``default`` sets nothing; ``tuned`` sets what suits each variant."""
+    plans = {stance: make_plan(JWT, Wishes(limits=stance)) for stance in ("equal", "default", "tuned")}
+    assert plans["equal"] == make_plan(JWT, Wishes(seed=plans["equal"].seed))
+    assert plans["default"].limits_of("mvc") == NOT_SET
+    tuned = {variant: plans["tuned"].limits_of(variant) for variant in ("mvc", "mvc-virtual", "webflux")}
+    assert tuned["mvc"].threads
+    assert tuned["mvc-virtual"].threads is tuned["webflux"].threads is None
+    assert len({limits.pool for limits in tuned.values()}) == 1
+    for plan in plans.values():
+        assert Plan.from_json(json.loads(json.dumps(plan.as_json()))) == plan
+
+
+def test_what_is_asked_for_goes_before_what_is_tuned():
+    """``--limits tuned --pool 7`` has a pool of 7 for all."""
+    plan = make_plan(JWT, Wishes(limits="tuned", pool=7))
+    assert {plan.limits_of(variant.name).pool for variant in JWT.variants} == {7}
+
+
+@pytest.mark.parametrize("wish", [{"threads": 5}, {"accept_count": 5}, {"pool": 5}, {"heap_mb": 500}])
+def test_a_limit_and_none_at_all_contradict_one_another(wish):
+    """``--limits default --threads 5`` is refused in one sentence that names both."""
+    with pytest.raises(LabError, match=f"--limits default .*--{next(iter(wish)).replace('_', '-')}"):
+        make_plan(JWT, Wishes(limits="default", **wish))
+
+
+def test_a_plan_from_before_there_were_stances_is_read_as_equal():
+    """Old runs stay readable."""
+    plan = make_plan(DELAY, Wishes(seed=1))
+    old = json.loads(json.dumps(plan.as_json()))
+    for name in ("stance", "own_limits", "bind"):
+        del old[name]
+    for name in ("max_connections", "keep_alive_requests"):
+        del old["limits"][name]
+    for cell in old["cells"]:
+        del cell["load"]["remote_workers"]
+    assert Plan.from_json(old) == plan
+
+
+def test_theory_knows_what_a_stack_does_by_itself():
+    """Tomcat has 200 threads if nobody says otherwise, HikariCP ten connections, MongoDB's driver a hundred."""
+    for scenario, users, servers in ((DELAY, 400, 200), (JWT, 50, 10), (SCENARIOS["document"], 50, 100)):
+        plan = make_plan(scenario, Wishes(limits="default", users=[users]))
+        assert model.servers(scenario, plan, scenario.variant("mvc")) == servers
+
+
+@pytest.mark.parametrize(
+    ("wishes", "named"),
+    [
+        ({"workers": 0}, "--workers"),
+        ({"bind": "127.0.0.1"}, "--bind"),
+        ({"remote_workers": 1, "bind": "0.0.0.0"}, "0.0.0.0"),
+        ({"remote_workers": 1, "bind": "here:99999"}, "here:99999"),
+        ({"remote_workers": 9, "users": [5]}, "--users"),
+    ],
+)
+def test_workers_elsewhere_that_cannot_be_are_refused(wishes, named):
+    """No worker at all, an address for nobody, one that nobody can go to, and more workers than users."""
+    with pytest.raises(LabError, match=named):
+        make_plan(DELAY, Wishes(**wishes))
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("20", 20), ("20s", 20), ("0.5", 0.5), ("1m30s", 90), ("2h", 7200), ("1.5s", 1.5), ("0", 0)]
+)
+def test_times_are_written_as_locusts_users_write_them(text, seconds):
+    """A number is seconds, and units may follow."""
+    assert Seconds().convert(text, None, None) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "s", "20x", "m", "1s1m", "-5s", "abc"])
+def test_what_is_no_time_is_refused(text):
+    """One sentence says how a time is written."""
+    with pytest.raises(click.BadParameter, match="20s or 1m30s"):
+        Seconds().convert(text, None, None)
+
+
+@pytest.mark.parametrize("load", [{"loops": 25_001}, {"requests": 10**9}])
+def test_more_requests_than_can_be_kept_are_refused(load):
+    """One sentence says how many are possible."""
+    with pytest.raises(LabError, match="too many requests") as caught:
+        planning.make_plan(SCENARIOS["delay"], Wishes(users=[4000], **load))
+    assert "100,000,000" in caught.value.next_step
+
+
+@pytest.mark.parametrize(
+    ("asked", "named"),
+    [
+        ({"users": "400"}, "--users '400' is not a whole number"),
+        ({"users": 400.0}, "--users 400.0 is not a whole number"),
+        ({"users": [50.5]}, "--users 50.5 is not a whole number"),
+        ({"users": True}, "--users True is not a whole number"),
+        ({"users": 10**5000}, "--users is too large"),
+        ({"users": 5, "delay_ms": "abc"}, "--delay-ms 'abc' is not a whole number"),
+        ({"users": 5, "delay_ms": 10**400}, "--delay-ms is too large"),
+        ({"users": 5, "ramp_up": "1s"}, "--ramp-up '1s' is not a number"),
+        ({"users": 5, "timeout": 10**400}, "--timeout inf"),
+        ({"users": 5, "duration": 1e9}, "--duration 1e\\+09 is too long"),
+        ({"users": 5, "repeat": None}, "--repeat None"),
+        ({"users": 5, "pin": "no"}, "pin 'no'"),
+        ({"users": 5, "bind": 5, "remote_workers": 1, "arrivals": 3}, "arrivals 3"),
+        ({"users": 5, "variants": "mcv"}, "did you mean mvc"),
+        ({"users": 5, "variants": ""}, "no variant ''"),
+        ({"users": 5, "variants": "mvc,"}, "no variant ''"),
+        ({"users": 5, "variants": 5}, "no variant '5'"),
+        ({"users": 5, "runtime": "dokcer"}, "no runtime 'dokcer'"),
+        ({"users": 5, "parameters": {"delay_ms": 5}}, "no parameter 'parameters'"),
+        ({"users": {1: 2}}, "not a whole number"),
+    ],
+)
+def test_what_python_users_may_type_is_refused_in_one_sentence(asked, named, tmp_path):
+    """From Python anything may come; it ends in the same sentences as on the command line, and nothing is made."""
+    with pytest.raises(LabError, match=named) as caught:
+        lab.run("delay", data=tmp_path / "runs", quiet=True, **asked)
+    assert caught.value.next_step
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("asked", ["mvc,webflux", "mvc, webflux", ["mvc", "webflux"], ("mvc", "webflux")])
+def test_variants_are_named_as_one_likes(asked):
+    """As a list, or in one text with commas as on the command line."""
+    assert planning.names(asked) == ["mvc", "webflux"]
+
+
+def test_a_negative_zero_is_a_zero():
+    """Nobody is shown a ramp of minus zero."""
+    plan = make_plan(DELAY, Wishes(users=[5], ramp_up=-0.0))
+    assert math.copysign(1, plan.cells[0].load.ramp_s) == 1

@@ -1,0 +1,283 @@
+"""Published experiments: scaled with ratios kept, beside their tables, and claims that can come out either way."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import pytest
+
+import lab
+from lab import reproducing
+from lab.errors import LabError
+from lab.reproductions import EXPERIMENTS, delay, document, find_experiment, jwt
+from lab.reproductions.experiment import CONFIRMED, REFUTED, UNDECIDED, VARIANTS, Repeat, Row
+from lab.reproductions.judging import Check, decide
+from lab.scenarios import SCENARIOS
+
+ALL = pytest.mark.parametrize("name", list(EXPERIMENTS))
+T, T_S = 200, 2.0
+
+
+def repeat(mean_s: float, rps: float = 1.0, failed: float = 0.0, number: int = 1, verdict: str = "valid") -> Repeat:
+    """One measurement."""
+    return Repeat(number, mean_s, rps, rps * (1 - failed), failed, verdict, usable=verdict != "invalid")
+
+
+def row(variant: str, users: int, *repeats: Repeat, part: str = "", servers: float | None = None, **other) -> Row:
+    """A row of the document with what was measured of it."""
+    values = {"published": None, "model_mean_s": None, "service_s": T_S, "ramp_s": 1.0, "answer_bytes": 0}
+    values |= {"link_rate": 0.0, **other}
+    held = T if variant == "mvc" and servers is None else servers
+    return Row(part=part, users=users, measured_users=users, variant=variant, servers=held, repeats=repeats, **values)
+
+
+@pytest.mark.parametrize(
+    ("means_s", "word"),
+    [((2.0, 2.05), CONFIRMED), ((2.0, 2.9), REFUTED), ((2.0, 2.19), UNDECIDED)],
+)
+def test_a_latency_that_is_said_to_stay_at_t(means_s, word):
+    """Near t at every load, far from it at one, or so near the limit that one measurement cannot tell."""
+    rows = [row("webflux", users, repeat(mean)) for users, mean in zip((1, 4000), means_s, strict=True)]
+    found, evidence = delay.keeps_t("webflux").judge(rows)
+    assert found == word
+    assert evidence.endswith(".")
+    assert ("R = 4,000" in evidence) or word == CONFIRMED
+
+
+@pytest.mark.parametrize(
+    ("rates", "word"), [((98.0, 99.8), CONFIRMED), ((98.0, 160.0), REFUTED), ((98.0, 108.0), UNDECIDED)]
+)
+def test_a_plateau_at_t_threads_over_t_seconds(rates, word):
+    """200 threads of 2 s each answer 100 a second, or they do not."""
+    rows = [row("mvc", users, repeat(9.0, rate)) for users, rate in zip((2000, 4000), rates, strict=True)]
+    assert delay.plateau(rows)[0] == word
+
+
+@pytest.mark.parametrize(
+    ("mean_s", "total_s", "words"),
+    [(20.5, 40.0, (CONFIRMED, REFUTED)), (40.0, 40.0, (CONFIRMED, CONFIRMED)), (20.5, 80.0, (REFUTED, REFUTED))],
+)
+def test_the_formula_is_tried_as_a_total_and_as_a_mean(mean_s, total_s, words):
+    """⌈4000/200⌉·2 s are 40 s: for all requests, on average, or neither."""
+    rows = [row("mvc", 4000, repeat(mean_s, 4000 / total_s))]
+    assert (delay.formula_total(rows)[0], delay.formula_mean(rows)[0]) == words
+
+
+@pytest.mark.parametrize(("ratio", "word"), [(1.57, CONFIRMED), (1.01, REFUTED), (1.68, UNDECIDED)])
+def test_a_size_that_was_claimed(ratio, word):
+    """57 % faster is confirmed by 57 %, refuted by 1 %, and one measurement of 68 % decides nothing."""
+    rows = [row("webflux", 50, repeat(0.01, 1000 * ratio)), row("mvc-virtual", 50, repeat(0.01, 1000.0))]
+    assert jwt.by_as_much(rows)[0] == word
+
+
+def test_who_is_faster_is_not_encoded():
+    """Whichever of two variants is the faster one, the same claim gives the word that fits."""
+    for fast, slow, word in (("webflux", "mvc-virtual", CONFIRMED), ("mvc-virtual", "webflux", REFUTED)):
+        rows = [row(fast, 50, repeat(0.01, 2000.0)), row(slow, 50, repeat(0.02, 1000.0))]
+        assert jwt.webflux_is_faster(rows)[0] == word
+
+
+@pytest.mark.parametrize(
+    ("short", "large", "words"),
+    [
+        (0.14, 0.0, (CONFIRMED, CONFIRMED)),
+        (0.14, 0.14, (CONFIRMED, REFUTED)),
+        (0.0, 0.0, (REFUTED, UNDECIDED)),
+    ],
+)
+def test_errors_that_a_larger_backlog_should_cure(short, large, words):
+    """Cured, not cured, or nothing to cure."""
+    rows = [row("mvc", 4000, repeat(9.0, 95.0, short), part=delay.SHORT)]
+    rows += [row("mvc", 4000, repeat(9.0, 95.0, large), part=delay.LARGE)]
+    assert (delay.short_backlog_fails(rows)[0], delay.large_backlog_cures(rows)[0]) == words
+
+
+@pytest.mark.parametrize(("at_50_s", "word"), [(11.4, CONFIRMED), (28.2, REFUTED), (12.6, UNDECIDED)])
+def test_the_story_of_a_hundred_connections(at_50_s, word):
+    """If the pool decided, 50 users would be served as fast as one; the published 28.2 s refute it."""
+    rows = [row(v, users, repeat(s)) for v in VARIANTS for users, s in ((1, 11.4), (50, at_50_s))]
+    assert document.flat_below_pool(rows)[0] == word
+
+
+@pytest.mark.parametrize(("rate", "word"), [(3.43, CONFIRMED), (8.0, REFUTED)])
+def test_the_plateau_of_a_link(rate, word):
+    """3.5 MB/s are 3.43 documents a second."""
+    rows = [row("mvc", 400, repeat(69.0, rate), answer_bytes=1_019_684, link_rate=3.5e6)]
+    assert document.plateau_of_link(rows)[0] == word
+
+
+def test_an_invalid_cell_decides_nothing():
+    """A claim that would be confirmed or refuted by an invalid measurement is undecided, and says why."""
+    for mean_s in (2.0, 9.0):
+        rows = [row("webflux", 1, repeat(2.0)), row("webflux", 4000, repeat(mean_s, verdict="invalid"))]
+        found, evidence = delay.keeps_t("webflux").judge(rows)
+        assert found == UNDECIDED
+        assert "webflux at R = 4,000: nothing valid was measured" in evidence
+
+
+def test_a_suspect_cell_decides_and_is_called_so():
+    """A measurement with a doubt counts, and the evidence says that it has one."""
+    found, evidence = delay.keeps_t("webflux").judge([row("webflux", 4000, repeat(2.0, verdict="suspect"))])
+    assert found == CONFIRMED
+    assert "webflux at R = 4,000 (suspect): 2 s" in evidence
+
+
+def test_one_valid_counterexample_is_enough():
+    """What is missing elsewhere does not save a claim."""
+    rows = [row("webflux", 1), row("webflux", 4000, repeat(9.0))]
+    assert delay.keeps_t("webflux").judge(rows)[0] == REFUTED
+
+
+def test_repeats_narrow_what_is_known():
+    """Two that disagree decide nothing; five that agree decide what one could not."""
+    single = Check("x", (2.15,), 1.8, 2.2)
+    assert single.word == UNDECIDED
+    assert replace(single, values=(2.14, 2.15, 2.16, 2.15, 2.15)).word == CONFIRMED
+    assert replace(single, values=(1.9, 2.4)).word == UNDECIDED
+
+
+def test_the_interval_is_students():
+    """Three repeats: the mean and 4.303 standard errors, as in every table of t."""
+    low, high = Check("x", (1.0, 2.0, 3.0), 0, 9).interval
+    assert ((low + high) / 2, (high - low) / 2) == pytest.approx((2.0, 4.303 / math.sqrt(3)), rel=1e-3)
+
+
+@ALL
+def test_nothing_measured_is_undecided(name):
+    """Every claim of every experiment can be judged without a measurement, and does not guess."""
+    experiment = find_experiment(name)
+    assert decide(())[0] == UNDECIDED
+    rows = [row(v, users) for v in VARIANTS for users in (1, 50, 100, 400, 4000)]
+    for nothing in ([], rows):
+        assert {finding.word for finding in experiment.judge(nothing)} == {UNDECIDED}
+
+
+@ALL
+@pytest.mark.parametrize("scale", [1.0, 0.1])
+def test_a_scale_keeps_the_ratios(name, scale):
+    """R/T, R/N, the link's bytes for each user and ramp/t are the document's, or users and requests are."""
+    experiment = find_experiment(name)
+    for part in experiment.parts:
+        full, plan = experiment.plan(part, 1.0), experiment.plan(part, scale)
+        users, mine = max(c.load.users for c in full.cells), max(c.load.users for c in plan.cells)
+        if part.wishes.requests:
+            assert (mine, plan.limits) == (users, full.limits)
+            assert plan.cells[0].load.requests == scale * full.cells[0].load.requests
+            continue
+        for one, other in (
+            (full.limits.threads, plan.limits.threads),
+            (full.limits.pool, plan.limits.pool),
+            (full.link.rate, plan.link.rate),
+        ):
+            assert other / mine == pytest.approx(one / users)
+        assert plan.parameters == full.parameters
+        assert plan.link.connection_rate == full.link.connection_rate
+        assert {c.load.ramp_s for c in plan.cells} == {c.load.ramp_s for c in full.cells}
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0, 0.001, 1.5, math.nan])
+def test_a_scale_that_is_not_possible_is_said(scale):
+    """Less than one connection, more than the document, or no number at all."""
+    with pytest.raises(LabError, match="--scale"):
+        delay.DELAY.plan(delay.DELAY.parts[0], scale)
+
+
+def test_the_default_scale_is_the_largest_that_fits():
+    """Cores and memory bound it; time does only where a smaller scale takes less."""
+    small = delay.DELAY
+    assert reproducing.default_scale(small, 2, 16.0, lambda _: 400.0)[0] == 1.0
+    assert reproducing.default_scale(small, 1, 16.0, lambda _: 400.0)[0] == 0.5
+    assert reproducing.default_scale(small, 2, 1.0, lambda _: 400.0)[0] == 0.1
+    assert reproducing.default_scale(small, 8, 64.0, lambda _: 9000.0)[0] == 1.0
+    scale, why = reproducing.default_scale(small, 8, 64.0, lambda scale: 36_000 * scale)
+    assert scale == 0.1
+    assert "10.0 h" in why
+
+
+def test_the_example_run_is_the_delay_experiment():
+    """Seven published loads on three variants, each beside ours and the model, and every claim judged with numbers."""
+    done = lab.reproduce("delay", from_run="delay-sweep")
+    table = done.table()
+    assert done.scale == 1.0
+    assert sorted(set(table["users"])) == [1, 10, 100, 500, 1000, 2000, 4000]
+    published = table[table["variant"] == "mvc"]
+    assert list(published["published_mean_s"]) == [2.004, 2.002, 2.003, 3.284, 5.643, 10.115, 15.729]
+    assert (abs(published["mean_s"] / published["model_mean_s"] - 1) < 0.02).all()
+    words = {finding.claim: finding.word for finding in done.claims}
+    assert len(words) == len(delay.DELAY.claims)
+    assert words["R requests on T threads take ⌈R/T⌉·t in all."] == CONFIRMED
+    assert words["⌈R/T⌉·t is the mean latency."] == REFUTED
+    assert UNDECIDED in words.values()
+    assert "2.15 s" in next(finding.evidence for finding in done.claims if finding.word == UNDECIDED)
+
+
+def test_a_part_that_was_not_measured_is_undecided():
+    """The example has the large backlog only: what is said about the short one stays open."""
+    done = lab.reproduce("delay-overload", from_run="delay-sweep")
+    assert {finding.word for finding in done.claims} == {UNDECIDED}
+    assert done.table()["mean_s"].notna().sum() == 3
+
+
+@pytest.mark.parametrize(("name", "runs"), [("jwt", ["delay-sweep"]), ("delay", ["delay-sweep", "delay-sweep"])])
+def test_runs_that_do_not_belong_are_refused(name, runs):
+    """A run of something else, or the same part twice, is named."""
+    with pytest.raises(LabError, match="delay-sweep") as caught:
+        lab.reproduce(name, from_run=runs)
+    assert "reproduce" in caught.value.next_step
+
+
+def test_the_command_prints_rows_claims_and_slips(typed):
+    """Seven lines of the table, a word and evidence for each claim, and what the document got wrong."""
+    done = typed("reproduce", "delay", "--from", "delay-sweep")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    loads = [line.strip("│ ").split()[0] for line in lines if line.startswith("│")]
+    assert loads == ["1", "10", "100", "500", "1,000", "2,000", "4,000"]
+    words = [line.split()[0] for line in lines if line.startswith((CONFIRMED, REFUTED, UNDECIDED))]
+    assert len(words) == len(delay.DELAY.claims)
+    assert "ramp of 2 s" in done.stdout
+
+
+def test_the_command_prints_json(typed):
+    """One object, with the rows and the claims of the Python object."""
+    printed = json.loads(typed("reproduce", "delay", "--from", "delay-sweep", "--json").stdout)
+    assert printed == json.loads(json.dumps(lab.reproduce("delay", from_run="delay-sweep").as_json()))
+    assert len(printed["rows"]) == 21
+
+
+def test_the_command_lists_and_estimates(typed, tmp_path):
+    """Without a name it lists the experiments; a dry run says what each part takes, and starts nothing."""
+    listed = typed("reproduce").stdout
+    assert all(name in listed for name in EXPERIMENTS)
+    planned = typed("reproduce", "document-latency", "--scale", "0.1", "--dry-run", "--data", str(tmp_path))
+    assert planned.returncode == 0
+    assert all(f"pool {pool}: 12 cells" in planned.stdout for pool in document.POOLS)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["dela"], "did you mean delay?"),
+        (["delay", "--scale", "7"], "--scale 7"),
+        (["delay", "--from", "delay-sweep", "--scale", "0.5"], "--scale means nothing"),
+        (["delay", "--from", "nowhere"], "nowhere"),
+    ],
+)
+def test_bad_input_is_said(typed, arguments, named):
+    """One sentence, the next step, status 2."""
+    done = typed("reproduce", *arguments)
+    assert done.returncode == 2
+    assert named in done.stderr
+    assert "→" in done.stderr
+
+
+@ALL
+def test_an_experiment_names_its_document_and_its_slips(name):
+    """Where it is from, what is odd about it, and a scenario that exists."""
+    experiment = find_experiment(name)
+    assert experiment.scenario in SCENARIOS
+    assert experiment.document
+    assert experiment.slips

@@ -1,0 +1,213 @@
+"""Whole runs, with real JVMs and real Locust workers, kept small."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import psutil
+import pytest
+
+import lab
+from lab import stats
+
+pytestmark = [pytest.mark.java, pytest.mark.slow]
+
+# What `lab show --json` promises to programs.
+KEYS = {
+    *("variant", "users", "ramp_s", "loops", "repeat", "requests", "errors", "mean_s", "p50_s", "p90_s", "p99_s"),
+    *("max_s", "throughput_rps", "ok_throughput_rps", "predicted_mean_s", "verdict", "reasons"),
+    *("cpu_s_per_1000_requests", "gc_pause_s", "pool_in_use", "pool_wait"),
+}
+USERS, THREADS, DELAY_MS = 200, 50, 300
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """The folder of this module's runs."""
+    return tmp_path_factory.mktemp("runs")
+
+
+@pytest.fixture(scope="module")
+def run(data):
+    """A small burst on all three variants."""
+    return lab.run("delay", users=USERS, delay_ms=DELAY_MS, threads=THREADS, heap_mb=256, seed=1, data=data, quiet=True)
+
+
+def cell_of(run, variant: str):
+    """The folder of a variant's cell."""
+    return next(folder for folder in run.folder.cells() if folder.cell.variant == variant)
+
+
+VARIANTS = pytest.mark.parametrize("variant", ["mvc", "mvc-virtual", "webflux"])
+
+
+@VARIANTS
+def test_every_request_is_in_the_samples_once(run, variant):
+    """As many samples as users, one of each, and the counts of workers, service and samples agree."""
+    cell = cell_of(run, variant)
+    measured, evidence = cell.measured(), cell.read("evidence")
+    assert sorted(measured["user"]) == list(range(USERS))
+    assert set(measured["error"]) == {""}
+    assert (measured["status"] == 200).all()
+    assert evidence["planned"] == evidence["begun"] == evidence["finished"] == evidence["served"] == USERS
+    assert (measured["latency_us"] >= DELAY_MS * 1000).all()
+
+
+def test_the_environment_names_what_was_executed(run):
+    """The jars and the sources they are made from, by their digests."""
+    environment = run.folder.environment()
+    assert set(environment["jars"]) == set(environment["sources"]) == {"mvc", "webflux"}
+    assert all(len(digest) == 64 for digest in environment["jars"].values())
+
+
+@VARIANTS
+def test_the_summary_can_be_made_again_from_the_samples(run, variant):
+    """summary.json holds nothing that the samples do not."""
+    cell = cell_of(run, variant)
+    again, kept = stats.summarise(cell.measured()), cell.read("summary")
+    for key in ("requests", "errors", "mean_s", "p50_s", "p90_s", "p99_s", "max_s", "throughput_rps", "elapsed_s"):
+        assert kept[key] == pytest.approx(getattr(again, key)), key
+
+
+@VARIANTS
+def test_the_service_states_the_limits_that_were_asked(run, variant):
+    """limits.json is read back from the running server."""
+    limits = cell_of(run, variant).read("limits")
+    assert limits["accept_count"] == 4096
+    assert limits["keep_alive_requests"] is None
+    expected = {"mvc": THREADS, "mvc-virtual": None}
+    if variant in expected:
+        assert limits["request_threads_max"] == expected[variant]
+    assert cell_of(run, variant).read("evidence")["limits_broken"] == []
+
+
+@VARIANTS
+def test_the_warm_up_is_kept_apart(run, variant):
+    """Warm-up rounds are in the samples, numbered, and not in the summary."""
+    cell = cell_of(run, variant)
+    everything, rounds = cell.samples(), cell.read("evidence")["warm_up"]
+    assert sorted(set(everything["warm_up"])) == list(range(len(rounds) + 1))
+    assert (everything["warm_up"] > 0).sum() == sum(row["requests"] for row in rounds)
+    assert cell.read("summary")["requests"] == USERS
+
+
+@VARIANTS
+def test_a_warm_connection_is_used_again(run, variant):
+    """In a round of many requests each user connects once: the load is kept-alive, as JMeter's is."""
+    rounds = cell_of(run, variant).samples().query("warm_up > 0")
+    connects = (rounds["connect_us"] > 0).groupby([rounds["warm_up"], rounds["user"]]).sum()
+    requests = rounds.groupby(["warm_up", "user"]).size()
+    assert (requests > 1).all()
+    assert connects.max() == 1
+
+
+@VARIANTS
+def test_planned_and_actual_sends_are_recorded(run, variant):
+    """Plans are spread evenly over the ramp; sends follow them."""
+    measured = cell_of(run, variant).measured().sort_values("planned_us")
+    assert np.allclose(np.diff(measured["planned_us"]), 1e6 / USERS, atol=2)
+    assert measured["planned_us"].iloc[0] == pytest.approx(0, abs=2)
+    late = measured["sent_us"] - measured["planned_us"]
+    assert late.min() >= -1
+    assert late.median() < 1_000_000
+
+
+@VARIANTS
+def test_metrics_were_read_while_it_ran(run, variant):
+    """CPU, memory and threads of the service, the worker's CPU, and the requests under way."""
+    metrics = cell_of(run, variant).metrics()
+    seen = set(zip(metrics["target"], metrics["name"], strict=True))
+    assert {("service", name) for name in ("cpu_s", "rss_bytes", "threads", "jvm_memory_used_bytes")} <= seen
+    assert {("worker 1", "cpu_s"), ("worker 1", "under_way")} <= seen
+    assert metrics.query("name == 'under_way'")["value"].max() > 1
+
+
+def test_platform_threads_behave_as_the_model_says(run):
+    """Nobody beats theory: the mean of `mvc` is that of the wave model or more, and not out of all proportion."""
+    rows = {cell["variant"]: cell for cell in run.cells}
+    assert 0.98 * rows["mvc"]["predicted_mean_s"] <= rows["mvc"]["mean_s"] < 3 * rows["mvc"]["predicted_mean_s"]
+    assert rows["mvc"]["predicted_mean_s"] > 1.2 * DELAY_MS / 1000
+    for variant in ("mvc-virtual", "webflux"):
+        assert rows[variant]["predicted_mean_s"] == pytest.approx(DELAY_MS / 1000)
+        assert rows[variant]["mean_s"] >= DELAY_MS / 1000
+
+
+def test_the_run_folder_holds_what_the_design_says(run):
+    """Nothing is missing, and nothing half-written is left."""
+    for cell in run.folder.cells():
+        names = {path.name for path in cell.path.iterdir()}
+        assert {"samples.parquet", "metrics.parquet", "limits.json", "summary.json", "evidence.json", "logs"} <= names
+        assert not {name for name in names if name.endswith((".new", ".arrows"))}
+        logs = {path.name for path in cell.logs.iterdir()}
+        assert {"service.log", "gc.log", "locust-master.log", "locust-worker-1.log"} <= logs
+    assert {"run.json", "environment.json", "figure.png"} <= {path.name for path in run.path.iterdir()}
+    assert not (run.path / "error.txt").exists()
+    assert run.folder.state() == "complete"
+
+
+def test_show_json_has_exactly_what_was_promised(run, data, typed):
+    """One object with `run`, `scenario` and `cells`, each with exactly the named keys."""
+    done = typed("show", run.name, "--json", "--data", str(data))
+    assert done.returncode == 0, done.stderr
+    shown = json.loads(done.stdout)
+    assert list(shown) == ["run", "scenario", "cells"]
+    assert (shown["run"], shown["scenario"]) == (run.name, "delay")
+    assert [set(cell) for cell in shown["cells"]] == [KEYS] * 3
+    assert [cell["variant"] for cell in shown["cells"]] == ["mvc", "mvc-virtual", "webflux"]
+
+
+def test_python_sees_the_run_as_frames(run, data):
+    """`run.table()` has a row a variant, `run.samples()` a row a request; both can be had again later."""
+    assert run.table()["variant"].tolist() == ["mvc", "mvc-virtual", "webflux"]
+    assert len(run.samples()) == 3 * USERS
+    assert lab.open_run(run.name, data).table().equals(run.table())
+    assert run.name in lab.runs(data)
+
+
+def test_two_workers_share_the_load(data):
+    """The requests are those asked for, each user's in order, and both workers played their part."""
+    run = lab.run(
+        "delay",
+        users=101,
+        loops=3,
+        workers=2,
+        delay_ms=100,
+        variants=["webflux"],
+        ramp_up=0.5,
+        heap_mb=256,
+        data=data,
+        quiet=True,
+    )
+    (cell,) = run.folder.cells()
+    measured = cell.measured()
+    assert len(measured) == run.cells[0]["requests"] == 303
+    assert set(measured["user"].value_counts()) == {3}
+    assert sorted(measured.groupby("worker")["user"].nunique()) == [50, 51]
+    ends = measured["sent_us"] + measured["latency_us"]
+    for _, mine in measured.assign(ended=ends).sort_values("sent_us").groupby("user"):
+        assert (mine["sent_us"].to_numpy()[1:] >= mine["ended"].to_numpy()[:-1] - 1).all()
+    assert {"worker 1", "worker 2"} <= set(cell.metrics()["target"])
+
+
+def test_a_closed_loop_lasts_as_long_as_asked(data, typed):
+    """--duration repeats until the time is up, then waits for what is under way, and obeys Little's law."""
+    arguments = "run delay --users 40 --duration 4 --delay-ms 200 --threads 10 --variants mvc --heap-mb 256"
+    typed(*arguments.split(), "--allow-suspect", "--data", str(data))
+    run = lab.open_run(None, data)
+    (cell,) = run.folder.cells()
+    measured = cell.measured()
+    assert set(measured["user"]) == set(range(40))
+    assert measured["sent_us"].max() < 4.2e6
+    assert (measured["sent_us"] + measured["latency_us"]).max() < 8e6
+    assert measured["sent_us"].max() > 3e6
+    # 10 threads of 0.2 s serve 50 a second; the ramp and the end have fewer under way.
+    assert 0.6 * 50 * 4 < len(measured) < 1.2 * 50 * 5
+    assert run.cells[0]["predicted_mean_s"] == pytest.approx(0.8)
+    assert isinstance(cell.read("summary")["verdict"], str)
+
+
+def test_nothing_is_left_running(run):
+    """After a run, none of its processes lives."""
+    lines = [" ".join(process.info["cmdline"] or []) for process in psutil.process_iter(["cmdline"])]
+    assert [line for line in lines if str(run.path) in line] == []

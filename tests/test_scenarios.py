@@ -1,0 +1,106 @@
+"""The scenarios on real databases, as processes and in containers: right answers, equal variants, exact counts."""
+
+from __future__ import annotations
+
+import base64
+import os
+from dataclasses import replace
+
+import pytest
+
+from lab import experiment, images, planning, report
+from lab.errors import LabError
+from lab.experiment import conduct
+from lab.planning import Wishes
+from lab.progress import Reporter
+from lab.runtimes.docker import connect
+from lab.scenarios import SCENARIOS
+from lab.stage import set_up
+
+pytestmark = [pytest.mark.java, pytest.mark.slow]
+
+DOCUMENT_BYTES = 1_019_684 + len('{"id":"1000","text":""}')
+
+
+@pytest.fixture(params=["process", pytest.param("docker", marks=pytest.mark.docker)])
+def runtime(request):
+    """Both runtimes; without an engine Docker is skipped, or fails where LAB_REQUIRE_DOCKER says so."""
+    if request.param == "docker":
+        try:
+            lacking = images.obstacle(connect())
+        except LabError as error:
+            lacking = error.problem
+        if lacking:
+            (pytest.fail if os.environ.get("LAB_REQUIRE_DOCKER") else pytest.skip)(lacking)
+    return request.param
+
+
+@pytest.fixture(autouse=True)
+def cold(monkeypatch):
+    """One short round of warm-up: here it is about answers, not about time."""
+    for name, scenario in SCENARIOS.items():
+        monkeypatch.setitem(SCENARIOS, name, replace(scenario, rehearsal_rounds=1, rehearsal_requests=200))
+
+
+def measured(scenario: str, runtime: str, folder, **wishes) -> report.Run:
+    """A small run of all three variants."""
+    plan = planning.make_plan(SCENARIOS[scenario], Wishes(seed=1, heap_mb=512, pool=20, **wishes))
+    return report.Run(conduct(plan, ["test"], folder, Reporter(quiet=True), runtime))
+
+
+def test_every_document_comes_whole(runtime, tmp_path):
+    """All variants answer alike, every byte arrives, and the database is asked once a request."""
+    run = measured("document", runtime, tmp_path, users=[20])
+    for cell in run.folder.cells():
+        samples, evidence = cell.measured(), cell.read("evidence")
+        assert not evidence["casualties"], evidence["casualties"]
+        assert list(samples["bytes"]) == [DOCUMENT_BYTES] * 20
+        assert set(samples["error"]) == {""}
+        if runtime == "process":  # FerretDB, which may stand in for MongoDB in containers, does not count
+            assert 20 <= evidence["queries"] <= 30
+        assert cell.read("limits")["pool_max"] == 20
+    assert {row["requests"] for row in run.cells} == {20}
+
+
+def test_everybody_gets_their_own_record_and_nobody_anothers(runtime, tmp_path):
+    """Honest tokens get records, hostile ones 401 or 404, alike from both; counts agree exactly."""
+    run = measured("jwt", runtime, tmp_path, users=[8], requests=500)
+    for cell in run.folder.cells():
+        evidence, contract = cell.read("evidence"), cell.read("contract")
+        assert not evidence["casualties"], evidence["casualties"]
+        assert {answer["status"] for answer in contract.values()} == {200, 401, 404}
+        assert evidence["begun"] == evidence["finished"] == evidence["served"] == 500
+        assert set(cell.measured()["error"]) == {""}
+
+
+def test_a_slow_link_makes_connections_the_limit(tmp_path):
+    """Ten connections over a link of 200 ms answer fifty requests in no less than five turns."""
+    plan = planning.make_plan(
+        SCENARIOS["document"],
+        Wishes(users=[50], variants=["webflux"], seed=1, heap_mb=512, pool=10, link_latency_ms=200, ramp_up=0.1),
+    )
+    run = report.Run(conduct(plan, ["test"], tmp_path, Reporter(quiet=True)))
+    (row,) = run.cells
+    assert row["predicted_mean_s"] == pytest.approx(0.2 * 3, rel=0.15)
+    assert row["max_s"] >= 5 * 0.2 * 0.98
+    assert not row["errors"]
+
+
+def test_a_service_with_another_key_is_invalid_and_not_fast(tmp_path):
+    """Its refusals are quick, and no measurement: the contract says so, and without it the database does."""
+    wishes = Wishes(users=[20], requests=500, variants=["mvc"], repeat=2, seed=1, heap_mb=256, pool=20)
+    plan = planning.make_plan(SCENARIOS["jwt"], wishes)
+    with set_up(plan, ["test"], tmp_path, Reporter(quiet=True), 200) as stage:
+        other = {**stage.backing.environment, "LAB_JWT_KEY": base64.b64encode(bytes(32)).decode()}
+        brief = replace(stage.scenario, rehearsal_requests=100, rehearsal_rounds=3)
+        proving = replace(stage, scenario=brief, backing=replace(stage.backing, environment=other))
+        trusting = replace(proving, backing=replace(proving.backing, contract=()))
+        for case, cell in zip((proving, trusting), plan.cells, strict=True):
+            experiment.measure(case, cell)
+    proved, trusted = report.Run(stage.run).cells
+    assert (proved["verdict"], proved["requests"]) == ("invalid", 0)
+    assert "token of " in proved["reasons"][0]
+    assert "401 instead of 200" in proved["reasons"][0]
+    assert trusted["verdict"] == "invalid"
+    assert sum(trusted["errors"].values()) == trusted["requests"] == 500
+    assert any("database" in reason for reason in trusted["reasons"])

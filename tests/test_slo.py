@@ -1,0 +1,72 @@
+"""Objectives: read as they are typed, held against a summary, and never met by what was not measured."""
+
+from __future__ import annotations
+
+import pytest
+
+from lab import slo
+from lab.errors import LabError
+
+SUMMARY = {
+    "requests": 1000,
+    "errors": {"HTTP 503": 1, "reset": 1},
+    "mean_s": 0.1,
+    "p50_s": 0.08,
+    "p90_s": 0.15,
+    "p99_s": 0.2,
+    "max_s": 1.5,
+    "ok_throughput_rps": 99.8,
+    "throughput_rps": 100.0,
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "met"),
+    [
+        ("p99<200ms", False),
+        ("p99<=200ms", True),
+        ("p99 < 0.201 s", True),
+        ("p50<80.1ms", True),
+        ("p90<100ms", False),
+        ("mean<=0.1s", True),
+        ("max<1s", False),
+        ("errors<0.1%", False),
+        ("errors<0.3%", True),
+        ("errors<10", True),
+        ("errors<2", False),
+        ("throughput>99", True),
+        ("throughput>99.9req/s", False),
+    ],
+)
+def test_an_objective_is_held_against_what_was_measured(text, met):
+    """Each metric in its units; throughput is that of right answers, errors are a share or a count."""
+    broken = slo.shortfalls([slo.parse(text)], "mvc-u5-r1", SUMMARY)
+    assert (broken == []) == met
+    assert all("mvc-u5-r1" in sentence and slo.parse(text).text in sentence for sentence in broken)
+
+
+def test_what_was_measured_is_said():
+    """A broken objective comes with the value, in a unit that people read."""
+    sentences = slo.shortfalls(
+        [slo.parse(t) for t in ("p99<100ms", "max<1s", "errors<0.1%", "throughput>500")], "x", SUMMARY
+    )
+    assert [s.rpartition("it is ")[2].rstrip(".") for s in sentences] == ["200.0 ms", "1.500 s", "0.200%", "99.8 req/s"]
+
+
+@pytest.mark.parametrize(
+    "summary", [{}, {"requests": 0, "errors": {}}, {"requests": 3, "errors": {"reset": 3}, "p99_s": None}]
+)
+def test_what_was_not_measured_meets_nothing(summary):
+    """An empty cell, or one without a right answer, does not pass for a fast one."""
+    assert len(slo.shortfalls([slo.parse("p99<10s")], "x", summary)) == 1
+
+
+@pytest.mark.parametrize(
+    "text", ["", "p99", "p98<1s", "p99<1", "p99<1%", "errors<1ms", "throughput>1s", "p99=1s", "p99<-1s", "p99<1s;"]
+)
+def test_what_is_no_objective_is_refused_with_a_sentence(text):
+    """Whatever cannot be read, or has the wrong unit, is named, with what is possible."""
+    with pytest.raises(LabError) as caught:
+        slo.parse(text)
+    assert repr(text) in caught.value.problem
+    assert caught.value.next_step

@@ -1,0 +1,70 @@
+"""What is left of a stack that was up, and the lines that tell people how to go on."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lab import shell, standing
+from lab.errors import LabError
+from lab.store import RunFolder
+
+
+def test_up_has_no_option_that_it_would_ignore(typed):
+    """A stack that is up keeps no data, so there is no folder to choose."""
+    done = typed("up", "delay", "--data", "elsewhere")
+    assert done.returncode == 2
+    assert "--data" in done.stderr
+
+
+def test_nothing_stays_of_a_stack_that_has_ended(plan, tmp_path, monkeypatch):
+    """Its folder goes, the one of a stack that is coming up stays."""
+    monkeypatch.setattr(standing, "UP", tmp_path)
+    ended, coming = (RunFolder.create(plan, [], {}, tmp_path) for _ in range(2))
+    value = ended.read()
+    value["owner"]["created"] -= 1
+    (ended.path / "run.json").write_text(json.dumps(value))
+    standing.tidy()
+    assert not ended.path.exists()
+    assert coming.path.exists()
+
+
+def test_down_removes_the_folder_of_the_stack(plan, tmp_path, monkeypatch):
+    """Also where its process had to be killed."""
+    monkeypatch.setattr(standing, "UP", tmp_path)
+    monkeypatch.setattr(standing, "UP_STATE", tmp_path / "up.json")
+    run = RunFolder.create(plan, [], {}, tmp_path)
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as holder:
+        owner = {"pid": holder.pid, "created": standing.psutil.Process(holder.pid).create_time()}
+        (run.path / "run.json").write_text(json.dumps({**run.read(), "owner": owner}))
+        (tmp_path / "up.json").write_text(json.dumps({**owner, "scenario": "delay", "variant": "mvc"}))
+        assert standing.down() == "delay with mvc"
+    assert not run.path.exists()
+    with pytest.raises(LabError):
+        standing.down()
+
+
+def test_a_command_is_named_in_the_form_that_works(tmp_path):
+    """What is printed can be typed as it is: it starts the same program, without an activated environment."""
+    program = tmp_path / "my program.py"
+    program.write_text("import sys; from lab.shell import typed; print(typed('down', *sys.argv[2:]))")
+    words, environment = [sys.executable, str(program), "up", "a b"], {"PATH": os.defpath}
+    for _ in range(2):
+        said = subprocess.run(words, capture_output=True, text=True, check=True, env=environment, timeout=60).stdout
+        words = shlex.split(said)
+    assert words == [sys.executable, str(program), "down", "a b"]
+
+
+def test_a_program_off_the_path_is_named_by_its_own(monkeypatch):
+    """Its name is enough in an activated environment only."""
+    beside = Path(sys.executable).with_name("locust")
+    monkeypatch.setenv("PATH", os.defpath)
+    assert shlex.split(shell.program("locust")) == [str(beside)]
+    monkeypatch.setenv("PATH", str(beside.parent))
+    assert shell.program("locust") == "locust"

@@ -1,0 +1,386 @@
+"""Runs on disk: what was written is read, what is damaged is named, and nothing is half there."""
+
+from __future__ import annotations
+
+import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from lab import sample_file, samples, store
+from lab.errors import LabError
+from lab.store import RunFolder
+
+
+def batch(rows: int, warm_up: int = 0) -> pa.RecordBatch:
+    """So many samples, as a worker sends them."""
+    records = np.zeros(rows, dtype=samples.RECORD)
+    records["user"] = np.arange(rows)
+    return samples.to_batch(records.tobytes(), ["/delay"], 0, warm_up)
+
+
+def stream(path, sizes) -> list[int]:
+    """Write a stream of batches, and return where in the file each one ends."""
+    ends = []
+    with path.open("wb") as file:
+        writer = pa.ipc.new_stream(file, samples.SCHEMA)
+        for size in sizes:
+            writer.write_batch(batch(size))
+            file.flush()
+            ends.append(file.tell())
+        writer.close()
+    return ends
+
+
+@pytest.fixture
+def run(plan, tmp_path) -> RunFolder:
+    """A run that was created, and nothing more."""
+    return RunFolder.create(plan, ["lab", "run"], {"host": "here"}, tmp_path / "runs")
+
+
+def test_a_run_is_read_as_it_was_written(run, plan):
+    """Plan, command and environment are what was given."""
+    again = store.find_run(run.name, run.path.parent)
+    assert again.plan() == plan
+    assert again.read()["command"] == ["lab", "run"]
+    assert again.environment() == {"host": "here"}
+    assert [folder.cell for folder in again.cells()] == list(plan.cells)
+
+
+def test_a_cell_is_read_as_it_was_written(run, plan):
+    """Samples, metrics and summary are what was given; warm-up rounds are kept, but not measured."""
+    cell = run.begin(plan.cells[0])
+    with cell.stream.open("wb") as file:
+        writer = pa.ipc.new_stream(file, samples.SCHEMA)
+        writer.write_batch(batch(4, warm_up=1))
+        writer.write_batch(batch(6))
+        writer.close()
+    cell.keep_samples()
+    cell.keep_metrics([(0.5, "service", "cpu_s", 1.25), (1, "service", "threads", 7)])
+    cell.keep("summary", {"requests": 6})
+    assert (len(cell.samples()), len(cell.measured())) == (10, 6)
+    assert list(cell.samples().columns) == samples.SCHEMA.names
+    assert cell.metrics().to_numpy().tolist() == [[0.5, "service", "cpu_s", 1.25], [1.0, "service", "threads", 7.0]]
+    assert cell.read("summary") == {"requests": 6}
+    assert not cell.stream.exists()
+
+
+@pytest.mark.parametrize("cut", [-1, 0, 1, 100])
+def test_a_stream_that_was_cut_off_keeps_its_whole_batches(run, plan, cut):
+    """Wherever a killed master stopped writing, the batches before that point are kept."""
+    cell = run.begin(plan.cells[0])
+    ends = stream(cell.stream, [5, 7, 9])
+    data = cell.stream.read_bytes()[: ends[1] + cut]
+    cell.stream.write_bytes(data)
+    cell.keep_samples()
+    assert len(cell.samples()) == (5 if cut < 0 else 12)
+
+
+def test_samples_that_nobody_kept_are_read_from_the_stream(run, plan):
+    """Where the lab was killed before samples.parquet was made, what is whole in the stream is there to be read."""
+    cell = run.begin(plan.cells[0])
+    with cell.stream.open("wb") as file:
+        writer = pa.ipc.new_stream(file, samples.SCHEMA)
+        writer.write_batch(batch(4, warm_up=1))
+        writer.write_batch(batch(6))
+    cell.stream.write_bytes(cell.stream.read_bytes() + b"half a batch")
+    before = cell.measured()
+    pieces = pd.concat(cell.measured_pieces(["user", "error"]))
+    assert len(before) == len(pieces) == 6
+    cell.keep_samples()
+    pd.testing.assert_frame_equal(cell.measured(), before)
+    kept = pd.concat(cell.measured_pieces(["user", "error"]))
+    assert kept.astype(str).to_numpy().tolist() == pieces.astype(str).to_numpy().tolist()
+
+
+def test_a_half_written_file_of_samples_does_not_hide_the_stream(run, plan):
+    """The file is written under another name, so whatever cuts the writing off costs no sample."""
+    cell = run.begin(plan.cells[0])
+    stream(cell.stream, [5])
+    (cell.path / "samples.parquet.new").write_bytes(b"PAR1 and no more")
+    assert len(cell.measured()) == 5
+    cell.keep_samples()
+    assert len(cell.measured()) == 5
+    assert [path.name for path in cell.path.glob("samples*")] == ["samples.parquet"]
+
+
+def test_samples_of_any_number_are_kept_in_groups_of_a_million(run, plan, monkeypatch):
+    """Small batches become few groups of rows; read in pieces, they are all there, the warm-up left out."""
+    monkeypatch.setattr(sample_file, "ROW_GROUP", 100)
+    monkeypatch.setattr(sample_file, "PIECE", 30)
+    cell = run.begin(plan.cells[0])
+    with cell.stream.open("wb") as file, pa.ipc.new_stream(file, samples.SCHEMA) as writer:
+        for number in range(40):
+            writer.write_batch(batch(7, warm_up=number % 2))
+    cell.keep_samples()
+    metadata = pq.ParquetFile(cell.path / "samples.parquet").metadata
+    sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+    assert sum(sizes) == 280
+    assert all(100 <= size < 107 for size in sizes[:-1])
+    pieces = list(cell.measured_pieces(["user", "error"]))
+    assert max(map(len, pieces)) <= 30
+    assert sum(map(len, pieces)) == len(cell.measured()) == 140
+    assert {tuple(piece.columns) for piece in pieces} == {("user", "error")}
+
+
+def test_a_disk_that_takes_nothing_does_not_cost_the_stream(run, plan):
+    """Where samples.parquet cannot be written, the error is raised and the stream stays where it is."""
+    cell = run.begin(plan.cells[0])
+    stream(cell.stream, [5])
+    (cell.path / "samples.parquet").mkdir()
+    with pytest.raises(OSError, match=r"samples\.parquet"):
+        cell.keep_samples()
+    assert cell.stream.exists()
+
+
+@pytest.mark.parametrize("content", [None, b"", b"\x00\x01nonsense" * 50, b"ARROW1"])
+def test_a_stream_without_a_whole_batch_gives_no_samples(run, plan, content):
+    """A stream that is missing, empty or no stream at all gives an empty table, not an error."""
+    cell = run.begin(plan.cells[0])
+    if content is not None:
+        cell.stream.write_bytes(content)
+    cell.keep_samples()
+    assert len(cell.samples()) == 0
+    assert list(cell.samples().columns) == samples.SCHEMA.names
+
+
+def test_a_cell_that_never_ran_reads_as_empty(run, plan):
+    """Before anything was measured there are no samples, no metrics and no summary."""
+    cell = run.cell(plan.cells[1])
+    assert (len(cell.samples()), len(cell.measured()), len(cell.metrics())) == (0, 0, 0)
+    assert cell.read("summary") == {}
+    assert not cell.complete
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '"text"', "{}", '{"format": 1}', "\x00\x00", '{"format": 99}'])
+def test_a_damaged_run_is_named(run, content):
+    """Whatever run.json holds, reading it gives a sentence that names the run."""
+    (run.path / "run.json").write_text(content)
+    with pytest.raises(LabError) as caught:
+        run.plan()
+    assert run.name in caught.value.problem
+    assert caught.value.next_step
+    assert run.state() == "damaged"
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda plan: plan.pop("cells"),
+        lambda plan: plan.update(cells=3),
+        lambda plan: plan.update(cells=["text"]),
+        lambda plan: plan["cells"][0].pop("load"),
+        lambda plan: plan["cells"][0]["load"].update(colour="red"),
+        lambda plan: plan.update(limits=None),
+        lambda plan: plan.update(parameters=3),
+        lambda plan: plan.update(parameters=["ab", "c"]),
+    ],
+)
+def test_a_damaged_plan_is_named(run, damage):
+    """A run.json that is good JSON but no plan is refused as damaged."""
+    value = json.loads((run.path / "run.json").read_text())
+    damage(value["plan"])
+    (run.path / "run.json").write_text(json.dumps(value))
+    with pytest.raises(LabError) as caught:
+        run.plan()
+    assert run.name in caught.value.problem
+
+
+def test_a_run_that_is_not_text_is_named(run):
+    """A run.json of arbitrary bytes is damaged, too."""
+    (run.path / "run.json").write_bytes(b"\xff\xfe\x80abc")
+    with pytest.raises(LabError):
+        run.plan()
+
+
+def test_a_missing_run_json_is_named(run):
+    """A folder that looks like a run, but says nothing, is damaged."""
+    (run.path / "run.json").unlink()
+    assert run.state() == "damaged"
+    with pytest.raises(LabError, match="missing"):
+        store.find_run(run.name, run.path.parent).plan()
+
+
+def test_a_damaged_summary_is_named(run, plan):
+    """A summary that is no JSON names the run and the file."""
+    cell = run.begin(plan.cells[0])
+    (cell.path / "summary.json").write_text("{")
+    with pytest.raises(LabError) as caught:
+        cell.read("summary")
+    assert run.name in caught.value.problem
+    assert "summary.json" in caught.value.problem
+
+
+def test_damaged_samples_are_named(run, plan):
+    """A samples.parquet that is none gives a sentence, not a traceback."""
+    cell = run.begin(plan.cells[0])
+    (cell.path / "samples.parquet").write_bytes(b"PAR1 or not")
+    with pytest.raises(LabError):
+        cell.samples()
+
+
+def test_a_run_is_found_by_name_by_path_or_as_the_newest(plan, tmp_path):
+    """The newest is the last one that was created, also within one second."""
+    folders = [RunFolder.create(plan, [], {}, tmp_path) for _ in range(3)]
+    assert store.find_run(None, tmp_path) == folders[-1]
+    assert store.find_run(folders[0].name, tmp_path) == folders[0]
+    assert store.find_run(str(folders[1].path), tmp_path / "elsewhere") == folders[1]
+    assert store.all_runs(tmp_path) == folders
+
+
+def test_twelve_runs_in_a_second_keep_their_order(tmp_path):
+    """The tenth comes after the ninth, and not after the first."""
+    names = ["20261121T101500Z-delay", *(f"20261121T101500Z-delay-{n}" for n in range(2, 13)), "20261121T101501Z-delay"]
+    for name in reversed(names):
+        (tmp_path / name).mkdir()
+    assert [folder.name for folder in store.all_runs(tmp_path)] == names
+
+
+@pytest.mark.parametrize("name", [None, "20261121T101500Z-delay", "..", "", "/", "no\x00name"])
+def test_a_run_that_does_not_exist_is_said_so(tmp_path, name):
+    """No run of that name, or none at all: a sentence and the next step."""
+    with pytest.raises(LabError) as caught:
+        store.find_run(name, tmp_path / "runs")
+    assert caught.value.next_step
+
+
+def test_other_files_are_not_runs(plan, tmp_path):
+    """Whatever else lies in the folder is left out."""
+    (tmp_path / "notes.txt").write_text("mine")
+    (tmp_path / "old").mkdir()
+    folder = RunFolder.create(plan, [], {}, tmp_path)
+    assert store.all_runs(tmp_path) == [folder]
+    assert store.all_runs(tmp_path / "none") == []
+
+
+def test_runs_of_one_second_get_folders_of_their_own(plan, tmp_path):
+    """Many created at once never share a folder."""
+    with ThreadPoolExecutor(8) as pool:
+        folders = list(pool.map(lambda _: RunFolder.create(plan, [], {}, tmp_path), range(40)))
+    assert len({folder.path for folder in folders}) == 40
+    assert all(folder.plan() == plan for folder in folders)
+
+
+def test_the_state_tells_running_incomplete_and_complete(run, plan):
+    """Running while its process lives, incomplete after that, complete once every cell has a summary."""
+    assert run.state() == "running"
+    value = run.read()
+    value["owner"]["created"] -= 1
+    store.write_json(run.path / "run.json", value)
+    assert run.state() == "incomplete"
+    for cell in plan.cells:
+        run.begin(cell).keep("summary", {})
+    assert run.state() == "complete"
+
+
+def test_others_running_are_the_others(run, plan):
+    """A run sees those beside it that go on, and not itself."""
+    other = RunFolder.create(plan, [], {}, run.path.parent)
+    assert store.others_running(run) == [other.name]
+    value = other.read()
+    value["owner"]["created"] -= 1
+    store.write_json(other.path / "run.json", value)
+    assert store.others_running(run) == []
+
+
+def test_a_file_is_never_seen_half_written(tmp_path):
+    """Whoever reads while it is replaced sees the old one or the new one."""
+    path, stop, torn = tmp_path / "value.json", threading.Event(), []
+    store.write_json(path, {"n": 0, "filler": ["x" * 50] * 2000})
+
+    def read():
+        while not stop.is_set():
+            value = store.read_json(path)
+            if len(value["filler"]) != 2000:
+                torn.append(value["n"])
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        for n in range(1, 60):
+            store.write_json(path, {"n": n, "filler": ["x" * 50] * 2000})
+    finally:
+        stop.set()
+        reader.join(10)
+    assert not torn
+    assert not reader.is_alive()
+    assert store.read_json(path)["n"] == 59
+
+
+def test_a_write_that_fails_leaves_the_old_file(tmp_path):
+    """A value that cannot be written does not harm what was there."""
+    path = tmp_path / "value.json"
+    store.write_json(path, {"n": 1})
+    with pytest.raises(TypeError):
+        store.write_json(path, {"n": object()})
+    assert store.read_json(path) == {"n": 1}
+
+
+def test_a_fact_that_is_known_later_joins_the_environment(plan, tmp_path):
+    """It is recorded once: a run that is resumed keeps what its first cells were measured with."""
+    run = RunFolder.create(plan, [], {"host": "here"}, tmp_path)
+    run.add_to_environment("jars", {"mvc": "first"})
+    run.add_to_environment("jars", {"mvc": "second"})
+    assert run.environment() == {"host": "here", "jars": {"mvc": "first"}}
+
+
+@pytest.mark.parametrize("pid", [-5, 10**30, "text", None])
+def test_an_owner_that_is_no_process_does_not_stop_other_runs(run, plan, pid):
+    """A run.json with such a process id is damaged; whoever looks for runs beside it goes on."""
+    other = RunFolder.create(plan, [], {}, run.path.parent)
+    value = other.read()
+    value["owner"]["pid"] = pid
+    store.write_json(other.path / "run.json", value)
+    assert store.others_running(run) == []
+    assert other.state() in ("damaged", "incomplete")
+
+
+class _At(datetime):
+    """A clock that stands."""
+
+    @classmethod
+    def now(cls, tz=None):
+        """A quarter past ten."""
+        return cls(2026, 11, 21, 10, 15, tzinfo=tz)
+
+
+def test_a_folder_is_never_taken_from_another_run(plan, tmp_path, monkeypatch):
+    """Where no name is free, a sentence says so, and nothing is written."""
+    monkeypatch.setattr(store, "datetime", _At)
+    for number in range(1, 1000):
+        (tmp_path / f"20261121T101500Z-delay{f'-{number}' * (number > 1)}").mkdir()
+    with pytest.raises(LabError, match="runs of this second"):
+        RunFolder.create(plan, [], {}, tmp_path)
+    assert not list(tmp_path.glob("*/*"))
+
+
+def test_a_name_longer_than_a_file_may_have_is_no_run(tmp_path):
+    """It is answered as any other name that is not known."""
+    with pytest.raises(LabError, match="There is no run"):
+        store.find_run("x" * 300, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("samples.parquet", "PAR1 cut off"),
+        ("metrics.parquet", "PAR1 cut off"),
+        ("limits.json", '{"gc": '),
+        ("limits.json", '{"gc": {}}'),
+        ("summary.json", '{"mean_s": "fast"}'),
+    ],
+)
+def test_a_damaged_file_is_named_before_anything_is_shown(run, plan, typed, name, content):
+    """'show' names it in one sentence, and prints no table."""
+    cell = run.begin(plan.cells[0])
+    (cell.path / name).write_text(content)
+    shown = typed("show", run.name, "--data", str(run.path.parent))
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert "is damaged" in shown.stderr
+    assert name in shown.stderr

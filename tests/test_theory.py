@@ -1,0 +1,144 @@
+"""Laws and fits: known parameters come back from noisy data, and nothing is read from data that hold nothing."""
+
+from __future__ import annotations
+
+import heapq
+import math
+
+import numpy as np
+import pytest
+
+import lab
+from lab import insight, theory
+from lab.theory import Level
+
+
+@pytest.mark.parametrize(
+    ("users", "threads", "pool", "calls", "synchronous", "reactive"),
+    [
+        (1000, 200, None, 1, 10.0, 2.0),
+        (1001, 200, None, 1, 12.0, 2.0),
+        (400, 1, None, 1, 800.0, 2.0),
+        (400, 200, 100, 1, 8.0, 8.0),
+        (400, 50, 100, 1, 16.0, 8.0),
+        (400, 200, 100, 5, 40.0, 40.0),
+        (50, 10, 200, 1, 10.0, 2.0),
+    ],
+)
+def test_the_formulas_of_the_document(users, threads, pool, calls, synchronous, reactive):
+    """⌈R/min(N,T)⌉·t·x and ⌈R·x/N⌉·t, at t = 2 s, worked out by hand."""
+    assert theory.total_synchronous(users, 2.0, threads, pool, calls) == synchronous
+    assert theory.total_reactive(users, 2.0, pool, calls) == reactive
+
+
+def test_littles_law():
+    """A hundred requests a second that take two seconds each are two hundred under way."""
+    assert theory.in_system(100.0, 2.0) == 200.0
+
+
+def usl(n, rate, contention, coherency):
+    """The law as it is printed in books."""
+    return rate * n / (1 + contention * (n - 1) + coherency * n * (n - 1))
+
+
+LOADS = np.array([1, 2, 4, 8, 16, 32, 64, 128] * 3, dtype=float)
+
+
+def test_the_scalability_law_comes_back_from_noisy_data():
+    """Known λ, σ and κ lie in their intervals in nearly all of a hundred noisy sweeps, and the peak does too."""
+    rate, contention, coherency = 100.0, 0.03, 0.0004
+    peak = math.sqrt((1 - contention) / coherency)
+    chance, sweeps = np.random.default_rng(11), 100
+    covered = np.zeros(4)
+    for _ in range(sweeps):
+        measured = usl(LOADS, rate, contention, coherency) * chance.lognormal(0, 0.03, len(LOADS))
+        fit = theory.fit_scalability(LOADS, measured)
+        truths = ((fit.rate, rate), (fit.contention, contention), (fit.coherency, coherency), (fit.peak, peak))
+        covered += [fitted.low <= truth <= fitted.high for fitted, truth in truths]
+    assert (covered / sweeps >= 0.88).all(), covered / sweeps
+
+
+def test_the_peak_is_near_the_truth():
+    """With a noise of 1 % the peak is met within 10 %, and the curve has its top there."""
+    measured = usl(LOADS, 50.0, 0.05, 0.001) * np.random.default_rng(3).lognormal(0, 0.01, len(LOADS))
+    fit = theory.fit_scalability(LOADS, measured)
+    assert fit.peak.value == pytest.approx(math.sqrt(0.95 / 0.001), rel=0.10)
+    around = np.array([0.5, 1.0, 2.0]) * fit.peak.value
+    assert np.argmax(fit.throughput(around)) == 1
+
+
+def test_a_line_has_no_peak():
+    """Where throughput grows with the users, the peak may be as far as one likes."""
+    measured = 10 * LOADS * np.random.default_rng(4).lognormal(0, 0.01, len(LOADS))
+    fit = theory.fit_scalability(LOADS, measured)
+    assert fit.rate.value == pytest.approx(10, rel=0.05)
+    assert fit.peak.high == math.inf or fit.peak.high > 10 * LOADS.max()
+
+
+@pytest.mark.parametrize(
+    ("users", "rates"), [([], []), ([1], [1.0]), ([1, 2, 4], [1.0, 2.0, 3.0]), ([1, 2, 3, 4], [0.0] * 4)]
+)
+def test_too_little_is_not_fitted(users, rates):
+    """Fewer than four loads, or none with an answer, give no law rather than a wrong one."""
+    assert theory.fit_scalability(users, rates) is None
+
+
+def burst(users: int, threads: int, service_s: float, ramp_s: float, chance) -> Level:
+    """A burst on a D/D/T queue whose service takes a little longer now and then, as a real one does."""
+    free, ended, latency = [0.0] * threads, [], []
+    for i in range(users):
+        arrival = i * ramp_s / users
+        departure = max(arrival, heapq.heappop(free)) + service_s * (1 + chance.exponential(0.003))
+        heapq.heappush(free, departure)
+        ended.append(departure)
+        latency.append(departure - arrival)
+    return Level(users, np.array(ended), np.array(latency))
+
+
+def closed(users: int, threads: int, service_s: float, until_s: float, chance) -> Level:
+    """A closed loop on the same queue: whoever is answered asks again."""
+    arrivals, free, ended, latency = [(0.0, i) for i in range(users)], [0.0] * threads, [], []
+    while arrivals[0][0] < until_s:
+        arrival, user = heapq.heappop(arrivals)
+        departure = max(arrival, heapq.heappop(free)) + service_s * (1 + chance.exponential(0.003))
+        heapq.heappush(free, departure)
+        heapq.heappush(arrivals, (departure, user))
+        ended.append(departure)
+        latency.append(departure - arrival)
+    return Level(users, np.array(ended), np.array(latency))
+
+
+@pytest.mark.parametrize("threads", [50, 100, 200])
+@pytest.mark.parametrize("ramp_s", [0.0, 1.0, 3.0])
+def test_threads_are_counted_from_a_burst(threads, ramp_s):
+    """T comes out within 3 %, from latencies and the moments of answers alone, whatever the ramp."""
+    chance = np.random.default_rng(threads)
+    levels = [burst(users, threads, 2.0, ramp_s, chance) for users in (10, 100, 500, 1000, 2000)]
+    assert theory.estimate_servers(levels).count == pytest.approx(threads, rel=0.03)
+
+
+@pytest.mark.parametrize("threads", [50, 100, 200])
+def test_threads_are_counted_from_a_closed_loop(threads):
+    """T comes out within 3 % where users return, too."""
+    chance = np.random.default_rng(threads)
+    levels = [closed(users, threads, 0.5, 10.0, chance) for users in (10, 500)]
+    assert theory.estimate_servers(levels).count == pytest.approx(threads, rel=0.03)
+
+
+def test_threads_are_counted_in_the_shipped_sweep():
+    """The example sweep of mvc shows its 200 threads within 3 %, and virtual threads show no such limit."""
+    run = lab.open_run("delay-sweep")
+    found = theory.estimate_servers(insight.levels(run.folder, "mvc"))
+    assert found.count == pytest.approx(run.plan.limits.threads, rel=0.03)
+    assert found.service_s == pytest.approx(2.0, rel=0.01)
+    assert theory.estimate_servers(insight.levels(run.folder, "mvc-virtual")) is None
+
+
+def test_no_plateau_gives_no_threads():
+    """Loads that never queue, one that always does, and no load at all say nothing about T."""
+    chance = np.random.default_rng(1)
+    nothing = Level(5, np.array([]), np.array([]))
+    assert theory.estimate_servers([]) is None
+    assert theory.estimate_servers([nothing]) is None
+    assert theory.estimate_servers([burst(10, 50, 2.0, 1.0, chance), burst(40, 50, 2.0, 1.0, chance)]) is None
+    assert theory.estimate_servers([burst(400, 50, 2.0, 1.0, chance), burst(800, 50, 2.0, 1.0, chance)]) is None

@@ -1,0 +1,85 @@
+"""When requests are planned for: exactly even, or a Poisson process that a seed decides."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from lab import timetable
+from lab.scenario import POISSON, Cell, Load
+from lab.timetable import planned_s
+
+OPEN = Load(50, ramp_s=0.0, rate_rps=250.0, duration_s=40.0)
+RANDOM = replace(OPEN, arrivals=POISSON)
+SEED = (3, 1)
+
+
+def test_the_ramp_is_even_and_starts_at_once():
+    """The first user starts at 0, the last one a step before the ramp's end, all steps equal."""
+    starts = planned_s(Load(4000, 1.0), SEED)
+    assert (starts[0], len(starts)) == (0.0, 4000)
+    assert np.allclose(np.diff(starts), 1 / 4000)
+    assert starts[-1] == pytest.approx(1 - 1 / 4000)
+
+
+@pytest.mark.parametrize("arrivals", ["even", "poisson"])
+def test_without_a_ramp_all_start_together(arrivals):
+    """A ramp of 0 s is one moment."""
+    assert planned_s(Load(5, 0.0, arrivals=arrivals), SEED).tolist() == [0.0] * 5
+
+
+@pytest.mark.parametrize(
+    ("rate_rps", "duration_s", "count"), [(250, 40, 10_000), (3, 1.5, 4), (0.1, 30, 3), (0.29, 100, 29), (1, 1, 1)]
+)
+def test_an_open_loop_is_spaced_exactly_evenly(rate_rps, duration_s, count):
+    """Send i is planned for i / rate, and as many as fit into the duration; binary fractions lose none."""
+    load = Load(9, ramp_s=0.0, rate_rps=rate_rps, duration_s=duration_s)
+    moments = planned_s(load, SEED)
+    assert len(moments) == load.planned_requests == count
+    np.testing.assert_allclose(moments, np.arange(count) / rate_rps, rtol=1e-12)
+    assert moments[-1] < duration_s
+
+
+def test_poisson_arrivals_have_the_rate_and_exponential_gaps():
+    """As many requests as at even arrivals, over the same time; the gaps pass the test of Kolmogorov and Smirnov."""
+    moments = planned_s(RANDOM, SEED)
+    assert len(moments) == RANDOM.planned_requests
+    assert moments[0] >= 0
+    assert moments[-1] < RANDOM.duration_s
+    gaps = np.diff(moments)
+    assert (gaps >= 0).all()
+    assert gaps.mean() == pytest.approx(1 / RANDOM.rate_rps, rel=0.01)
+    assert stats.kstest(gaps, "expon", args=(0, 1 / RANDOM.rate_rps)).pvalue > 0.05
+    assert stats.kstest(np.diff(planned_s(OPEN, SEED)), "expon", args=(0, 1 / OPEN.rate_rps)).pvalue < 1e-9
+
+
+def test_poisson_counts_vary_as_much_as_they_are_large():
+    """The number of arrivals in a second has a variance equal to its mean, and no memory of the second before."""
+    counts = np.bincount(planned_s(replace(RANDOM, duration_s=2000.0), SEED).astype(int))
+    assert counts.var() / counts.mean() == pytest.approx(1, abs=0.1)
+    assert abs(np.corrcoef(counts[1:], counts[:-1])[0, 1]) < 0.08
+
+
+def test_a_poisson_ramp_starts_every_user_within_it():
+    """All users, in order, at moments of their own."""
+    starts = planned_s(Load(500, 2.0, arrivals=POISSON), SEED)
+    assert len(np.unique(starts)) == 500
+    assert (np.diff(starts) > 0).all()
+    assert 0 <= starts[0] < starts[-1] < 2.0
+
+
+def test_the_plan_is_a_function_of_load_and_seed():
+    """The same again for the same, another for another seed; even arrivals know no chance."""
+    assert np.array_equal(planned_s(RANDOM, SEED), planned_s(RANDOM, SEED))
+    assert not np.array_equal(planned_s(RANDOM, SEED), planned_s(RANDOM, (3, 2)))
+    assert np.array_equal(planned_s(OPEN, SEED), planned_s(OPEN, (4, 1)))
+
+
+def test_variants_share_the_arrivals_that_repeats_do_not(plan):
+    """Within a repeat all variants face the same requests at the same moments."""
+    first, second = (timetable.seed_of(plan, Cell(variant, RANDOM, 1)) for variant in ("mvc", "webflux"))
+    assert first == second
+    assert timetable.seed_of(plan, Cell("mvc", RANDOM, 2)) != first

@@ -1,0 +1,213 @@
+"""The services as they run: equal answers from all variants, and a locustfile that works without the lab."""
+
+from __future__ import annotations
+
+import csv
+import os
+import socket
+import subprocess
+import sys
+from contextlib import ExitStack
+from dataclasses import replace
+from urllib.parse import urlsplit
+
+import pytest
+import requests
+
+from lab import machine, probes, services, verdict
+from lab.runtimes.process import ProcessRuntime
+from lab.scenario import Limits
+from lab.scenarios import SCENARIOS
+from lab.store import ROOT
+
+pytestmark = [pytest.mark.java, pytest.mark.slow]
+
+ASKED = ["/delay/0", "/delay/1", "/delay/-1", "/delay/60001", "/delay/abc", "/delay/1.5", "/delay/", "/nowhere", "/"]
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory, jdk):
+    """All three variants, by name, as the lab itself starts them."""
+    variants, limits = SCENARIOS["delay"].variants, Limits(heap_mb=256)
+    with ProcessRuntime() as runtime, ExitStack() as stack:
+        jars = services.build([variant.module for variant in variants], jdk, runtime, lambda line: None)
+        started = {}
+        for variant in variants:
+            folder = tmp_path_factory.mktemp(variant.name)
+            launch = services.launch(variant, limits, 2, jdk, jars[variant.module], folder)
+            started[variant.name] = (stack.enter_context(runtime.started(launch)), folder)
+        yield {name: probes.await_ready(process, folder) for name, (process, folder) in started.items()}
+
+
+def answer_of(url: str, path: str) -> tuple[int, str, str]:
+    """Status, type and body."""
+    response = requests.get(url + path, timeout=10)
+    return response.status_code, response.headers.get("Content-Type", ""), response.text
+
+
+@pytest.mark.parametrize("path", ASKED)
+def test_all_variants_give_the_same_answer(running, path):
+    """Status, type and body are equal, for right and for wrong requests."""
+    answers = {name: answer_of(service.url, path) for name, service in running.items()}
+    assert len(set(answers.values())) == 1, answers
+
+
+@pytest.mark.parametrize(("path", "status"), [(path, 200 if path[7:] in ("0", "1") else 400) for path in ASKED[:6]])
+def test_only_delays_up_to_a_minute_are_waited_for(running, path, status):
+    """JSON for a delay of 0 to 60000, and a 400 problem+json for anything else."""
+    got, kind, body = answer_of(running["mvc"].url, path)
+    assert got == status
+    assert kind.startswith("application/json" if status == 200 else "application/problem+json")
+    if status == 200:
+        assert body == f'{{"millis":{path[7:]}}}'
+
+
+@pytest.mark.parametrize("variant", ["mvc", "mvc-virtual", "webflux"])
+def test_the_limits_are_those_promised(running, variant):
+    """What the running server states is what the variant promises."""
+    asked = services.promised_limits(SCENARIOS["delay"].variant(variant), Limits(heap_mb=256), 2)
+    assert verdict.broken_limits(asked, probes.limits(running[variant])) == []
+
+
+def test_ports_are_on_loopback_and_differ(running):
+    """No two services share a port, and none is offered to the network."""
+    urls = [url for service in running.values() for url in (service.url, service.management)]
+    assert len(set(urls)) == 6
+    assert all(url.startswith("http://127.0.0.1:") for url in urls)
+    mine = {address for _, _, _, _, (address, _) in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)}
+    for address in mine - {"127.0.0.1"}:
+        for url in urls:
+            with socket.socket() as probe:
+                probe.settimeout(2)
+                assert probe.connect_ex((address, int(url.rpartition(":")[2]))) != 0
+
+
+def locust(*arguments: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
+    """Plain Locust on the locustfile of the delay."""
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("LAB_", "LOCUST_"))}
+    return subprocess.run(
+        [sys.executable, "-m", "locust", "-f", "locustfiles/delay.py", "--headless", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        cwd=ROOT,
+        env=environment,
+        check=False,
+    )
+
+
+def test_the_locustfile_works_alone(running, tmp_path):
+    """Plain Locust loads a service with it, and its statistics show requests and no failures."""
+    url = running["webflux"].url
+    arguments = ["-u", "20", "-r", "20", "-t", "3s", "-H", url, "--delay-ms", "50", "--csv", str(tmp_path / "out")]
+    done = locust(*arguments)
+    assert done.returncode == 0, done.stderr[-2000:]
+    with (tmp_path / "out_stats.csv").open() as file:
+        rows = {row["Name"]: row for row in csv.DictReader(file)}
+    assert int(rows["Aggregated"]["Request Count"]) > 20 * 5
+    assert int(rows["Aggregated"]["Failure Count"]) == 0
+    assert float(rows["Aggregated"]["Average Response Time"]) >= 50
+
+
+def test_the_locustfile_alone_counts_failures(tmp_path):
+    """Where nobody listens, Locust shows failures by class, and its exit status says so."""
+    with socket.create_server(("127.0.0.1", 0)) as unused:
+        port = unused.getsockname()[1]
+    done = locust("-u", "2", "-t", "5s", "-H", f"http://127.0.0.1:{port}", "--csv", str(tmp_path / "out"))
+    assert done.returncode == 1
+    assert "refused" in (tmp_path / "out_failures.csv").read_text()
+
+
+def test_the_locustfile_alone_asks_for_a_host():
+    """Without -H it says in one sentence what to do, and fails."""
+    done = locust("-u", "20", "-t", "2s")
+    assert done.returncode != 0
+    assert "-H http" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("variant", ["mvc", "mvc-virtual", "webflux"])
+def test_a_connection_is_read_on_after_two_requests_at_once(running, variant):
+    """A request that arrives before the answer to the one before it leaves the connection as good as before."""
+    ask = "GET /delay/{} HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    address = urlsplit(running[variant].url)
+    with socket.create_connection((address.hostname, address.port), timeout=10) as connection:
+        connection.sendall((ask.format(50) + ask.format(0)).encode())
+        assert '{"millis":50}' in (answers := receive_answers(connection, 2))
+        assert '{"millis":0}' in answers
+        connection.sendall(ask.format(1).encode())
+        assert '{"millis":1}' in receive_answers(connection, 1)
+
+
+def receive_answers(connection: socket.socket, count: int) -> str:
+    """What a connection says until it has said so many answers of the delay scenario."""
+    text = ""
+    while text.count("}") < count:
+        received = connection.recv(4096)
+        assert received, text
+        text += received.decode()
+    return text
+
+
+NARROW = Limits(threads=4, heap_mb=256, accept_count=2**31 - 1)
+
+
+@pytest.fixture(scope="module", params=["mvc", "webflux"])
+def narrow(request, tmp_path_factory, jdk):
+    """A variant and its service, on a disk that Spring would call full, with a backlog beyond every kernel's cap."""
+    variant, folder = SCENARIOS["delay"].variant(request.param), tmp_path_factory.mktemp("narrow")
+    with ProcessRuntime() as runtime:
+        jar = services.build([variant.module], jdk, runtime, lambda _: None)[variant.module]
+        launch = services.launch(variant, NARROW, 2, jdk, jar, folder)
+        full = replace(launch, command=(*launch.command, "--management.health.diskspace.threshold=1000000TB"))
+        with runtime.started(full) as process:
+            yield variant, probes.await_ready(process, folder)
+
+
+def test_a_full_disk_does_not_make_a_service_ill(narrow):
+    """It is ready all the same: the lab looks at the disk, before a run."""
+    _, service = narrow
+    assert requests.get(f"{service.management}/actuator/health", timeout=10).json()["status"] == "UP"
+
+
+def test_a_backlog_beyond_the_kernels_cap_is_not_said_to_be_in_force(narrow):
+    """The service states what the kernel grants, so that the promise is seen to be broken."""
+    if (cap := machine.somaxconn()) is None:
+        pytest.skip("this system does not say what its cap is")
+    variant, service = narrow
+    stated = probes.limits(service)
+    assert stated["accept_count"] == cap
+    assert verdict.broken_limits(services.promised_limits(variant, NARROW, 2), stated)
+
+
+def test_locust_without_a_proper_address_says_so(tmp_path):
+    """One sentence, instead of an exception in every user."""
+    command = [sys.executable, "-m", "locust", "-f", str(ROOT / "locustfiles" / "delay.py"), "--headless"]
+    done = subprocess.run(
+        [*command, "-H", "localhost:9", "-t", "2s"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert "is not an http or https address" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_locust_pauses_where_nobody_listens(tmp_path):
+    """Users that are refused at once do not flood the statistics with failures."""
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        host = f"http://127.0.0.1:{unused.getsockname()[1]}"
+        command = [sys.executable, "-m", "locust", "-f", str(ROOT / "locustfiles" / "delay.py"), "--headless"]
+        subprocess.run(
+            [*command, "-H", host, "-u", "2", "-t", "2s", "--csv", "nobody"],
+            capture_output=True,
+            cwd=tmp_path,
+            timeout=60,
+            check=False,
+        )
+    rows = list(csv.DictReader((tmp_path / "nobody_stats.csv").open()))
+    assert 0 < int(rows[-1]["Failure Count"]) < 40

@@ -1,0 +1,211 @@
+"""Each reason to doubt a measurement is found, by name, and nothing else is doubted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from lab import stats, verdict
+from lab.stats import Summary
+from lab.verdict import INVALID, SUSPECT, VALID, Evidence
+
+GOOD = Summary(
+    requests=1000,
+    errors={},
+    mean_s=2.0,
+    p50_s=2.0,
+    p90_s=2.0,
+    p99_s=2.01,
+    max_s=2.02,
+    service_mean_s=2.0,
+    service_p50_s=2.0,
+    service_p99_s=2.01,
+    throughput_rps=333.0,
+    ok_throughput_rps=333.0,
+    elapsed_s=3.0,
+    in_system=666.0,
+    late_p99_s=0.001,
+)
+
+
+def evidence(**changes) -> Evidence:
+    """Everything as it should be, but for the changes."""
+    good = {
+        "planned": 1000,
+        "begun": 1000,
+        "finished": 1000,
+        "whole": True,
+        "served": 1000,
+        "counted_in_system": 660.0,
+        "worker_cpu": 0.2,
+        "warm_up": [{"cpu_us_per_request": 100.0, "jit_share": 0.1}] * 3,
+        "warm": True,
+        "gc_share": 0.01,
+    }
+    return Evidence(**{**good, **changes})
+
+
+def judged(summary: Summary = GOOD, answered: int = 1000, **changes) -> tuple[str, str]:
+    """The verdict's word, and its reasons as one text."""
+    found = verdict.judge(evidence(**changes), summary, answered)
+    return found.word, " ".join(found.reasons)
+
+
+def test_a_good_measurement_is_valid_without_reasons():
+    """Where nothing is wrong, nothing is said."""
+    assert judged() == (VALID, "")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"served": None},
+        {"counted_in_system": None},
+        {"worker_cpu": None},
+        {"gc_share": None},
+        {"planned": None, "begun": 1000},
+        {"warm_up": [], "warm": False},
+        {"worker_cpu": 0.7},
+        {"gc_share": 0.1},
+        {"counted_in_system": 640.0},
+    ],
+)
+def test_what_is_unknown_or_within_bounds_is_not_held_against_it(changes):
+    """A value that is not known, or is at its limit, leaves a cell valid."""
+    assert judged(**changes) == (VALID, "")
+
+
+@pytest.mark.parametrize(
+    ("changes", "word", "words"),
+    [
+        ({"casualties": ["The service was killed by SIGKILL."]}, INVALID, "killed by SIGKILL"),
+        ({"interrupted": True}, INVALID, "interrupted"),
+        ({"begun": 990, "finished": 1000}, INVALID, "Only 990 of 1,000 planned requests were sent"),
+        ({"finished": 1001}, INVALID, "1,001 requests, but 1,000 samples"),
+        ({"served": 999}, INVALID, "service counted 999"),
+        ({"served": 1001}, INVALID, "service counted 1,001"),
+        ({"limits_broken": ["threads is 10, asked was 200"]}, INVALID, "limit did not take: threads is 10"),
+        ({"counted_in_system": 500.0}, INVALID, "Little's law"),
+        ({"counted_in_system": 800.0}, INVALID, "Little's law"),
+        ({"worker_cpu": 0.8}, SUSPECT, "80% of its core"),
+        ({"worker_cpu": 0.95}, INVALID, "95% of its core"),
+        ({"warm": False}, SUSPECT, "not warm after 3 rounds"),
+        ({"gc_share": 0.3}, SUSPECT, "30% of the time"),
+        ({"others": ["20261121T101500Z-delay"]}, SUSPECT, "20261121T101500Z-delay"),
+    ],
+)
+def test_evidence_that_speaks_against_it_is_named(changes, word, words):
+    """One thing amiss gives one reason, and the verdict that it deserves."""
+    found, reasons = judged(**changes)
+    assert found == word
+    assert words in reasons
+
+
+@pytest.mark.parametrize("name", verdict.WRONG)
+def test_a_single_wrong_answer_is_invalid(name):
+    """If even one answer was wrong, something else than the scenario was measured."""
+    word, reasons = judged(replace(GOOD, errors={name: 1}))
+    assert word == INVALID
+    assert name in reasons
+
+
+@pytest.mark.parametrize(("failed", "word"), [(1, VALID), (2, SUSPECT), (500, SUSPECT)])
+def test_failures_make_it_suspect_above_one_in_a_thousand(failed, word):
+    """Failed requests are a finding about the service, yet the latencies are then only those of survivors."""
+    found, reasons = judged(replace(GOOD, errors={"HTTP 503": failed}))
+    assert found == word
+    assert ("HTTP 503" in reasons) == (word == SUSPECT)
+
+
+@pytest.mark.parametrize(
+    ("late_s", "mean_s", "word"),
+    [(0.05, 2.0, VALID), (0.06, 2.0, SUSPECT), (0.3, 2.0, INVALID), (0.3, 20.0, VALID), (0.5, 20.0, SUSPECT)],
+)
+def test_a_late_generator_is_found(late_s, mean_s, word):
+    """How late sends may be depends on how long requests take."""
+    found, reasons = judged(replace(GOOD, late_p99_s=late_s, mean_s=mean_s))
+    assert found == word
+    assert ("late" in reasons) == (word != VALID)
+
+
+def test_all_failed_is_judged_without_a_mean():
+    """A cell without a right answer has no mean, and still gets its verdict."""
+    none = replace(GOOD, errors={"refused": 1000}, mean_s=None, p50_s=None, p90_s=None, p99_s=None, max_s=None)
+    word, reasons = judged(none, answered=0, served=0)
+    assert word != VALID
+    assert "refused 1,000" in reasons
+
+
+def test_nothing_measured_is_invalid():
+    """No samples at all, for whatever reason, is never a valid cell."""
+    empty = stats.summarise(pd.DataFrame())
+    assert verdict.judge(Evidence(planned=1000), empty, 0).word == INVALID
+
+
+def test_nothing_measured_in_a_closed_loop_is_invalid():
+    """A closed loop has no planned number, but a cell that sent nothing shows nothing."""
+    empty = stats.summarise(pd.DataFrame())
+    assert verdict.judge(Evidence(planned=None, whole=True), empty, 0).word == INVALID
+
+
+def test_the_worst_reasons_come_first():
+    """Reasons that make it invalid precede those that make it suspect."""
+    found = verdict.judge(evidence(interrupted=True, warm=False), GOOD, 1000)
+    assert found.word == INVALID
+    assert [("interrupted" in r, "warm" in r) for r in found.reasons] == [(True, False), (False, True)]
+
+
+def test_evidence_survives_json():
+    """What is kept in evidence.json gives the same evidence again."""
+    before = evidence(casualties=["a"], others=["b"])
+    assert Evidence(**before.as_json()) == before
+
+
+@pytest.mark.parametrize(
+    ("words", "worst"),
+    [
+        ([VALID, VALID], VALID),
+        ([VALID, SUSPECT], SUSPECT),
+        ([SUSPECT, INVALID, VALID], INVALID),
+        ([], INVALID),
+    ],
+)
+def test_a_run_is_as_good_as_its_worst_cell(words, worst):
+    """One bad cell is enough; no cell at all is no result."""
+    assert verdict.worst(words) == worst
+
+
+def test_limits_that_hold_are_not_broken():
+    """What the service states beyond what was promised does not matter."""
+    assert verdict.broken_limits({"threads": 200, "keep": None}, {"threads": 200, "keep": None, "more": 1}) == []
+
+
+def test_broken_limits_are_named_with_both_values():
+    """A limit that differs, is absent, or is unexpectedly bounded or unbounded is named."""
+    promised = {"threads": 200, "accept_count": 4096, "keep_alive_requests": None, "max_connections": 10, "cpus": None}
+    stated = {"threads": 10, "keep_alive_requests": 100, "max_connections": None}
+    broken = verdict.broken_limits(promised, stated)
+    assert "threads is 10, asked was 200" in broken
+    assert "keep_alive_requests is 100, asked was unlimited" in broken
+    assert "max_connections is unlimited, asked was 10" in broken
+    assert {line.split(" is ")[0] for line in broken} == set(promised)
+    assert "not stated" in next(line for line in broken if line.startswith("accept_count"))
+
+
+@pytest.mark.parametrize(("busy_s", "mean_s", "word"), [(0.05, 2.0, VALID), (0.9, 2.0, SUSPECT), (0.3, 20.0, VALID)])
+def test_too_few_users_for_an_open_loop_are_not_taken_for_a_late_generator(busy_s, mean_s, word):
+    """Where every user waited for an answer, the load was not the one asked for, and the remedy is more users."""
+    found, reasons = judged(replace(GOOD, busy_p99_s=busy_s, mean_s=mean_s))
+    assert found == word
+    assert ("raise --users" in reasons) == (word != VALID)
+    assert "generator was late" not in reasons
+
+
+@pytest.mark.parametrize(("pace", "word"), [(1.0, VALID), (0.95, VALID), (0.94, SUSPECT), (0.8, INVALID)])
+def test_an_open_loop_has_to_keep_its_rate(pace, word):
+    """A rate that was not reached is named with the share that was."""
+    found, reasons = judged(replace(GOOD, pace=pace))
+    assert found == word
+    assert (f"{pace:.0%} of the planned rate" in reasons) == (word != VALID)
