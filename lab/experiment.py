@@ -23,7 +23,7 @@ from lab.scenario import Cell, Load, Plan
 from lab.stage import Stage, set_up
 from lab.store import CellFolder, RunFolder
 from lab.verdict import Evidence
-from lab.watch import Watch, watching
+from lab.watch import Watch, timing_cores, watching
 
 MIN_WARM_UP_ROUNDS = 3
 REHEARSAL_USERS, FEW_USERS = 200, 8
@@ -138,32 +138,39 @@ def prove_equal(stage: Stage, cell: Cell, folder: CellFolder, service: Service) 
 
 
 def warm_up(stage: Stage, cell: Cell, service: Service, fleet: load.Fleet, evidence: Evidence, update: Update) -> None:
-    """Rehearse the load, with the waiting taken out, until what a request costs the service has settled."""
-    users = _rehearsal_users(stage, cell)
-    loops = max(1, stage.scenario.rehearsal_requests // users)
-    rehearsal = replace(cell.load, users=users, ramp_s=0.0, loops=loops, duration_s=0.0, requests=0, rate_rps=0.0)
+    """Rehearse the load, with the waiting taken out, until what a request costs the service has settled.
+
+    Where the CPU decides, in three acts: by a few users, since dozens of busy threads leave the compiler's no time; by
+    as many as will be measured, since they take other paths; and by these on the service's cores alone.
+    """
     parameters = {**stage.plan.parameters, **stage.scenario.rehearsal}
     watched = [service.running, *stage.backing.running().values()]
+    first, many = _rehearsal_users(stage, cell), cell.load.users
+    acts = [(first, False), (many, False), (many, True)] if stage.scenario.cpu_decides else [(first, False)]
     before = probes.effort(service)
-    for number in range(1, stage.scenario.rehearsal_rounds + 1):
-        played = fleet.play(
-            service.url, rehearsal, parameters, warm_up=number, within_s=REHEARSAL_WITHIN_S, watched=watched
-        )
-        after = probes.effort(service)
-        spent = after.since(before, played.finished)
-        evidence.warm_up.append(spent)
-        update(
-            number,
-            f"round {number}: {spent['cpu_us_per_request']:.0f} µs CPU a request, compiler {spent['jit_share']:.0%}",
-        )
-        evidence.warm = is_warm(evidence.warm_up, stage.scenario.cpu_decides)
-        if evidence.warm:
-            return
-        before = after
+    for users, alone in acts:
+        if alone:
+            service.running.confine(stage.cores.service)
+        loops = max(1, stage.scenario.rehearsal_requests // users)
+        rehearsal = replace(cell.load, users=users, ramp_s=0.0, loops=loops, duration_s=0.0, requests=0, rate_rps=0.0)
+        begun = len(evidence.warm_up)
+        for number in range(begun + 1, begun + stage.scenario.rehearsal_rounds + 1):
+            played = fleet.play(
+                service.url, rehearsal, parameters, warm_up=number, within_s=REHEARSAL_WITHIN_S, watched=watched
+            )
+            after = probes.effort(service)
+            spent = after.since(before, played.finished)
+            before = after
+            evidence.warm_up.append({**spent, "users": users})
+            cost, compiler = f"{spent['cpu_us_per_request']:.0f} µs CPU a request", f"compiler {spent['jit_share']:.0%}"
+            update(number, f"round {number}: {cost}, {compiler}")
+            evidence.warm = is_warm(evidence.warm_up[begun:], stage.scenario.cpu_decides)
+            if evidence.warm:
+                break
 
 
 def _rehearsal_users(stage: Stage, cell: Cell) -> int:
-    """Where the CPU decides, few: dozens of busy threads leave the compiler's no time to finish (seen with 50)."""
+    """How many users begin the warm-up."""
     return FEW_USERS if stage.scenario.cpu_decides else max(cell.load.users, REHEARSAL_USERS)
 
 
@@ -195,7 +202,10 @@ def drive(
     with stage.reporter.phase(f"{cell.id}: measure {asked}", total) as update:
         workers = {f"worker {number}": worker for number, worker in enumerate(fleet.workers, 1)}
         others = {**workers, "master": fleet.master, **stage.backing.running()}
-        with watching(service, others, stage.cores.owned) as readings:
+        with (
+            watching(service, others, stage.cores.owned) as readings,
+            timing_cores(stage.runtime, stage.cores.owned, stage.run.logs / "yardstick.log", readings),
+        ):
             watch.rows, watch.gaps = readings.rows, readings.gaps
             fleet.play(
                 service.url,

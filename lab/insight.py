@@ -22,13 +22,29 @@ Floats = NDArray[np.float64]
 OURS = ("service", "lab", "machine", "master", "worker")
 ESTIMATED = ("mean_s", "p50_s", "p99_s")
 LINK = "link to "
+# Less is within what repeats differ by anyway.
+UNEVEN_SHARE = 0.05
 
 
 def sentences(run: RunFolder) -> list[str]:
     """What decided, when it settled, and what a sweep says, for each variant of a run; from believable cells only."""
     plan = run.plan()
     variants = [SCENARIOS[plan.scenario].variant(name) for name in dict.fromkeys(cell.variant for cell in plan.cells)]
-    return [sentence for variant in variants for sentence in _of_variant(run, plan, variant)]
+    found = [sentence for variant in variants for sentence in _of_variant(run, plan, variant)]
+    return found + ([uneven] if SCENARIOS[plan.scenario].cpu_decides and (uneven := _uneven_machine(run)) else [])
+
+
+def _uneven_machine(run: RunFolder) -> str | None:
+    """Which cells had slower cores than others, if that may pass for a difference between variants."""
+    read = {folder.cell.id: folder.read("summary").get("yardstick_s") for folder in run.cells() if folder.complete}
+    by_speed = sorted((spent_s, cell) for cell, spent_s in read.items() if spent_s)
+    if not by_speed or (slower := by_speed[-1][0] / by_speed[0][0] - 1) < UNEVEN_SHARE:
+        return None
+    (_, fastest), (_, slowest) = by_speed[0], by_speed[-1]
+    return (
+        f"The machine was not the same for all: by a piece of fixed work, the service's cores were {slower:.0%} slower "
+        f"under {slowest} than under {fastest}. So small a difference may be its own: --repeat averages it out."
+    )
 
 
 def deciding(run: RunFolder) -> dict[str, Bottleneck]:

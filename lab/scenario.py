@@ -189,7 +189,7 @@ class Scenario:
             empty where only the link to the database has a time that is known beforehand.
         rehearsal: parameters during warm-up, so that it costs the service work but not waiting.
         rehearsal_requests: how many requests a warm-up round has at least.
-        rehearsal_rounds: how many rounds a warm-up has at most.
+        rehearsal_rounds: how many rounds an act of the warm-up has at most.
         cpu_decides: whether the service's CPU time decides what is measured, so that it must be as good as it gets.
         kind: which of :data:`KINDS` its requests are, for the generator's ceiling.
         sweep_users: the loads of ``lab sweep`` if none are named.

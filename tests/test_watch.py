@@ -11,7 +11,7 @@ import pytest
 
 from lab.probes import Service
 from lab.runtimes import Launch
-from lab.watch import CORES_BUSY, watching
+from lab.watch import CORES_BUSY, YARDSTICK, Watch, timing_cores, watching
 
 # Where nobody listens.
 NOBODY = "http://127.0.0.1:9"
@@ -76,3 +76,27 @@ def test_a_core_is_watched_with_whatever_is_on_it(runtime, tmp_path):
         busy = [(t, value) for t, target, name, value in watch.rows if (target, name) == ("generator", CORES_BUSY)]
     (begun, before), (ended, after) = busy
     assert (after - before) / (ended - begun) > 0.5
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="the system does not say which cores there are")
+def test_the_speed_of_every_core_is_measured_beside_the_load(runtime, tmp_path):
+    """By the time that the same work takes, of CPU and not of the clock: waiting for a busy core does not count."""
+    cores = sorted(os.sched_getaffinity(0))[:2]
+    owners = {"service": frozenset(cores[:1]), "generator": frozenset(cores[-1:])}
+    spinning = Launch("spinner", (sys.executable, "-c", SPIN.format(60)), tmp_path / "spin", cores=owners["service"])
+    watch = Watch()
+    with runtime.started(spinning), timing_cores(runtime, owners, tmp_path / "log", watch):
+        time.sleep(3)
+    spent = {owner: [v for _, of, name, v in watch.rows if (of, name) == (owner, YARDSTICK)] for owner in owners}
+    assert all(spent.values())
+    assert sorted(spent["service"])[0] < 0.1
+    assert (tmp_path / "log").read_text() == ""
+
+
+def test_nobody_is_measured_where_nobody_has_cores(runtime, tmp_path):
+    """Without pinning there is no core whose speed would be somebody's."""
+    watch = Watch()
+    with timing_cores(runtime, {}, tmp_path / "log", watch):
+        pass
+    assert watch.rows == []
+    assert not (tmp_path / "log").exists()
