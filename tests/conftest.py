@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from patience import PATIENCE_S
 
 from lab import cli, planning, services
 from lab.planning import Wishes
@@ -81,12 +82,12 @@ def typed(capsys, monkeypatch) -> Iterator[Command]:
 def command() -> Command:
     """A function that types ``python -m lab …`` as a process of its own, and waits for the end."""
 
-    def run(*arguments: str, timeout: float = 60, **environment: str) -> subprocess.CompletedProcess[str]:
+    def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "lab", *arguments],
             capture_output=True,
             text=True,
-            timeout=timeout,
+            timeout=PATIENCE_S,
             cwd=ROOT,
             env={**os.environ, **environment},
             check=False,

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE_S
 
 from lab import shell, standing
 from lab.errors import LabError
@@ -56,7 +57,9 @@ def test_a_command_is_named_in_the_form_that_works(tmp_path):
     program.write_text("import sys; from lab.shell import typed; print(typed('down', *sys.argv[2:]))")
     words, environment = [sys.executable, str(program), "up", "a b"], {"PATH": os.defpath}
     for _ in range(2):
-        said = subprocess.run(words, capture_output=True, text=True, check=True, env=environment, timeout=60).stdout
+        said = subprocess.run(
+            words, capture_output=True, text=True, check=True, env=environment, timeout=PATIENCE_S
+        ).stdout
         words = shlex.split(said)
     assert words == [sys.executable, str(program), "down", "a b"]
 
