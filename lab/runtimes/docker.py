@@ -38,7 +38,7 @@ TMPFS = "rw,exec,nosuid,nodev,size=512m,mode=1777"  # exec: Netty unpacks its na
 LOST = "was lost with the Docker engine"
 ENGINE_REMEDY = "Start one (Debian: apt-get install docker.io, then dockerd), or use --runtime process."
 SOMAXCONN = Path("/proc/sys/net/core/somaxconn")
-LAST_WORDS_S = 5.0
+LAST_WORDS_S = 30.0
 SWEEP_S, SWEEP_WITHIN_S = 1.0, 25.0
 
 

@@ -17,7 +17,7 @@ import psutil
 from lab.errors import LabError
 from lab.runtimes import Launch
 
-KILL_S = 3.0
+KILL_S = 10.0
 ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 LOOPBACK = "127.0.0.1"
 GUARD = Path(__file__).with_name("guard.py")
