@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -94,6 +95,15 @@ def command() -> Command:
         )
 
     return run
+
+
+@pytest.fixture(scope="module")
+def brief() -> Iterator[None]:
+    """Short warm-ups, for tests that ask what is measured and not how warm a service was."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, scenario in SCENARIOS.items():
+            patch.setitem(SCENARIOS, name, replace(scenario, rehearsal_rounds=3, rehearsal_requests=800))
+        yield
 
 
 @pytest.fixture(scope="session")

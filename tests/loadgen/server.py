@@ -9,6 +9,8 @@ import threading
 import time
 from collections.abc import Callable
 
+from patience import PATIENCE_S
+
 from lab.loadgen.http import HttpClient
 
 Script = Callable[["Connection"], None]
@@ -85,7 +87,7 @@ class Server:
             with contextlib.suppress(OSError):
                 opened.shutdown(socket.SHUT_RDWR)
         for thread in self._threads:
-            thread.join(5)
+            thread.join()
 
     def _start(self, work: Callable[..., None], *arguments: object) -> None:
         thread = threading.Thread(target=work, args=arguments, daemon=True)
@@ -138,6 +140,6 @@ class Sink:
         self.rows.append(dict(zip(fields, values, strict=True)))
 
 
-def client_of(url: str, timeout_s: float = 10.0) -> HttpClient:
+def client_of(url: str, timeout_s: float = PATIENCE_S) -> HttpClient:
     """A client with a sink of its own."""
     return HttpClient(url, Sink(), timeout_s)
