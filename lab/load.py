@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from lab.errors import Casualty
-from lab.places import ROOT
+from lab.places import CONDUCTED, ROOT
 from lab.runtimes import Launch, Running, Runtime
 from lab.scenario import Load
 
@@ -25,8 +25,7 @@ REMOTE_WITHIN_S = 300.0
 # A worker's users start when its own clock says so; this much also covers a message on its way to a busy machine.
 CLOCK_WITHIN_S = 2.0
 DISMISS_WITHIN_S = 5.0
-# Tells a Locust worker that its master is the lab's; in the image of the workers, the locustfiles are here.
-CONDUCTED = "LAB_CONDUCTED"
+# In the image of the workers, the locustfiles are here.
 LOCUSTFILES = "/lab/locustfiles"
 POLL_S = 0.1
 

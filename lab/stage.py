@@ -149,7 +149,7 @@ def set_up(
     with (
         told(run, reporter),
         services.in_use(),
-        started_runtime(chosen, run) as machine_,
+        started_runtime(chosen, run.name) as machine_,
         confined(cores.generator),
     ):
         built, caches = _built_jars(scenario, plan, addresses, jdk, machine_, reporter)
@@ -197,9 +197,9 @@ def told(run: RunFolder, reporter: Reporter) -> Iterator[None]:
         raise
 
 
-def started_runtime(name: str, run: RunFolder) -> AbstractContextManager[ProcessRuntime | DockerRuntime]:
-    """The runtime of that name, not entered yet."""
-    return DockerRuntime(run.name) if name == "docker" else ProcessRuntime()
+def started_runtime(name: str, run: str) -> AbstractContextManager[ProcessRuntime | DockerRuntime]:
+    """The runtime of that name for the run of that name, not entered yet."""
+    return DockerRuntime(run) if name == "docker" else ProcessRuntime()
 
 
 def _modules(scenario: Scenario, plan: Plan) -> set[str]:

@@ -99,10 +99,6 @@ class DockerRunning:
         bindings = self._ports.get(f"{port}/tcp") or []
         return f"{bindings[0]['HostIp']}:{bindings[0]['HostPort']}" if bindings else ""
 
-    def peer_address(self, port: int) -> str:
-        """Its address on the run's network: no proxy of the engine stands in between."""
-        return f"{self._ip}:{port}"
-
     def reach(self, port: int) -> tuple[str, int]:
         """Its address on the run's network, so that no proxy of the engine stands in between."""
         return self._ip, port

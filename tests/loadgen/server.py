@@ -133,10 +133,10 @@ class Sink:
         """A request is about to be sent."""
         self.begun += 1
 
-    def ended(self, name, planned_ns, sent_ns, connect_ns, ended_ns, status, size, error):
+    def ended(self, name, times, response):
         """A request was answered or has failed."""
         fields = ("name", "planned_ns", "sent_ns", "connect_ns", "ended_ns", "status", "size", "error")
-        values = (name, planned_ns, sent_ns, connect_ns, ended_ns, status, size, error)
+        values = (name, *times, response.status, response.size, response.error)
         self.rows.append(dict(zip(fields, values, strict=True)))
 
 
