@@ -155,7 +155,8 @@ def set_up(
         built, caches = _built_jars(scenario, plan, addresses, jdk, machine_, reporter)
         run.add_to_environment("jars", {module: jars.digest(jar) for module, jar in built.items()})
         tags = _built_images(scenario, built, run, machine_, reporter) if isinstance(machine_, DockerRuntime) else {}
-        site = Site(machine_, run.scratch, run.logs, jdk.home, cores=cores.generator)
+        stand_in = built.get("mongo-standin")
+        site = Site(machine_, run.scratch, run.logs, jdk.home, cores=cores.generator, stand_in=stand_in)
         with _backing(scenario, plan, site, addresses, tags, run, reporter) as behind:
             yield Stage(plan, scenario, machine_, jdk, built, caches, tags, cores, run, reporter, behind, found)
 
