@@ -29,7 +29,7 @@ from docker.models.containers import Container  # type: ignore[import-untyped]
 from docker.types import Ulimit  # type: ignore[import-untyped]
 
 from lab.errors import Casualty, LabError
-from lab.runtimes import Launch
+from lab.runtimes import Launch, tail
 from lab.runtimes.process import ProcessRunning, ProcessRuntime, unhurried
 
 RUN_LABEL, PID_LABEL, IMAGE_LABEL = "lab.run", "lab.pid", "lab.image"
@@ -128,10 +128,7 @@ class DockerRunning:
 
     def log_tail(self, lines: int = 12) -> str:
         """The last lines of its log."""
-        try:
-            return "\n".join(self.launch.log.read_text(errors="replace").splitlines()[-lines:])
-        except OSError:
-            return ""
+        return tail(self.launch.log, lines)
 
     def stop(self) -> None:
         """Ask it to end, insist after a grace period, wait until its log is whole, and remove it."""
