@@ -149,13 +149,14 @@ def set_up(
     with (
         told(run, reporter),
         services.in_use(),
-        started_runtime(chosen, run) as machine_,
+        started_runtime(chosen, run.name) as machine_,
         confined(cores.generator),
     ):
         built, caches = _built_jars(scenario, plan, addresses, jdk, machine_, reporter)
         run.add_to_environment("jars", {module: jars.digest(jar) for module, jar in built.items()})
         tags = _built_images(scenario, built, run, machine_, reporter) if isinstance(machine_, DockerRuntime) else {}
-        site = Site(machine_, run.scratch, run.logs, jdk.home, cores=cores.generator)
+        stand_in = built.get("mongo-standin")
+        site = Site(machine_, run.scratch, run.logs, jdk.home, cores=cores.generator, stand_in=stand_in)
         with _backing(scenario, plan, site, addresses, tags, run, reporter) as behind:
             yield Stage(plan, scenario, machine_, jdk, built, caches, tags, cores, run, reporter, behind, found)
 
@@ -197,9 +198,9 @@ def told(run: RunFolder, reporter: Reporter) -> Iterator[None]:
         raise
 
 
-def started_runtime(name: str, run: RunFolder) -> AbstractContextManager[ProcessRuntime | DockerRuntime]:
-    """The runtime of that name, not entered yet."""
-    return DockerRuntime(run.name) if name == "docker" else ProcessRuntime()
+def started_runtime(name: str, run: str) -> AbstractContextManager[ProcessRuntime | DockerRuntime]:
+    """The runtime of that name for the run of that name, not entered yet."""
+    return DockerRuntime(run) if name == "docker" else ProcessRuntime()
 
 
 def _modules(scenario: Scenario, plan: Plan) -> set[str]:

@@ -10,6 +10,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE_S
 
 from lab import page, report, store
 from lab.errors import LabError
@@ -104,7 +105,7 @@ def test_a_browser_shows_every_figure_and_needs_no_more_width_than_a_laptop_has(
     file.write_text(example.replace("</body>", QUESTION + "</body>"))
     flags = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
     command = [BROWSER, *flags, f"--window-size={width},900", "--dump-dom", file.as_uri()]
-    dom = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+    dom = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=True).stdout
     answer = json.loads(re.search(r"<title>(.*?)</title>", dom)[1])
     assert answer["shown"] == 3
     assert answer["needs"] <= answer["has"] <= width

@@ -21,12 +21,12 @@ from lab.loadgen.arrivals import quota, share, turns
 from lab.loadgen.clock import ClockWatch
 from lab.loadgen.http import HttpClient
 from lab.loadgen.recorder import Recorder, feed
+from lab.places import CONDUCTED
 from lab.scenario import Load
 
 if TYPE_CHECKING:
     from lab.loadgen.user import LabUser
 
-CONDUCTED = "LAB_CONDUCTED"
 FLUSH_S = 0.25
 # Objects that may be made before the collector looks at them: more than the clients of a ramp are.
 FEW_COLLECTIONS = 500_000

@@ -26,24 +26,19 @@ LARGE_BYTES = 1 << 19
 _unread = memoryview(bytearray(LARGE_BYTES))
 
 
+# Nanoseconds: when a request was planned and sent, how long it took to connect, and when it ended; a plain tuple, as
+# there is one for every request.
+Times = tuple[int, int, int, int]
+
+
 class Sink(Protocol):
     """Where a client reports what it did."""
 
     def began(self) -> None:
         """A request is about to be sent."""
 
-    def ended(
-        self,
-        name: str,
-        planned_ns: int,
-        sent_ns: int,
-        connect_ns: int,
-        ended_ns: int,
-        status: int,
-        size: int,
-        error: int,
-    ) -> None:
-        """A request was answered or has failed; times are of the monotonic clock."""
+    def ended(self, name: str, times: Times, response: Response) -> None:
+        """A request was answered or has failed."""
 
 
 class Response:
@@ -153,9 +148,7 @@ class HttpClient:
                 error = _judge(check, response)
         finally:
             response.error = error
-            self.sink.ended(
-                name, planned_ns, sent_ns, self._connect_ns, ended_ns, response.status, response.size, error
-            )
+            self.sink.ended(name, (planned_ns, sent_ns, self._connect_ns, ended_ns), response)
         return response
 
     def _attempt(self, request: bytes, keep: bool) -> Response:

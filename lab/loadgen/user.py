@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import random
 import sys
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-import psutil
 from locust import User, events
 from locust.argument_parser import LocustArgumentParser
 from locust.env import Environment
 from locust.runners import WorkerRunner
 
+from lab import stack
 from lab.loadgen import wallet
 from lab.loadgen.conductor import Conductor
 from lab.loadgen.http import HttpClient
 from lab.loadgen.recorder import LocustSink
-from lab.places import UP_STATE
 from lab.scenario import Scenario
 from lab.scenarios import SCENARIOS
 
@@ -94,13 +92,8 @@ def _ask_for_a_host(environment: Environment, **_: Any) -> None:
 
 def _host_that_is_up(environment: Environment) -> str | None:
     """Where 'lab up' has put the scenario of these users, if it has."""
-    try:
-        up = json.loads(UP_STATE.read_text())
-        alive = psutil.Process(up["pid"]).create_time() == up["created"]
-    except (OSError, ValueError, KeyError, psutil.Error):
-        return None
-    scenarios = {user.scenario for user in environment.user_classes}
-    return str(up["url"]) if alive and scenarios == {up["scenario"]} else None
+    up, scenarios = stack.running(), {user.scenario for user in environment.user_classes}
+    return str(up["url"]) if up and scenarios == {up["scenario"]} else None
 
 
 @events.init_command_line_parser.add_listener
