@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from lab import contract, gather, load, model, probes, services, stats, store, timetable, verdict
+from lab import contract, gather, generator, model, probes, services, stats, store, timetable, verdict
 from lab.backing import NO_ADDRESSES, Addresses
 from lab.errors import Casualty
+from lab.generator import Fleet, Played
 from lab.probes import Service
 from lab.progress import Reporter, Update
 from lab.runtimes.process import unhurried
@@ -68,7 +69,7 @@ def measure(stage: Stage, cell: Cell) -> None:
     """Measure one cell and judge it. A casualty makes it invalid; Ctrl-C too, and is passed on."""
     folder = stage.run.begin(cell)
     evidence = Evidence(planned=cell.load.planned_requests, others=store.others_running(stage.run))
-    played, watch = load.Played(), Watch()
+    played, watch = Played(), Watch()
     began = time.monotonic()
     try:
         _measure(stage, cell, folder, evidence, played, watch)
@@ -85,9 +86,7 @@ def measure(stage: Stage, cell: Cell) -> None:
             conclude(stage, cell, folder, evidence, played, watch)
 
 
-def _measure(
-    stage: Stage, cell: Cell, folder: CellFolder, evidence: Evidence, played: load.Played, watch: Watch
-) -> None:
+def _measure(stage: Stage, cell: Cell, folder: CellFolder, evidence: Evidence, played: Played, watch: Watch) -> None:
     variant, phase = stage.scenario.variant(cell.variant), stage.reporter.phase
     stage.backing.check_alive()
     asked, cpus = stage.plan.limits_of(cell.variant), stage.cores.cpus
@@ -95,7 +94,7 @@ def _measure(
         with phase(f"{cell.id}: start service and workers"):
             running = stack.enter_context(stage.runtime.started(stage.launch(variant, folder.logs)))
             fleet = stack.enter_context(
-                load.fleet(
+                generator.fleet(
                     stage.runtime,
                     stage.scenario.name,
                     cell.load,
@@ -137,7 +136,7 @@ def prove_equal(stage: Stage, cell: Cell, folder: CellFolder, service: Service) 
         raise Casualty(f"{cell.variant} and {reference_variant} are not equal: {'; '.join(different)}.")
 
 
-def warm_up(stage: Stage, cell: Cell, service: Service, fleet: load.Fleet, evidence: Evidence, update: Update) -> None:
+def warm_up(stage: Stage, cell: Cell, service: Service, fleet: Fleet, evidence: Evidence, update: Update) -> None:
     """Rehearse the load, with the waiting taken out, until what a request costs the service has settled."""
     users = _rehearsal_users(stage, cell)
     loops = max(1, stage.scenario.rehearsal_requests // users)
@@ -185,7 +184,7 @@ def is_warm(rounds: Sequence[Mapping[str, float]], cpu_decides: bool) -> bool:
 
 
 def drive(
-    stage: Stage, cell: Cell, service: Service, fleet: load.Fleet, evidence: Evidence, played: load.Played, watch: Watch
+    stage: Stage, cell: Cell, service: Service, fleet: Fleet, evidence: Evidence, played: Played, watch: Watch
 ) -> None:
     """Play the measured load while everything is watched, and compare the counts of both sides."""
     predicted = model.predict(stage.scenario, stage.plan, cell)
@@ -215,7 +214,7 @@ def drive(
         evidence.queries = (stage.backing.queries() or 0) - queries
 
 
-def _progress_note(played: load.Played) -> str:
+def _progress_note(played: Played) -> str:
     failed = f", {played.failed:,} failed" if played.failed else ""
     return f"{played.finished:,} answered, {played.begun - played.finished:,} under way{failed}"
 
@@ -229,9 +228,7 @@ def deadline_s(load: Load, predicted_mean_s: float | None) -> float:
     return load.ramp_s + 2 * (load.duration_s or 2 * mean_s * rounds) + load.timeout_s + DRAIN_S
 
 
-def conclude(
-    stage: Stage, cell: Cell, folder: CellFolder, evidence: Evidence, played: load.Played, watch: Watch
-) -> None:
+def conclude(stage: Stage, cell: Cell, folder: CellFolder, evidence: Evidence, played: Played, watch: Watch) -> None:
     """Keep everything that was measured, and write the summary last."""
     services.tidy(folder.logs)
     folder.keep_samples()

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pytest
 from scipy.optimize import brentq
 
-from lab import load, stats, timetable, verdict
+from lab import generator, stats, timetable, verdict
 from lab.runtimes import Launch, Running
 from lab.runtimes.process import ProcessRuntime
 from lab.samples import SCHEMA
@@ -50,10 +50,10 @@ class Server:
 class Rig:
     """A fleet, and what its workers and Locust have written down so far."""
 
-    fleet: load.Fleet
+    fleet: generator.Fleet
     folder: Path
 
-    def play(self, server: Server, asked: Load, delay_ms: int) -> tuple[load.Played, pd.DataFrame]:
+    def play(self, server: Server, asked: Load, delay_ms: int) -> tuple[generator.Played, pd.DataFrame]:
         """Play one phase; what the workers say of it, and its samples."""
         before = len(self.samples())
         parameters = {"delay_ms": delay_ms}
@@ -108,7 +108,7 @@ def rigs(runtime, tmp_path_factory) -> Iterator[dict[int, Rig]]:
         rigs = {}
         for workers in (1, 2, 4):
             folder = tmp_path_factory.mktemp(f"fleet{workers}")
-            begun = load.fleet(
+            begun = generator.fleet(
                 runtime, "delay", Load(1, workers=workers), frozenset(), folder, folder / "samples.arrows"
             )
             rigs[workers] = Rig(stack.enter_context(begun), folder)

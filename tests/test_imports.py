@@ -22,7 +22,7 @@ def test_importing_the_lab_is_light():
     assert modules_after("import lab").isdisjoint(HEAVY)
 
 
-@pytest.mark.parametrize("module", ["lab.cli", "lab.experiment", "lab.report", "lab.load", "lab.doctor"])
+@pytest.mark.parametrize("module", ["lab.cli", "lab.experiment", "lab.report", "lab.generator", "lab.doctor"])
 def test_the_lab_itself_never_imports_locust(module):
     """Only processes of their own load Locust and gevent: both change the process that imports them."""
     found = modules_after(f"import {module}")
