@@ -7,13 +7,13 @@ import os
 import random
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import pandas as pd
 
-from lab import contract, gather, generator, model, probes, services, stats, store, timetable, verdict
+from lab import contract, gather, generator, model, own, probes, services, stats, store, timetable, verdict
 from lab.backing import NO_ADDRESSES, Addresses
 from lab.errors import Casualty
 from lab.generator import Fleet, Played
@@ -87,24 +87,16 @@ def measure(stage: Stage, cell: Cell) -> None:
 
 
 def _measure(stage: Stage, cell: Cell, folder: CellFolder, evidence: Evidence, played: Played, watch: Watch) -> None:
+    if stage.plan.urls:
+        _measure_elsewhere(stage, cell, folder, evidence, played, watch)
+        return
     variant, phase = stage.scenario.variant(cell.variant), stage.reporter.phase
     stage.backing.check_alive()
     asked, cpus = stage.plan.limits_of(cell.variant), stage.cores.cpus
     with ExitStack() as stack:
         with phase(f"{cell.id}: start service and workers"):
             running = stack.enter_context(stage.runtime.started(stage.launch(variant, folder.logs)))
-            fleet = stack.enter_context(
-                generator.fleet(
-                    stage.runtime,
-                    stage.scenario.name,
-                    cell.load,
-                    stage.cores.generator,
-                    folder.logs,
-                    folder.stream,
-                    stage.images.get("worker", ""),
-                    stage.bind,
-                )
-            )
+            fleet = stack.enter_context(_fleet(stage, cell, folder))
             fleet.await_workers()
             if stage.backing.tokens:
                 fleet.equip(stage.backing.tokens)
@@ -121,6 +113,35 @@ def _measure(stage: Stage, cell: Cell, folder: CellFolder, evidence: Evidence, p
         evidence.limits_broken = verdict.broken_limits(
             services.promised_limits(variant, asked, cpus, has_pool=bool(stage.scenario.databases)), limits
         )
+        drive(stage, cell, service, fleet, evidence, played, watch)
+
+
+def _fleet(stage: Stage, cell: Cell, folder: CellFolder) -> AbstractContextManager[Fleet]:
+    return generator.fleet(
+        stage.runtime,
+        stage.scenario.name,
+        cell.load,
+        stage.cores.generator,
+        folder.logs,
+        folder.stream,
+        stage.images.get("worker", ""),
+        stage.bind,
+        stage.headers,
+    )
+
+
+def _measure_elsewhere(
+    stage: Stage, cell: Cell, folder: CellFolder, evidence: Evidence, played: Played, watch: Watch
+) -> None:
+    """Load a service that the lab did not start. Whether it is warm cannot be seen, so it gets the same for all."""
+    phase, service, before = stage.reporter.phase, own.service(stage.plan.urls[cell.variant]), own.warm_up(cell.load)
+    with ExitStack() as stack:
+        with phase(f"{cell.id}: start workers"):
+            fleet = stack.enter_context(_fleet(stage, cell, folder))
+            fleet.await_workers()
+            fleet.spawn(cell.load.users)
+        with phase(f"{cell.id}: warm up for {before.duration_s:g} s"):
+            fleet.play(service.url, before, {}, warm_up=1, within_s=deadline_s(before, None), watched=[])
         drive(stage, cell, service, fleet, evidence, played, watch)
 
 
@@ -195,7 +216,7 @@ def drive(
         workers = {f"worker {number}": worker for number, worker in enumerate(fleet.workers, 1)}
         others = {**workers, "master": fleet.master, **stage.backing.running()}
         with watching(service, others, stage.cores.owned) as readings:
-            watch.rows, watch.gaps = readings.rows, readings.gaps
+            watch.rows, watch.gaps = readings.rows, readings.gaps if service.management else []
             fleet.play(
                 service.url,
                 cell.load,
@@ -237,7 +258,8 @@ def conclude(stage: Stage, cell: Cell, folder: CellFolder, evidence: Evidence, p
     evidence.begun, evidence.finished, evidence.whole = played.begun, played.finished, played.whole
     summary = stats.summarise_pieces(folder.measured_pieces(stats.SUMMARISED), from_planned=cell.load.is_open)
     evidence.counted_in_system = gather.counted_in_system(played, summary.elapsed_s)
-    evidence.foreign_cpu = gather.foreign_cpu(watch, os.cpu_count() or 1)
+    if not stage.plan.urls:  # else the service itself may be among the others
+        evidence.foreign_cpu = gather.foreign_cpu(watch, os.cpu_count() or 1)
     evidence.taken = gather.taken(watch, stage.cores.owned)
     evidence.ceiling_rps = stage.ceiling_rps(cell.load.workers)
     evidence.clock_step_s = played.clock_step_s

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lab import bottleneck, gather, inference, model, readings, steady, theory, verdict
+from lab import bottleneck, gather, inference, model, readings, scenarios, steady, theory, verdict
 from lab.bottleneck import Bottleneck, Readings
 from lab.inference import Estimate
 from lab.scenario import Plan, Variant
-from lab.scenarios import SCENARIOS
 from lab.store import CellFolder, RunFolder
 from lab.theory import Level
 
@@ -27,7 +26,7 @@ LINK = "link to "
 def sentences(run: RunFolder) -> list[str]:
     """What decided, when it settled, and what a sweep says, for each variant of a run; from believable cells only."""
     plan = run.plan()
-    variants = [SCENARIOS[plan.scenario].variant(name) for name in dict.fromkeys(cell.variant for cell in plan.cells)]
+    variants = [scenarios.of(plan).variant(name) for name in dict.fromkeys(cell.variant for cell in plan.cells)]
     return [sentence for variant in variants for sentence in _of_variant(run, plan, variant)]
 
 
@@ -36,7 +35,7 @@ def deciding(run: RunFolder) -> dict[str, Bottleneck]:
     plan = run.plan()
     names = dict.fromkeys(cell.variant for cell in plan.cells)
     largest = {name: _largest(cells) for name in names if (cells := believable(run, name))}
-    variant = SCENARIOS[plan.scenario].variant
+    variant = scenarios.of(plan).variant
     return {name: bottleneck.name(watched(run, plan, variant(name), cell)) for name, cell in largest.items()}
 
 
@@ -140,7 +139,7 @@ def _estimates(cells: list[CellFolder]) -> dict[str, Estimate]:
 
 def watched(run: RunFolder, plan: Plan, variant: Variant, folder: CellFolder) -> Readings:
     """What was read of a cell while its load lasted, for :func:`lab.bottleneck.name`."""
-    scenario = SCENARIOS[plan.scenario]
+    scenario = scenarios.of(plan)
     summary, limits, metrics = folder.read("summary"), folder.read("limits"), folder.metrics()
     elapsed_s, rate = summary.get("elapsed_s") or 0.0, summary.get("ok_throughput_rps") or 0.0
     service_s = model.service_s(scenario, plan)

@@ -43,7 +43,10 @@ KEPT_METRICS = (
 
 @dataclass(frozen=True)
 class Service:
-    """A running service and its two addresses: one for the load, one for questions that must be answered meanwhile."""
+    """A running service and its two addresses: one for the load, one for questions that must be answered meanwhile.
+
+    One that the lab did not start has no address for questions.
+    """
 
     running: Running
     url: str
@@ -109,7 +112,9 @@ def limits(service: Service) -> dict[str, Any]:
 
 
 def scrape(service: Service) -> dict[str, float]:
-    """One reading of :data:`KEPT_METRICS`; empty if the service does not answer."""
+    """One reading of :data:`KEPT_METRICS`; empty if the service does not answer, or is none that the lab started."""
+    if not service.management:
+        return {}
     try:
         page = requests.get(f"{service.management}/actuator/prometheus", timeout=2).text
     except requests.RequestException:
