@@ -99,10 +99,10 @@ def load(
 
     if unknown := [name for name in wishes if name not in own.OF_A_LOAD]:
         raise LabError(f"A load has no {unknown[0]!r}{planning.nearest(unknown[0], own.OF_A_LOAD)}.", own.OFFER)
-    of = {own.NAME: url} if isinstance(url, str) else url
+    of = dict(url) if isinstance(url, dict) else {own.NAME: url}
     fields = own.headers([f"{name}: {value}" for name, value in (headers or {}).items()])
     asked = planning.Wishes(users=_counts(users), **wishes)
-    plan = own.make_plan(list(of.values()), list(of), fields, asked)
+    plan = own.make_plan([str(each) for each in of.values()], list(of), fields, asked)
     reporter = Reporter(Console(quiet=quiet, highlight=False))
     folder = Path(data) if data else store.RUNS
     done = report.Run(experiment.conduct(plan, ["lab.load"], folder, reporter, addresses=Addresses(headers=fields)))

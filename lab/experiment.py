@@ -140,7 +140,7 @@ def _measure_elsewhere(
             fleet = stack.enter_context(_fleet(stage, cell, folder))
             fleet.await_workers()
             fleet.spawn(cell.load.users)
-        with phase(f"{cell.id}: warm up for {before.duration_s:g} s"):
+        with phase(f"{cell.id}: warm up"):
             fleet.play(service.url, before, {}, warm_up=1, within_s=deadline_s(before, None), watched=[])
         drive(stage, cell, service, fleet, evidence, played, watch)
 

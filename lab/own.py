@@ -22,7 +22,7 @@ from lab.runtimes import Launch
 from lab.scenario import NOT_SET, Load, Plan
 from lab.scenarios.load import LOAD, variants
 
-# A service that is in use is warm; one that was just started gets this much, of the load that is measured then.
+# A service that is in use is warm; one that was just started gets at most this much of the load beforehand.
 WARM_UP_S = 5.0
 ANSWER_WITHIN_S = 30.0
 # What the generator receives at once: answers that are larger cost it more, and have a ceiling of their own.
@@ -54,7 +54,7 @@ def make_plan(urls: Sequence[str], names: Sequence[str], headers: Mapping[str, s
         wishes: about the load.
 
     """
-    labels = list(names) if names or len(urls) != 1 else [NAME]
+    labels = [str(name) for name in names] if names or len(urls) != 1 else [NAME]
     if not urls or len(labels) != len(urls):
         raise LabError(
             f"{len(urls)} addresses and {len(names)} names do not go together.",
@@ -191,9 +191,21 @@ def subject(urls: Mapping[str, str]) -> str:
 
 
 def warm_up(load: Load) -> Load:
-    """The load before the measured one, which is not counted: the same users or rate, for :data:`WARM_UP_S` at most."""
-    duration_s = min(load.duration_s or WARM_UP_S, WARM_UP_S)
-    return replace(load, duration_s=duration_s, ramp_s=min(load.ramp_s, duration_s / 2), loops=1, requests=0)
+    """The load before the measured one, which is not counted: the same users or rate, but short.
+
+    It lasts :data:`WARM_UP_S` at most; where requests are counted it is one of each user, so that not many more are
+    sent than were asked for.
+    """
+    if not load.duration_s:
+        return replace(load, ramp_s=min(load.ramp_s, WARM_UP_S), loops=1, requests=0)
+    duration_s = min(load.duration_s, WARM_UP_S)
+    return replace(load, duration_s=duration_s, ramp_s=min(load.ramp_s, duration_s / 2))
+
+
+def warm_up_in_words(load: Load) -> str:
+    """What :func:`warm_up` makes of a load."""
+    what = f"{warm_up(load).duration_s:g} s of the same load" if load.duration_s else "one request of each user"
+    return f"{what} before, not counted"
 
 
 class Elsewhere:

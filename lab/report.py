@@ -321,7 +321,7 @@ def settings(plan: Plan) -> str:
     addresses = plan.urls if len(plan.urls) > 1 else {}  # a single one is the title
     parameters = ", ".join(f"{key} {value}" for key, value in {**plan.parameters, **addresses}.items())
     sent = f"headers {', '.join(plan.header_names)}" * bool(plan.header_names)
-    before = f"{own.warm_up(load).duration_s:g} s of the same load before, not counted" * bool(plan.urls)
+    before = own.warm_up_in_words(load) if plan.urls else ""
     parts = (parameters, _shape(load), sent, before, _asked_limits(plan), f"seed {plan.seed}")
     return "; ".join(filter(None, parts))
 

@@ -214,13 +214,14 @@ def test_a_plan_is_read_back_as_it_was_written(server):
     [
         (Load(users=9, duration_s=20.0), Load(users=9, duration_s=5.0)),
         (Load(users=9, duration_s=2.0), Load(users=9, duration_s=2.0)),
-        (Load(users=9, ramp_s=30.0, loops=7), Load(users=9, ramp_s=2.5, duration_s=5.0)),
-        (Load(users=9, requests=10**6), Load(users=9, duration_s=5.0)),
+        (Load(users=9, ramp_s=30.0, duration_s=60.0), Load(users=9, ramp_s=2.5, duration_s=5.0)),
+        (Load(users=9, ramp_s=30.0, loops=7), Load(users=9, ramp_s=5.0)),
+        (Load(users=9, requests=10**6), Load(users=9)),
         (Load(users=9, ramp_s=0, rate_rps=50, duration_s=60), Load(users=9, ramp_s=0, rate_rps=50, duration_s=5.0)),
     ],
 )
 def test_the_warm_up_is_of_the_same_users_and_short(load, expected):
-    """Whatever the load is, five seconds of it are enough."""
+    """Five seconds of it are enough, or a request of each user where requests are counted."""
     assert own.warm_up(load) == expected
 
 

@@ -189,8 +189,8 @@ def load(
     """Load a service of your own, which the lab does not start: GET requests to URL, and nothing else.
 
     Several addresses take turns, as variants do: give each a --name. Load only what is yours, or what you may. The
-    address is recorded with its query, of headers only the names. Before each measurement comes a warm-up of five
-    seconds of the same load, which is not counted.
+    address is recorded with its query, of headers only the names. Before each measurement come five seconds of the
+    same load, or with --loops and --requests one request of each user, which are not counted.
 
     A service on this machine shares its cores with the generator, and the verdict says how much it took of them: start
     it on the other half (taskset -c 0 …), or on another machine.
