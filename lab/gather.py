@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from lab import trend
-from lab.load import Played
+from lab.generator import Played
 from lab.probes import GC_PAUSES
 from lab.scenario import Load
 from lab.verdict import Evidence

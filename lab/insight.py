@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lab import bottleneck, gather, inference, model, readings, steady, theory, verdict
+from lab import bottleneck, gather, inference, model, readings, scenarios, steady, theory, verdict
 from lab.bottleneck import Bottleneck, Readings
 from lab.inference import Estimate
 from lab.scenario import Plan, Variant
-from lab.scenarios import SCENARIOS
 from lab.store import CellFolder, RunFolder
 from lab.theory import Level
 
@@ -29,9 +28,9 @@ UNEVEN_SHARE = 0.05
 def sentences(run: RunFolder) -> list[str]:
     """What decided, when it settled, and what a sweep says, for each variant of a run; from believable cells only."""
     plan = run.plan()
-    variants = [SCENARIOS[plan.scenario].variant(name) for name in dict.fromkeys(cell.variant for cell in plan.cells)]
+    variants = [scenarios.of(plan).variant(name) for name in dict.fromkeys(cell.variant for cell in plan.cells)]
     found = [sentence for variant in variants for sentence in _of_variant(run, plan, variant)]
-    return found + ([uneven] if SCENARIOS[plan.scenario].cpu_decides and (uneven := _uneven_machine(run)) else [])
+    return found + ([uneven] if scenarios.of(plan).cpu_decides and (uneven := _uneven_machine(run)) else [])
 
 
 def _uneven_machine(run: RunFolder) -> str | None:
@@ -52,7 +51,7 @@ def deciding(run: RunFolder) -> dict[str, Bottleneck]:
     plan = run.plan()
     names = dict.fromkeys(cell.variant for cell in plan.cells)
     largest = {name: _largest(cells) for name in names if (cells := believable(run, name))}
-    variant = SCENARIOS[plan.scenario].variant
+    variant = scenarios.of(plan).variant
     return {name: bottleneck.name(watched(run, plan, variant(name), cell)) for name, cell in largest.items()}
 
 
@@ -156,7 +155,7 @@ def _estimates(cells: list[CellFolder]) -> dict[str, Estimate]:
 
 def watched(run: RunFolder, plan: Plan, variant: Variant, folder: CellFolder) -> Readings:
     """What was read of a cell while its load lasted, for :func:`lab.bottleneck.name`."""
-    scenario = SCENARIOS[plan.scenario]
+    scenario = scenarios.of(plan)
     summary, limits, metrics = folder.read("summary"), folder.read("limits"), folder.metrics()
     elapsed_s, rate = summary.get("elapsed_s") or 0.0, summary.get("ok_throughput_rps") or 0.0
     service_s = model.service_s(scenario, plan)

@@ -45,7 +45,10 @@ KEPT_METRICS = (
 
 @dataclass(frozen=True)
 class Service:
-    """A running service and its two addresses: one for the load, one for questions that must be answered meanwhile."""
+    """A running service and its two addresses: one for the load, one for questions that must be answered meanwhile.
+
+    One that the lab did not start has no address for questions.
+    """
 
     running: Running
     url: str
@@ -111,7 +114,9 @@ def limits(service: Service) -> dict[str, Any]:
 
 
 def scrape(service: Service, within_s: float = GLANCE_S) -> dict[str, float]:
-    """One reading of :data:`KEPT_METRICS`; empty if the service does not answer in time."""
+    """One reading of :data:`KEPT_METRICS`; empty if the service does not answer in time, or is not the lab's."""
+    if not service.management:
+        return {}
     try:
         page = requests.get(f"{service.management}/actuator/prometheus", timeout=within_s).text
     except requests.RequestException:

@@ -80,7 +80,7 @@ def test_bad_input_gets_one_sentence_and_the_next_step(typed, tmp_path, argument
 
 
 @pytest.mark.parametrize(
-    "arguments", ["", "run", "run delay", "sweep", "sweep delay", "list", "show", "compare", "doctor", "clean"]
+    "arguments", ["", "run", "run delay", "sweep", "sweep delay", "load", "list", "show", "compare", "doctor", "clean"]
 )
 def test_every_command_has_its_help(typed, arguments):
     """--help explains, and is no error."""

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import pytest
 
-from lab import load, planning, probes, report, services
+from lab import generator, planning, probes, report, services
 from lab.databases.rows import users
 from lab.databases.starting import free_ports
 from lab.databases.tokens import token
@@ -53,13 +53,13 @@ def service(jdk, tmp_path_factory) -> Iterator[probes.Service]:
             yield probes.await_ready(running, folder)
 
 
-def played(service, shape: Load, folder, **options) -> tuple[load.Played, CellFolder]:
+def played(service, shape: Load, folder, **options) -> tuple[generator.Played, CellFolder]:
     """One load on a service, and the folder that holds its samples."""
     cell = CellFolder(folder, Cell("webflux", shape))
     cell.logs.mkdir(parents=True)
     with (
         ProcessRuntime() as runtime,
-        load.fleet(runtime, "delay", shape, frozenset(), cell.logs, cell.stream, **options) as fleet,
+        generator.fleet(runtime, "delay", shape, frozenset(), cell.logs, cell.stream, **options) as fleet,
     ):
         fleet.await_workers()
         fleet.spawn(shape.users)
@@ -83,7 +83,7 @@ def test_a_worker_elsewhere_joins_one_fleet_after_the_other(service, tmp_path):
         only = replace(shape, workers=0)
         with (
             ProcessRuntime() as runtime,
-            load.fleet(runtime, "jwt", only, frozenset(), tmp_path, tmp_path / "samples", bind=address) as fleet,
+            generator.fleet(runtime, "jwt", only, frozenset(), tmp_path, tmp_path / "samples", bind=address) as fleet,
         ):
             fleet.await_workers()
             fleet.equip(tokens)

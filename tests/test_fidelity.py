@@ -21,7 +21,7 @@ import pytest
 from patience import await_that
 from scipy.optimize import brentq
 
-from lab import load, stats, timetable, verdict
+from lab import generator, stats, timetable, verdict
 from lab.runtimes import Launch, Running
 from lab.runtimes.process import ProcessRuntime
 from lab.samples import SCHEMA
@@ -59,10 +59,10 @@ class Server:
 class Rig:
     """A fleet, and what its workers and Locust have written down so far."""
 
-    fleet: load.Fleet
+    fleet: generator.Fleet
     folder: Path
 
-    def play(self, server: Server, asked: Load, delay_ms: int) -> tuple[load.Played, pd.DataFrame]:
+    def play(self, server: Server, asked: Load, delay_ms: int) -> tuple[generator.Played, pd.DataFrame]:
         """Play one phase; what the workers say of it, and its samples."""
         before = len(self.samples())
         parameters = {"delay_ms": delay_ms}
@@ -117,7 +117,7 @@ def rigs(runtime, tmp_path_factory) -> Iterator[dict[int, Rig]]:
         rigs = {}
         for workers in (1, 2, 4):
             folder = tmp_path_factory.mktemp(f"fleet{workers}")
-            begun = load.fleet(
+            begun = generator.fleet(
                 runtime, "delay", Load(1, workers=workers), frozenset(), folder, folder / "samples.arrows"
             )
             rigs[workers] = Rig(stack.enter_context(begun), folder)
@@ -204,7 +204,7 @@ def test_an_open_loop_sees_a_stall_whole_and_a_closed_loop_does_not(runtime, rig
     assert 0 < stalled[1] < stalled[0] / 2, "the closed loop was there when the server stalled, and hardly saw it"
 
 
-def late_s(server: Server, delay_ms: int, played: load.Played, samples: pd.DataFrame) -> float:
+def late_s(server: Server, delay_ms: int, played: generator.Played, samples: pd.DataFrame) -> float:
     """By how much requests were late, at most and in all: sent, read, answered, received; each must follow the other.
 
     Each side's moments are ordered by themselves: that of requests which differ least in time are compared.

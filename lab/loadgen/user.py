@@ -50,7 +50,8 @@ class LabUser(User):
         conductor = Conductor.current
         if conductor is None:
             options = vars(self.environment.parsed_options)
-            self.parameters = {p.name: options[p.name] for p in SCENARIOS[self.scenario].parameters}
+            scenario = SCENARIOS.get(self.scenario)
+            self.parameters = {p.name: options[p.name] for p in scenario.parameters} if scenario else {}
             self.client = HttpClient(self.host or "", LocustSink(self.environment), self.timeout_s)
             super().run()
         else:
@@ -68,7 +69,7 @@ class LabUser(User):
     @parameters.setter
     def parameters(self, parameters: Mapping[str, int]) -> None:
         self._parameters = parameters
-        scenario = SCENARIOS.get(self.scenario)  # none for the requests of a calibration
+        scenario = SCENARIOS.get(self.scenario)  # none for the requests of a calibration, or to any address
         self.path = scenario.path.format(**parameters) if scenario else ""  # now, as each request asks for it
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from lab import published, verdict
+from lab import own, published, verdict
 from lab.figures import Picture
 from lab.report import INCOMPLETE, Run, limit_text, settings
 
@@ -121,12 +121,17 @@ class Page:
         return [str(variant) for variant in frame.columns], rows
 
     @property
+    def unknown(self) -> str:
+        """What is not known of a service that the lab did not start; empty where it did."""
+        return own.UNKNOWN if self.run.plan.urls else ""
+
+    @property
     def decided(self) -> dict[str, str]:
         """The plan's values that are the same for all cells."""
         plan = self.run.plan
         named = {**plan.parameters, **asdict(plan.limits), **(asdict(plan.link) if plan.link else {})}
         numbers = {name.replace("_", " "): f"{value:,}" for name, value in named.items() if value is not None}
-        return numbers | {"limits": plan.stance, "seed": str(plan.seed)}
+        return numbers | dict(plan.urls) | {"limits": plan.stance, "seed": str(plan.seed)}
 
     @cached_property
     def plates(self) -> list[Plate]:
