@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from lab import bench, calibration, machine
+from lab import bench, calibration, machine, scratch
 from lab.bench import Bench, Outcome
 from lab.calibration import Calibration, Ceiling, Step
 from lab.databases import tokens
@@ -54,10 +52,10 @@ def calibrate(reporter: Reporter) -> Calibration:
     file = tokens.token_file()
     made = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     with (
-        tempfile.TemporaryDirectory(prefix="lab-") as folder,
+        scratch.folder() as folder,
         ProcessRuntime() as runtime,
         confined(cores.generator),
-        bench.started(runtime, file, MOST_USERS, cores.service, cores.generator, Path(folder)) as ready,
+        bench.started(runtime, file, MOST_USERS, cores.service, cores.generator, folder) as ready,
     ):
         ceilings = measure(ready, reporter, Pace())
     return Calibration(calibration.fingerprint(), made, ceilings)

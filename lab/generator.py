@@ -234,7 +234,7 @@ def fleet(
         "--statistics",
         str(logs / "locust-statistics.csv"),
     )
-    master_command += ("--bind", host, "--port", str(at))
+    master_command += ("--bind", host, "--port", str(at), "--workers", str(load.workers + load.remote_workers))
     surroundings = {"PYTHONPATH": str(ROOT), CONDUCTED: "1", "LOCUST_WAIT_FOR_WORKERS_REPORT_AFTER_RAMP_UP": "30"}
     with ExitStack() as stack:
         launch = Launch(

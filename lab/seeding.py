@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab import services
+from lab import scratch, services
 from lab.backing import Addresses
 from lab.databases import SEEDS, Site, mongo, mysql, tokens
 from lab.databases.rows import DOCUMENT_LENGTH, USERS, document, sums, users
@@ -49,9 +48,9 @@ def seed(scenarios: Iterable[Scenario], addresses: Addresses, seeds: Path = SEED
     """
     wanted = list(scenarios)
     kinds = {kind for scenario in wanted for kind in scenario.databases}
-    with tempfile.TemporaryDirectory(prefix="lab-seed-") as folder, ProcessRuntime() as runtime:
+    with scratch.folder() as folder, ProcessRuntime() as runtime:
         if "mysql" in kinds:
-            yield _timed(lambda: _users(addresses.mysql, _site(runtime, Path(folder), seeds)))
+            yield _timed(lambda: _users(addresses.mysql, _site(runtime, folder, seeds)))
         if "mongo" in kinds and addresses.mongo:
             yield _timed(lambda: _document(addresses.mongo))
     if any(scenario.bearer for scenario in wanted):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 import pytest
@@ -90,8 +91,46 @@ def test_a_worker_elsewhere_joins_one_fleet_after_the_other(service, tmp_path):
         worker.send_signal(signal.SIGINT)
         said, complaint = worker.communicate(timeout=60)
     assert worker.returncode == 130, complaint
-    assert said.count("joined") == 3
+    assert said.count("joined") == 3, said
     assert list((tmp_path / "empty").iterdir()) == []
+
+
+def test_a_worker_too_many_waits_for_the_next_fleet(service, tmp_path):
+    """It takes no user from a load that is planned for another, and both play the one that expects two."""
+    address = ("127.0.0.1", next(free_ports()))
+    shape = Load(10, duration_s=6, workers=0, remote_workers=1)
+    with ExitStack() as stack:
+        both = [
+            stack.enter_context(worker_elsewhere(tmp_path / name, f"{address[0]}:{address[1]}"))
+            for name in ("one", "another")
+        ]
+        result, cell = played(service, shape, tmp_path / "first", bind=address)
+        measured = cell.measured()
+        assert result.begun == result.finished == len(measured)
+        assert set(measured["worker"]) == {0}
+        assert measured["user"].nunique() == 10
+        _, cell = played(service, replace(shape, remote_workers=2), tmp_path / "second", bind=address)
+        assert list(cell.measured().groupby("worker")["user"].nunique()) == [5, 5]
+        for worker in both:
+            worker.send_signal(signal.SIGINT)
+        assert sum(worker.communicate(timeout=60)[0].count("joined") for worker in both) == 3
+
+
+def test_a_master_that_dies_at_once_does_not_keep_its_worker(tmp_path):
+    """Neither a heartbeat nor a goodbye comes from it, and the next master finds the worker."""
+    address = ("127.0.0.1", next(free_ports()))
+    shape = Load(1, loops=1, workers=0, remote_workers=1)
+    with (
+        worker_elsewhere(tmp_path / "empty", f"{address[0]}:{address[1]}") as worker,
+        ProcessRuntime() as runtime,
+    ):
+        with load.fleet(runtime, "delay", shape, frozenset(), tmp_path, tmp_path / "samples", bind=address) as fleet:
+            fleet.await_workers()
+            os.killpg(fleet.master.pid, signal.SIGKILL)
+        with load.fleet(runtime, "delay", shape, frozenset(), tmp_path, tmp_path / "samples", bind=address) as fleet:
+            fleet.await_workers()
+        worker.send_signal(signal.SIGINT)
+        assert worker.communicate(timeout=60)[0].count("joined") == 2
 
 
 def test_a_run_that_waits_for_a_worker_elsewhere(tmp_path):

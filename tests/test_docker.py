@@ -231,6 +231,7 @@ def test_worker_in_a_container_joins_the_master_on_this_machine(containers, pyth
     locustfile = str(ROOT / "locustfiles" / "delay.py")
     command = (sys.executable, "-m", "lab.loadgen.master", "--locustfile", locustfile, "--bind", containers.host)
     command += ("--samples", str(tmp_path / "samples"), "--statistics", str(tmp_path / "statistics.csv"))
+    command += ("--workers", "1")
     around = {"PYTHONPATH": str(ROOT), "LAB_CONDUCTED": "1"}
     with ExitStack() as stack:
         master = stack.enter_context(

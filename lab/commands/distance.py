@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import sys
-import tempfile
-from pathlib import Path
 
 import click
 
-from lab import machine, planning
+from lab import machine, planning, scratch
 from lab.commands.console import out
 from lab.errors import LabError
 from lab.places import ROOT
@@ -28,10 +26,8 @@ def worker(master: str) -> None:
     machine.raise_open_file_limit(1)  # as far as it goes: each user has a socket
     out.print(f"Waiting for runs at {host}:{port}. End with Ctrl-C.")
     command = (sys.executable, "-m", "lab.loadgen.worker", "--master-host", host, "--master-port", str(port))
-    with tempfile.TemporaryDirectory(prefix="lab-worker-") as folder, ProcessRuntime() as runtime:
-        launch = Launch(
-            "worker", command, Path(folder) / "worker.log", {"PYTHONPATH": str(ROOT)}, talks=True, grace_s=0
-        )
+    with scratch.folder() as folder, ProcessRuntime() as runtime:
+        launch = Launch("worker", command, folder / "worker.log", {"PYTHONPATH": str(ROOT)}, talks=True, grace_s=0)
         while True:
             with runtime.started(launch) as running:
                 for line in running.stdout:

@@ -10,7 +10,7 @@ import click
 from rich.markup import escape
 
 from lab import doctor as doctor_
-from lab import planning, seeding, services, stage, standing, store
+from lab import planning, scratch, seeding, services, stage, standing, store
 from lab.backing import Addresses
 from lab.commands.console import NOT_VALID, err, out
 from lab.options import data_option
@@ -76,6 +76,7 @@ def clean(all_runs: bool, incomplete: bool, yes: bool, data: Path) -> None:
     for folder in doomed:
         shutil.rmtree(folder.path)
     standing.tidy()
+    scratch.tidy()
     with services.unused() as unused:
         removed = services.clean() if unused else 0
         contained = stage.clean_containers() if unused and "running" not in states.values() else 0

@@ -15,6 +15,7 @@ from pathlib import Path
 import mysql.connector
 from filelock import FileLock
 
+from lab import scratch
 from lab.databases import LOOPBACK, NAME, Database, Site
 from lab.databases.starting import started_on_free_port
 from lab.errors import LabError
@@ -156,8 +157,8 @@ def _as_root() -> tuple[str, ...]:
 def _running(site: Site, server: Path, data: Path) -> Iterator[Database]:
     """A server on some data, which lets in one user, whose password is made here and known to nobody else."""
     password = secrets.token_urlsafe(24)
-    with tempfile.TemporaryDirectory(prefix="lab-") as private:
-        orders = Path(private) / "init.sql"
+    with scratch.folder() as private:
+        orders = private / "init.sql"
         orders.write_text(
             f"delete from mysql.global_priv where user not in ('mariadb.sys', '{USER}');\n"
             "flush privileges;\n"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
-import tempfile
+import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ import docker  # type: ignore[import-untyped]
 import requests
 from docker.errors import DockerException  # type: ignore[import-untyped]
 
+from lab import scratch
 from lab.errors import LabError
 from lab.images.builder import Builder, Image, Recipe, dockerfile
 from lab.runtimes.docker import engine_asked
@@ -131,9 +133,9 @@ class Bases:
                 "No image registry is reached, and mmdebstrap is not there to do without.", MMDEBSTRAP_REMEDY
             )
         self._builder.say(f"mmdebstrap {suite}")
-        with tempfile.TemporaryDirectory(prefix="lab-image-") as folder:
+        with scratch.folder() as folder:
             archive = f"{folder}/root.tar"
-            self._builder.on_host(("mmdebstrap", *DEBIAN_OPTIONS, suite, archive))
+            self._builder.on_host((*_own_mounts(), "mmdebstrap", *DEBIAN_OPTIONS, suite, archive))
             name, _, digest = _debian(suite).partition(":")
             with engine_asked("import a Debian system"):
                 self._builder.engine.api.import_image_from_file(
@@ -156,6 +158,16 @@ class Bases:
 def _debian(suite: str) -> str:
     """The tag of a Debian system, by how it is made."""
     return Recipe("lab-debian", " ".join(DEBIAN_OPTIONS), suite).tag
+
+
+def _own_mounts() -> tuple[str, ...]:
+    """What to put before a command that mounts, so that no mount of it outlives it, even if it is killed.
+
+    Only root mounts where all of the machine sees it. Where root may not have mounts of its own, it may not mount.
+    """
+    command = ("unshare", "--mount")
+    allowed = not os.getuid() and shutil.which(command[0])
+    return command if allowed and not subprocess.run((*command, "true"), check=False).returncode else ()
 
 
 def registry_obstacle(image: str) -> str:

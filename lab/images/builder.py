@@ -16,6 +16,7 @@ import docker  # type: ignore[import-untyped]
 import requests
 from docker.errors import APIError, DockerException, ImageNotFound  # type: ignore[import-untyped]
 
+from lab import scratch
 from lab.errors import LabError
 from lab.runtimes import Launch, Runtime
 from lab.runtimes.docker import engine_asked
@@ -145,8 +146,8 @@ class Builder:
 
         """
         self.say(f"build {tag or recipe.name}")
-        with tempfile.TemporaryDirectory(prefix="lab-image-") as scratch, tempfile.TemporaryFile() as context:
-            _pack(context, recipe.dockerfile, recipe.gather(Path(scratch)))
+        with scratch.folder() as folder, tempfile.TemporaryFile() as context:
+            _pack(context, recipe.dockerfile, recipe.gather(folder))
             with engine_asked(f"build {recipe.name}"):
                 news = self.engine.api.build(
                     fileobj=context,
@@ -178,8 +179,9 @@ class Builder:
 
     def on_host(self, command: tuple[str, ...], environment: Mapping[str, str] | None = None) -> None:
         """Run a command on the host to its end. LabError with its last lines if it fails, or is not there."""
-        with tempfile.TemporaryDirectory(prefix="lab-image-") as folder:
-            launch = Launch(command[0], command, Path(folder) / "log", environment or {})
+        with scratch.folder() as folder:
+            surroundings = {**(environment or {}), "TMPDIR": str(folder)}  # where it leaves things if it is killed
+            launch = Launch(command[0], command, folder / "log", surroundings)
             with self._runtime.started(launch) as running:
                 ending = running.await_end()
                 if ending != "exited with status 0":

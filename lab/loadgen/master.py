@@ -47,6 +47,34 @@ def say(event: str, **fields: Any) -> None:
     sys.stdout.flush()
 
 
+class Door(MasterRunner):
+    """Locust's master, which lets in as many workers as it expects, and nobody after that.
+
+    Locust would share the users out again when another one comes, in the middle of a load; and whoever comes between
+    dismissal and end would stay with a master that is gone. They are not answered, and so try again: at the next one.
+
+    Args:
+        environment: Locust's.
+        bind: address to listen at.
+        port: port to listen at; 0 for any.
+        expected: how many workers.
+
+    """
+
+    def __init__(self, environment: Environment, bind: str, port: int, expected: int) -> None:
+        self._expected = expected
+        self._let_in: set[str] = set()
+        super().__init__(environment, bind, port)
+
+    def handle_message(self, client_id: str, msg: Any) -> None:
+        """Do as Locust does, except for the first message of a worker too many."""
+        if msg.type == "client_ready":
+            if client_id not in self._let_in and len(self._let_in) == self._expected:
+                return
+            self._let_in.add(client_id)
+        super().handle_message(client_id, msg)
+
+
 class Master:
     """Turns orders into Locust messages, and the workers' reports into a file of samples and lines of news.
 
@@ -166,11 +194,12 @@ def main() -> None:
     parser.add_argument("--statistics", required=True, type=Path)
     parser.add_argument("--bind", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--workers", required=True, type=int)
     options = parser.parse_args()
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     user_classes, _ = load_locustfile(options.locustfile)
     environment = Environment(user_classes=list(user_classes.values()), events=locust.events)
-    runner = environment.create_master_runner(options.bind, options.port)
+    environment.runner = runner = Door(environment, options.bind, options.port, options.workers)
     master = Master(runner, options.samples, options.statistics)
     say("listening", port=runner.server.port)
     gevent.spawn(master.watch)

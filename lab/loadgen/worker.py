@@ -45,7 +45,8 @@ def main() -> None:
 
 
 def _leave_when_silent(runner: WorkerRunner) -> None:
-    while time.time() - (runner.last_heartbeat_timestamp or time.time()) < SILENT_S:
+    joined = time.time()  # a master may end right after that, without a heartbeat
+    while time.time() - (runner.last_heartbeat_timestamp or joined) < SILENT_S:
         gevent.sleep(1)
     runner.greenlet.kill(block=False)
 
