@@ -151,8 +151,8 @@ class Comparison:
         if not tested:
             return ""
         return (
-            f"A difference is found at p < {inference.LEVEL:g}, corrected for {tested} comparisons (Holm). Each interval "
-            "is of one ratio alone: of many, some miss 1 by chance."
+            f"A difference is found at p < {inference.LEVEL:g}, corrected for {tested} comparisons (Holm). Each "
+            "interval is of one ratio alone: of many, some miss 1 by chance."
         )
 
     @property
