@@ -163,6 +163,18 @@ def test_repeats_stand_side_by_side(verdict):
     assert len(hollow) == (verdict != "valid")
 
 
+@pytest.mark.parametrize("empty", [1, 2])
+def test_repeats_without_an_answer_are_named(empty):
+    """One that has nothing to draw is told under the figure; where none has, the figure says so in its middle."""
+    table = pd.DataFrame({"variant": "mvc", "repeat": [1, 2], "verdict": ["suspect"] * empty + ["valid"] * (2 - empty)})
+    table["p99_s"] = [None] * empty + [0.1] * (2 - empty)
+    table["ok_throughput_rps"] = [0.0] * empty + [100.0] * (2 - empty)
+    figure = figures.repeats_figure("repeats", table)
+    assert drawn(figure).size
+    assert "Without a right answer: mvc, repeat 1 (suspect)" in texts(figure)
+    assert ("no right answer" in texts(figure)) == (empty == 2)
+
+
 def test_a_cell_without_a_result_is_named_under_a_sweep():
     """It cannot be drawn, so it is told."""
     table = sweep_table(verdict=["valid"] * 5 + ["incomplete"], mean_s=[1.0] * 5 + [None])
