@@ -394,7 +394,7 @@ def _columns(run: Run) -> list[tuple[str, str]]:
 
 def _cells(row: Mapping[str, Any], peer: Row | None, has_published: bool, is_open: bool) -> list[str]:
     keys = ("mean_s", "predicted_mean_s", "p50_s", "p90_s", "p99_s", "max_s", *(OPEN_FIGURES if is_open else ()))
-    latencies = [_seconds(row[key]) for key in keys]
+    latencies = [seconds_text(row[key]) for key in keys]
     rates = [_rate(row[key]) for key in ("throughput_rps", "ok_throughput_rps")]
     errors = ", ".join(f"{name} {count:,}" for name, count in row["errors"].items()) or "none"
     word = f"[{COLOURS[row['verdict']]}]{row['verdict']}[/]"
@@ -404,7 +404,7 @@ def _cells(row: Mapping[str, Any], peer: Row | None, has_published: bool, is_ope
         f"{row['requests']:,}",
         *latencies,
         *rates,
-        _seconds(row["cpu_s_per_1000_requests"]),
+        seconds_text(row["cpu_s_per_1000_requests"]),
         escape(errors),
     ]
     if has_published:
@@ -419,8 +419,11 @@ def _published(peer: Row | None) -> str:
     return f"{peer.mean_s:.3f}, {peer.throughput_rps:.1f}{failed}"
 
 
-def _seconds(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
+def seconds_text(value: float | None) -> str:
+    """A latency in seconds: to the millisecond, or to 10 µs below a tenth of a second."""
+    if value is None or value != value:  # pandas turns a missing number into NaN
+        return "–"
+    return f"{value:.3f}" if value >= 0.1 else f"{value:.5f}"
 
 
 def _rate(value: float | None) -> str:
