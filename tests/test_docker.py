@@ -268,11 +268,29 @@ def test_engine_that_stops_is_a_casualty_and_no_traceback(engine, launch, tmp_pa
     clean(engine, [f"{RUN_LABEL}={run}"])
 
 
+@pytest.mark.docker
+def test_engine_that_hangs_is_a_casualty_too(engine, launch, tmp_path, monkeypatch):
+    """The log's connection stays open, so only a question without an answer shows it."""
+    run = f"test-{uuid.uuid4().hex[:8]}"
+    with Relay(tmp_path / "docker.sock") as relay:
+        monkeypatch.setenv("DOCKER_HOST", f"unix://{relay.path}")
+        monkeypatch.setattr("lab.runtimes.docker.ANSWERS_WITHIN_S", 10)
+        with DockerRuntime(run) as containers, containers.started(launch(WORKS)) as running:
+            await_log(running, "works")
+            relay.hangs.set()
+            assert running.obituary() == ""
+            running.cpu_s()
+            assert running.obituary() == running.await_end() == "was lost with the Docker engine"
+            relay.cut()
+    clean(engine, [f"{RUN_LABEL}={run}"])
+
+
 class Relay:
-    """A socket that passes everything on to the engine, until it is cut."""
+    """A socket that passes everything on to the engine, until it hangs or is cut."""
 
     def __init__(self, path):
         self.path = path
+        self.hangs = threading.Event()
         self._sockets = []
 
     def __enter__(self):
@@ -304,13 +322,14 @@ class Relay:
             server.connect(SOCKET)
             self._sockets += [client, server]
             for pair in ((client, server), (server, client)):
-                threading.Thread(target=_copy, args=pair, daemon=True).start()
+                threading.Thread(target=_copy, args=(*pair, self.hangs), daemon=True).start()
 
 
-def _copy(source, target):
+def _copy(source, target, hangs):
     try:
         while piece := source.recv(65536):
-            target.sendall(piece)
+            if not hangs.is_set():
+                target.sendall(piece)
         target.shutdown(socket.SHUT_WR)
     except OSError:
         return

@@ -80,7 +80,8 @@ def client(database: Database) -> Iterator[MongoClient[dict[str, Any]]]:
             yield link
     except PyMongoError as error:
         where = f"MongoDB at {database.host}:{database.port}"
-        raise LabError(f"{where} said: {str(error)[:300]}.", "Is the server up, and is its URL right?") from error
+        said = str(error).partition(" (configured timeouts")[0][:300]  # and on, and on
+        raise LabError(f"{where} said: {said}.", "Is the server up, and is its URL right?") from error
 
 
 def identified(database: Database) -> Database:

@@ -39,13 +39,14 @@ LOST = "was lost with the Docker engine"
 ENGINE_REMEDY = "Start one (Debian: apt-get install docker.io, then dockerd), or use --runtime process."
 SOMAXCONN = Path("/proc/sys/net/core/somaxconn")
 LAST_WORDS_S = 30.0
+ANSWERS_WITHIN_S = 60
 SWEEP_S, SWEEP_WITHIN_S = 1.0, 25.0
 
 
 def connect() -> docker.DockerClient:
     """A client of the engine; LabError if none answers."""
     try:
-        return docker.from_env(timeout=60)
+        return docker.from_env(timeout=ANSWERS_WITHIN_S)
     except (DockerException, requests.RequestException) as error:
         raise LabError("No Docker engine answers.", ENGINE_REMEDY, str(error)) from error
 
@@ -60,7 +61,8 @@ def engine_asked(what: str) -> Iterator[None]:
     except APIError as error:
         raise LabError(f"Docker could not {what}: {error.explanation or error}.") from error
     except (DockerException, requests.RequestException, urllib3.exceptions.HTTPError) as error:
-        raise Casualty(f"The Docker engine does not answer any more, asked to {what}.", "", str(error)) from error
+        problem = f"The Docker engine does not answer any more, asked to {what}."
+        raise Casualty(problem, "When it does: python -m lab clean", str(error)) from error
 
 
 class DockerRunning:
@@ -120,10 +122,15 @@ class DockerRunning:
 
     def cpu_s(self) -> float:
         """CPU seconds of the whole container so far; after its end, the last value seen."""
-        with contextlib.suppress(DockerException, requests.RequestException, KeyError):
+        try:
             if not self._ending:
                 stats = self._container.client.api.stats(self._container.id, stream=False, one_shot=True)
                 self._cpu_s = max(self._cpu_s, stats["cpu_stats"]["cpu_usage"]["total_usage"] / 1e9)
+        except requests.Timeout:  # the connections that are open stay so, and without this nobody would notice
+            self._ending = self._ending or LOST
+            self._ended.set()
+        except (DockerException, requests.RequestException, KeyError):
+            pass
         return self._cpu_s
 
     def log_tail(self, lines: int = 12) -> str:
