@@ -129,7 +129,8 @@ def _guarded(command: Callable[[], Any]) -> int:
         return BAD_INPUT
     except click.UsageError as error:
         where = error.ctx.command_path if error.ctx else "python -m lab"
-        _complain(" ".join(error.format_message().split()), f"'{where} --help' shows what is possible.")
+        sentence = " ".join(error.format_message().split())  # click lists choices on lines of their own
+        _complain(sentence if sentence[-1] in ".?!)" else f"{sentence}.", f"'{where} --help' shows what is possible.")
         return BAD_INPUT
     except click.exceptions.Exit as error:
         return int(error.exit_code)

@@ -84,6 +84,9 @@ class CellFolder:
                     pq.read_metadata(path)
         if not all(isinstance(value, str | int | float | list | None) for value in self.read("limits").values()):
             raise _damaged(self.path / "limits.json", "a limit is neither a number nor a text")
+        for key, value in self.read("summary").items():
+            if not _fits(key, value):
+                raise _damaged(self.path / "summary.json", f"it has a {key} of {value!r}")
 
     def keep_metrics(self, rows: Sequence[tuple[float, str, str, float]]) -> None:
         """Write metrics.parquet from rows of (seconds since the planned start, target, name, value)."""
@@ -254,6 +257,15 @@ class RunFolder:
             return "running" if _lives(owner["pid"], owner["created"]) else "incomplete"
         except (LabError, KeyError, TypeError, ValueError, OverflowError):
             return "damaged"
+
+
+def _fits(key: str, value: Any) -> bool:
+    """Whether a value of summary.json has the type that its key promises: numbers, but for what is in words."""
+    if key == "errors":
+        return isinstance(value, dict) and all(isinstance(count, int) for count in value.values())
+    if key == "reasons":
+        return isinstance(value, list) and all(isinstance(reason, str) for reason in value)
+    return isinstance(value, str if key == "verdict" else int | float | None)
 
 
 def _me() -> dict[str, Any]:
