@@ -148,7 +148,10 @@ def _part_of(wanted: Experiment, run: Run, taken: dict[str, tuple[Run, float]]) 
             return part, scale
     if fitting:
         other = taken[fitting[0][0].name][0]
-        raise LabError(f"{other.name} and {run.name} have the settings of the same part.", "Name one of them.")
+        raise LabError(
+            f"{other.name} and {run.name} have the settings of the same part.",
+            f"Name one run for each part: python -m lab reproduce {wanted.name} --from RUN",
+        )
     parts = " or ".join(part.name for part in wanted.parts if part.name) or "its only part"
     raise LabError(
         f"Run {run.name} does not have the settings of {wanted.name} ({parts}).",
