@@ -60,7 +60,7 @@ def run(
     fields = {key: wishes.pop(key) for key in planning.OF_A_RUN if key in wishes}
     asked = planning.Wishes(users=_counts(users), variants=planning.names(variants), parameters=wishes, **fields)
     plan = planning.make_plan(found, asked)
-    reporter = Reporter(Console(quiet=quiet, highlight=False))
+    reporter = Reporter(Console(quiet=quiet, highlight=False, emoji=False))
     folder = experiment.conduct(plan, ["lab.run", scenario], Path(data) if data else store.RUNS, reporter, runtime)
     done = report.Run(folder)
     done.draw()
@@ -228,5 +228,5 @@ def reproduce(
         names = [from_run] if isinstance(from_run, str) else from_run
         return reproducing.from_runs(wanted, reproducing.open_runs(names, folder))
     chosen = reproducing.scale_for_here(wanted, folder)[0] if scale is None else scale
-    reporter = Reporter(Console(quiet=quiet, highlight=False))
+    reporter = Reporter(Console(quiet=quiet, highlight=False, emoji=False))
     return reproducing.carry_out(wanted, chosen, ["lab.reproduce", name], folder, reporter, seed=seed, repeat=repeat)

@@ -14,7 +14,7 @@ import click
 from rich.markup import escape
 
 import lab
-from lab import planning
+from lab import planning, shell
 from lab.commands import calibrate, compare, distance, load, results, upkeep
 from lab.commands.console import BAD_INPUT, INTERRUPTED, err, out
 from lab.commands.reproduce import reproduce
@@ -22,6 +22,8 @@ from lab.errors import LabError
 
 # Wide enough for the result table where the output is a file, which has no width of its own.
 FILE_WIDTH = 180
+# What goes wrong with files only, so that it can be mended by whoever chose them.
+OF_FILES = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO, errno.ENOENT, errno.EACCES, errno.ENOTDIR)
 
 
 class Commands(click.Group):
@@ -127,7 +129,8 @@ def _guarded(command: Callable[[], Any]) -> int:
         return BAD_INPUT
     except click.UsageError as error:
         where = error.ctx.command_path if error.ctx else "python -m lab"
-        _complain(error.format_message(), f"'{where} --help' shows what is possible.")
+        sentence = " ".join(error.format_message().split())  # click lists choices on lines of their own
+        _complain(sentence if sentence[-1] in ".?!)" else f"{sentence}.", f"'{where} --help' shows what is possible.")
         return BAD_INPUT
     except click.exceptions.Exit as error:
         return int(error.exit_code)
@@ -137,17 +140,15 @@ def _guarded(command: Callable[[], Any]) -> int:
         )
         return INTERRUPTED
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EROFS, errno.ENOENT, errno.EACCES, errno.EDQUOT, errno.ENOTDIR):
+        if error.errno not in OF_FILES and not error.filename:
             raise
-        _complain(
-            f"{error.strerror}: {error.filename or 'the data folder'}.",
-            "Choose another folder with --data, or mend this one.",
-        )
+        where = f": {error.filename}" if error.filename else ""
+        _complain(f"{error.strerror}{where}.", "Choose another place (--data, or --output), or mend this one.")
         return BAD_INPUT
     return 0
 
 
 def _complain(problem: str, next_step: str) -> None:
-    err.print(f"[red]error:[/] {escape(problem)}", soft_wrap=True)
+    err.print(f"[red]error:[/] {escape(shell.as_typed(problem))}", soft_wrap=True)
     if next_step:
-        err.print(f"  → {escape(next_step)}", soft_wrap=True)
+        err.print(f"  → {escape(shell.as_typed(next_step))}", soft_wrap=True)

@@ -76,7 +76,8 @@ def spent_around(scenario: str, runs: Path) -> list[float]:
             times = [(cell.read("timing").get("elapsed_s"), cell.read("summary")["elapsed_s"]) for cell in done]
         except (LabError, KeyError):
             continue
-        spent += [cell_s - load_s for cell_s, load_s in times if cell_s is not None]
+        # A cell that sent nothing, as where its service did not start, says nothing of one that will.
+        spent += [cell_s - load_s for cell_s, load_s in times if cell_s is not None and load_s]
     return spent
 
 

@@ -19,6 +19,8 @@ from lab.errors import LabError
 PACKAGES = ("locust", "gevent", "httptools", "numpy", "pandas", "pyarrow")
 # Logs and samples of a small run, and some to spare, in bytes.
 LEAST_FREE = 100 << 20
+# What a worker of Locust has for itself before it has any user.
+WORKER_MB = 50
 
 
 def raise_open_file_limit(needed: int) -> int:
@@ -52,6 +54,17 @@ def check_ports(users: int) -> None:
         raise LabError(
             f"{users:,} users need as many local ports, but the system has {high - low:,}.",
             'Use fewer users, or widen the range: sysctl -w net.ipv4.ip_local_port_range="1024 65535"',
+        )
+
+
+def check_memory(heap_mb: int, workers: int) -> None:
+    """LabError if the heap of a service and the workers of a load need more memory than this machine has."""
+    needed_mb, has_mb = heap_mb + workers * WORKER_MB, psutil.virtual_memory().total >> 20
+    if needed_mb > has_mb:
+        raise LabError(
+            f"A heap of {heap_mb:,} MiB and {workers:,} workers of {WORKER_MB} MiB each need more memory than the "
+            f"{has_mb:,} MiB that there are.",
+            "Choose a smaller --heap-mb, or fewer --workers.",
         )
 
 

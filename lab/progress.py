@@ -24,7 +24,7 @@ class Reporter:
     """
 
     def __init__(self, console: Console | None = None, quiet: bool = False) -> None:
-        self.console = console or Console(stderr=True, quiet=quiet, highlight=False)
+        self.console = console or Console(stderr=True, quiet=quiet, highlight=False, emoji=False)
 
     @contextmanager
     def phase(self, title: str, total: float | None = None) -> Iterator[Update]:

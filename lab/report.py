@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean
-from types import NoneType
 from typing import Any
 
 import pandas as pd
@@ -251,6 +250,7 @@ def _key(cell: CellFolder) -> tuple[str, int, int]:
 
 
 def _row(folder: CellFolder) -> dict[str, Any]:
+    folder.check()
     cell = folder.cell
     row: dict[str, Any] = {
         "variant": cell.variant,
@@ -268,7 +268,6 @@ def _row(folder: CellFolder) -> dict[str, Any]:
         nothing = dict.fromkeys((*keys, *LATER))
         return {**row, **nothing, "verdict": INCOMPLETE, "reasons": ["It was not measured to its end."]}
     summary = folder.read("summary")
-    _check_types(folder, summary)
     try:
         later = {key: summary.get(key) for key in LATER}
         return {**row, **later, **{key: summary[key] for key in ("requests", "errors", *keys, "verdict", "reasons")}}
@@ -277,18 +276,6 @@ def _row(folder: CellFolder) -> dict[str, Any]:
             f"Run {folder.path.parent.parent.name} is damaged: summary.json of {cell.id} has no {error}.",
             "Delete the run's folder.",
         ) from None
-
-
-def _check_types(folder: CellFolder, summary: Mapping[str, Any]) -> None:
-    """LabError if what should be a number in a summary is none, or what should be a list or an object is not."""
-    kinds = dict.fromkeys((*FIGURES, *OPEN_FIGURES, *LATER, "requests"), (int, float, NoneType))
-    for key, kind in {**kinds, "errors": (dict,), "reasons": (list,), "verdict": (str,)}.items():
-        if key in summary and not isinstance(summary[key], kind):
-            raise LabError(
-                f"Run {folder.path.parent.parent.name} is damaged: summary.json of {folder.cell.id} has a {key} of "
-                f"{summary[key]!r}.",
-                "Delete the run's folder.",
-            )
 
 
 def print_run(run: Run, console: Console) -> None:
@@ -440,6 +427,4 @@ def open_run(name: str | None = None, runs: Path = store.RUNS) -> Run:
                 "Use the lab's version that made it.",
             )
     _ = run.cells  # a damaged run is refused here, not in the middle of whatever reads it
-    for folder in run.folder.cells():
-        folder.check()
     return run

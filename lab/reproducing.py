@@ -142,9 +142,16 @@ def from_runs(wanted: Experiment, runs: Sequence[Run]) -> Reproduction:
 
 
 def _part_of(wanted: Experiment, run: Run, taken: dict[str, tuple[Run, float]]) -> tuple[Part, float]:
-    for part in wanted.parts:
-        if part.name not in taken and (scale := scale_of(wanted, part, run.plan)) is not None:
+    fitting = [(part, s) for part in wanted.parts if (s := scale_of(wanted, part, run.plan)) is not None]
+    for part, scale in fitting:
+        if part.name not in taken:
             return part, scale
+    if fitting:
+        other = taken[fitting[0][0].name][0]
+        raise LabError(
+            f"{other.name} and {run.name} have the settings of the same part.",
+            f"Name one run for each part: python -m lab reproduce {wanted.name} --from RUN",
+        )
     parts = " or ".join(part.name for part in wanted.parts if part.name) or "its only part"
     raise LabError(
         f"Run {run.name} does not have the settings of {wanted.name} ({parts}).",
@@ -152,10 +159,10 @@ def _part_of(wanted: Experiment, run: Run, taken: dict[str, tuple[Run, float]]) 
     )
 
 
-def expected(wanted: Experiment, scale: float, runs: Path, repeat: int = 1) -> list[Estimate]:
-    """How long each part takes at a scale; LabError if that is too small."""
+def expected(wanted: Experiment, scale: float, runs: Path, repeat: int = 1, seed: int | None = 0) -> list[Estimate]:
+    """How long each part takes at a scale; LabError if that, or something else that was asked for, is not possible."""
     scenario = SCENARIOS[wanted.scenario]
-    plans = [wanted.plan(part, scale, seed=0, repeat=repeat) for part in wanted.parts]
+    plans = [wanted.plan(part, scale, seed, repeat) for part in wanted.parts]
     return [estimate.of_plan(scenario, plan, plan.cells, runs) for plan in plans]
 
 

@@ -23,6 +23,12 @@ def typed(*arguments: str) -> str:
     return shlex.join((*caller, *arguments))
 
 
+def as_typed(text: str) -> str:
+    """A text with the commands of the lab that it names in the form that works here."""
+    mine = Path(__file__).with_name("__main__.py"), Path(sys.executable).with_name("lab")
+    return text.replace("python -m lab", typed()) if Path(sys.argv[0]).absolute() in mine else text
+
+
 def program(name: str) -> str:
     """A program of this environment: its name if the PATH leads to it, or else its path."""
     own = Path(sys.executable).with_name(name)

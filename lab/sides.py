@@ -53,6 +53,13 @@ def find_sides(a: str | None, b: str | None, runs: Path) -> tuple[Side, Side]:
 
 def find_side(text: str | None, runs: Path) -> Side:
     """A side by its name: ``RUN`` or ``RUN:variant``; the newest run if None."""
+    side = _named(text, runs)
+    for cell in side.cells():
+        cell.check()
+    return side
+
+
+def _named(text: str | None, runs: Path) -> Side:
     try:
         return Side(store.find_run(text, runs))
     except LabError:

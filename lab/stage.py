@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -10,7 +11,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from lab import aot, backing, calibration, images, jars, machine, own, scenarios, services, store
+from lab import aot, backing, calibration, images, jars, machine, own, scenarios, services, shell
 from lab.backing import NO_ADDRESSES, Addresses, Backing
 from lab.calibration import Calibration
 from lab.databases import Site
@@ -201,6 +202,8 @@ def _check_machine(plan: Plan, users: int, runs: Path) -> None:
     machine.raise_open_file_limit(users + SPARE_FILES)
     machine.check_ports(users)
     machine.check_backlog(max(plan.limits_of(cell.variant).accept_count or 0 for cell in plan.cells))
+    heaps_mb = (plan.limits_of(cell.variant).heap_mb or 0 for cell in plan.cells)
+    machine.check_memory(max(heaps_mb), max(cell.load.workers for cell in plan.cells))
     machine.check_free_space(runs)
 
 
@@ -235,8 +238,9 @@ def told(run: RunFolder, reporter: Reporter) -> Iterator[None]:
         raise
     except KeyboardInterrupt:
         run.fail("Interrupted.")
-        name = run.name if run.path.parent == store.RUNS else run.path
-        reporter.say(f"  What is missing is measured by: python -m lab resume {name}")
+        reporter.say(
+            shell.as_typed(f"  What is missing is measured by: python -m lab resume {shlex.quote(run.called)}")
+        )
         raise
 
 

@@ -112,7 +112,7 @@ def example_request(running: dict[str, Any]) -> str:
 def hold(plan: Plan, runtime: str, addresses: Addresses, command: Sequence[str]) -> None:
     """Bring the stack up, write down where it is, and keep it until a signal comes."""
     variant = SCENARIOS[plan.scenario].variant(plan.cells[0].variant)
-    reporter = Reporter(Console(file=sys.stderr, highlight=False))
+    reporter = Reporter(Console(file=sys.stderr, highlight=False, emoji=False))
     with set_up(plan, command, stack.FOLDER, reporter, USERS, runtime, addresses) as stage:
         logs = stage.run.logs
         with stage.runtime.started(stage.launch(variant, logs)) as running:

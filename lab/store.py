@@ -10,6 +10,7 @@ import itertools
 import json
 import os
 import re
+import shlex
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -32,7 +33,6 @@ from lab.scenario import Cell, Plan
 FORMAT = 1
 RUNS = ROOT / "data" / "runs"
 EXAMPLES = ROOT / "data" / "example"
-RESUMABLE = "'python -m lab list' shows which runs are incomplete."
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,9 @@ class CellFolder:
                     pq.read_metadata(path)
         if not all(isinstance(value, str | int | float | list | None) for value in self.read("limits").values()):
             raise _damaged(self.path / "limits.json", "a limit is neither a number nor a text")
+        for key, value in self.read("summary").items():
+            if not _fits(key, value):
+                raise _damaged(self.path / "summary.json", f"it has a {key} of {value!r}")
 
     def keep_metrics(self, rows: Sequence[tuple[float, str, str, float]]) -> None:
         """Write metrics.parquet from rows of (seconds since the planned start, target, name, value)."""
@@ -131,6 +134,11 @@ class RunFolder:
     def name(self) -> str:
         """What people call the run, such as ``20261121T101500Z-delay``."""
         return self.path.name
+
+    @property
+    def called(self) -> str:
+        """What to call it in a command: its name where that is enough to find it, else its path."""
+        return self.name if self.path.parent in (RUNS, EXAMPLES) else str(self.path)
 
     @staticmethod
     def create(plan: Plan, command: Sequence[str], environment: Mapping[str, Any], runs: Path) -> RunFolder:
@@ -194,7 +202,9 @@ class RunFolder:
     def check_incomplete(self) -> None:
         """LabError if the run is going on, complete or damaged."""
         if (state := self.state()) != "incomplete":
-            raise LabError(f"Run {self.name} is {state}; only an incomplete run can be resumed.", RESUMABLE)
+            raise LabError(
+                f"Run {self.name} is {state}; only an incomplete run can be resumed.", _resumable(self.path.parent)
+            )
 
     @property
     def logs(self) -> Path:
@@ -249,6 +259,15 @@ class RunFolder:
             return "damaged"
 
 
+def _fits(key: str, value: Any) -> bool:
+    """Whether a value of summary.json has the type that its key promises: numbers, but for what is in words."""
+    if key == "errors":
+        return isinstance(value, dict) and all(isinstance(count, int) for count in value.values())
+    if key == "reasons":
+        return isinstance(value, list) and all(isinstance(reason, str) for reason in value)
+    return isinstance(value, str if key == "verdict" else int | float | None)
+
+
 def _me() -> dict[str, Any]:
     return {"pid": os.getpid(), "created": psutil.Process().create_time()}
 
@@ -269,7 +288,8 @@ def all_runs(runs: Path) -> list[RunFolder]:
     """Every run in a folder, oldest first."""
     if not runs.is_dir():
         return []
-    return [RunFolder(path) for path in sorted(runs.iterdir(), key=_order) if re.match(r"\d{8}T\d{6}Z-", path.name)]
+    paths = (path for path in runs.iterdir() if re.match(r"\d{8}T\d{6}Z-", path.name) and path.is_dir())
+    return [RunFolder(path) for path in sorted(paths, key=_order)]
 
 
 def _order(path: Path) -> tuple[str, int]:
@@ -288,7 +308,7 @@ def find_run(name: str | None, runs: Path) -> RunFolder:
         with contextlib.suppress(OSError):  # a name that no file could have
             if (path / "run.json").exists() or path in [run.path for run in known]:
                 return RunFolder(path)
-    raise LabError(f"There is no run {name!r} in {runs}.", "'python -m lab list' shows the runs there are.")
+    raise LabError(f"There is no run {name!r} in {runs}.", f"'{_list_of(runs)}' shows the runs there are.")
 
 
 def find_resumable(name: str | None, runs: Path) -> RunFolder:
@@ -299,8 +319,17 @@ def find_resumable(name: str | None, runs: Path) -> RunFolder:
         return named
     incomplete = [run for run in all_runs(runs) if run.state() == "incomplete"]
     if not incomplete:
-        raise LabError(f"No run in {runs} is incomplete.", RESUMABLE)
+        raise LabError(f"No run in {runs} is incomplete.", _resumable(runs))
     return incomplete[-1]
+
+
+def _resumable(runs: Path) -> str:
+    return f"'{_list_of(runs)}' shows which runs are incomplete."
+
+
+def _list_of(runs: Path) -> str:
+    """The command that lists the runs of a folder."""
+    return "python -m lab list" + (f" --data {shlex.quote(str(runs))}" if runs != RUNS else "")
 
 
 def others_running(mine: RunFolder) -> list[str]:
@@ -322,7 +351,7 @@ def read_json(path: Path) -> dict[str, Any]:
         value = json.loads(path.read_text())
     except FileNotFoundError:
         raise _damaged(path, "the file is missing") from None
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, RecursionError) as error:
         raise _damaged(path, str(error)) from error
     if not isinstance(value, dict):
         raise _damaged(path, "not a JSON object")

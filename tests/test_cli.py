@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -284,3 +285,67 @@ def test_a_disk_that_is_almost_full_is_said(typed, tmp_path, monkeypatch):
     monkeypatch.setattr(machine, "LEAST_FREE", 1 << 60)
     assert_said(typed("run", "delay", "--users", "5", "--data", str(tmp_path / "runs")), "disk space")
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ("worker --master a:b:c", "'a:b:c' is not an address"),
+        ("export delay-sweep", "Missing option '--format'. Choose from: jtl, csv, hdr"),
+        ("export delay-sweep --format csv -o /dev/full", "/dev/full"),
+        ("reproduce delay --scale 0.1 --seed -1 --dry-run", "--seed -1"),
+        ("reproduce delay --from delay-sweep --dry-run", "--dry-run means nothing with --from"),
+        ("reproduce delay --from delay-sweep --repeat 3", "--repeat means nothing with --from"),
+        ("reproduce delay --from delay-sweep --from delay-sweep", "settings of the same part"),
+        ("report delay-sweep -o /no/such/folder/report.html", "--output"),
+    ],
+)
+def test_bad_input_of_other_commands_gets_one_sentence_too(typed, arguments, named):
+    """What is said is plain text on one line, and names what was typed."""
+    assert_said(typed(*arguments.split()), named)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has a file that takes nothing")
+def test_a_file_that_takes_nothing_is_said(typed):
+    """An error of the system that has no file name with it is no traceback either."""
+    assert_said(typed("report", "delay-sweep", "-o", "/proc/self/mem"), "Input/output error.")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"), [("--heap-mb 2000000000", "--heap-mb"), ("--users 500000 --workers 500000", "--workers")]
+)
+def test_more_memory_than_there_is_is_refused(typed, tmp_path, monkeypatch, arguments, named):
+    """Before anything is built or started."""
+    monkeypatch.setattr(machine, "raise_open_file_limit", lambda needed: needed)
+    monkeypatch.setattr(machine, "check_ports", lambda users: None)
+    data = tmp_path / "runs"
+    assert_said(typed("run", "delay", *arguments.split(), "--data", str(data)), "memory", named)
+    assert not data.exists()
+
+
+def test_what_is_to_be_typed_next_works_as_it_is_printed(command, plan, tmp_path):
+    """Without an activated environment, and where runs are not in the usual folder."""
+    said = command("show", "nothing", "--data", str(tmp_path), PATH=os.defpath).stderr
+    RunFolder.create(plan, [], {}, tmp_path)
+    words = shlex.split(re.search(r"'(.*)' shows the runs there are", said)[1])
+    assert words[-2:] == ["--data", str(tmp_path)]
+    listed = subprocess.run(words, capture_output=True, text=True, env={"PATH": os.defpath}, timeout=60, check=False)
+    assert listed.returncode == 0, listed.stderr
+    assert "-delay" in listed.stdout
+
+
+def test_a_run_that_is_a_link_is_cleaned_without_what_it_leads_to(typed, plan, tmp_path, monkeypatch):
+    """Its folder may be on another disk, where it stays; a file that is named like a run is none."""
+    monkeypatch.setattr(services, "SERVICES", tmp_path / "services")
+    services.SERVICES.mkdir()
+    elsewhere = RunFolder.create(plan, [], {}, tmp_path / "other").path
+    (elsewhere / "run.json").write_text("{")
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    (runs / elsewhere.name).symlink_to(elsewhere)
+    (runs / "20261121T101500Z-delay").write_text("a file")
+    done = typed("clean", "--incomplete", "--yes", "--data", str(runs))
+    assert done.returncode == 0, done.stderr
+    assert "1 runs" in done.stdout
+    assert [path.name for path in runs.iterdir()] == ["20261121T101500Z-delay"]
+    assert (elsewhere / "run.json").exists()

@@ -60,6 +60,11 @@ def test_the_estimate_learns_from_cells_that_were_measured(plan, tmp_path):
         folder = run.begin(cell)
         folder.keep("timing", {"elapsed_s": spent_s + 1.5})
         folder.keep("summary", {"elapsed_s": 1.5})
+    broken = RunFolder.create(plan, [], {}, tmp_path)
+    for cell in plan.cells:  # its service did not start
+        folder = broken.begin(cell)
+        folder.keep("timing", {"elapsed_s": 0.5})
+        folder.keep("summary", {"elapsed_s": 0.0})
     learned = estimate.of_plan(DELAY, plan, plan.cells, tmp_path)
     assert (learned.learned, learned.around_s) == (2, 8.0)
     assert "as in 2 cells before" in str(learned)

@@ -373,13 +373,19 @@ def test_a_name_longer_than_a_file_may_have_is_no_run(tmp_path):
         ("limits.json", '{"gc": '),
         ("limits.json", '{"gc": {}}'),
         ("summary.json", '{"mean_s": "fast"}'),
+        ("summary.json", '{"p50_s": {}}'),
+        ("summary.json", '{"reasons": [-1]}'),
+        ("summary.json", '{"errors": {"timeout": "many"}}'),
+        ("summary.json", '{"a": ' * 3000),
     ],
 )
-def test_a_damaged_file_is_named_before_anything_is_shown(run, plan, typed, name, content):
-    """'show' names it in one sentence, and prints no table."""
+@pytest.mark.parametrize("command", ["show", "compare"])
+def test_a_damaged_file_is_named_before_anything_is_shown(run, plan, typed, name, content, command):
+    """In one sentence, and no table is printed."""
     cell = run.begin(plan.cells[0])
     (cell.path / name).write_text(content)
-    shown = typed("show", run.name, "--data", str(run.path.parent))
+    shown = typed(command, run.name, "--data", str(run.path.parent))
     assert (shown.returncode, shown.stdout) == (2, "")
     assert "is damaged" in shown.stderr
     assert name in shown.stderr
+    assert typed("list", "--data", str(run.path.parent)).returncode == 0

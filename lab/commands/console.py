@@ -11,8 +11,9 @@ from rich.console import Console
 
 from lab import report, slo, verdict
 
-out = Console(highlight=False)
-err = Console(stderr=True, highlight=False)
+# Without emoji, or an address such as a:b:c would be shown with a picture in it.
+out = Console(highlight=False, emoji=False)
+err = Console(stderr=True, highlight=False, emoji=False)
 BAD_INPUT, NOT_VALID, INTERRUPTED = 2, 1, 130
 
 

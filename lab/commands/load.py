@@ -25,6 +25,8 @@ from lab.scenarios import SCENARIOS
 from lab.scenarios.load import LOAD
 from lab.slo import Objective
 
+UNKNOWN_CEILING = "How much the generator can send here is not known yet; a minute tells: python -m lab calibrate"
+
 
 class ScenarioGroup(click.Group):
     """A command with one subcommand a scenario, so that ``--help`` teaches that scenario's parameters.
@@ -141,11 +143,12 @@ def _conclude(folder: store.RunFolder, allow_suspect: bool, slo: Sequence[Object
     report.print_run(run, out)
     files = ", ".join(["samples", "metrics", *([] if run.plan.urls else ["limits"]), "logs", pictures])
     out.print(f"\nIn [bold]{escape(short(run.path))}[/]: {files}")
-    more = f"report {run.name}" if run.plan.urls else f"sweep {run.scenario.name}"
-    next_ = f"python -m lab show {run.name}   |   python -m lab {more}   |   jupyter lab notebooks"
-    out.print(f"Next: {next_}", markup=False)
+    name = shlex.quote(folder.called)
+    more = f"report {name}" if run.plan.urls else f"sweep {run.scenario.name}"
+    next_ = f"python -m lab show {name}   |   python -m lab {more}   |   {shell.program('jupyter')} lab notebooks"
+    out.print(f"Next: {shell.as_typed(next_)}", markup=False, soft_wrap=True)
     if not folder.environment().get("calibration"):
-        out.print("How much the generator can send here is not known yet; a minute tells: python -m lab calibrate")
+        out.print(shell.as_typed(UNKNOWN_CEILING), soft_wrap=True)
     exit_by_objectives(slo, {cell.id: row for cell, row in zip(run.plan.cells, run.cells, strict=True)})
     exit_by_verdict(run, allow_suspect)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 from rich.markup import escape
 from rich.table import Table
 
@@ -43,8 +44,9 @@ def reproduce(name: str | None, from_: Sequence[str], as_json: bool, data: Path,
         return
     wanted = find_experiment(name)
     if from_:
-        if given := [option for option in ("scale", "seed") if options[option] is not None]:
-            raise LabError(f"--{given[0]} means nothing with --from.", "Leave one of them out.")
+        asked = click.get_current_context().get_parameter_source
+        if given := [option for option in options if asked(option) is not ParameterSource.DEFAULT]:
+            raise LabError(f"--{given[0].replace('_', '-')} means nothing with --from.", "Leave one of them out.")
         done = reproducing.from_runs(wanted, reproducing.open_runs(from_, data))
     else:
         made = _measured(wanted, data, **options)
@@ -56,7 +58,7 @@ def reproduce(name: str | None, from_: Sequence[str], as_json: bool, data: Path,
     else:
         _print(done)
     if not done.usable:
-        err.print("[red]A cell is invalid or incomplete[/]: 'python -m lab show RUN' says why.")
+        err.print("[red]A cell is invalid or incomplete[/]: {shell.as_typed(python -m lab show RUN)} says why.")
         sys.exit(NOT_VALID)
 
 
@@ -65,7 +67,7 @@ def _measured(
 ) -> Reproduction | None:
     """Measure it; None if it was only asked what that would be."""
     chosen, why = (scale, "as asked") if scale is not None else reproducing.scale_for_here(wanted, data)
-    estimates = reproducing.expected(wanted, chosen, data, repeat)
+    estimates = reproducing.expected(wanted, chosen, data, repeat, seed)
     console = out if dry_run else err
     console.print(f"  {wanted.name}: {wanted.title}; scale {chosen:g} ({why})", soft_wrap=True)
     for part, expected in zip(wanted.parts, estimates, strict=True):
@@ -102,7 +104,7 @@ def _print(done: Reproduction) -> None:
     out.print("\nAbout the document's own numbers:")
     for slip in done.experiment.slips:
         out.print(f"  – {escape(slip)}", soft_wrap=True)
-    out.print(f"\nRuns: {', '.join(run.name for run in done.runs)}")
+    out.print(f"\nRuns: {', '.join(run.folder.called for run in done.runs)}")
 
 
 def _scale(done: Reproduction) -> str:

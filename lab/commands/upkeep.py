@@ -10,7 +10,7 @@ import click
 from rich.markup import escape
 
 from lab import doctor as doctor_
-from lab import planning, scratch, seeding, services, stage, standing, store
+from lab import planning, scratch, seeding, services, shell, stage, standing, store
 from lab.backing import Addresses
 from lab.commands.console import NOT_VALID, err, out
 from lab.options import data_option
@@ -55,7 +55,7 @@ def doctor(data: Path) -> None:
             f"[{colours[finding.state]}]{finding.state:5}[/] {finding.subject}: {escape(finding.found)}", soft_wrap=True
         )
         if finding.remedy:
-            out.print(f"      → {escape(finding.remedy)}", soft_wrap=True)
+            out.print(f"      → {escape(shell.as_typed(finding.remedy))}", soft_wrap=True)
     if any(finding.state == doctor_.BAD for finding in findings):
         sys.exit(NOT_VALID)
 
@@ -74,7 +74,7 @@ def clean(all_runs: bool, incomplete: bool, yes: bool, data: Path) -> None:
     if doomed and not yes and not click.confirm(f"Delete {len(doomed)} runs in {data}?"):
         doomed = []
     for folder in doomed:
-        shutil.rmtree(folder.path)
+        folder.path.unlink() if folder.path.is_symlink() else shutil.rmtree(folder.path)
     standing.tidy()
     scratch.tidy()
     with services.unused() as unused:
