@@ -14,6 +14,7 @@ from lab.errors import LabError
 from lab.reproductions import EXPERIMENTS, delay, document, find_experiment, jwt
 from lab.reproductions.experiment import CONFIRMED, REFUTED, UNDECIDED, VARIANTS, Repeat, Row
 from lab.reproductions.judging import Check, decide
+from lab.reproductions.rows import rows_of
 from lab.scenarios import SCENARIOS
 
 ALL = pytest.mark.parametrize("name", list(EXPERIMENTS))
@@ -115,6 +116,17 @@ def test_an_invalid_cell_decides_nothing():
         found, evidence = delay.keeps_t("webflux").judge(rows)
         assert found == UNDECIDED
         assert "webflux at R = 4,000: nothing valid was measured" in evidence
+
+
+def test_a_cell_without_a_request_decides_nothing():
+    """However its verdict reads, an empty cell neither failed nor kept up: every claim stays undecided."""
+    plan = delay.DELAY.plan(delay.DELAY.parts[0], 1.0)
+    empty = {"mean_s": None, "throughput_rps": 0.0, "ok_throughput_rps": 0.0, "errors": {}, "requests": 0}
+    cells = [
+        {**empty, "variant": c.variant, "users": c.load.users, "repeat": 1, "verdict": "valid"} for c in plan.cells
+    ]
+    rows = rows_of(delay.DELAY, delay.DELAY.parts[0], 1.0, plan, cells)
+    assert {finding.word for finding in delay.DELAY.judge(rows)} == {UNDECIDED}
 
 
 def test_a_suspect_cell_decides_and_is_called_so():

@@ -25,7 +25,7 @@ class Repeat:
         mean_s: mean latency of the right answers; None if there were none.
         rps: answers and failures a second, as JMeter counts.
         error_share: failed requests over all, 0 to 1.
-        usable: whether its verdict lets it decide anything: it is complete, and not invalid.
+        usable: whether its verdict lets it decide anything: it is complete, not invalid, and not empty.
 
     """
 
