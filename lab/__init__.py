@@ -103,7 +103,7 @@ def load(
     fields = own.headers([f"{name}: {value}" for name, value in (headers or {}).items()])
     asked = planning.Wishes(users=_counts(users), **wishes)
     plan = own.make_plan([str(each) for each in of.values()], list(of), fields, asked)
-    reporter = Reporter(Console(quiet=quiet, highlight=False))
+    reporter = Reporter(Console(quiet=quiet, highlight=False, emoji=False))
     folder = Path(data) if data else store.RUNS
     done = report.Run(experiment.conduct(plan, ["lab.load"], folder, reporter, addresses=Addresses(headers=fields)))
     done.draw()

@@ -282,7 +282,12 @@ def print_run(run: Run, console: Console) -> None:
     """Print a run's table, its reasons, and what was published, for a terminal."""
     console.print(f"\n[bold]{escape(run.subject)}[/]: {run.scenario.question}")
     console.print(f"[dim]{escape(settings(run.plan))}[/]\n")
-    console.print(_table(run))
+    table = _table(run)
+    needed = console.measure(table, options=console.options.update(max_width=1000)).maximum
+    # On a narrow terminal rows go on in the next line: a figure that is cut off would be none.
+    width, console.width = console.width, max(needed, console.width)
+    console.print(table)
+    console.width = width
     if not run.limits().empty:
         console.print(_limits_table(run.limits(), run.plan.stance))
     if run.plan.urls:

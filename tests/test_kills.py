@@ -248,8 +248,8 @@ def containers_of(engine: docker.DockerClient, lab: Lab, name: str) -> list[Cont
 
 
 def in_start(lab: Lab) -> None:
-    """Wait until the service's JVM is there, but not ready."""
-    lab.await_that(lambda: lab.child("-jar", ".jar"))
+    """Wait until the service's JVM is there, but not ready; one that trains a start-up cache keeps no log of its GC."""
+    lab.await_that(lambda: lab.child("-Xlog:gc:file=gc.log", ".jar"))
 
 
 def in_warm_up(lab: Lab) -> None:

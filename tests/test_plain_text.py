@@ -9,7 +9,7 @@ import shutil
 import pytest
 from rich.console import Console
 
-from lab import store
+from lab import report, store
 from lab.progress import Reporter
 
 TOMCAT = "ERROR [nio-8080-exec-1] o.a.c.c.C.[Tomcat].[localhost].[/] : Servlet.service() for [/delay] failed"
@@ -49,3 +49,14 @@ def test_reasons_and_paths_are_shown_as_they_are(typed, tmp_path):
     assert shown.returncode == 0, shown.stderr
     assert "".join(TOMCAT.split()) in "".join(shown.stdout.split())
     assert "[/data][bold]" in "".join(shown.stdout.split())
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_no_figure_is_cut_off_on_a_narrow_terminal(width):
+    """Rows may go on in the next line, but every number of the table is whole."""
+    shown = io.StringIO()
+    run = report.open_run("delay-sweep")
+    report.print_run(run, Console(file=shown, width=width))
+    for cell in run.cells:
+        assert f"{cell['mean_s']:.3f}" in shown.getvalue()
+        assert f"{cell['p99_s']:.3f}" in shown.getvalue()
