@@ -25,4 +25,6 @@ $(VENV)/ready: pyproject.toml constraints.txt
 	touch $@
 
 clean:
+	@$(PYTHON) -c 'import fcntl; fcntl.flock(open("services/.in-use.lock", "a"), fcntl.LOCK_EX | fcntl.LOCK_NB)' 2> /dev/null || { \
+	  echo "error: a run of this checkout is going on, and uses what would be removed; try again when it is over"; exit 2; }
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache services/target services/*/target

@@ -24,7 +24,7 @@ from targets import nginx
 
 from lab import machine
 from lab.errors import LabError
-from lab.load import Played
+from lab.generator import Played
 from lab.runtimes.process import ProcessRuntime
 from lab.scenario import Load
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 
 from lab.errors import LabError
-from lab.load import Fleet, Played, fleet
+from lab.generator import Fleet, Played, fleet
 from lab.runtimes import Running, Runtime
 from lab.scenario import Load
 from lab.scenarios import SCENARIOS

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from lab.scenario import Plan
 
 __version__ = "0.1.0"
-__all__ = ["choose", "compare", "open_run", "reproduce", "run", "runs"]
+__all__ = ["choose", "compare", "load", "open_run", "reproduce", "run", "runs"]
 
 
 def run(
@@ -58,14 +58,60 @@ def run(
 
     found = planning.find_scenario(scenario)
     fields = {key: wishes.pop(key) for key in planning.OF_A_RUN if key in wishes}
-    counts = users if isinstance(users, list | tuple) else [] if users is None else [users]
-    asked = planning.Wishes(users=counts, variants=planning.names(variants), parameters=wishes, **fields)
+    asked = planning.Wishes(users=_counts(users), variants=planning.names(variants), parameters=wishes, **fields)
     plan = planning.make_plan(found, asked)
     reporter = Reporter(Console(quiet=quiet, highlight=False))
     folder = experiment.conduct(plan, ["lab.run", scenario], Path(data) if data else store.RUNS, reporter, runtime)
     done = report.Run(folder)
     done.draw()
     return done
+
+
+def load(
+    url: str | dict[str, str],
+    users: int | list[int] | None = None,
+    *,
+    headers: dict[str, str] | None = None,
+    data: str | Path | None = None,
+    quiet: bool = False,
+    **wishes: Any,
+) -> Run:
+    """Load a service of your own, which the lab does not start, with GET requests, and return the finished run.
+
+    Args:
+        url: its address; several by label, which take turns: ``{"old": "http://…", "new": "http://…"}``.
+        users: how many; a list for a sweep.
+        headers: sent with every request. Only their names are kept.
+        data: the folder that gets the run; ``data/runs`` of the checkout if not given.
+        quiet: show no progress.
+        wishes: about the load, as in :func:`run`: ``duration``, ``rate``, ``arrivals``, ``ramp_up``, ``repeat``, ….
+
+    Raises:
+        LabError: nobody answers there, or not with a right answer; or what was asked for cannot be done.
+
+    """
+    from rich.console import Console
+
+    from lab import experiment, own, planning, report, store
+    from lab.backing import Addresses
+    from lab.errors import LabError
+    from lab.progress import Reporter
+
+    if unknown := [name for name in wishes if name not in own.OF_A_LOAD]:
+        raise LabError(f"A load has no {unknown[0]!r}{planning.nearest(unknown[0], own.OF_A_LOAD)}.", own.OFFER)
+    of = dict(url) if isinstance(url, dict) else {own.NAME: url}
+    fields = own.headers([f"{name}: {value}" for name, value in (headers or {}).items()])
+    asked = planning.Wishes(users=_counts(users), **wishes)
+    plan = own.make_plan([str(each) for each in of.values()], list(of), fields, asked)
+    reporter = Reporter(Console(quiet=quiet, highlight=False))
+    folder = Path(data) if data else store.RUNS
+    done = report.Run(experiment.conduct(plan, ["lab.load"], folder, reporter, addresses=Addresses(headers=fields)))
+    done.draw()
+    return done
+
+
+def _counts(users: int | list[int] | None) -> list[int]:
+    return list(users) if isinstance(users, list | tuple) else [] if users is None else [users]
 
 
 def open_run(name: str | None = None, data: str | Path | None = None) -> Run:

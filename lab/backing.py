@@ -21,10 +21,16 @@ HONEST_USERS = (0, 49_999, 99_999)
 
 @dataclass(frozen=True)
 class Addresses:
-    """Servers of the user's own, to be used instead of the lab's; empty where there is none."""
+    """Servers of the user's own, to be used instead of the lab's; empty where there is none. All of it may be secret.
+
+    Attributes:
+        headers: what a service of the user's own is sent with every request.
+
+    """
 
     mysql: str = ""
     mongo: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import psutil
 import pyarrow as pa
 import requests
 
-from lab import load
+from lab import generator
 from lab.places import ROOT
 from lab.runtimes import Launch, Running, Runtime
 from lab.scenario import KINDS, Load
@@ -59,7 +59,7 @@ class Bench:
 
     url: str
     server: Running
-    fleet: load.Fleet
+    fleet: generator.Fleet
     beside: list[psutil.Process]
     stream: Path
     _reader: pa.RecordBatchStreamReader | None = None
@@ -98,7 +98,7 @@ class Bench:
         """How long the server has held answers back since it was last asked."""
         return dict(requests.get(f"{self.url}/held", timeout=WITHIN_S).json())
 
-    def _read_cpu(self, played: load.Played) -> None:
+    def _read_cpu(self, played: generator.Played) -> None:
         beside_s = sum(sum(process.cpu_times()[:2]) for process in self.beside)
         generator_s = self.fleet.workers[0].cpu_s() + beside_s
         self._readings.append((time.monotonic(), generator_s, self.server.cpu_s()))
@@ -140,7 +140,7 @@ def started(
     launch = Launch("reference server", command, folder / "server.log", surroundings, server_cores, talks=True)
     stream = folder / "samples.arrows"
     one = Load(users)
-    with runtime.started(launch) as server, load.fleet(runtime, LOCUSTFILE, one, cores, folder, stream) as fleet:
+    with runtime.started(launch) as server, generator.fleet(runtime, LOCUSTFILE, one, cores, folder, stream) as fleet:
         port = json.loads(server.stdout.readline())["port"]
         fleet.await_workers()
         fleet.equip(tokens)

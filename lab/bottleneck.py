@@ -125,4 +125,6 @@ def _unbound(r: Readings) -> str:
         return "Nothing was answered, so that nothing can be said about what decided."
     if r.service_s and r.mean_s <= QUEUED * r.service_s:
         return f"Nothing was short: the mean of {r.mean_s:.3f} s is that of one request alone ({r.service_s:.3f} s)."
+    if r.generator_cpu is not None and r.service_cpu is None:
+        return "The generator had room left; of the service nothing was read that says what decided."
     return "No resource that was watched was at its limit."

@@ -66,6 +66,7 @@ def cli() -> None:
     \b
     python -m lab run delay --users 4000     measure three variants, about three minutes
     python -m lab sweep delay                the published table, row by row
+    python -m lab load http://…/path         a service of your own, wherever it runs
     python -m lab reproduce delay            the same, and what its document claims, judged
     python -m lab resume                     what an interrupted sweep still lacks
     python -m lab show                       the newest run again
@@ -78,6 +79,7 @@ def cli() -> None:
 for command in (
     load.run,
     load.sweep,
+    load.load,
     load.resume,
     reproduce,
     results.show,

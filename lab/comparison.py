@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from html import escape
 from typing import Any
 
 import pandas as pd
-from matplotlib.figure import Figure
 
-from lab import figures_compare, inference, scorecard
+from lab import figures, inference, scorecard
+from lab.figures import Picture
 from lab.inference import Ratio
 
 WORTH_FINDING = 1.05
@@ -125,16 +126,34 @@ class Comparison:
         how = "interleaved repeats" if self.interleaved else "runs a side that were not interleaved"
         found = [_claim(row) for row in known if row.differs]
         parts = ["; ".join(found)] if found else []
-        if same := [row for row in known if not row.differs]:
-            parts.append(f"no difference found in {', '.join(_short(row) for row in same)}{self._cost(same)}")
+        if same := [row for row in known if row.p is not None and not row.differs]:
+            parts.append(f"no difference found in {_names(same)}{self._cost(same)}")
+        if once := [row for row in known if row.p is None]:
+            parts.append(f"one run a side cannot tell in {_names(once)}")
         return f"{label} ({repeats} {how}): {'; '.join(parts)}."
 
     def _cost(self, rows: Sequence[Row]) -> str:
         """How many repeats it would take to find 5 % in the noisiest of these."""
-        noise = max((row.ratio.noise_cv or 0.0 for row in rows if row.ratio), default=0.0)
+        needed, noisiest = max((self._needed(row.ratio, WORTH_FINDING), _short(row)) for row in rows if row.ratio)
+        more = " or more" * (needed == inference.MOST_REPEATS)
+        return f" (5 % in {noisiest} would be found with {needed:,}{more} repeats)"
+
+    def _needed(self, ratio: Ratio, worth_finding: float) -> int:
         tested = sum(row.p is not None for row in self.rows)
-        needed = inference.repeats_needed(noise, WORTH_FINDING, comparisons=max(tested, 1))
-        return f" (5 % would be found with {needed:,}{' or more' * (needed == inference.MOST_REPEATS)} repeats)"
+        return inference.repeats_needed(
+            ratio.noise_cv or 0.0, worth_finding, comparisons=max(tested, 1), seen_in=ratio.pairs
+        )
+
+    @property
+    def correction(self) -> str:
+        """How many were compared at once, and why an interval may miss 1 where no difference was found."""
+        tested = sum(row.p is not None for row in self.rows)
+        if not tested:
+            return ""
+        return (
+            f"A difference is found at p < {inference.LEVEL:g}, corrected for {tested} comparisons (Holm). Each "
+            "interval is of one ratio alone: of many, some miss 1 by chance."
+        )
 
     @property
     def scoring(self) -> str:
@@ -153,7 +172,6 @@ class Comparison:
             run to the next, and a column such as ``5 %`` the number of repeats.
 
         """
-        tested = sum(row.p is not None for row in self.rows)
         return pd.DataFrame(
             {
                 "a": row.a,
@@ -161,12 +179,7 @@ class Comparison:
                 "users": row.users,
                 "metric": row.metric,
                 "noise": row.ratio.noise_cv,
-                **{
-                    f"{ratio - 1:.0%}".replace("%", " %"): inference.repeats_needed(
-                        row.ratio.noise_cv, ratio, comparisons=max(tested, 1)
-                    )
-                    for ratio in worth_finding
-                },
+                **{f"{100 * (ratio - 1):.0f} %": self._needed(row.ratio, ratio) for ratio in worth_finding},
             }
             for row in self.rows
             if row.ratio and row.ratio.noise_cv is not None
@@ -184,10 +197,10 @@ class Comparison:
         rows = [row for row in self.rows if (row.a, row.b, row.metric) == (a, b, metric)]
         return [_held_against(row, claimed) for row in rows]
 
-    def figure(self) -> Figure:
+    def figure(self) -> Picture:
         """The ratios and their intervals as a forest plot."""
         bars = [
-            figures_compare.Bar(
+            figures.Bar(
                 f"{row.b} / {row.a}",
                 f"{row.users:,} users: {row.metric}",
                 row.ratio.ratio,
@@ -198,7 +211,7 @@ class Comparison:
             for row in self.rows
             if row.ratio
         ]
-        return figures_compare.forest(bars)
+        return figures.forest(bars)
 
     def as_json(self) -> dict[str, Any]:
         """What ``lab compare --json`` prints."""
@@ -215,7 +228,9 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         sentences = "".join(
-            f"<p>{sentence}</p>" for sentence in (*self.verdict.splitlines(), self.scoring, *self.notes)
+            f"<p>{escape(sentence)}</p>"
+            for sentence in (*self.verdict.splitlines(), self.correction, self.scoring, *self.notes)
+            if sentence
         )
         return str(self.table().to_html(index=False, float_format="{:.3f}".format)) + sentences
 
@@ -241,6 +256,10 @@ def _claim(row: Row) -> str:
     ends = sorted((abs(ratio.low - 1), abs(ratio.high - 1)))
     direction = "higher" if ratio.ratio > 1 else "lower"
     return f"{_short(row)} {100 * ends[0]:.1f} to {100 * ends[1]:.1f} % {direction}"
+
+
+def _names(rows: Sequence[Row]) -> str:
+    return ", ".join(_short(row) for row in rows)
 
 
 def _short(row: Row) -> str:

@@ -21,6 +21,8 @@ FOREIGN_SUSPECT_SHARE = 0.10
 FALL_SUSPECT_SHARE = 0.15
 # Repeated measurements differ by some 5 % on a quiet machine; halves of one that differ by twice that, in something.
 DRIFT_SUSPECT_SHARE = 0.10
+# Shared hosts change by a fifth within seconds, and repeats average that out; beyond it no mean describes both halves.
+SLOWED_SUSPECT_SHARE = 0.25
 
 
 def ceiling(rps: float, ceiling_rps: float | None) -> list[tuple[str, bool]]:
@@ -69,3 +71,18 @@ def unsteady(latency_fall: float, cpu_fall: float, drift: float | None) -> list[
         word = "more" if drift > 0 else "less"
         reasons.append(f"Throughput drifted: {abs(drift):.0%} {word} in the second half than in the first.")
     return reasons
+
+
+def slowed(cores: Mapping[str, float]) -> list[str]:
+    """Whether the machine itself changed: other guests of its host, heat, or power saving.
+
+    Args:
+        cores: by which part whose cores were slower in the second half than in the first, such as ``{"service": 0.3}``.
+
+    """
+    return [
+        f"The {owner}'s cores themselves ran {abs(share):.0%} {'slower' if share > 0 else 'faster'} in the second half "
+        "of the load: the machine shares them with others, or is hot. Repeat it."
+        for owner, share in cores.items()
+        if max(share, 1 / (1 + share) - 1) > SLOWED_SUSPECT_SHARE
+    ]

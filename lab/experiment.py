@@ -7,15 +7,16 @@ import os
 import random
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import pandas as pd
 
-from lab import contract, gather, load, model, probes, services, stats, store, timetable, verdict
+from lab import contract, gather, generator, model, own, probes, services, stats, store, timetable, verdict
 from lab.backing import NO_ADDRESSES, Addresses
 from lab.errors import Casualty
+from lab.generator import Fleet, Played
 from lab.probes import Service
 from lab.progress import Reporter, Update
 from lab.runtimes.process import unhurried
@@ -23,7 +24,7 @@ from lab.scenario import Cell, Load, Plan
 from lab.stage import Stage, set_up
 from lab.store import CellFolder, RunFolder
 from lab.verdict import Evidence
-from lab.watch import Watch, watching
+from lab.watch import Watch, timing_cores, watching
 
 MIN_WARM_UP_ROUNDS = 3
 REHEARSAL_USERS, FEW_USERS = 200, 8
@@ -68,7 +69,7 @@ def measure(stage: Stage, cell: Cell) -> None:
     """Measure one cell and judge it. A casualty makes it invalid; Ctrl-C too, and is passed on."""
     folder = stage.run.begin(cell)
     evidence = Evidence(planned=cell.load.planned_requests, others=store.others_running(stage.run))
-    played, watch = load.Played(), Watch()
+    played, watch = Played(), Watch()
     began = time.monotonic()
     try:
         _measure(stage, cell, folder, evidence, played, watch)
@@ -85,27 +86,17 @@ def measure(stage: Stage, cell: Cell) -> None:
             conclude(stage, cell, folder, evidence, played, watch)
 
 
-def _measure(
-    stage: Stage, cell: Cell, folder: CellFolder, evidence: Evidence, played: load.Played, watch: Watch
-) -> None:
+def _measure(stage: Stage, cell: Cell, folder: CellFolder, evidence: Evidence, played: Played, watch: Watch) -> None:
+    if stage.plan.urls:
+        _measure_elsewhere(stage, cell, folder, evidence, played, watch)
+        return
     variant, phase = stage.scenario.variant(cell.variant), stage.reporter.phase
     stage.backing.check_alive()
     asked, cpus = stage.plan.limits_of(cell.variant), stage.cores.cpus
     with ExitStack() as stack:
         with phase(f"{cell.id}: start service and workers"):
             running = stack.enter_context(stage.runtime.started(stage.launch(variant, folder.logs)))
-            fleet = stack.enter_context(
-                load.fleet(
-                    stage.runtime,
-                    stage.scenario.name,
-                    cell.load,
-                    stage.cores.generator,
-                    folder.logs,
-                    folder.stream,
-                    stage.images.get("worker", ""),
-                    stage.bind,
-                )
-            )
+            fleet = stack.enter_context(_fleet(stage, cell, folder))
             fleet.await_workers()
             if stage.backing.tokens:
                 fleet.equip(stage.backing.tokens)
@@ -125,6 +116,35 @@ def _measure(
         drive(stage, cell, service, fleet, evidence, played, watch)
 
 
+def _fleet(stage: Stage, cell: Cell, folder: CellFolder) -> AbstractContextManager[Fleet]:
+    return generator.fleet(
+        stage.runtime,
+        stage.scenario.name,
+        cell.load,
+        stage.cores.generator,
+        folder.logs,
+        folder.stream,
+        stage.images.get("worker", ""),
+        stage.bind,
+        stage.headers,
+    )
+
+
+def _measure_elsewhere(
+    stage: Stage, cell: Cell, folder: CellFolder, evidence: Evidence, played: Played, watch: Watch
+) -> None:
+    """Load a service that the lab did not start. Whether it is warm cannot be seen, so it gets the same for all."""
+    phase, service, before = stage.reporter.phase, own.service(stage.plan.urls[cell.variant]), own.warm_up(cell.load)
+    with ExitStack() as stack:
+        with phase(f"{cell.id}: start workers"):
+            fleet = stack.enter_context(_fleet(stage, cell, folder))
+            fleet.await_workers()
+            fleet.spawn(cell.load.users)
+        with phase(f"{cell.id}: warm up"):
+            fleet.play(service.url, before, {}, warm_up=1, within_s=deadline_s(before, None), watched=[])
+        drive(stage, cell, service, fleet, evidence, played, watch)
+
+
 def prove_equal(stage: Stage, cell: Cell, folder: CellFolder, service: Service) -> None:
     """Ask what the contract asks; Casualty if a variant before this one answered differently."""
     try:
@@ -137,33 +157,40 @@ def prove_equal(stage: Stage, cell: Cell, folder: CellFolder, service: Service) 
         raise Casualty(f"{cell.variant} and {reference_variant} are not equal: {'; '.join(different)}.")
 
 
-def warm_up(stage: Stage, cell: Cell, service: Service, fleet: load.Fleet, evidence: Evidence, update: Update) -> None:
-    """Rehearse the load, with the waiting taken out, until what a request costs the service has settled."""
-    users = _rehearsal_users(stage, cell)
-    loops = max(1, stage.scenario.rehearsal_requests // users)
-    rehearsal = replace(cell.load, users=users, ramp_s=0.0, loops=loops, duration_s=0.0, requests=0, rate_rps=0.0)
+def warm_up(stage: Stage, cell: Cell, service: Service, fleet: Fleet, evidence: Evidence, update: Update) -> None:
+    """Rehearse the load, with the waiting taken out, until what a request costs the service has settled.
+
+    Where the CPU decides, in three acts: by a few users, since dozens of busy threads leave the compiler's no time; by
+    as many as will be measured, since they take other paths; and by these on the service's cores alone.
+    """
     parameters = {**stage.plan.parameters, **stage.scenario.rehearsal}
     watched = [service.running, *stage.backing.running().values()]
+    first, many = _rehearsal_users(stage, cell), cell.load.users
+    acts = [(first, False), (many, False), (many, True)] if stage.scenario.cpu_decides else [(first, False)]
     before = probes.effort(service)
-    for number in range(1, stage.scenario.rehearsal_rounds + 1):
-        played = fleet.play(
-            service.url, rehearsal, parameters, warm_up=number, within_s=REHEARSAL_WITHIN_S, watched=watched
-        )
-        after = probes.effort(service)
-        spent = after.since(before, played.finished)
-        evidence.warm_up.append(spent)
-        update(
-            number,
-            f"round {number}: {spent['cpu_us_per_request']:.0f} µs CPU a request, compiler {spent['jit_share']:.0%}",
-        )
-        evidence.warm = is_warm(evidence.warm_up, stage.scenario.cpu_decides)
-        if evidence.warm:
-            return
-        before = after
+    for users, alone in acts:
+        if alone:
+            service.running.confine(stage.cores.service)
+        loops = max(1, stage.scenario.rehearsal_requests // users)
+        rehearsal = replace(cell.load, users=users, ramp_s=0.0, loops=loops, duration_s=0.0, requests=0, rate_rps=0.0)
+        begun = len(evidence.warm_up)
+        for number in range(begun + 1, begun + stage.scenario.rehearsal_rounds + 1):
+            played = fleet.play(
+                service.url, rehearsal, parameters, warm_up=number, within_s=REHEARSAL_WITHIN_S, watched=watched
+            )
+            after = probes.effort(service)
+            spent = after.since(before, played.finished)
+            before = after
+            evidence.warm_up.append({**spent, "users": users})
+            cost, compiler = f"{spent['cpu_us_per_request']:.0f} µs CPU a request", f"compiler {spent['jit_share']:.0%}"
+            update(number, f"round {number}: {cost}, {compiler}")
+            evidence.warm = is_warm(evidence.warm_up[begun:], stage.scenario.cpu_decides)
+            if evidence.warm:
+                break
 
 
 def _rehearsal_users(stage: Stage, cell: Cell) -> int:
-    """Where the CPU decides, few: dozens of busy threads leave the compiler's no time to finish (seen with 50)."""
+    """How many users begin the warm-up."""
     return FEW_USERS if stage.scenario.cpu_decides else max(cell.load.users, REHEARSAL_USERS)
 
 
@@ -185,7 +212,7 @@ def is_warm(rounds: Sequence[Mapping[str, float]], cpu_decides: bool) -> bool:
 
 
 def drive(
-    stage: Stage, cell: Cell, service: Service, fleet: load.Fleet, evidence: Evidence, played: load.Played, watch: Watch
+    stage: Stage, cell: Cell, service: Service, fleet: Fleet, evidence: Evidence, played: Played, watch: Watch
 ) -> None:
     """Play the measured load while everything is watched, and compare the counts of both sides."""
     predicted = model.predict(stage.scenario, stage.plan, cell)
@@ -195,8 +222,11 @@ def drive(
     with stage.reporter.phase(f"{cell.id}: measure {asked}", total) as update:
         workers = {f"worker {number}": worker for number, worker in enumerate(fleet.workers, 1)}
         others = {**workers, "master": fleet.master, **stage.backing.running()}
-        with watching(service, others, stage.cores.owned) as readings:
-            watch.rows, watch.gaps = readings.rows, readings.gaps
+        with (
+            watching(service, others, stage.cores.owned) as readings,
+            timing_cores(stage.runtime, stage.cores.owned, stage.run.logs / "yardstick.log", readings),
+        ):
+            watch.rows, watch.gaps = readings.rows, readings.gaps if service.management else []
             fleet.play(
                 service.url,
                 cell.load,
@@ -215,7 +245,7 @@ def drive(
         evidence.queries = (stage.backing.queries() or 0) - queries
 
 
-def _progress_note(played: load.Played) -> str:
+def _progress_note(played: Played) -> str:
     failed = f", {played.failed:,} failed" if played.failed else ""
     return f"{played.finished:,} answered, {played.begun - played.finished:,} under way{failed}"
 
@@ -229,9 +259,7 @@ def deadline_s(load: Load, predicted_mean_s: float | None) -> float:
     return load.ramp_s + 2 * (load.duration_s or 2 * mean_s * rounds) + load.timeout_s + DRAIN_S
 
 
-def conclude(
-    stage: Stage, cell: Cell, folder: CellFolder, evidence: Evidence, played: load.Played, watch: Watch
-) -> None:
+def conclude(stage: Stage, cell: Cell, folder: CellFolder, evidence: Evidence, played: Played, watch: Watch) -> None:
     """Keep everything that was measured, and write the summary last."""
     services.tidy(folder.logs)
     folder.keep_samples()
@@ -240,7 +268,8 @@ def conclude(
     evidence.begun, evidence.finished, evidence.whole = played.begun, played.finished, played.whole
     summary = stats.summarise_pieces(folder.measured_pieces(stats.SUMMARISED), from_planned=cell.load.is_open)
     evidence.counted_in_system = gather.counted_in_system(played, summary.elapsed_s)
-    evidence.foreign_cpu = gather.foreign_cpu(watch, os.cpu_count() or 1)
+    if not stage.plan.urls:  # else the service itself may be among the others
+        evidence.foreign_cpu = gather.foreign_cpu(watch, os.cpu_count() or 1)
     evidence.taken = gather.taken(watch, stage.cores.owned)
     evidence.ceiling_rps = stage.ceiling_rps(cell.load.workers)
     evidence.clock_step_s = played.clock_step_s

@@ -10,11 +10,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from lab import trend
-from lab.load import Played
+from lab.generator import Played
 from lab.probes import GC_PAUSES
 from lab.scenario import Load
 from lab.verdict import Evidence
-from lab.watch import CORES_BUSY, MACHINE, Row, Watch
+from lab.watch import CORES_BUSY, MACHINE, YARDSTICK, Row, Watch
 
 # How the three pools name the connections in use, and the requests that wait for one.
 POOL_IN_USE = ("hikaricp_connections_active", "r2dbc_pool_acquired", "mongodb_driver_pool_checkedout")
@@ -25,6 +25,8 @@ STEADY_COLUMNS = ("sent_us", "latency_us", "error")
 MIN_STEADY_S = 9.0
 # As many requests a second are few enough to be counted by chance.
 MIN_PER_READING = 20
+# Readings of the yardstick are four a second; single ones hold an interrupt or a change of core.
+SMOOTHED_READINGS = 5
 
 
 def metrics(played: Played, watch: Watch) -> list[Row]:
@@ -99,21 +101,54 @@ def note_steadiness(
     begin_s, end_s = load.ramp_s, load.duration_s or samples["sent_us"].max() / 1e6
     if end_s - begin_s < MIN_STEADY_S:
         return
-    evidence.latency_fall = trend.latency_fall(samples, begin_s, end_s)
+    latency, drift = trend.latency_by_second(samples, begin_s, end_s), trend.drift(samples, begin_s, end_s)
     if cpu_decides:
-        evidence.cpu_fall = trend.fall(_cpu_per_request(samples, list(rows), begin_s + 1, end_s))
+        # Cores that change by themselves change what they do in a second: that is told apart from the service's doing.
+        rows = list(rows)
+        owners = dict.fromkeys(target for _, target, name, _ in rows if name == YARDSTICK)
+        evidence.slowed = {owner: _slowed(rows, owner, begin_s, end_s) for owner in owners}
+        latency = latency / slowness(rows, "service", latency.index.to_numpy(dtype=float) + 0.5)
+        drift = None if drift is None else (1 + drift) * (1 + evidence.slowed.get("service", 0.0)) - 1
+        evidence.cpu_fall = trend.fall(_cpu_per_request(samples, rows, begin_s + 1, end_s))
+    evidence.latency_fall = trend.fall(latency.to_numpy(dtype=float))
     if not load.is_open:
-        evidence.drift = trend.drift(samples, begin_s, end_s)
+        evidence.drift = drift
+
+
+def slowness(rows: Iterable[Row], owner: str, at_s: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How slow somebody's cores were at some moments, as a multiple of the median; 1.0 if nobody measured it.
+
+    Args:
+        at_s: seconds since the planned start, shape (n,).
+
+    """
+    times, spent_s = _series(rows, owner, YARDSTICK)
+    if not len(times):
+        return np.ones(len(at_s))
+    around = pd.Series(spent_s).rolling(SMOOTHED_READINGS, center=True, min_periods=1).median()
+    slow: NDArray[np.float64] = np.interp(at_s, times, around / np.median(spent_s))
+    return slow
+
+
+def _slowed(rows: Iterable[Row], owner: str, begin_s: float, end_s: float) -> float:
+    """By which part somebody's cores were slower in the second half of a time than in the first."""
+    first, second = slowness(rows, owner, np.linspace(begin_s, end_s, 1000)).reshape(2, -1).mean(axis=1)
+    return float(second / first - 1)
 
 
 def _cpu_per_request(samples: pd.DataFrame, rows: list[Row], begin_s: float, end_s: float) -> NDArray[np.float64]:
-    """CPU seconds of the service a request, between one reading and the next."""
+    """CPU seconds of the service a request between one reading and the next, at the same speed of its cores."""
     times, cpu_s = _series(rows, "service", "cpu_s")
     within = (times >= begin_s) & (times <= end_s)
+    times, cpu_s = times[within], cpu_s[within]
+    if len(times) < 2:
+        return np.zeros(0)
     ended_s = (samples["sent_us"] + samples["latency_us"]).to_numpy() / 1e6
-    requests, _ = np.histogram(ended_s, bins=times[within]) if within.sum() > 1 else (np.zeros(0), None)
+    requests, _ = np.histogram(ended_s, bins=times)
     enough = requests >= MIN_PER_READING
-    return np.diff(cpu_s[within])[enough] / requests[enough]
+    slow = slowness(rows, "service", (times[1:] + times[:-1]) / 2)
+    cost: NDArray[np.float64] = np.diff(cpu_s) / slow / np.maximum(requests, 1)
+    return cost[enough]
 
 
 def server_truth(rows: Iterable[Row], begin_s: float, end_s: float, requests: int) -> dict[str, float | None]:
@@ -127,7 +162,9 @@ def server_truth(rows: Iterable[Row], begin_s: float, end_s: float, requests: in
 
     Returns:
         ``cpu_s_per_1000_requests``; ``gc_pause_s``, for how long the garbage collector stopped it; ``pool_in_use`` and
-        ``pool_wait``, the mean numbers of connections in use and of requests that waited for one. None where unknown.
+        ``pool_wait``, the mean numbers of connections in use and of requests that waited for one; ``yardstick_s``, the
+        CPU seconds of the same piece of work on the service's cores, which tell one machine's speed at one time from
+        another's. None where unknown.
 
     """
     rows = list(rows)
@@ -137,6 +174,7 @@ def server_truth(rows: Iterable[Row], begin_s: float, end_s: float, requests: in
         "gc_pause_s": _spent(*_series(rows, "service", GC_PAUSES), begin_s, end_s),
         "pool_in_use": _mean(rows, POOL_IN_USE, begin_s, end_s),
         "pool_wait": _mean(rows, POOL_WAITING, begin_s, end_s),
+        "yardstick_s": _mean([row for row in rows if row[1] == "service"], (YARDSTICK,), begin_s, end_s),
     }
 
 

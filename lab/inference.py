@@ -6,6 +6,7 @@ decides is how far one run lies from the next. Where there are repeats, the run 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -19,7 +20,7 @@ CONFIDENCE = 0.95
 LEVEL = 0.03
 BETWEEN_RUNS, WITHIN_ONE_RUN = "between runs", "within one run only"
 BLOCKS, RESAMPLES = 30, 1000
-MOST_REPEATS = 10_000
+MOST_REPEATS, POSSIBLE = 1_000_000, 50
 
 Floats = NDArray[np.float64]
 
@@ -42,8 +43,8 @@ class Estimate:
 def of_runs(values: Sequence[float]) -> Estimate | None:
     """The typical run (geometric mean) of at least two, with Student's interval on the logarithms.
 
-    A bootstrap of five values covers the truth in some 85 % of cases only; Student's interval keeps its promise where
-    the logarithms are near normal, and never reaches below zero.
+    A bootstrap of five values would cover the truth in some 84 % of cases only; Student's interval keeps its promise
+    where the logarithms are near normal, and never reaches below zero.
 
     Args:
         values: one positive number a run, such as its p99; None where fewer than two are left.
@@ -190,7 +191,9 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return [float(p) for p in corrected]
 
 
-def repeats_needed(noise_cv: float, ratio: float, power: float = 0.9, comparisons: int = 1) -> int:
+def repeats_needed(
+    noise_cv: float, ratio: float, power: float = 0.9, comparisons: int = 1, seen_in: int | None = None
+) -> int:
     """How many interleaved repeats find a true ratio with the wanted power.
 
     Power of the paired t test (noncentral t) on log ratios whose standard deviation is √2·noise.
@@ -200,23 +203,33 @@ def repeats_needed(noise_cv: float, ratio: float, power: float = 0.9, comparison
         ratio: the smallest worth finding, such as 1.05 or 0.95.
         power: the chance to find it.
         comparisons: how many are made at once; the level is divided by it, as Holm's correction does at first.
+        seen_in: how many pairs of runs the noise was seen in; None if it is known. Five may well show half of what
+            there is, so power is averaged over what the noise may be by them (its χ² distribution).
 
     Returns:
         At least 2; :data:`MOST_REPEATS` if even that is not enough.
 
     Raises:
-        ValueError: the ratio is 1, or is none.
+        ValueError: the ratio is 1, or is none; or the noise was seen in fewer than two pairs.
 
     """
-    if ratio <= 0 or ratio == 1 or noise_cv < 0:
+    if ratio <= 0 or ratio == 1 or noise_cv < 0 or (seen_in is not None and seen_in < 2):
         raise ValueError(f"no number of repeats finds a ratio of {ratio} at a noise of {noise_cv}")
-    standardised = abs(np.log(ratio)) / max(np.sqrt(2) * noise_cv, 1e-9)
-    n = np.arange(2, MOST_REPEATS + 1)
-    limit = distributions.t.ppf(1 - LEVEL / comparisons / 2, n - 1)
-    # Far out scipy's noncentral t gives NaN; there the power is 1 to all digits.
-    found = np.nan_to_num(distributions.nct.sf(limit, n - 1, standardised * np.sqrt(n)), nan=1.0)
-    enough = n[found >= power]
-    return int(enough[0]) if len(enough) else MOST_REPEATS
+    noise = np.array([noise_cv]) if seen_in is None else _possible_noise(noise_cv, seen_in - 1)
+    standardised = abs(np.log(ratio)) / np.maximum(np.sqrt(2) * noise, 1e-9)
+
+    def found(n: int) -> float:
+        limit = distributions.t.ppf(1 - LEVEL / comparisons / 2, n - 1)
+        # Far out scipy's noncentral t gives NaN; there the power is 1 to all digits.
+        return float(np.nan_to_num(distributions.nct.sf(limit, n - 1, standardised * np.sqrt(n)), nan=1.0).mean())
+
+    return min(2 + bisect_left(range(2, MOST_REPEATS), power, key=found), MOST_REPEATS)
+
+
+def _possible_noise(noise_cv: float, freedom: int) -> Floats:
+    """Equally likely values of the true noise where this much was seen with so many degrees of freedom."""
+    middles = (np.arange(POSSIBLE) + 0.5) / POSSIBLE
+    return np.asarray(noise_cv * np.sqrt(freedom / distributions.chi2.ppf(middles, freedom)))
 
 
 def _logs(values: Sequence[float]) -> Floats:

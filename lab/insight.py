@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lab import bottleneck, gather, inference, model, readings, steady, theory, verdict
+from lab import bottleneck, gather, inference, model, readings, scenarios, steady, theory, verdict
 from lab.bottleneck import Bottleneck, Readings
 from lab.inference import Estimate
 from lab.scenario import Plan, Variant
-from lab.scenarios import SCENARIOS
 from lab.store import CellFolder, RunFolder
 from lab.theory import Level
 
@@ -22,13 +21,29 @@ Floats = NDArray[np.float64]
 OURS = ("service", "lab", "machine", "master", "worker")
 ESTIMATED = ("mean_s", "p50_s", "p99_s")
 LINK = "link to "
+# Less is within what repeats differ by anyway.
+UNEVEN_SHARE = 0.05
 
 
 def sentences(run: RunFolder) -> list[str]:
     """What decided, when it settled, and what a sweep says, for each variant of a run; from believable cells only."""
     plan = run.plan()
-    variants = [SCENARIOS[plan.scenario].variant(name) for name in dict.fromkeys(cell.variant for cell in plan.cells)]
-    return [sentence for variant in variants for sentence in _of_variant(run, plan, variant)]
+    variants = [scenarios.of(plan).variant(name) for name in dict.fromkeys(cell.variant for cell in plan.cells)]
+    found = [sentence for variant in variants for sentence in _of_variant(run, plan, variant)]
+    return found + ([uneven] if scenarios.of(plan).cpu_decides and (uneven := _uneven_machine(run)) else [])
+
+
+def _uneven_machine(run: RunFolder) -> str | None:
+    """Which cells had slower cores than others, if that may pass for a difference between variants."""
+    read = {folder.cell.id: folder.read("summary").get("yardstick_s") for folder in run.cells() if folder.complete}
+    by_speed = sorted((spent_s, cell) for cell, spent_s in read.items() if spent_s)
+    if not by_speed or (slower := by_speed[-1][0] / by_speed[0][0] - 1) < UNEVEN_SHARE:
+        return None
+    (_, fastest), (_, slowest) = by_speed[0], by_speed[-1]
+    return (
+        f"The machine was not the same for all: by a piece of fixed work, the service's cores were {slower:.0%} slower "
+        f"under {slowest} than under {fastest}. So small a difference may be its own: --repeat averages it out."
+    )
 
 
 def deciding(run: RunFolder) -> dict[str, Bottleneck]:
@@ -36,7 +51,7 @@ def deciding(run: RunFolder) -> dict[str, Bottleneck]:
     plan = run.plan()
     names = dict.fromkeys(cell.variant for cell in plan.cells)
     largest = {name: _largest(cells) for name in names if (cells := believable(run, name))}
-    variant = SCENARIOS[plan.scenario].variant
+    variant = scenarios.of(plan).variant
     return {name: bottleneck.name(watched(run, plan, variant(name), cell)) for name, cell in largest.items()}
 
 
@@ -140,7 +155,7 @@ def _estimates(cells: list[CellFolder]) -> dict[str, Estimate]:
 
 def watched(run: RunFolder, plan: Plan, variant: Variant, folder: CellFolder) -> Readings:
     """What was read of a cell while its load lasted, for :func:`lab.bottleneck.name`."""
-    scenario = SCENARIOS[plan.scenario]
+    scenario = scenarios.of(plan)
     summary, limits, metrics = folder.read("summary"), folder.read("limits"), folder.metrics()
     elapsed_s, rate = summary.get("elapsed_s") or 0.0, summary.get("ok_throughput_rps") or 0.0
     service_s = model.service_s(scenario, plan)

@@ -29,7 +29,7 @@ from lab.places import ROOT
 from lab.runtimes import Launch, Running, Runtime
 
 LOOPBACK = "127.0.0.1"
-READY_WITHIN_S = 30.0
+READY_WITHIN_S = 180.0
 # Bytes of one connection and direction that may be under way: more than one document, so that it travels in one go.
 WINDOW = 2 << 20
 # Pieces in which connections take turns: a packet at least, and at most what a rate passes in two milliseconds.

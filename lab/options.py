@@ -10,7 +10,7 @@ import click
 
 from lab import slo, store
 from lab.runtimes import RUNTIMES
-from lab.scenario import EVEN, POISSON, Scenario
+from lab.scenario import EVEN, POISSON, Load, Scenario
 
 data_option = click.option(
     "--data",
@@ -67,14 +67,30 @@ class Seconds(click.ParamType[float]):
 
 def load_options(command: click.Command, scenario: Scenario) -> click.Command:
     """Give a command the options of every load, and those of its scenario's parameters and limits."""
-    load = scenario.load
     variants = ",".join(variant.name for variant in scenario.variants)
-    options: list[click.Parameter] = [
+    command.params += [
         _option("--variants", str, "A,B", f"Which to measure.  [default: {variants}]"),
+        *shape_options(scenario.load),
+    ]
+    return data_option(limit_options(command, scenario))
+
+
+def shape_options(load: Load) -> list[click.Option]:
+    """The options that say who sends when, how often it is measured, and what is asked of the result.
+
+    Args:
+        load: where the defaults come from.
+
+    """
+    lasting = f"  [default: {load.duration_s:g}]" if load.duration_s else ""
+    return [
         _option("--ramp-up", Seconds(), "S", f"Spread the first requests over S seconds.  [default: {load.ramp_s:g}]"),
         _option("--loops", int, "N", f"Requests of each user, one after the other.  [default: {load.loops}]"),
         _option(
-            "--duration", Seconds(), "S", "Closed loop: repeat for S seconds, instead of --loops. Or of an open loop."
+            "--duration",
+            Seconds(),
+            "S",
+            f"Closed loop: repeat for S seconds, instead of --loops. Or of an open loop.{lasting}",
         ),
         _option("--requests", int, "N", "Closed loop: N requests in all, instead of --loops."),
         _option("--rate", float, "N", "Open loop: N requests a second for --duration, whatever the answers do."),
@@ -98,8 +114,21 @@ def load_options(command: click.Command, scenario: Scenario) -> click.Command:
         click.Option(["--allow-suspect"], is_flag=True, help="Exit with 0 also where a verdict is 'suspect'."),
         click.Option(["--dry-run"], is_flag=True, help="Say what would be measured and how long it takes, no more."),
     ]
-    command.params += options
-    return data_option(limit_options(command, scenario))
+
+
+def pin_option() -> click.Option:
+    """Whether the generator has cores of its own."""
+    text = "Give service and generator cores of their own.  [default: pin]"
+    return click.Option(["--pin/--no-pin"], default=True, help=text)
+
+
+header_option = click.option(
+    "--header",
+    "headers",
+    multiple=True,
+    metavar="'NAME: VALUE'",
+    help="Send it with every request; any number of them. Values are neither kept nor shown.",
+)
 
 
 def limit_options(command: click.Command, scenario: Scenario) -> click.Command:
@@ -129,9 +158,7 @@ def limit_options(command: click.Command, scenario: Scenario) -> click.Command:
             show_default=True,
             help="Where services, databases and workers run.",
         ),
-        click.Option(
-            ["--pin/--no-pin"], default=True, help="Give service and generator cores of their own.  [default: pin]"
-        ),
+        pin_option(),
     ]
     return command
 

@@ -15,11 +15,13 @@ from lab.errors import Casualty
 from lab.places import ROOT
 from lab.runtimes import Running
 
-READY_WITHIN_S = 90.0
+READY_WITHIN_S = 180.0
+# Every second somebody asks how a service is; what must be known for the verdict is waited for.
+GLANCE_S, ANSWER_WITHIN_S = 2.0, 30.0
 HEAP = "jvm_heap_used_bytes"
 # Absent from the page until the first collection.
 GC_PAUSES = "jvm_gc_pause_seconds_sum"
-SETTLE_WITHIN_S = 3.0
+SETTLE_WITHIN_S = 10.0
 OBITUARY_WITHIN_S = 2.0
 # What is kept of a service's Prometheus page, summed over labels.
 KEPT_METRICS = (
@@ -43,7 +45,10 @@ KEPT_METRICS = (
 
 @dataclass(frozen=True)
 class Service:
-    """A running service and its two addresses: one for the load, one for questions that must be answered meanwhile."""
+    """A running service and its two addresses: one for the load, one for questions that must be answered meanwhile.
+
+    One that the lab did not start has no address for questions.
+    """
 
     running: Running
     url: str
@@ -84,7 +89,7 @@ def _port(file: Path) -> int | None:
 
 def _is_up(service: Service) -> bool:
     try:
-        return requests.get(f"{service.management}/actuator/health", timeout=2).ok
+        return requests.get(f"{service.management}/actuator/health", timeout=GLANCE_S).ok
     except requests.RequestException:
         return False
 
@@ -101,17 +106,19 @@ def silence(service: Service, otherwise: str) -> Casualty:
 def limits(service: Service) -> dict[str, Any]:
     """The limits in force, read back from the running server's own objects. Casualty if it does not say."""
     try:
-        response = requests.get(f"{service.management}/actuator/limits", timeout=10)
+        response = requests.get(f"{service.management}/actuator/limits", timeout=ANSWER_WITHIN_S)
         response.raise_for_status()
         return dict(json.loads(response.text.replace(f"{ROOT}/", "")))  # a run tells nobody where this clone lies
     except (requests.RequestException, ValueError) as error:
         raise silence(service, f"The service did not say which limits are in force: {error}.") from error
 
 
-def scrape(service: Service) -> dict[str, float]:
-    """One reading of :data:`KEPT_METRICS`; empty if the service does not answer."""
+def scrape(service: Service, within_s: float = GLANCE_S) -> dict[str, float]:
+    """One reading of :data:`KEPT_METRICS`; empty if the service does not answer in time, or is not the lab's."""
+    if not service.management:
+        return {}
     try:
-        page = requests.get(f"{service.management}/actuator/prometheus", timeout=2).text
+        page = requests.get(f"{service.management}/actuator/prometheus", timeout=within_s).text
     except requests.RequestException:
         return {}
     values: dict[str, float] = {}
@@ -132,7 +139,7 @@ def served(service: Service, expected: int | None = None) -> int | None:
     """
     deadline = time.monotonic() + SETTLE_WITHIN_S
     while True:
-        count = scrape(service).get("http_server_requests_seconds_count")
+        count = scrape(service, ANSWER_WITHIN_S).get("http_server_requests_seconds_count")
         if count is None or expected is None or count >= expected or time.monotonic() > deadline:
             return None if count is None else int(count)
         time.sleep(0.1)
@@ -165,7 +172,7 @@ class Effort:
 
 def effort(service: Service) -> Effort:
     """Read what a service has spent so far; Casualty if it does not say."""
-    values = scrape(service)
+    values = scrape(service, ANSWER_WITHIN_S)
     if "jvm_compilation_time_ms_total" not in values:
         raise silence(service, "The service did not say how busy its compiler is.")
     return Effort(time.monotonic(), service.running.cpu_s(), values["jvm_compilation_time_ms_total"] / 1000)

@@ -15,14 +15,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from lab import figures, insight, knee, model, published, stats, store, verdict
+from lab import figures, insight, knee, model, own, published, scenarios, stats, store, verdict
 from lab.bottleneck import Bottleneck
 from lab.errors import LabError
 from lab.figures import Picture
 from lab.knee import Bend, Point
 from lab.published import Row
 from lab.scenario import EVEN, Load, Plan, Scenario
-from lab.scenarios import SCENARIOS
 from lab.store import CellFolder, RunFolder
 
 INCOMPLETE = "incomplete"
@@ -62,7 +61,7 @@ class Run:
     def scenario(self) -> Scenario:
         """The run's scenario; LabError if this lab does not know it."""
         try:
-            return SCENARIOS[self.plan.scenario]
+            return scenarios.of(self.plan)
         except KeyError:
             raise LabError(
                 f"Run {self.name} is of a scenario {self.plan.scenario!r} that this lab does not know.",
@@ -161,7 +160,12 @@ class Run:
 
     @property
     def subject(self) -> str:
-        """The scenario, and the databases that it ran on: a stand-in is named wherever a result is shown."""
+        """The scenario, and the databases that it ran on: a stand-in is named wherever a result is shown.
+
+        Of services that the lab did not start: the address, or the labels of several.
+        """
+        if self.plan.urls:
+            return own.subject(self.plan.urls)
         titles = " and ".join(str(database["title"]) for database in self.folder.databases())
         return f"{self.scenario.name} on {titles}" if titles else self.scenario.name
 
@@ -294,6 +298,8 @@ def print_run(run: Run, console: Console) -> None:
     console.print(_table(run))
     if not run.limits().empty:
         console.print(_limits_table(run.limits(), run.plan.stance))
+    if run.plan.urls:
+        console.print(f"[dim]{own.UNKNOWN}[/]", soft_wrap=True)
     if run.is_sweep:
         _print_bends(run, console)
     for row in run.cells:
@@ -312,8 +318,12 @@ def _print_bends(run: Run, console: Console) -> None:
 def settings(plan: Plan) -> str:
     """What was asked of all cells, in one line."""
     load = plan.cells[0].load
-    parameters = ", ".join(f"{key} {value}" for key, value in plan.parameters.items())
-    return "; ".join(filter(None, (parameters, _shape(load), _asked_limits(plan), f"seed {plan.seed}")))
+    addresses = plan.urls if len(plan.urls) > 1 else {}  # a single one is the title
+    parameters = ", ".join(f"{key} {value}" for key, value in {**plan.parameters, **addresses}.items())
+    sent = f"headers {', '.join(plan.header_names)}" * bool(plan.header_names)
+    before = own.warm_up_in_words(load) if plan.urls else ""
+    parts = (parameters, _shape(load), sent, before, _asked_limits(plan), f"seed {plan.seed}")
+    return "; ".join(filter(None, parts))
 
 
 def _asked_limits(plan: Plan) -> str:
@@ -384,7 +394,7 @@ def _columns(run: Run) -> list[tuple[str, str]]:
 
 def _cells(row: Mapping[str, Any], peer: Row | None, has_published: bool, is_open: bool) -> list[str]:
     keys = ("mean_s", "predicted_mean_s", "p50_s", "p90_s", "p99_s", "max_s", *(OPEN_FIGURES if is_open else ()))
-    latencies = [_seconds(row[key]) for key in keys]
+    latencies = [seconds_text(row[key]) for key in keys]
     rates = [_rate(row[key]) for key in ("throughput_rps", "ok_throughput_rps")]
     errors = ", ".join(f"{name} {count:,}" for name, count in row["errors"].items()) or "none"
     word = f"[{COLOURS[row['verdict']]}]{row['verdict']}[/]"
@@ -394,7 +404,7 @@ def _cells(row: Mapping[str, Any], peer: Row | None, has_published: bool, is_ope
         f"{row['requests']:,}",
         *latencies,
         *rates,
-        _seconds(row["cpu_s_per_1000_requests"]),
+        seconds_text(row["cpu_s_per_1000_requests"]),
         escape(errors),
     ]
     if has_published:
@@ -409,8 +419,11 @@ def _published(peer: Row | None) -> str:
     return f"{peer.mean_s:.3f}, {peer.throughput_rps:.1f}{failed}"
 
 
-def _seconds(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
+def seconds_text(value: float | None) -> str:
+    """A latency in seconds: to the millisecond, or to 10 µs below a tenth of a second."""
+    if value is None or value != value:  # pandas turns a missing number into NaN
+        return "–"
+    return f"{value:.3f}" if value >= 0.1 else f"{value:.5f}"
 
 
 def _rate(value: float | None) -> str:

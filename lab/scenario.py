@@ -189,7 +189,7 @@ class Scenario:
             empty where only the link to the database has a time that is known beforehand.
         rehearsal: parameters during warm-up, so that it costs the service work but not waiting.
         rehearsal_requests: how many requests a warm-up round has at least.
-        rehearsal_rounds: how many rounds a warm-up has at most.
+        rehearsal_rounds: how many rounds an act of the warm-up has at most.
         cpu_decides: whether the service's CPU time decides what is measured, so that it must be as good as it gets.
         kind: which of :data:`KINDS` its requests are, for the generator's ceiling.
         sweep_users: the loads of ``lab sweep`` if none are named.
@@ -248,6 +248,8 @@ class Plan:
         own_limits: by variant, the limits of those that have their own (``tuned``).
         bind: host and port of this machine where workers on other machines find the master, such as
             ``192.168.1.20:5557``; services listen on that host too. Empty if there are none.
+        urls: by variant, the address of a service that is there already; empty where the lab starts what it measures.
+        header_names: of what is sent along to those. The values may be secrets, and are kept nowhere.
 
     """
 
@@ -261,6 +263,8 @@ class Plan:
     stance: str = "equal"
     own_limits: Mapping[str, Limits] = field(default_factory=dict)
     bind: str = ""
+    urls: Mapping[str, str] = field(default_factory=dict)
+    header_names: tuple[str, ...] = ()
 
     def limits_of(self, variant: str) -> Limits:
         """The limits that the lab sets for a variant; None where it leaves one to the stack."""
@@ -287,6 +291,8 @@ class Plan:
             stance=value.get("stance", "equal"),
             own_limits={variant: _limits(limits) for variant, limits in value.get("own_limits", {}).items()},
             bind=value.get("bind", ""),
+            urls=_texts(value.get("urls", {})),
+            header_names=tuple(_texts(dict.fromkeys(value.get("header_names", ()), ""))),
         )
 
 
@@ -301,6 +307,13 @@ def _load(value: Mapping[str, Any]) -> Load:
     if arrivals not in (EVEN, POISSON):
         raise ValueError(f"no such arrivals: {arrivals}")
     return Load(**_numbers(fields), arrivals=arrivals)
+
+
+def _texts(value: Mapping[str, Any]) -> dict[str, str]:
+    texts = dict(value)
+    if not all(isinstance(text, str) for pair in texts.items() for text in pair):
+        raise ValueError(f"not texts: {texts}")
+    return texts
 
 
 def _numbers(value: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import shutil
 import sys
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
+
+HIDDEN = "…"
+# The password of an address, and what follows the name of a header.
+PASSWORD, HEADER = re.compile(r"(://[^/\s:@]*:)[^/\s]*@"), re.compile(r"^(--header=)?([^:]*).*", re.DOTALL)
 
 
 def typed(*arguments: str) -> str:
@@ -20,3 +27,12 @@ def program(name: str) -> str:
     """A program of this environment: its name if the PATH leads to it, or else its path."""
     own = Path(sys.executable).with_name(name)
     return name if shutil.which(name) == str(own) else shlex.quote(str(own))
+
+
+def without_secrets(words: Sequence[str]) -> Iterator[str]:
+    """The words of a command line as they may be kept: no values of headers, no passwords in addresses."""
+    for before, word in pairwise(("", *words)):
+        if before == "--header" or word.startswith("--header="):
+            yield HEADER.sub(rf"\1\2: {HIDDEN}", word)
+        else:
+            yield PASSWORD.sub(rf"\1{HIDDEN}@", word)

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from lab import aot, backing, calibration, images, jars, machine, services, store
+from lab import aot, backing, calibration, images, jars, machine, own, scenarios, services, store
 from lab.backing import NO_ADDRESSES, Addresses, Backing
 from lab.calibration import Calibration
 from lab.databases import Site
@@ -45,7 +45,7 @@ class Cores:
     @property
     def owned(self) -> dict[str, frozenset[int]]:
         """Whose cores are whose; empty where they share all of them."""
-        return {"service": self.service, "generator": self.generator} if self.service else {}
+        return {owner: own for owner, own in (("service", self.service), ("generator", self.generator)) if own}
 
     @staticmethod
     def split(pin: bool) -> Cores:
@@ -62,17 +62,19 @@ class Stage:
     """What all cells of a run share.
 
     Attributes:
+        jdk: what services run on; None where the lab starts none.
         caches: the folder of the start-up cache of each module that has one.
         images: what containers are started from, by module, kind of database, and ``worker``; empty for processes.
         calibration: what the generator can do on this machine; None if nobody has measured it.
         proved: what the first variant answered to the contract, for the others to equal.
+        headers: what a service that the lab did not start is sent with every request.
 
     """
 
     plan: Plan
     scenario: Scenario
     runtime: Runtime
-    jdk: services.Jdk
+    jdk: services.Jdk | None
     jars: Mapping[str, Path]
     caches: Mapping[str, Path]
     images: Mapping[str, str]
@@ -82,6 +84,7 @@ class Stage:
     backing: Backing
     calibration: Calibration | None = None
     proved: dict[str, tuple[str, dict[str, dict[str, Any]]]] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def bind(self) -> tuple[str, int] | None:
@@ -95,6 +98,7 @@ class Stage:
 
     def launch(self, variant: Variant, folder: Path) -> Launch:
         """How a variant's service is started, as a process or in a container."""
+        assert self.jdk
         asked, jar = self.plan.limits_of(variant.name), self.jars[variant.module]
         launch = services.launch(variant, asked, self.cores.cpus, self.jdk, jar, folder, self.backing.environment)
         if self.bind:
@@ -129,35 +133,67 @@ def set_up(
         LabError: something is missing or could not be started; the run's folder, if there is one yet, says so too.
 
     """
-    scenario = SCENARIOS[plan.scenario]
+    if plan.urls:
+        yield from _set_up_elsewhere(plan, command, runs, reporter, users, addresses, reopen)
+        return
+    scenario = scenarios.of(plan)
     chosen, why = images.choose(runtime)
     _check_machine(plan, users, runs)
     jdk = services.find_jdk()
     cores = Cores.split(plan.pin)
-    if plan.bind:
-        check_door(plan, chosen)
-        reporter.say(f"  on the other machines: python -m lab worker --master {plan.bind}")
+    _open_door(plan, chosen, reporter)
     if runtime != chosen:
         reporter.say(f"  runtime: {chosen} ({why})")
-    facts = {**machine.environment(), "jdk": {"version": jdk.version, "found_in": jdk.found_in}}
-    facts |= {"service_cores": sorted(cores.service), "generator_cores": sorted(cores.generator)}
-    facts |= {"runtime": chosen, "runtime_because": why}
-    facts["sources"] = {module: services.source_hash(module) for module in sorted(_modules(scenario, plan))}
     found = calibration.find()
-    facts["calibration"] = found.as_json() if found else None
+    facts = {**_facts(cores, found), "jdk": {"version": jdk.version, "found_in": jdk.found_in}}
+    facts |= {"service_cores": sorted(cores.service), "runtime": chosen, "runtime_because": why}
+    facts["sources"] = {module: services.source_hash(module) for module in sorted(_modules(scenario, plan))}
     run = reopen(facts) if reopen else RunFolder.create(plan, command, facts, runs)
     with (
         told(run, reporter),
         services.in_use(),
-        started_runtime(chosen, run) as machine_,
+        started_runtime(chosen, run.name) as machine_,
         confined(cores.generator),
     ):
         built, caches = _built_jars(scenario, plan, addresses, jdk, machine_, reporter)
         run.add_to_environment("jars", {module: jars.digest(jar) for module, jar in built.items()})
         tags = _built_images(scenario, built, run, machine_, reporter) if isinstance(machine_, DockerRuntime) else {}
-        site = Site(machine_, run.scratch, run.logs, jdk.home, cores=cores.generator)
+        stand_in = built.get("mongo-standin")
+        site = Site(machine_, run.scratch, run.logs, jdk.home, cores=cores.generator, stand_in=stand_in)
         with _backing(scenario, plan, site, addresses, tags, run, reporter) as behind:
             yield Stage(plan, scenario, machine_, jdk, built, caches, tags, cores, run, reporter, behind, found)
+
+
+def _set_up_elsewhere(
+    plan: Plan,
+    command: Sequence[str],
+    runs: Path,
+    reporter: Reporter,
+    users: int,
+    addresses: Addresses,
+    reopen: Callable[[Mapping[str, Any]], RunFolder] | None,
+) -> Iterator[Stage]:
+    """The same for services that are there already: nothing is built or started, but each must answer once."""
+    own.check_headers(plan, addresses.headers)
+    with reporter.phase("ask once") as update:
+        largest = own.ask(plan, addresses.headers)
+        update(1, ", ".join(plan.urls.values()))
+    _check_machine(plan, users, runs)
+    cores = Cores(frozenset(), Cores.split(plan.pin).generator)
+    _open_door(plan, "process", reporter)
+    found = calibration.find()
+    facts = _facts(cores, found)
+    run = reopen(facts) if reopen else RunFolder.create(plan, command, facts, runs)
+    scenario = replace(scenarios.of(plan), kind="large" if largest >= own.LARGE_BYTES else "small")
+    with told(run, reporter), ProcessRuntime() as machine_, confined(cores.generator):
+        behind, headers = Backing(), addresses.headers
+        yield Stage(plan, scenario, machine_, None, {}, {}, {}, cores, run, reporter, behind, found, headers=headers)
+
+
+def _facts(cores: Cores, found: Calibration | None) -> dict[str, Any]:
+    """What environment.json says of every run."""
+    known = found.as_json() if found else None
+    return {**machine.environment(), "generator_cores": sorted(cores.generator), "calibration": known}
 
 
 def _check_machine(plan: Plan, users: int, runs: Path) -> None:
@@ -166,6 +202,13 @@ def _check_machine(plan: Plan, users: int, runs: Path) -> None:
     machine.check_ports(users)
     machine.check_backlog(max(plan.limits_of(cell.variant).accept_count or 0 for cell in plan.cells))
     machine.check_free_space(runs)
+
+
+def _open_door(plan: Plan, runtime: str, reporter: Reporter) -> None:
+    """Say where workers on other machines join, if there are any; LabError if they could not."""
+    if plan.bind:
+        check_door(plan, runtime)
+        reporter.say(f"  on the other machines: python -m lab worker --master {plan.bind}")
 
 
 def check_door(plan: Plan, runtime: str) -> None:
@@ -197,9 +240,9 @@ def told(run: RunFolder, reporter: Reporter) -> Iterator[None]:
         raise
 
 
-def started_runtime(name: str, run: RunFolder) -> AbstractContextManager[ProcessRuntime | DockerRuntime]:
-    """The runtime of that name, not entered yet."""
-    return DockerRuntime(run.name) if name == "docker" else ProcessRuntime()
+def started_runtime(name: str, run: str) -> AbstractContextManager[ProcessRuntime | DockerRuntime]:
+    """The runtime of that name for the run of that name, not entered yet."""
+    return DockerRuntime(run) if name == "docker" else ProcessRuntime()
 
 
 def _modules(scenario: Scenario, plan: Plan) -> set[str]:

@@ -18,30 +18,21 @@ from typing import Any
 import psutil
 from rich.console import Console
 
-from lab import probes, store
+from lab import probes, stack, store
 from lab.backing import Addresses
 from lab.databases import tokens
 from lab.errors import LabError
-from lab.places import ROOT, UP, UP_STATE
+from lab.places import ROOT
 from lab.progress import Reporter
 from lab.scenario import Plan
 from lab.scenarios import SCENARIOS
 from lab.shell import typed
 from lab.stage import set_up
 
-LOG = UP / "up.log"
+LOG = stack.FOLDER / "up.log"
 UP_WITHIN_S = 1800.0  # images may have to be built
 DOWN_WITHIN_S = 30.0
 USERS = 4000
-
-
-def state() -> dict[str, Any] | None:
-    """What is up: scenario, variant, url, management, pid and created; None if nothing is."""
-    try:
-        value: dict[str, Any] = json.loads(UP_STATE.read_text())
-        return value if psutil.Process(value["pid"]).create_time() == value["created"] else None
-    except (OSError, ValueError, KeyError, psutil.Error):
-        return None
 
 
 def up(plan: Plan, runtime: str, addresses: Addresses) -> dict[str, Any]:
@@ -51,12 +42,12 @@ def up(plan: Plan, runtime: str, addresses: Addresses) -> dict[str, Any]:
         LabError: something is up already, or it did not come up; with the last lines of its log.
 
     """
-    if running := state():
+    if running := stack.running():
         raise LabError(
             f"{running['scenario']} with {running['variant']} is up already.", f"End it first: {typed('down')}"
         )
-    UP.mkdir(parents=True, exist_ok=True)
-    UP_STATE.unlink(missing_ok=True)
+    stack.FOLDER.mkdir(parents=True, exist_ok=True)
+    stack.STATE.unlink(missing_ok=True)
     tidy()
     order = {"plan": plan.as_json(), "runtime": runtime, "addresses": asdict(addresses)}
     with LOG.open("wb") as log:
@@ -73,7 +64,7 @@ def up(plan: Plan, runtime: str, addresses: Addresses) -> dict[str, Any]:
     holder.stdin.close()
     deadline = time.monotonic() + UP_WITHIN_S
     try:
-        while not (ready := state()):
+        while not (ready := stack.running()):
             if holder.poll() is not None or time.monotonic() > deadline:
                 raise LabError("The stack did not come up.", f"The whole log is in {LOG}.", _tail())
             time.sleep(0.1)
@@ -90,7 +81,7 @@ def _tail() -> str:
 
 def down() -> str:
     """End what is up, and say what that was. LabError if nothing is."""
-    running = state()
+    running = stack.running()
     if running is None:
         raise LabError("Nothing is up.", f"Start something: {typed('up', 'delay')}")
     holder = psutil.Process(running["pid"])
@@ -99,14 +90,14 @@ def down() -> str:
         holder.wait(DOWN_WITHIN_S)
     except psutil.TimeoutExpired:
         holder.kill()  # its guard ends what it started
-    UP_STATE.unlink(missing_ok=True)
+    stack.STATE.unlink(missing_ok=True)
     tidy()
     return f"{running['scenario']} with {running['variant']}"
 
 
 def tidy() -> None:
     """Remove the folders of stacks that are not up any more, with their logs; one that is, or comes up, stays."""
-    for run in store.all_runs(UP):
+    for run in store.all_runs(stack.FOLDER):
         if run.state() != "running":
             shutil.rmtree(run.path)
 
@@ -122,14 +113,14 @@ def hold(plan: Plan, runtime: str, addresses: Addresses, command: Sequence[str])
     """Bring the stack up, write down where it is, and keep it until a signal comes."""
     variant = SCENARIOS[plan.scenario].variant(plan.cells[0].variant)
     reporter = Reporter(Console(file=sys.stderr, highlight=False))
-    with set_up(plan, command, UP, reporter, USERS, runtime, addresses) as stage:
+    with set_up(plan, command, stack.FOLDER, reporter, USERS, runtime, addresses) as stage:
         logs = stage.run.logs
         with stage.runtime.started(stage.launch(variant, logs)) as running:
             service = probes.await_ready(running, logs)
             me = psutil.Process()
             facts = {"pid": me.pid, "created": me.create_time(), "url": service.url, "management": service.management}
             about = {"scenario": plan.scenario, "variant": variant.name, "parameters": dict(plan.parameters)}
-            store.write_json(UP_STATE, {**about, **facts, "run": str(stage.run.path)})
+            store.write_json(stack.STATE, {**about, **facts, "run": str(stage.run.path)})
             while not (ending := running.obituary()):
                 time.sleep(0.5)
             raise LabError(f"The service {ending}.", "", running.log_tail())
@@ -149,7 +140,7 @@ def main() -> None:
     except KeyboardInterrupt:
         print("ended")
     finally:
-        UP_STATE.unlink(missing_ok=True)
+        stack.STATE.unlink(missing_ok=True)
 
 
 def _go(*_: object) -> None:

@@ -80,7 +80,7 @@ class Scalability:
 def fit_scalability(users: Sequence[float], throughput_rps: Sequence[float]) -> Scalability | None:
     """Fit the universal scalability law by least squares on relative errors.
 
-    Intervals are Student's, from the fit's covariance; that of the peak comes from draws of that covariance.
+    Intervals are Student's, from the fit's covariance; that of the peak comes from draws of the same distribution.
 
     Args:
         users: N of each measurement, at least four different.
@@ -102,28 +102,35 @@ def fit_scalability(users: Sequence[float], throughput_rps: Sequence[float]) -> 
         return None
     if not np.isfinite(covariance).all():
         return None
-    reach = distributions.t.ppf((1 + CONFIDENCE) / 2, len(n) - 3) * np.sqrt(np.diag(covariance))
+    freedom = len(n) - len(best)
+    reach = distributions.t.ppf((1 + CONFIDENCE) / 2, freedom) * np.sqrt(np.diag(covariance))
     rate, contention, coherency = (
         Fitted(float(b), max(0.0, float(b - r)), float(b + r)) for b, r in zip(best, reach, strict=True)
     )
-    return Scalability(rate, contention, coherency, _peak(best, covariance))
+    return Scalability(rate, contention, coherency, _peak(best, covariance, freedom))
 
 
 def _usl(n: Floats, rate: float, contention: float, coherency: float) -> Floats:
     return np.asarray(rate * n / (1 + contention * (n - 1) + coherency * n * (n - 1)))
 
 
-def _peak(best: Floats, covariance: Floats) -> Fitted:
-    drawn = np.random.default_rng(0).multivariate_normal(best, covariance, DRAWS, check_valid="ignore")
+def _peak(best: Floats, covariance: Floats, freedom: int) -> Fitted:
+    # Student's distribution in several dimensions: how large the covariance is, is known from as few points.
+    chance = np.random.default_rng(0)
+    normal = chance.multivariate_normal(np.zeros(len(best)), covariance, DRAWS, check_valid="ignore")
+    drawn = best + normal * np.sqrt(freedom / chance.chisquare(freedom, DRAWS))[:, np.newaxis]
     tail = (1 - CONFIDENCE) / 2
     # Order statistics, not interpolated quantiles: between two draws there may be infinity, which has no middle.
-    peaks = np.sort([_peak_at(contention, coherency) for _, contention, coherency in drawn])
+    peaks = np.sort(_peaks(drawn))
     low, high = peaks[int(tail * DRAWS)], peaks[int((1 - tail) * DRAWS)]
-    return Fitted(_peak_at(best[1], best[2]), float(low), float(high))
+    return Fitted(float(_peaks(best[np.newaxis])[0]), float(low), float(high))
 
 
-def _peak_at(contention: float, coherency: float) -> float:
-    return math.sqrt(max(0.0, 1 - contention) / coherency) if coherency > 0 else math.inf
+def _peaks(parameters: Floats) -> Floats:
+    """√((1−σ)/κ) of each row of λ, σ, κ; infinite where κ is not positive."""
+    _, contention, coherency = parameters.T
+    share = np.maximum(0.0, 1 - contention)
+    return np.asarray(np.sqrt(np.divide(share, coherency, out=np.full_like(share, np.inf), where=coherency > 0)))
 
 
 @dataclass(frozen=True)

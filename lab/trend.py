@@ -39,8 +39,8 @@ def fall(values: NDArray[np.float64]) -> float:
     return max(0.0, -slope * seconds[-1] / intercept) if intercept > 0 else 0.0
 
 
-def latency_fall(samples: pd.DataFrame, begin_s: float, end_s: float) -> float:
-    """By which part the median latency of right answers falls over a load, by the second they were sent in.
+def latency_by_second(samples: pd.DataFrame, begin_s: float, end_s: float) -> pd.Series:
+    """The median latency of right answers, in microseconds, by the second after the planned start they were sent in.
 
     Args:
         begin_s: seconds since the planned start; what was sent before, during the ramp, is left out, like the first
@@ -52,7 +52,7 @@ def latency_fall(samples: pd.DataFrame, begin_s: float, end_s: float) -> float:
     second = right["sent_us"] // 1_000_000
     kept = right[(second >= math.ceil(begin_s) + 1) & (second < math.floor(end_s))]
     by_second = kept["latency_us"].groupby(kept["sent_us"] // 1_000_000)
-    return fall(by_second.median()[by_second.size() >= MIN_PER_POINT].to_numpy(dtype=float))
+    return by_second.median()[by_second.size() >= MIN_PER_POINT]
 
 
 def drift(samples: pd.DataFrame, begin_s: float, end_s: float) -> float | None:

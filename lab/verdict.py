@@ -50,7 +50,9 @@ class Evidence:
         latency_fall: by which part latency fell from the first to the last second of a steady load; the same for the
             service's CPU time a request, where the CPU decides.
         drift: by which part throughput in the second half of a closed loop differs from the first; None if unknown.
-        warm_up: one row a round: see :meth:`lab.probes.Effort.since`.
+        slowed: by which part whose cores themselves were slower in the second half, where the CPU decides; these three
+            have that taken out.
+        warm_up: one row a round: see :meth:`lab.probes.Effort.since`, and ``users``.
         warm: whether what a request costs had settled.
         gc_share: the part of the load's time that the service's garbage collector stopped it; None if unknown.
         limits_broken: limits that the running service states otherwise than was asked.
@@ -75,6 +77,7 @@ class Evidence:
     latency_fall: float = 0.0
     cpu_fall: float = 0.0
     drift: float | None = None
+    slowed: dict[str, float] = field(default_factory=dict)
     warm_up: list[dict[str, float]] = field(default_factory=list)
     warm: bool = False
     gc_share: float | None = None
@@ -108,6 +111,7 @@ def judge(evidence: Evidence, summary: Summary, answered: int) -> Verdict:
     invalid += doubts.clock(evidence.clock_step_s)
     suspect = [*_failed(summary), *_unsettled(evidence)]
     suspect += doubts.unsteady(evidence.latency_fall, evidence.cpu_fall, evidence.drift)
+    suspect += doubts.slowed(evidence.slowed)
     suspect += doubts.taken(evidence.taken, evidence.foreign_cpu)
     near = doubts.ceiling(summary.throughput_rps, evidence.ceiling_rps)
     for reason, severe in [*_late(summary), *_short_of_users(summary), *_slow(summary), *_busy(evidence), *near]:

@@ -10,17 +10,22 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import psutil
 
 from lab.probes import Service, scrape
-from lab.runtimes import Running
+from lab.runtimes import Launch, Running, Runtime
 
 MACHINE = "machine"
 PROBE_NICENESS = 19
 # Of somebody's cores, what programs used: without interrupts, whose time some kernels count as the program's too.
 CORES_BUSY = "cores_busy_s"
+# CPU seconds that the same piece of work took on one of somebody's cores; see lab/yardstick.py.
+YARDSTICK = "yardstick_s"
+YARDSTICK_SCRIPT = Path(__file__).with_name("yardstick.py")
+YARDSTICK_ENDS_WITHIN_S = 5.0
 
 # Unix time, target, name, value.
 Row = tuple[float, str, str, float]
@@ -75,6 +80,30 @@ def watching(
         stop.set()
         for thread in threads:
             thread.join(5)
+
+
+@contextmanager
+def timing_cores(runtime: Runtime, cores: Mapping[str, frozenset[int]], log: Path, into: Watch) -> Iterator[None]:
+    """Add readings of :data:`YARDSTICK`, by whose core it is, until the context ends; none if nobody has cores."""
+    owners = {core: owner for owner, own in cores.items() for core in own}
+    if not owners:
+        yield
+        return
+
+    def listen() -> None:
+        for line in running.stdout:
+            now, core, spent_s = line.split()
+            into.rows.append((float(now), owners[int(core)], YARDSTICK, float(spent_s)))
+
+    command = (sys.executable, "-IS", str(YARDSTICK_SCRIPT), *map(str, owners))
+    with runtime.started(Launch("yardstick", command, log, talks=True)) as running:
+        thread = threading.Thread(target=listen, name="yardstick", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            running.stdin.close()  # which ends it
+            thread.join(YARDSTICK_ENDS_WITHIN_S)
 
 
 def _repeat(read: Callable[[], None], stop: threading.Event, every_s: float) -> None:

@@ -7,10 +7,12 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from patience import PATIENCE_S
 
 from lab import cli, planning, services
 from lab.planning import Wishes
@@ -23,6 +25,13 @@ ROOT = Path(__file__).resolve().parent.parent
 
 SamplesOf = Callable[..., pd.DataFrame]
 Command = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give tests that start real processes a second try, shown as R: the machine may be busy with something else."""
+    for item in items:
+        if item.get_closest_marker("java") or item.get_closest_marker("docker"):
+            item.add_marker(pytest.mark.flaky(reruns=1))
 
 
 @pytest.fixture
@@ -81,18 +90,27 @@ def typed(capsys, monkeypatch) -> Iterator[Command]:
 def command() -> Command:
     """A function that types ``python -m lab …`` as a process of its own, and waits for the end."""
 
-    def run(*arguments: str, timeout: float = 60, **environment: str) -> subprocess.CompletedProcess[str]:
+    def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "lab", *arguments],
             capture_output=True,
             text=True,
-            timeout=timeout,
+            timeout=PATIENCE_S,
             cwd=ROOT,
             env={**os.environ, **environment},
             check=False,
         )
 
     return run
+
+
+@pytest.fixture(scope="module")
+def brief() -> Iterator[None]:
+    """Short warm-ups, for tests that ask what is measured and not how warm a service was."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, scenario in SCENARIOS.items():
+            patch.setitem(SCENARIOS, name, replace(scenario, rehearsal_rounds=3, rehearsal_requests=800))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,7 @@
 ``python known_server.py [STALL_EVERY_S]`` prints its port. It answers ``/delay/MS`` as the services do, after half to
 one and a half times MS milliseconds, evenly distributed. For the first second of every STALL_EVERY_S, by its own clock,
 it stalls: whatever arrives in that second is answered at its end. ``/report`` tells how many requests it was sent, and
-by how much the latest 1 % of its own answers were late, which is how far this machine's timers can be trusted now.
+of each the milliseconds asked for and when it was read, due and answered, by the clock that all processes share.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import itertools
 import json
 import sys
 import time
+from collections import defaultdict
+from collections.abc import Iterator
 
 STALL_S = 1.0
 GOLDEN = (5**0.5 - 1) / 2
@@ -24,21 +26,16 @@ class Known:
     def __init__(self, stall_every_s: float) -> None:
         self.stall_every_s = stall_every_s
         self.began_s = time.monotonic()
-        self.numbers = itertools.count(1)
+        self.numbers: dict[float, Iterator[int]] = defaultdict(lambda: itertools.count(1))
         self.asked = 0
-        self.late_s: list[float] = []
+        self.kept: list[tuple[int, float, float, float]] = []
 
     def due_s(self, arrived_s: float, delay_s: float) -> float:
         """When a request that arrived is to be answered; multiples of the golden ratio spread evenly over 0 to 1."""
         phase_s = (arrived_s - self.began_s) % self.stall_every_s
         if phase_s < STALL_S:
             return arrived_s + STALL_S - phase_s
-        return arrived_s + delay_s * (0.5 + next(self.numbers) * GOLDEN % 1)
-
-    def report(self) -> dict[str, float]:
-        """What ``/report`` answers."""
-        late_s = sorted(self.late_s)
-        return {"asked": self.asked, "late_p99_s": late_s[int(0.99 * len(late_s))] if late_s else 0.0}
+        return arrived_s + delay_s * (0.5 + next(self.numbers[delay_s]) * GOLDEN % 1)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer the requests of one connection."""
@@ -48,13 +45,13 @@ class Known:
             while await reader.readline() != b"\r\n":
                 pass
             if path == "/report":
-                body = json.dumps(self.report()).encode()
+                body = json.dumps({"asked": self.asked, "kept": self.kept}).encode()
             else:
                 self.asked += 1
                 millis = int(path.rpartition("/")[2])
                 due_s = self.due_s(arrived_s, millis / 1000)
                 await asyncio.sleep(due_s - time.monotonic())
-                self.late_s.append(time.monotonic() - due_s)
+                self.kept.append((millis, arrived_s, due_s, time.monotonic()))
                 body = b'{"millis":%d}' % millis
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
         writer.close()

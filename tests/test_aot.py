@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE_S
 
 from lab import aot, services
 from lab.runtimes import Launch
@@ -89,4 +90,4 @@ def test_a_trained_service_starts_from_its_cache(jdk, runtime, tmp_path):
     assert cache is not None
     launch = aot.cached(Launch("service", (jdk.java, "-jar", str(jar)), tmp_path / "log"), cache)
     strict = (launch.command[0], "-XX:AOTMode=on", "-Dspring.context.exit=onRefresh", *launch.command[1:])
-    assert subprocess.run([*strict, "--server.port=0"], cwd=tmp_path, timeout=120, check=False).returncode == 0
+    assert subprocess.run([*strict, "--server.port=0"], cwd=tmp_path, timeout=PATIENCE_S, check=False).returncode == 0

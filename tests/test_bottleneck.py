@@ -41,6 +41,7 @@ def test_the_full_resource_is_named_with_its_number(readings, name, number):
         ({**IDLE, "threads_busy": 20, "threads": 200, "mean_s": 1.01}, "Nothing was short"),
         (IDLE, "No resource that was watched"),
         ({"mean_s": 1.0}, "No resource that was watched"),
+        ({"mean_s": 1.0, "generator_cpu": 0.2}, "The generator had room left"),
         ({}, "Nothing was answered"),
     ],
 )

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE_S
 
 from lab import machine, services
 from lab.store import RunFolder
@@ -79,7 +80,7 @@ def test_bad_input_gets_one_sentence_and_the_next_step(typed, tmp_path, argument
 
 
 @pytest.mark.parametrize(
-    "arguments", ["", "run", "run delay", "sweep", "sweep delay", "list", "show", "compare", "doctor", "clean"]
+    "arguments", ["", "run", "run delay", "sweep", "sweep delay", "load", "list", "show", "compare", "doctor", "clean"]
 )
 def test_every_command_has_its_help(typed, arguments):
     """--help explains, and is no error."""
@@ -227,7 +228,7 @@ def test_a_missing_tool_is_said_before_anything_starts(typed, tmp_path, java, na
         [sys.executable, "-c", script, str(tmp_path)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_S,
         check=False,
         env=environment,
     )
@@ -245,7 +246,9 @@ def test_clean_leaves_runs_that_go_on(typed, plan, tmp_path):
         "import lab.services as s, sys, pathlib; s.SERVICES = pathlib.Path(sys.argv[1]); from lab.cli import main; "
         "sys.argv = ['lab', 'clean', '--incomplete', '--yes', '--data', sys.argv[1]]; main()"
     )
-    done = subprocess.run([sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, timeout=PATIENCE_S
+    )
     assert done.returncode == 0, done.stderr
     assert going.path.exists()
     assert not dead.path.exists()

@@ -114,6 +114,23 @@ def test_everything_is_printed_and_in_json(made, compared):
     assert value["scorecard"]["mvc"]["found"] >= 6
 
 
+def test_an_interval_that_misses_1_without_a_difference_is_explained(made, compared):
+    """What was corrected for how many comparisons stands under the table; where nothing was tested it does not."""
+    assert "corrected for 5 comparisons" in said(compared(made({"mvc": 0.1, "webflux": 0.1}).name))
+    assert "corrected" not in said(compared(made({"mvc": 0.1, "webflux": 0.1}, repeat=1).name))
+
+
+def test_a_metric_that_only_one_repeat_has_is_named(made, compared):
+    """Where one repeat a side knows its CPU time the sentence says that this cannot tell, and nothing breaks."""
+    run = made({"mvc": 0.1, "webflux": 0.1}, repeat=3)
+    for folder in run.cells():
+        (folder.path / "metrics.parquet").unlink()
+        if folder.cell.repeat == 2:
+            folder.keep("summary", {**folder.read("summary"), "cpu_s_per_1000_requests": 7.0})
+    assert "one run a side cannot tell in CPU per request" in said(compared(run.name))
+    assert "CPU s per 1000 requests" not in set(lab.compare(str(run.path)).repeats_needed()["metric"])
+
+
 @pytest.mark.parametrize(
     ("ratio", "points"),
     [(1.0, 0), (1.049, 0), (1.05, 1), (1 / 1.05, 1), (1.199, 1), (1.2, 2), (1.5, 2), (1.501, 3), (0.1, 3)],

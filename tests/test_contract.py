@@ -49,7 +49,7 @@ def service() -> Iterator[Service]:
     yield Service(None, url, url)
     server.shutdown()
     server.server_close()
-    thread.join(5)
+    thread.join()
 
 
 def answers(service: Service, path: str, status: int = 200) -> dict:

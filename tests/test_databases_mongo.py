@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from lab import services
@@ -18,9 +20,8 @@ def site(jdk, tmp_path_factory):
     """A place for a server of these tests' own."""
     folder = tmp_path_factory.mktemp("mongo")
     with ProcessRuntime() as runtime:
-        if not mongo.STAND_IN.exists():
-            services.build(["mongo-standin"], jdk, runtime, print)
-        yield Site(runtime, folder / "data", folder / "logs", jdk.home, folder / "seeds")
+        (jar,) = services.build(["mongo-standin"], jdk, runtime, print).values()
+        yield Site(runtime, folder / "data", folder / "logs", jdk.home, folder / "seeds", stand_in=jar)
 
 
 @pytest.fixture(scope="module")
@@ -144,6 +145,6 @@ def test_a_url_of_a_cluster_keeps_its_scheme_and_options():
 def test_without_a_server_to_start_it_says_how_to_get_one(site, tmp_path, monkeypatch):
     """No mongod, no stand-in: the next step is in the message."""
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(LabError) as caught, mongo.started(site, stand_in=tmp_path / "none.jar"):
+    with pytest.raises(LabError) as caught, mongo.started(replace(site, stand_in=None)):
         pass
     assert "--mongo-url" in caught.value.next_step

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
-import time
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import psutil
 import pytest
+from patience import PATIENCE_S, await_that
 
 from lab.databases import SEEDS, Site, counters, mariadb, mysql, rows
 from lab.databases.starting import free_ports, started_on_free_port
@@ -232,12 +231,13 @@ def another_lab(call, **values):
 
 def kill_when(lab, condition):
     """Kill a process with SIGKILL as soon as something is so."""
-    deadline = time.monotonic() + 60
-    while not condition():
+
+    def is_so():
         assert lab.poll() is None, "it ended before it could be killed"
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    lab.send_signal(signal.SIGKILL)
+        return condition()
+
+    await_that(is_so, every_s=0.01)
+    lab.kill()
     lab.wait()
 
 
@@ -280,7 +280,7 @@ def test_labs_that_seed_one_server_at_once_wait_for_one_another(server, sql):
     with ExitStack() as stack:
         call = "mysql.seed_users(mysql.parse(values['url']), count=values['count'])"
         labs = [stack.enter_context(another_lab(call, url=server.url, count=COUNT)) for _ in range(3)]
-        assert [lab.wait(60) for lab in labs] == [0, 0, 0]
+        assert [lab.wait(PATIENCE_S) for lab in labs] == [0, 0, 0]
     assert mysql.seed_users(server, count=COUNT) == 0
 
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import pytest
 
-from lab import load, planning, probes, report, services
+from lab import generator, planning, probes, report, services
 from lab.databases.rows import users
 from lab.databases.starting import free_ports
 from lab.databases.tokens import token
@@ -54,13 +54,13 @@ def service(jdk, tmp_path_factory) -> Iterator[probes.Service]:
             yield probes.await_ready(running, folder)
 
 
-def played(service, shape: Load, folder, **options) -> tuple[load.Played, CellFolder]:
+def played(service, shape: Load, folder, **options) -> tuple[generator.Played, CellFolder]:
     """One load on a service, and the folder that holds its samples."""
     cell = CellFolder(folder, Cell("webflux", shape))
     cell.logs.mkdir(parents=True)
     with (
         ProcessRuntime() as runtime,
-        load.fleet(runtime, "delay", shape, frozenset(), cell.logs, cell.stream, **options) as fleet,
+        generator.fleet(runtime, "delay", shape, frozenset(), cell.logs, cell.stream, **options) as fleet,
     ):
         fleet.await_workers()
         fleet.spawn(shape.users)
@@ -84,7 +84,7 @@ def test_a_worker_elsewhere_joins_one_fleet_after_the_other(service, tmp_path):
         only = replace(shape, workers=0)
         with (
             ProcessRuntime() as runtime,
-            load.fleet(runtime, "jwt", only, frozenset(), tmp_path, tmp_path / "samples", bind=address) as fleet,
+            generator.fleet(runtime, "jwt", only, frozenset(), tmp_path, tmp_path / "samples", bind=address) as fleet,
         ):
             fleet.await_workers()
             fleet.equip(tokens)
@@ -124,10 +124,10 @@ def test_a_master_that_dies_at_once_does_not_keep_its_worker(tmp_path):
         worker_elsewhere(tmp_path / "empty", f"{address[0]}:{address[1]}") as worker,
         ProcessRuntime() as runtime,
     ):
-        with load.fleet(runtime, "delay", shape, frozenset(), tmp_path, tmp_path / "samples", bind=address) as fleet:
+        with generator.fleet(runtime, "delay", shape, frozenset(), tmp_path, tmp_path / "samples", bind=address) as fleet:
             fleet.await_workers()
             os.killpg(fleet.master.pid, signal.SIGKILL)
-        with load.fleet(runtime, "delay", shape, frozenset(), tmp_path, tmp_path / "samples", bind=address) as fleet:
+        with generator.fleet(runtime, "delay", shape, frozenset(), tmp_path, tmp_path / "samples", bind=address) as fleet:
             fleet.await_workers()
         worker.send_signal(signal.SIGINT)
         assert worker.communicate(timeout=60)[0].count("joined") == 2

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-import time
 import uuid
+from contextlib import suppress
 from dataclasses import replace
 
 import mysql.connector
 import pymongo
 import pytest
 import requests
+from patience import PATIENCE_S, await_that
 
 from lab import images as images_
 from lab import services
@@ -55,14 +56,13 @@ def images(containers, said):
 
 def eventually(action, error, running):
     """Try until a database answers."""
-    deadline = time.monotonic() + 60
-    while True:
-        try:
-            return action()
-        except error:
-            assert not running.obituary(), running.log_tail(40)
-            assert time.monotonic() < deadline, running.log_tail(40)
-            time.sleep(0.1)
+
+    def answer():
+        assert not running.obituary(), running.log_tail(40)
+        with suppress(error):
+            return [action()]
+
+    return await_that(answer)[0]
 
 
 @pytest.mark.java
@@ -76,7 +76,7 @@ def test_service_answers_from_its_container(containers, images, variant, jdk, tm
     launch = replace(services.contained(process, image.tag, JAR, 768), cores=frozenset({0}))
     with containers.started(launch) as running:
         service = await_ready(running, tmp_path)
-        answer = requests.get(f"{service.url}/delay/5", timeout=5)
+        answer = requests.get(f"{service.url}/delay/5", timeout=PATIENCE_S)
         assert (answer.status_code, answer.text) == (200, '{"millis":5}')
         in_force = limits(service)
         assert broken_limits(services.promised_limits(variant, asked, 1), in_force) == []

@@ -65,3 +65,11 @@ def test_what_still_moves_is_named(latency, cpu, drift, words):
     reasons = doubts.unsteady(latency, cpu, drift)
     assert len(reasons) == len(words)
     assert all(word in reason for word, reason in zip(words, reasons, strict=True))
+
+
+@pytest.mark.parametrize(("share", "words"), [(0.25, ""), (-0.2, ""), (0.3, "30% slower"), (-0.22, "22% faster")])
+def test_a_machine_that_changed_is_named_with_whose_cores(share, words):
+    """Half as fast and twice as fast are the same distance."""
+    reasons = doubts.slowed({"service": share, "generator": 0.0})
+    assert bool(reasons) == bool(words)
+    assert all(reason.startswith("The service's cores themselves ran") and words in reason for reason in reasons)

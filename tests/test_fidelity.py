@@ -12,14 +12,16 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from patience import await_that
 from scipy.optimize import brentq
 
-from lab import load, stats, timetable, verdict
+from lab import generator, stats, timetable, verdict
 from lab.runtimes import Launch, Running
 from lab.runtimes.process import ProcessRuntime
 from lab.samples import SCHEMA
@@ -40,8 +42,15 @@ class Server:
     running: Running
     url: str
 
-    def report(self) -> dict[str, float]:
-        """What it says of itself."""
+    def asked(self) -> int:
+        """How many requests it was sent so far."""
+        return self._report()["asked"]
+
+    def kept(self, delay_ms: int) -> np.ndarray:
+        """When it read, was to answer and answered the requests with that delay, each ascending; shape (3, n)."""
+        return np.sort(np.array([times for millis, *times in self._report()["kept"] if millis == delay_ms]).T)
+
+    def _report(self) -> dict[str, Any]:
         with urllib.request.urlopen(f"{self.url}/report") as answer:
             return json.load(answer)
 
@@ -50,10 +59,10 @@ class Server:
 class Rig:
     """A fleet, and what its workers and Locust have written down so far."""
 
-    fleet: load.Fleet
+    fleet: generator.Fleet
     folder: Path
 
-    def play(self, server: Server, asked: Load, delay_ms: int) -> tuple[load.Played, pd.DataFrame]:
+    def play(self, server: Server, asked: Load, delay_ms: int) -> tuple[generator.Played, pd.DataFrame]:
         """Play one phase; what the workers say of it, and its samples."""
         before = len(self.samples())
         parameters = {"delay_ms": delay_ms}
@@ -108,7 +117,7 @@ def rigs(runtime, tmp_path_factory) -> Iterator[dict[int, Rig]]:
         rigs = {}
         for workers in (1, 2, 4):
             folder = tmp_path_factory.mktemp(f"fleet{workers}")
-            begun = load.fleet(
+            begun = generator.fleet(
                 runtime, "delay", Load(1, workers=workers), frozenset(), folder, folder / "samples.arrows"
             )
             rigs[workers] = Rig(stack.enter_context(begun), folder)
@@ -129,25 +138,19 @@ def rigs(runtime, tmp_path_factory) -> Iterator[dict[int, Rig]]:
 )
 def test_everybody_counts_the_same(server, rigs, workers, asked):
     """Workers, samples, Locust's statistics and the server agree, though many time out and it ends in mid-request."""
-    rig, asked_before, (requests, failures) = rigs[workers], server.report()["asked"], rigs[workers].locust()
+    rig, asked_before, (requests, failures) = rigs[workers], server.asked(), rigs[workers].locust()
     played, samples = rig.play(server, asked, 100)
-    count, failed = len(samples), int((samples["error"] == "timeout").sum())
+    count, failed = len(samples), int((samples["error"] != "").sum())
+    unsent = int((samples["error"] == "connect timeout").sum())  # where the machine is very busy
     assert played.begun == played.finished == count >= failed == played.failed > 0
     assert rig.locust() == (requests + count, failures + failed)
     ended_us = samples["sent_us"] + samples["latency_us"]
     assert (ended_us > asked.duration_s * 1e6).any(), "some requests were under way at the end"
-    await_asked(server, asked_before + count)
+    await_that(lambda: server.asked() >= asked_before + count - unsent)  # also what nobody waits for any more
+    assert server.asked() == asked_before + count - unsent
     if asked.is_open:
         assert count == asked.planned_requests
         assert np.abs(np.sort(samples["planned_us"]) - timetable.planned_s(asked, SEED) * 1e6).max() < 2
-
-
-def await_asked(server: Server, count: float) -> None:
-    """Wait until the server has read all that was sent to it, also what nobody waits for any more."""
-    deadline = time.monotonic() + 30
-    while server.report()["asked"] < count and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert server.report()["asked"] == count
 
 
 def test_with_too_few_users_every_planned_request_is_sent_late_and_that_is_said(server, rigs):
@@ -179,20 +182,39 @@ def known_percentile(percent: float, delay_s: float) -> float:
 
 
 def test_an_open_loop_sees_a_stall_whole_and_a_closed_loop_does_not(runtime, rigs, tmp_path):
-    """Where a server stalls for 1 s every 10 s, p99 is 0.9 s by theory and in the open loop, at the same time."""
+    """Where a server stalls for 1 s every 10 s, p99 is 0.9 s by theory and in the open loop, at the same time.
+
+    On a busy machine latencies are longer than by theory, but never by more than what both sides were late in all.
+    """
     open_loop = Load(USERS, ramp_s=0.0, rate_rps=200.0, duration_s=EVERY_S, workers=2)
     closed_loop = Load(4, ramp_s=0.0, duration_s=EVERY_S)
     with started_server(runtime, tmp_path, str(EVERY_S)) as stalling, ThreadPoolExecutor() as at_once:
         opened = at_once.submit(rigs[2].play, stalling, open_loop, 200)
         closed = at_once.submit(rigs[1].play, stalling, closed_loop, 20)
-        seen = stats.summarise(opened.result()[1], from_planned=True)
-        missed = stats.summarise(closed.result()[1])
-        # On a busy machine the server is late as well as the generator: what both say of that is allowed for.
-        noise_s = max(3 * stalling.report()["late_p99_s"], seen.late_p99_s)
+        played, samples = opened.result()
+        _, missed = closed.result()
+        noise_s = late_s(stalling, 200, played, samples)
+    seen = stats.summarise(samples, from_planned=True)
     known = {f"p{percent}_s": known_percentile(percent, 0.2) for percent in (50, 90, 99)}
     known["mean_s"] = (1 - STALL_S / EVERY_S) * 0.2 + STALL_S / EVERY_S * STALL_S / 2
     for name, value in known.items():
-        assert getattr(seen, name) == pytest.approx(value, rel=0.02, abs=0.005 + noise_s), name
+        assert 0.98 * value - 0.005 <= getattr(seen, name) <= 1.02 * value + 0.005 + noise_s, name
     assert known_percentile(99, 0.02) == pytest.approx(known["p99_s"]) == pytest.approx(0.9)
-    assert missed.p99_s < known["p99_s"] / 2
-    assert missed.max_s > 0.5, "the closed loop was there when the server stalled"
+    stalled = [float((table["latency_us"] > 0.5e6 * STALL_S).mean()) for table in (samples, missed)]
+    assert 0 < stalled[1] < stalled[0] / 2, "the closed loop was there when the server stalled, and hardly saw it"
+
+
+def late_s(server: Server, delay_ms: int, played: generator.Played, samples: pd.DataFrame) -> float:
+    """By how much requests were late, at most and in all: sent, read, answered, received; each must follow the other.
+
+    Each side's moments are ordered by themselves: that of requests which differ least in time are compared.
+    """
+    read_s, due_s, answered_s = server.kept(delay_ms)
+    begun_s = played.unix_start - time.time() + time.monotonic()
+    planned_s, sent_s, ended_s = (
+        np.sort(begun_s + moments.to_numpy() / 1e6)
+        for moments in (samples["planned_us"], samples["sent_us"], samples["sent_us"] + samples["latency_us"])
+    )
+    late = [sent_s - planned_s, read_s - sent_s, answered_s - due_s, ended_s - answered_s]
+    assert min(steps.min() for steps in late) > -0.005
+    return float(sum(steps.max() for steps in late))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ import pytest
 from matplotlib.image import imread
 
 from lab import figures, report
+from lab.figures.forest import Bar
 from lab.figures.panel import Panel, step_of, thinned
 from lab.figures.style import KNOWN, OTHERS, style_of
 
@@ -161,6 +163,18 @@ def test_repeats_stand_side_by_side(verdict):
     assert len(hollow) == (verdict != "valid")
 
 
+@pytest.mark.parametrize("empty", [1, 2])
+def test_repeats_without_an_answer_are_named(empty):
+    """One that has nothing to draw is told under the figure; where none has, the figure says so in its middle."""
+    table = pd.DataFrame({"variant": "mvc", "repeat": [1, 2], "verdict": ["suspect"] * empty + ["valid"] * (2 - empty)})
+    table["p99_s"] = [None] * empty + [0.1] * (2 - empty)
+    table["ok_throughput_rps"] = [0.0] * empty + [100.0] * (2 - empty)
+    figure = figures.repeats_figure("repeats", table)
+    assert drawn(figure).size
+    assert "Without a right answer: mvc, repeat 1 (suspect)" in texts(figure)
+    assert ("no right answer" in texts(figure)) == (empty == 2)
+
+
 def test_a_cell_without_a_result_is_named_under_a_sweep():
     """It cannot be drawn, so it is told."""
     table = sweep_table(verdict=["valid"] * 5 + ["incomplete"], mean_s=[1.0] * 5 + [None])
@@ -189,3 +203,30 @@ def test_variants_differ_without_colour():
 def test_a_timeline_has_a_readable_number_of_steps(end_s):
     """Twenty to forty-odd, however long the load was."""
     assert 4 <= max(end_s, 0.1) / step_of(end_s) <= 41
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(0.999, 1.001), (0.95, 1.3), (0.9, 4.0), (0.2, 3.0), (0.005, 600.0), (1e-9, 1e9)]
+)
+def test_a_forest_has_a_few_round_ticks_whatever_the_ratios(low, high):
+    """From a hair's breadth to eighteen powers of ten: 1 and at least one more number, and labels that do not touch."""
+    bars = [Bar("b / a", "10 users: mean s", ratio, ratio, ratio, found=True) for ratio in (low, high)]
+    figure = figures.forest(bars)
+    figure.draw_without_rendering()
+    shown = [label for label in figure.axes[0].get_xticklabels() if label.get_text()]
+    assert "1" in [label.get_text() for label in shown]
+    boxes = [label.get_window_extent() for label in shown]
+    assert 2 <= len(boxes) <= 10
+    assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
+
+
+def test_a_forest_is_not_squeezed_by_one_wild_interval():
+    """Two repeats may have an interval of many powers of ten: its line leaves the plot, the ratios stay apart."""
+    wild, tame = Bar("b / a", "p99 s", 1.1, 1e-30, 1e30, found=False), Bar("b / a", "mean s", 2.0, 1.9, 2.1, found=True)
+    low, high = figures.forest([wild, tame]).axes[0].get_xlim()
+    assert high / low < 1000
+
+
+def test_a_forest_of_nothing_says_so():
+    """No ratio at all is a sentence in a picture."""
+    assert [text.get_text() for text in figures.forest([]).axes[0].texts] == ["nothing to compare"]

@@ -8,7 +8,7 @@ import pytest
 from lab import gather
 from lab.scenario import Load
 from lab.verdict import Evidence
-from lab.watch import CORES_BUSY, MACHINE, Watch
+from lab.watch import CORES_BUSY, MACHINE, YARDSTICK, Watch
 
 CORES = {"service": frozenset({0}), "generator": frozenset({1})}
 
@@ -87,3 +87,53 @@ def test_cpu_time_a_request_may_fall_only_where_it_does_not_decide(samples_of, c
     found = noted(Load(users=10, duration_s=20), samples, rows, cpu_decides)
     assert (found.cpu_fall > 0.3) == cpu_decides
     assert found.latency_fall == 0.0
+
+
+def core_speed(at, owner: str = "service"):
+    """Four readings a second, for 20 seconds, of a core that is ``at(seconds)`` times as slow as it can be."""
+    return [(float(t), owner, YARDSTICK, 0.0004 * at(t)) for t in np.arange(-0.5, 20.5, 0.25)]
+
+
+def closed_loop(samples_of, slow_at, users: int = 50):
+    """Samples and CPU readings of 20 seconds of a saturated closed loop on a core that is so slow at a moment."""
+    sent, at = [], 0.0
+    while at < 20:
+        sent.append(at)
+        at += 0.0005 * slow_at(at)
+    latencies = [users * 0.0005 * slow_at(moment) for moment in sent]
+    return samples_of(latencies, sent_s=sent), [(float(t), "service", "cpu_s", float(t)) for t in range(21)]
+
+
+def test_a_machine_that_changes_is_not_the_service_that_changes(samples_of):
+    """Cores that become a third faster raise throughput: it is told from a service that warms up."""
+    samples, cpu = closed_loop(samples_of, lambda at: 1.5 - at / 40)
+    load = Load(users=50, duration_s=20)
+    unknown = noted(load, samples, cpu)
+    assert min(unknown.latency_fall, unknown.cpu_fall, unknown.drift) > 0.15
+    known = noted(load, samples, cpu + core_speed(lambda at: 1.5 - at / 40))
+    assert max(known.latency_fall, known.cpu_fall, abs(known.drift)) < 0.03
+    assert known.slowed["service"] == pytest.approx((1.125 / 1.375) - 1, abs=0.02)
+
+
+def test_a_service_that_warms_up_on_a_steady_machine_is_still_found(samples_of):
+    """What the yardstick does not show is the service's own doing."""
+    samples, cpu = closed_loop(samples_of, lambda at: 1.5 - at / 40)
+    found = noted(Load(users=50, duration_s=20), samples, cpu + core_speed(lambda at: 1.0))
+    assert min(found.latency_fall, found.cpu_fall, found.drift) > 0.15
+    assert found.slowed == {"service": pytest.approx(0.0)}
+
+
+def test_a_core_is_as_slow_as_its_readings_around_a_moment():
+    """One reading that holds an interrupt does not count, and where nobody measured, nothing is known."""
+    rows = core_speed(lambda at: 2.0 if at >= 10 else 1.0)
+    rows[20] = (*rows[20][:3], 1.0)
+    slow = gather.slowness(rows, "service", np.array([0.0, rows[20][0], 9.0, 11.0, 20.0]))
+    assert slow / slow[0] == pytest.approx([1.0, 1.0, 1.0, 2.0, 2.0])
+    assert gather.slowness(rows, "generator", np.array([1.0, 2.0])) == pytest.approx([1.0, 1.0])
+
+
+def test_the_speed_of_the_cores_is_kept_for_the_time_of_the_load():
+    """So that cells of a run can be told apart by it."""
+    rows = core_speed(lambda at: 2.0 if at >= 10 else 1.0) + core_speed(lambda at: 9.0, owner="generator")
+    assert gather.server_truth(rows, 0.0, 9.0, 1)["yardstick_s"] == pytest.approx(0.0004)
+    assert gather.server_truth(rows, 10.0, 20.0, 1)["yardstick_s"] == pytest.approx(0.0008)

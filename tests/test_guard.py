@@ -10,6 +10,7 @@ import time
 
 import psutil
 import pytest
+from patience import await_that
 
 from lab import cli
 from lab.runtimes import Launch
@@ -25,10 +26,10 @@ from lab.runtimes.process import ProcessRuntime
 
 with ProcessRuntime() as runtime:
     (guard,) = psutil.Process().children()
-    with runtime.started(Launch("first", ("sleep", "60"), Path(sys.argv[1]))) as first:
+    with runtime.started(Launch("first", ("sleep", "1000"), Path(sys.argv[1]))) as first:
         guard.kill()
         psutil.wait_procs([guard])
-        with runtime.started(Launch("second", ("sleep", "60"), Path(sys.argv[1]))) as second:
+        with runtime.started(Launch("second", ("sleep", "1000"), Path(sys.argv[1]))) as second:
             print(first.pid, second.pid, flush=True)
             os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -44,13 +45,14 @@ def lives(pid: int) -> bool:
 
 def lose_guard() -> None:
     """Kill the guard of the one runtime there is."""
-    guards: list[psutil.Process] = []
-    while not guards:  # for a moment after its start a process has no command line yet
-        guards = [child for child in psutil.Process().children() if "guard.py" in " ".join(child.cmdline())]
-    (guard,) = guards
+    (guard,) = await_that(guards)  # for a moment after its start a process has no command line yet
     guard.kill()
-    while guard.is_running() and guard.status() != psutil.STATUS_ZOMBIE:
-        time.sleep(0.01)
+    await_that(lambda: not lives(guard.pid))
+
+
+def guards() -> list[psutil.Process]:
+    """Those of this process."""
+    return [child for child in psutil.Process().children() if "guard.py" in " ".join(child.cmdline())]
 
 
 def test_a_new_guard_knows_what_the_killed_one_knew(tmp_path):
@@ -61,20 +63,17 @@ def test_a_new_guard_knows_what_the_killed_one_knew(tmp_path):
     pids = [int(pid) for pid in lab.stdout.split()]
     assert lab.returncode == -signal.SIGKILL, lab.stderr
     assert len(pids) == 2
-    deadline = time.monotonic() + 60
-    while any(map(lives, pids)) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not any(map(lives, pids))
+    await_that(lambda: not any(map(lives, pids)))
 
 
 def test_what_runs_when_the_guard_is_killed_is_stopped_as_ever(tmp_path):
     """Neither the end of a process nor that of the runtime raises, and nothing is left."""
     with ProcessRuntime() as runtime:
-        with runtime.started(Launch("sleeper", ("sleep", "60"), tmp_path / "log")) as sleeper:
+        with runtime.started(Launch("sleeper", ("sleep", "1000"), tmp_path / "log")) as sleeper:
             lose_guard()
         assert not lives(sleeper.pid)
         lose_guard()
-    assert not [child for child in psutil.Process().children() if "guard.py" in " ".join(child.cmdline())]
+    assert not guards()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

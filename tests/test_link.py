@@ -11,18 +11,29 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import psutil
 import pytest
+from patience import PATIENCE_S, await_that
 
 from lab import link
 from lab.errors import LabError
 from lab.link import Shape
 from lab.runtimes.process import ProcessRuntime
 
+# What a link may do sooner, by the resolution of timers, and later, as long as it is not half as fast.
+SOONER, LATER = 0.96, 1.5
 
-def about(seconds):
-    """A link never lets bytes through sooner than its shape says; on a busy machine they may come a little later."""
-    return pytest.approx(1.12 * seconds, abs=0.16 * seconds)
+
+def assert_takes(seconds, action):
+    """Bytes come never sooner than a link's shape says, and not much later, unless the machine is busy: then again."""
+
+    def takes_that():
+        took = action()
+        assert np.all(np.greater_equal(took, np.multiply(SOONER, seconds))), took
+        return np.all(np.less(took, np.multiply(LATER, seconds)))
+
+    await_that(takes_that)
 
 
 class Backend:
@@ -57,13 +68,13 @@ def ask(connection, size):
     return receive(connection, size) - began
 
 
-def ask_all(connections, size):
+def ask_all(connections, sizes):
     """Ask on all connections at once; the seconds until each has its whole answer, counted from the first question."""
     began = time.monotonic()
-    for connection in connections:
+    for connection, size in zip(connections, sizes, strict=True):
         connection.sendall(struct.pack("!q", size))
     with ThreadPoolExecutor(len(connections)) as pool:
-        return [end - began for end in pool.map(receive, connections, [size] * len(connections))]
+        return [end - began for end in pool.map(receive, connections, sizes)]
 
 
 def receive(connection, size):
@@ -92,7 +103,10 @@ def linked(runtime: ProcessRuntime, tmp_path, backend):
             running, port = stack.enter_context(
                 link.started(runtime, to or backend.address, Shape(**shape), tmp_path / "link")
             )
-            made = [stack.enter_context(socket.create_connection(("127.0.0.1", port), 30)) for _ in range(connections)]
+            made = [
+                stack.enter_context(socket.create_connection(("127.0.0.1", port), PATIENCE_S))
+                for _ in range(connections)
+            ]
             return running, made
 
         yield connect
@@ -101,38 +115,39 @@ def linked(runtime: ProcessRuntime, tmp_path, backend):
 def test_a_connection_gets_its_rate(linked):
     """The published case to a tenth of its size: 101,968 bytes at 90 kB/s take 1.13 s."""
     _, (connection,) = linked(connection_rate=90_000)
-    assert ask(connection, 101_968) == about(101_968 / 90_000)
+    assert_takes(101_968 / 90_000, lambda: ask(connection, 101_968))
 
 
 def test_two_connections_have_a_connection_rate_each(linked):
     """Two connections of 400 kB/s take as long side by side as one alone."""
     _, connections = linked(2, connection_rate=400_000)
-    times = ask_all(connections, 400_000)
-    assert max(times) == about(1.0)
+    assert_takes(1.0, lambda: max(ask_all(connections, [400_000] * 2)))
 
 
 def test_all_connections_share_the_rate_in_all_fairly(linked):
     """Eight connections share 2 MB/s: they take turns, so that the first is not through long before the last."""
     _, connections = linked(8, rate=2_000_000)
-    times = ask_all(connections, 400_000)
-    assert max(times) == about(8 * 400_000 / 2_000_000)
-    assert min(times) > 0.4 * max(times)
+    expected_s = 8 * 400_000 / 2_000_000
+
+    def the_last():
+        times = ask_all(connections, [400_000] * 8)
+        assert min(times) > 0.4 * expected_s
+        return max(times)
+
+    assert_takes(expected_s, the_last)
 
 
 def test_a_connection_keeps_its_rate_when_the_others_fall_silent(linked):
     """What a connection could not send while others did is not made up for later: its own rate holds on."""
-    _, (first, second) = linked(2, rate=400_000, connection_rate=300_000)
-    with ThreadPoolExecutor() as pool:
-        long, short = pool.submit(ask, first, 600_000), pool.submit(ask, second, 200_000)
-    assert short.result() == about(1.0)  # 200 kB/s each
-    assert long.result() == about(1.0 + 400_000 / 300_000)
+    _, connections = linked(2, rate=400_000, connection_rate=300_000)
+    # 200 kB/s each until the second has all, and then no more than its own rate for the first.
+    assert_takes([1.0 + 400_000 / 300_000, 1.0], lambda: ask_all(connections, [600_000, 200_000]))
 
 
 def test_the_smaller_rate_decides(linked):
     """Ten connections of 1 MB/s each cannot have more than the 1 MB/s in all."""
     _, connections = linked(10, rate=1_000_000, connection_rate=1_000_000)
-    times = ask_all(connections, 120_000)
-    assert max(times) == about(1.2)
+    assert_takes(1.2, lambda: max(ask_all(connections, [120_000] * 10)))
 
 
 def test_rates_hold_for_questions_too(linked, runtime, tmp_path):
@@ -140,28 +155,31 @@ def test_rates_hold_for_questions_too(linked, runtime, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         _, (connection,) = linked(to=listener.getsockname(), connection_rate=500_000)
         with listener.accept()[0] as database:
-            began = time.monotonic()
-            threading.Thread(target=connection.sendall, args=(bytes(600_000),), daemon=True).start()
-            assert receive(database, 600_000) - began == about(1.2)
+
+            def store():
+                began = time.monotonic()
+                threading.Thread(target=connection.sendall, args=(bytes(600_000),), daemon=True).start()
+                return receive(database, 600_000) - began
+
+            assert_takes(1.2, store)
 
 
 def test_a_round_trip_takes_the_latency_longer(linked):
     """Ten small answers, one after the other, take ten latencies."""
     _, (connection,) = linked(latency_ms=100)
-    assert sum(ask(connection, 10) for _ in range(10)) == about(1.0)
+    assert_takes(1.0, lambda: sum(ask(connection, 10) for _ in range(10)))
 
 
 def test_latency_does_not_slow_down_a_large_answer(linked):
     """A document of a megabyte is one latency later, not one a piece."""
     _, (connection,) = linked(latency_ms=400)
-    assert ask(connection, 1_019_684) == about(0.4)
+    assert_takes(0.4, lambda: ask(connection, 1_019_684))
 
 
 def test_latency_and_rate_add_up(linked):
     """An answer takes its latency, and then its size over the rate, on every one of many busy connections."""
     _, connections = linked(10, latency_ms=500, rate=2_000_000)
-    times = ask_all(connections, 300_000)
-    assert max(times) == about(0.5 + 10 * 300_000 / 2_000_000)
+    assert_takes(0.5 + 10 * 300_000 / 2_000_000, lambda: max(ask_all(connections, [300_000] * 10)))
 
 
 def test_every_byte_arrives_in_order_both_ways(linked):
@@ -204,20 +222,22 @@ def test_a_reader_that_stops_holds_the_sender_back(linked, backend):
     running, (connection,) = linked(latency_ms=1)
     before = psutil.Process(running.pid).memory_info().rss
     connection.sendall(struct.pack("!q", 200_000_000))
-    held, deadline = -1, time.monotonic() + 10
-    while held != backend.sent and time.monotonic() < deadline:
-        held = backend.sent
-        time.sleep(0.5)
-    assert held == backend.sent < 50_000_000  # the window, and what the kernel buffers on both sides
+    held = [-1]
+
+    def sends_no_more():
+        held.append(backend.sent)
+        return held[-1] == held[-2] > 0
+
+    await_that(sends_no_more, every_s=0.5)
+    assert backend.sent < 50_000_000  # the window, and what the kernel buffers on both sides
     assert psutil.Process(running.pid).memory_info().rss - before < 16 << 20
     receive(connection, 200_000_000)
 
 
 def test_four_hundred_connections_are_served(linked):
-    """As many connections as the largest published load are all answered, at the rate in all."""
+    """As many connections as the largest published load are all answered, no faster than the rate in all."""
     _, connections = linked(400, rate=8_000_000, connection_rate=1_000_000)
-    times = ask_all(connections, 20_000)
-    assert max(times) == about(1.0)
+    assert max(ask_all(connections, [20_000] * 400)) >= SOONER * 1.0
 
 
 def test_a_database_that_is_not_there_closes_the_connection(linked):
@@ -247,10 +267,7 @@ def test_a_closed_connection_leaves_nothing_open(linked, backend):
     for connection in connections:
         ask(connection, 100)
         connection.close()
-    deadline = time.monotonic() + 5
-    while (left := open_connections(running)) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert left == 0
+    await_that(lambda: open_connections(running) == 0)
 
 
 def open_connections(running):

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import nbformat
 import pytest
 from nbclient import NotebookClient
+from patience import PATIENCE_S
 
 import lab
 from lab import figures, store
@@ -15,7 +16,6 @@ from lab.errors import LabError
 from lab.figures import Picture
 
 NOTEBOOKS = sorted((Path(__file__).resolve().parent.parent / "notebooks").glob("*.ipynb"))
-WITHIN_S = 300
 
 
 def names(path: Path) -> str:
@@ -35,7 +35,8 @@ def test_it_is_committed_without_outputs(path):
 def test_it_runs_on_the_example_and_shows_its_figures(path):
     """Every cell runs without an error, and there is something to see."""
     notebook = nbformat.read(path, as_version=4)
-    NotebookClient(notebook, timeout=WITHIN_S, resources={"metadata": {"path": str(path.parent)}}).execute()
+    here = {"metadata": {"path": str(path.parent)}}
+    NotebookClient(notebook, timeout=PATIENCE_S, startup_timeout=PATIENCE_S, resources=here).execute()
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
     assert not [output for output in outputs if output.output_type == "error"]
     kinds = [kind for output in outputs if "data" in output for kind in output.data]

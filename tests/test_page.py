@@ -10,6 +10,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE_S
 
 from lab import page, report, store
 from lab.errors import LabError
@@ -88,12 +89,24 @@ def test_it_tells_the_whole_story(example):
         "15.729",
         "Sprinklr 2023",
         "accept count",
+        "The threads decided: 200 of 200",
         "Linux (virtual machine)",
         "python -m lab sweep delay --seed 1",
         "4a068a09be21b514061e55c9a15987043fcd5836",
     ):
         assert part in words
     assert len(re.findall(r'<tr class="valid', example)) == 21
+
+
+def test_repeats_are_compared_and_what_decided_is_said():
+    """A run with repeats shows them, the ratios and the sentence; facts of the machine are no data structures."""
+    text = page.render(report.open_run("jwt-repeats"))
+    assert len(Elements(text).images) == 4
+    words = re.sub(r"data:image[^\"]*|<[^>]+>|\s+", " ", text)
+    for part in ("webflux against mvc at 50 users (5 interleaved", "The CPU decided", "token 56,193/s"):
+        assert part in words
+    assert re.search(r" 0\.00\d{3} ", words)
+    assert "{'" not in words
 
 
 @pytest.mark.skipif(BROWSER is None, reason="there is no Chromium on the PATH")
@@ -104,7 +117,7 @@ def test_a_browser_shows_every_figure_and_needs_no_more_width_than_a_laptop_has(
     file.write_text(example.replace("</body>", QUESTION + "</body>"))
     flags = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
     command = [BROWSER, *flags, f"--window-size={width},900", "--dump-dom", file.as_uri()]
-    dom = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+    dom = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=True).stdout
     answer = json.loads(re.search(r"<title>(.*?)</title>", dom)[1])
     assert answer["shown"] == 3
     assert answer["needs"] <= answer["has"] <= width

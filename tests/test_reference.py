@@ -9,6 +9,7 @@ import time
 
 import pytest
 import requests
+from patience import PATIENCE_S
 
 from lab import reference
 from lab.runtimes import Launch
@@ -32,24 +33,24 @@ def url(tmp_path_factory):
 
 def test_an_answer_is_held_back_as_long_as_asked(url):
     """No answer comes before its time, and the server says how long it held them, once."""
-    requests.get(f"{url}/held", timeout=30)
+    requests.get(f"{url}/held", timeout=PATIENCE_S)
     with requests.Session() as session:
         for _ in range(5):
             began = time.perf_counter()
-            answer = session.get(f"{url}/small/{DELAY_MS}", timeout=30)
+            answer = session.get(f"{url}/small/{DELAY_MS}", timeout=PATIENCE_S)
             assert time.perf_counter() - began >= DELAY_MS / 1000
             assert answer.content == b'{"millis":30}'
-    held = requests.get(f"{url}/held", timeout=30).json()
+    held = requests.get(f"{url}/held", timeout=PATIENCE_S).json()
     assert held["count"] == 5
     assert DELAY_MS / 1000 <= held["mean_s"] <= held["p99_s"]
-    assert requests.get(f"{url}/held", timeout=30).json()["count"] <= 1
+    assert requests.get(f"{url}/held", timeout=PATIENCE_S).json()["count"] <= 1
 
 
 @pytest.mark.parametrize("kind", ["small", "large", "token"])
 @pytest.mark.parametrize("delay_ms", [0, 5])
 def test_every_kind_comes_whole(url, kind, delay_ms):
     """Also the one that no socket takes at once."""
-    assert requests.get(f"{url}/{kind}/{delay_ms}", timeout=30).content == reference.body(kind, delay_ms)
+    assert requests.get(f"{url}/{kind}/{delay_ms}", timeout=PATIENCE_S).content == reference.body(kind, delay_ms)
 
 
 @pytest.mark.parametrize(
@@ -59,16 +60,16 @@ def test_every_kind_comes_whole(url, kind, delay_ms):
 def test_anything_else_ends_the_connection(url, request_):
     """It is a yardstick, not a web server; and it goes on."""
     host, port = url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=30) as peer:
+    with socket.create_connection((host, int(port)), timeout=PATIENCE_S) as peer:
         peer.sendall(request_)
         assert peer.recv(100) == b""
-    assert requests.get(f"{url}/small/0", timeout=30).ok
+    assert requests.get(f"{url}/small/0", timeout=PATIENCE_S).ok
 
 
 def test_a_client_that_leaves_before_its_answer_is_not_waited_for(url):
     """An answer to nobody is dropped, and the server goes on."""
     host, port = url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=30) as peer:
+    with socket.create_connection((host, int(port)), timeout=PATIENCE_S) as peer:
         peer.sendall(b"GET /small/50 HTTP/1.1\r\n\r\n")
     time.sleep(0.2)
-    assert requests.get(f"{url}/small/0", timeout=30).ok
+    assert requests.get(f"{url}/small/0", timeout=PATIENCE_S).ok

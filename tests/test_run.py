@@ -9,9 +9,9 @@ import psutil
 import pytest
 
 import lab
-from lab import stats
+from lab import model, stats
 
-pytestmark = [pytest.mark.java, pytest.mark.slow]
+pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.usefixtures("brief")]
 
 # What `lab show --json` promises to programs.
 KEYS = {
@@ -29,7 +29,7 @@ def data(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def run(data):
+def run(data, brief):
     """A small burst on all three variants."""
     return lab.run("delay", users=USERS, delay_ms=DELAY_MS, threads=THREADS, heap_mb=256, seed=1, data=data, quiet=True)
 
@@ -108,9 +108,8 @@ def test_planned_and_actual_sends_are_recorded(run, variant):
     measured = cell_of(run, variant).measured().sort_values("planned_us")
     assert np.allclose(np.diff(measured["planned_us"]), 1e6 / USERS, atol=2)
     assert measured["planned_us"].iloc[0] == pytest.approx(0, abs=2)
-    late = measured["sent_us"] - measured["planned_us"]
-    assert late.min() >= -1
-    assert late.median() < 1_000_000
+    assert (measured["sent_us"] - measured["planned_us"]).min() >= -1
+    assert measured["planned_us"].corr(measured["sent_us"], method="spearman") > 0.9
 
 
 @VARIANTS
@@ -124,9 +123,10 @@ def test_metrics_were_read_while_it_ran(run, variant):
 
 
 def test_platform_threads_behave_as_the_model_says(run):
-    """Nobody beats theory: the mean of `mvc` is that of the wave model or more, and not out of all proportion."""
+    """Nobody beats theory: the mean of `mvc` is at least that of a queue with what was really sent, and when."""
     rows = {cell["variant"]: cell for cell in run.cells}
-    assert 0.98 * rows["mvc"]["predicted_mean_s"] <= rows["mvc"]["mean_s"] < 3 * rows["mvc"]["predicted_mean_s"]
+    sent_s = np.sort(cell_of(run, "mvc").measured()["sent_us"]) / 1e6
+    assert rows["mvc"]["mean_s"] >= model.queue_latencies(sent_s, DELAY_MS / 1000, THREADS).mean()
     assert rows["mvc"]["predicted_mean_s"] > 1.2 * DELAY_MS / 1000
     for variant in ("mvc-virtual", "webflux"):
         assert rows[variant]["predicted_mean_s"] == pytest.approx(DELAY_MS / 1000)
@@ -165,45 +165,38 @@ def test_python_sees_the_run_as_frames(run, data):
     assert run.name in lab.runs(data)
 
 
-def test_two_workers_share_the_load(data):
-    """The requests are those asked for, each user's in order, and both workers played their part."""
-    run = lab.run(
-        "delay",
-        users=101,
-        loops=3,
-        workers=2,
-        delay_ms=100,
-        variants=["webflux"],
-        ramp_up=0.5,
-        heap_mb=256,
-        data=data,
-        quiet=True,
-    )
-    (cell,) = run.folder.cells()
+@pytest.fixture(scope="module")
+def closed(data, brief):
+    """A closed loop of two workers."""
+    wishes = {"users": 41, "duration": 4.0, "delay_ms": 200, "threads": 10, "workers": 2, "variants": ["mvc"]}
+    return lab.run("delay", **wishes, heap_mb=256, data=data, quiet=True)
+
+
+def test_two_workers_share_the_load(closed):
+    """Each user's requests are sent in order, and both workers played their part."""
+    (cell,) = closed.folder.cells()
     measured = cell.measured()
-    assert len(measured) == run.cells[0]["requests"] == 303
-    assert set(measured["user"].value_counts()) == {3}
-    assert sorted(measured.groupby("worker")["user"].nunique()) == [50, 51]
+    assert len(measured) == closed.cells[0]["requests"]
+    assert sorted(measured.groupby("worker")["user"].nunique()) == [20, 21]
     ends = measured["sent_us"] + measured["latency_us"]
     for _, mine in measured.assign(ended=ends).sort_values("sent_us").groupby("user"):
         assert (mine["sent_us"].to_numpy()[1:] >= mine["ended"].to_numpy()[:-1] - 1).all()
     assert {"worker 1", "worker 2"} <= set(cell.metrics()["target"])
 
 
-def test_a_closed_loop_lasts_as_long_as_asked(data, typed):
+def test_a_closed_loop_lasts_as_long_as_asked(closed):
     """--duration repeats until the time is up, then waits for what is under way, and obeys Little's law."""
-    arguments = "run delay --users 40 --duration 4 --delay-ms 200 --threads 10 --variants mvc --heap-mb 256"
-    typed(*arguments.split(), "--allow-suspect", "--data", str(data))
-    run = lab.open_run(None, data)
-    (cell,) = run.folder.cells()
+    (cell,) = closed.folder.cells()
     measured = cell.measured()
-    assert set(measured["user"]) == set(range(40))
-    assert measured["sent_us"].max() < 4.2e6
-    assert (measured["sent_us"] + measured["latency_us"]).max() < 8e6
-    assert measured["sent_us"].max() > 3e6
-    # 10 threads of 0.2 s serve 50 a second; the ramp and the end have fewer under way.
-    assert 0.6 * 50 * 4 < len(measured) < 1.2 * 50 * 5
-    assert run.cells[0]["predicted_mean_s"] == pytest.approx(0.8)
+    measured["ended_us"] = measured["sent_us"] + measured["latency_us"]
+    users = measured.groupby("user")
+    assert set(measured["user"]) == set(range(41))
+    assert (users["ended_us"].max() >= 4e6).mean() > 0.9
+    assert (measured["sent_us"] < 4e6).mean() > 0.99
+    # Each of the 41 users always waits for an answer, and 10 threads of 0.2 s give 50 a second at most.
+    assert users["latency_us"].sum().sum() > 0.95 * (users["ended_us"].max() - users["sent_us"].min()).sum()
+    assert len(measured) <= 50 * measured["ended_us"].max() / 1e6
+    assert closed.cells[0]["predicted_mean_s"] == pytest.approx(0.82)
     assert isinstance(cell.read("summary")["verdict"], str)
 
 

@@ -10,8 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE_S
 
-from lab import shell, standing
+from lab import shell, stack, standing
 from lab.errors import LabError
 from lab.store import RunFolder
 
@@ -25,7 +26,7 @@ def test_up_has_no_option_that_it_would_ignore(typed):
 
 def test_nothing_stays_of_a_stack_that_has_ended(plan, tmp_path, monkeypatch):
     """Its folder goes, the one of a stack that is coming up stays."""
-    monkeypatch.setattr(standing, "UP", tmp_path)
+    monkeypatch.setattr(stack, "FOLDER", tmp_path)
     ended, coming = (RunFolder.create(plan, [], {}, tmp_path) for _ in range(2))
     value = ended.read()
     value["owner"]["created"] -= 1
@@ -37,8 +38,8 @@ def test_nothing_stays_of_a_stack_that_has_ended(plan, tmp_path, monkeypatch):
 
 def test_down_removes_the_folder_of_the_stack(plan, tmp_path, monkeypatch):
     """Also where its process had to be killed."""
-    monkeypatch.setattr(standing, "UP", tmp_path)
-    monkeypatch.setattr(standing, "UP_STATE", tmp_path / "up.json")
+    monkeypatch.setattr(stack, "FOLDER", tmp_path)
+    monkeypatch.setattr(stack, "STATE", tmp_path / "up.json")
     run = RunFolder.create(plan, [], {}, tmp_path)
     with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as holder:
         owner = {"pid": holder.pid, "created": standing.psutil.Process(holder.pid).create_time()}
@@ -56,7 +57,9 @@ def test_a_command_is_named_in_the_form_that_works(tmp_path):
     program.write_text("import sys; from lab.shell import typed; print(typed('down', *sys.argv[2:]))")
     words, environment = [sys.executable, str(program), "up", "a b"], {"PATH": os.defpath}
     for _ in range(2):
-        said = subprocess.run(words, capture_output=True, text=True, check=True, env=environment, timeout=60).stdout
+        said = subprocess.run(
+            words, capture_output=True, text=True, check=True, env=environment, timeout=PATIENCE_S
+        ).stdout
         words = shlex.split(said)
     assert words == [sys.executable, str(program), "down", "a b"]
 

@@ -307,9 +307,8 @@ def test_a_file_is_never_seen_half_written(tmp_path):
             store.write_json(path, {"n": n, "filler": ["x" * 50] * 2000})
     finally:
         stop.set()
-        reader.join(10)
+        reader.join()
     assert not torn
-    assert not reader.is_alive()
     assert store.read_json(path)["n"] == 59
 
 

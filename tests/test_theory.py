@@ -41,21 +41,23 @@ def usl(n, rate, contention, coherency):
     return rate * n / (1 + contention * (n - 1) + coherency * n * (n - 1))
 
 
-LOADS = np.array([1, 2, 4, 8, 16, 32, 64, 128] * 3, dtype=float)
+ONCE = np.array([1, 2, 4, 8, 16, 32, 64, 128], dtype=float)
+LOADS = np.tile(ONCE, 3)
 
 
-def test_the_scalability_law_comes_back_from_noisy_data():
-    """Known λ, σ and κ lie in their intervals in nearly all of a hundred noisy sweeps, and the peak does too."""
+@pytest.mark.parametrize("loads", [ONCE, LOADS], ids=["one repeat", "three repeats"])
+def test_the_scalability_law_comes_back_from_noisy_data(loads):
+    """Of a thousand noisy sweeps, 93 to 97 % have the known λ, σ, κ and peak in their intervals."""
     rate, contention, coherency = 100.0, 0.03, 0.0004
     peak = math.sqrt((1 - contention) / coherency)
-    chance, sweeps = np.random.default_rng(11), 100
+    chance, sweeps = np.random.default_rng(11), 1000
     covered = np.zeros(4)
     for _ in range(sweeps):
-        measured = usl(LOADS, rate, contention, coherency) * chance.lognormal(0, 0.03, len(LOADS))
-        fit = theory.fit_scalability(LOADS, measured)
+        measured = usl(loads, rate, contention, coherency) * chance.lognormal(0, 0.03, len(loads))
+        fit = theory.fit_scalability(loads, measured)
         truths = ((fit.rate, rate), (fit.contention, contention), (fit.coherency, coherency), (fit.peak, peak))
         covered += [fitted.low <= truth <= fitted.high for fitted, truth in truths]
-    assert (covered / sweeps >= 0.88).all(), covered / sweeps
+    assert ((covered / sweeps >= 0.93) & (covered / sweeps <= 0.97)).all(), covered / sweeps
 
 
 def test_the_peak_is_near_the_truth():

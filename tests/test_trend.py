@@ -29,6 +29,11 @@ def samples(samples_of, latency_at, **how):
     return samples_of(latencies, sent_s=sent)
 
 
+def latency_fall(samples, end_s: float = END_S) -> float:
+    """By which part the median latency of a second falls."""
+    return trend.fall(trend.latency_by_second(samples, BEGIN_S, end_s).to_numpy(dtype=float))
+
+
 def test_a_falling_line_is_measured_by_its_fall():
     """From 1 to 0.8 is a fall of a fifth."""
     assert trend.fall(np.linspace(1.0, 0.8, 10)) == pytest.approx(0.2)
@@ -57,7 +62,7 @@ def test_chance_alone_hardly_ever_passes_for_a_fall():
 def test_a_service_that_still_warms_up_is_found(samples_of):
     """Latency that halves over the load, as a cold JVM's does, is a fall; throughput drifts with it."""
     cold = samples(samples_of, lambda at: 0.1 * (1 + np.exp(-at / 5)))
-    assert trend.latency_fall(cold, BEGIN_S, END_S) > 0.2
+    assert latency_fall(cold) > 0.2
     assert trend.drift(cold, BEGIN_S, END_S) > 0.1
 
 
@@ -65,7 +70,7 @@ def test_a_steady_service_is_not(samples_of):
     """Latencies that scatter about the same value neither fall nor drift."""
     chance = np.random.default_rng(7)
     steady = samples(samples_of, lambda _: 0.1 * (1 + 0.5 * chance.random()))
-    assert trend.latency_fall(steady, BEGIN_S, END_S) == 0.0
+    assert latency_fall(steady) == 0.0
     assert abs(trend.drift(steady, BEGIN_S, END_S)) < 0.05
 
 
@@ -81,5 +86,5 @@ def test_users_in_step_make_no_drift(samples_of):
 def test_a_few_requests_tell_nothing(samples_of):
     """A user alone is not enough for a trend, nor for a drift."""
     few = samples(samples_of, lambda at: 0.5 / (1 + at), users=1, end_s=4.0)
-    assert trend.latency_fall(few, BEGIN_S, 4.0) == 0.0
+    assert latency_fall(few, end_s=4.0) == 0.0
     assert trend.drift(few, BEGIN_S, 4.0) is None

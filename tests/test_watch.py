@@ -7,15 +7,17 @@ import socket
 import sys
 import time
 
+import psutil
 import pytest
+from patience import await_that
 
 from lab.probes import Service
 from lab.runtimes import Launch
-from lab.watch import CORES_BUSY, watching
+from lab.watch import CORES_BUSY, YARDSTICK, Watch, timing_cores, watching
 
 # Where nobody listens.
 NOBODY = "http://127.0.0.1:9"
-SPIN = "import time\nend = time.monotonic() + {0}\nwhile time.monotonic() < end: pass\ntime.sleep(60)"
+SPIN, SLEEP = "while True: pass", "import time; time.sleep(1000)"
 
 
 @pytest.fixture
@@ -25,6 +27,11 @@ def silent():
         yield f"http://127.0.0.1:{listening.getsockname()[1]}"
 
 
+def rows_of(watch, target, name):
+    """The moments and values of what was read."""
+    return [(t, value) for t, whose, what, value in watch.rows if (whose, what) == (target, name)]
+
+
 def started(runtime, folder, script: str):
     """A Python process with a script."""
     return runtime.started(Launch("service", (sys.executable, "-c", script), folder / "log"))
@@ -32,47 +39,69 @@ def started(runtime, folder, script: str):
 
 def test_a_silent_service_leaves_no_gap_in_what_the_system_knows(runtime, tmp_path, silent):
     """Its own metrics are missing, and said to be; its CPU, memory and threads are read all the same."""
-    with started(runtime, tmp_path, SPIN.format(0.3)) as running:
-        with watching(Service(running, silent, silent), {}, every_s=0.1) as watch:
-            time.sleep(1.5)  # less than the lab waits for an answer
-        rows = [(t, value) for t, target, name, value in watch.rows if (target, name) == ("service", "cpu_s")]
-    assert watch.gaps
-    assert len(rows) > 2  # more than the first and the last
+    with (
+        started(runtime, tmp_path, SPIN) as running,
+        watching(Service(running, silent, silent), {}, every_s=0.1) as watch,
+    ):
+        await_that(lambda: watch.gaps and len(rows_of(watch, "service", "cpu_s")) > 2)
+    rows = rows_of(watch, "service", "cpu_s")
     assert rows[-1][1] > rows[0][1]
     assert {name for _, target, name, _ in watch.rows if target == "service"} == {"cpu_s", "rss_bytes", "threads"}
 
 
 def test_the_end_of_a_load_is_read_too(runtime, tmp_path):
     """However long the time between readings, there is one when the load is over."""
-    with started(runtime, tmp_path, SPIN.format(0.0)) as running:
-        with watching(Service(running, NOBODY, NOBODY), {}, every_s=60) as watch:
-            time.sleep(0.3)
+    with started(runtime, tmp_path, SLEEP) as running:
+        with watching(Service(running, NOBODY, NOBODY), {}, every_s=1000) as watch:
+            await_that(lambda: watch.rows)
             ended = time.time()
-        times = [t for t, target, name, _ in watch.rows if (target, name) == ("service", "cpu_s")]
-    assert len(times) == 2
-    assert times[0] < ended <= times[1]
+        (first, _), (last, _) = rows_of(watch, "service", "cpu_s")
+    assert first < ended <= last
 
 
 def test_what_children_use_counts_as_theirs(runtime, tmp_path):
     """A database that answers with a process a connection is watched with all of them."""
-    script = "import os, time\nos.fork()\nend = time.monotonic() + 60\nwhile time.monotonic() < end: pass"
-    with started(runtime, tmp_path, script) as running:
-        time.sleep(0.5)
-        with watching(Service(running, NOBODY, NOBODY), {"database": running}, every_s=60) as watch:
+    with started(runtime, tmp_path, f"import os; os.fork()\n{SLEEP}") as running:
+        await_that(psutil.Process(running.pid).children)
+        with watching(Service(running, NOBODY, NOBODY), {"database": running}, every_s=1000) as watch:
             pass
-        rows = [value for _, target, name, value in watch.rows if (target, name) == ("database", "threads")]
-    assert max(rows) == 2
+    assert {value for _, value in rows_of(watch, "database", "threads")} == {2}
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="the system does not say which cores there are")
 def test_a_core_is_watched_with_whatever_is_on_it(runtime, tmp_path):
     """A program that is not ours shows on the core that it uses."""
     core = min(os.sched_getaffinity(0))
-    spinning = Launch("spinner", (sys.executable, "-c", SPIN.format(60)), tmp_path / "spin", cores=frozenset({core}))
-    with started(runtime, tmp_path, SPIN.format(0)) as running, runtime.started(spinning):
-        time.sleep(0.3)
-        with watching(Service(running, NOBODY, NOBODY), {}, {"generator": frozenset({core})}, every_s=60) as watch:
+    spinning = Launch("spinner", (sys.executable, "-c", SPIN), tmp_path / "spin", cores=frozenset({core}))
+    cores = {"generator": frozenset({core})}
+    with started(runtime, tmp_path, SLEEP) as running, runtime.started(spinning) as spinner:
+        await_that(lambda: spinner.cpu_s() > 0.1)
+        with watching(Service(running, NOBODY, NOBODY), {}, cores, every_s=1000) as watch:
+            await_that(lambda: watch.rows)
             time.sleep(1.0)
-        busy = [(t, value) for t, target, name, value in watch.rows if (target, name) == ("generator", CORES_BUSY)]
-    (begun, before), (ended, after) = busy
+    (begun, before), (ended, after) = rows_of(watch, "generator", CORES_BUSY)
     assert (after - before) / (ended - begun) > 0.5
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="the system does not say which cores there are")
+def test_the_speed_of_every_core_is_measured_beside_the_load(runtime, tmp_path):
+    """By the time that the same work takes, of CPU and not of the clock: waiting for a busy core does not count."""
+    cores = sorted(os.sched_getaffinity(0))[:2]
+    owners = {"service": frozenset(cores[:1]), "generator": frozenset(cores[-1:])}
+    spinning = Launch("spinner", (sys.executable, "-c", SPIN.format(60)), tmp_path / "spin", cores=owners["service"])
+    watch = Watch()
+    with runtime.started(spinning), timing_cores(runtime, owners, tmp_path / "log", watch):
+        time.sleep(3)
+    spent = {owner: [v for _, of, name, v in watch.rows if (of, name) == (owner, YARDSTICK)] for owner in owners}
+    assert all(spent.values())
+    assert sorted(spent["service"])[0] < 0.1
+    assert (tmp_path / "log").read_text() == ""
+
+
+def test_nobody_is_measured_where_nobody_has_cores(runtime, tmp_path):
+    """Without pinning there is no core whose speed would be somebody's."""
+    watch = Watch()
+    with timing_cores(runtime, {}, tmp_path / "log", watch):
+        pass
+    assert watch.rows == []
+    assert not (tmp_path / "log").exists()

@@ -1,26 +1,28 @@
-"""Commands that start services: run, sweep, resume, up, down."""
+"""Commands that measure, or start services: run, sweep, load, resume, up, down."""
 
 from __future__ import annotations
 
 import shlex
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 from rich.markup import escape
 
-from lab import estimate, experiment, planning, report, resuming, shell, standing, store
+from lab import estimate, experiment, own, planning, report, resuming, scenarios, shell, standing, store
 from lab.backing import Addresses
 from lab.commands.console import err, exit_by_objectives, exit_by_verdict, out, short
 from lab.errors import LabError
-from lab.options import Users, data_option, limit_options, load_options
+from lab.options import Users, data_option, header_option, limit_options, load_options, pin_option, shape_options
 from lab.places import ROOT
 from lab.planning import Wishes
 from lab.progress import Reporter
 from lab.scenario import Plan, Scenario
 from lab.scenarios import SCENARIOS
+from lab.scenarios.load import LOAD
 from lab.slo import Objective
 
 
@@ -62,7 +64,7 @@ def _run_command(scenario: Scenario) -> click.Command:
     def run(users: list[int] | None, **options: Any) -> None:
         if users and len(users) > 1:
             raise LabError("'run' takes one number of users.", "For several: python -m lab sweep " + scenario.name)
-        _conduct(scenario, users=users or [], **options)
+        _conduct_scenario(scenario, users=users or [], **options)
 
     return load_options(click.Command(scenario.name, callback=run, params=[users], help=scenario.question), scenario)
 
@@ -72,7 +74,7 @@ def _sweep_command(scenario: Scenario) -> click.Command:
     users = click.Option(["--users"], type=Users(), default=loads, show_default=True, help="The loads.")
 
     def sweep(**options: Any) -> None:
-        _conduct(scenario, **options)
+        _conduct_scenario(scenario, **options)
 
     return load_options(click.Command(scenario.name, callback=sweep, params=[users], help=scenario.question), scenario)
 
@@ -95,7 +97,7 @@ def _up_command(scenario: Scenario) -> click.Command:
     return limit_options(click.Command(scenario.name, callback=up, params=[variant], help=scenario.question), scenario)
 
 
-def _conduct(
+def _conduct_scenario(
     scenario: Scenario,
     data: Path,
     allow_suspect: bool,
@@ -105,9 +107,20 @@ def _conduct(
     **options: Any,
 ) -> None:
     addresses = _addresses(options)
-    plan = _plan(scenario, **options)
+    _conduct(_plan(scenario, **options), addresses, data, allow_suspect, dry_run, slo, runtime)
+
+
+def _conduct(
+    plan: Plan,
+    addresses: Addresses,
+    data: Path,
+    allow_suspect: bool,
+    dry_run: bool,
+    slo: Sequence[Objective],
+    runtime: str = "process",
+) -> None:
     cells = experiment.in_random_order(plan)
-    expected = estimate.of_plan(scenario, plan, cells, data)
+    expected = estimate.of_plan(scenarios.of(plan), plan, cells, data)
     if dry_run:
         for number, cell in enumerate(cells, 1):
             out.print(f"{number:4}  {cell.id}")
@@ -118,7 +131,7 @@ def _conduct(
 
 
 def _typed() -> list[str]:
-    return ["python", "-m", "lab", *sys.argv[1:]]
+    return ["python", "-m", "lab", *shell.without_secrets(sys.argv[1:])]
 
 
 def _conclude(folder: store.RunFolder, allow_suspect: bool, slo: Sequence[Objective] = ()) -> None:
@@ -126,8 +139,10 @@ def _conclude(folder: store.RunFolder, allow_suspect: bool, slo: Sequence[Object
     run = report.Run(folder)
     pictures = ", ".join(path.name for path in run.draw())
     report.print_run(run, out)
-    out.print(f"\nIn [bold]{escape(short(run.path))}[/]: samples, metrics, limits, logs, {pictures}")
-    next_ = f"python -m lab show {run.name}   |   python -m lab sweep {run.scenario.name}   |   jupyter lab notebooks"
+    files = ", ".join(["samples", "metrics", *([] if run.plan.urls else ["limits"]), "logs", pictures])
+    out.print(f"\nIn [bold]{escape(short(run.path))}[/]: {files}")
+    more = f"report {run.name}" if run.plan.urls else f"sweep {run.scenario.name}"
+    next_ = f"python -m lab show {run.name}   |   python -m lab {more}   |   jupyter lab notebooks"
     out.print(f"Next: {next_}", markup=False)
     if not folder.environment().get("calibration"):
         out.print("How much the generator can send here is not known yet; a minute tells: python -m lab calibrate")
@@ -155,19 +170,57 @@ sweep = ScenarioGroup("sweep", _sweep_command, "Measure a scenario at several lo
 up = ScenarioGroup("up", _up_command, "Start a scenario's stack and leave it up, until 'down'.")
 
 
+@click.command("load")
+@click.argument("urls", nargs=-1, required=True, metavar="URL...")
+@click.option("--name", "names", multiple=True, metavar="LABEL", help=f"What to call it.  [default: {own.NAME}]")
+@header_option
+@click.option("--users", type=Users(), help=f"How many users; several for a sweep.  [default: {LOAD.load.users}]")
+def load(
+    urls: tuple[str, ...],
+    names: tuple[str, ...],
+    headers: tuple[str, ...],
+    users: list[int] | None,
+    data: Path,
+    allow_suspect: bool,
+    dry_run: bool,
+    slo: Sequence[Objective],
+    **options: Any,
+) -> None:
+    """Load a service of your own, which the lab does not start: GET requests to URL, and nothing else.
+
+    Several addresses take turns, as variants do: give each a --name. Load only what is yours, or what you may. The
+    address is recorded with its query, of headers only the names. Before each measurement come five seconds of the
+    same load, or with --loops and --requests one request of each user, which are not counted.
+
+    A service on this machine shares its cores with the generator, and the verdict says how much it took of them: start
+    it on the other half (taskset -c 0 …), or on another machine.
+    """
+    fields = own.headers(headers)
+    plan = own.make_plan(urls, names, fields, Wishes(users=users or [], **options))
+    _conduct(plan, Addresses(headers=fields), data, allow_suspect, dry_run, slo)
+
+
+load.params += [*shape_options(LOAD.load), pin_option()]
+data_option(load)
+
+
 @click.command()
 @click.argument("run", required=False)
 @click.option("--anyway", is_flag=True, help="Also where machine, commit or packages are not what they were.")
 @click.option("--allow-suspect", is_flag=True, help="Exit with 0 also where a verdict is 'suspect'.")
 @click.option("--mysql-url", default="", metavar="URL", help="As the run had it.")
 @click.option("--mongo-url", default="", metavar="URL", help="As the run had it.")
+@header_option
 @data_option
-def resume(run: str | None, anyway: bool, allow_suspect: bool, data: Path, **options: Any) -> None:
+def resume(
+    run: str | None, anyway: bool, allow_suspect: bool, headers: tuple[str, ...], data: Path, **options: Any
+) -> None:
     """Measure what an interrupted RUN still lacks; the newest incomplete one if none is named."""
     folder = report.open_run(str(store.find_resumable(run, data).path)).folder
     expected = estimate.of_plan(report.Run(folder).scenario, folder.plan(), folder.missing(), data)
     err.print(f"  {folder.name}: {expected}", markup=False, soft_wrap=True)
-    _conclude(resuming.resume(folder, _typed(), Reporter(err), anyway, _addresses(options)), allow_suspect)
+    addresses = replace(_addresses(options), headers=own.headers(headers))
+    _conclude(resuming.resume(folder, _typed(), Reporter(err), anyway, addresses), allow_suspect)
 
 
 @click.command()

@@ -17,6 +17,7 @@ from lab.commands.console import NOT_VALID, err, out
 from lab.errors import LabError
 from lab.options import data_option
 from lab.progress import Reporter
+from lab.report import seconds_text
 from lab.reproducing import Reproduction
 from lab.reproductions import EXPERIMENTS, find_experiment
 from lab.reproductions.experiment import CONFIRMED, REFUTED, UNDECIDED, Experiment, Row
@@ -139,10 +140,10 @@ def _cells(row: Row) -> tuple[str, str]:
     word = f" [red]{', '.join(flat['not_usable'])}[/]" if flat["not_usable"] else ""
     failed = f", {flat['error_percent']:.2g} % failed" if flat["error_percent"] else ""
     peer = flat["published_error_percent"]
-    published = _number(flat["published_rps"], 1) + (f", {peer:g} % failed" if peer else "")
-    mean = " | ".join(_number(flat[key], 3) for key in ("mean_s", "model_mean_s", "published_mean_s"))
-    return mean + word, f"{_number(flat['rps'], 1)}{failed} | {published}"
+    published = _rate(flat["published_rps"]) + (f", {peer:g} % failed" if peer else "")
+    mean = " | ".join(seconds_text(flat[key]) for key in ("mean_s", "model_mean_s", "published_mean_s"))
+    return mean + word, f"{_rate(flat['rps'])}{failed} | {published}"
 
 
-def _number(value: float | None, digits: int) -> str:
-    return "–" if value is None else f"{value:,.{digits}f}"
+def _rate(value: float | None) -> str:
+    return "–" if value is None else f"{value:,.1f}"

@@ -85,6 +85,7 @@ class Site:
         java_home: the JDK for Maven and for what is written in Java.
         seeds: what is made once and serves all runs: unpacked servers, seeded data, keys, tokens.
         cores: the cores it may use; empty for all.
+        stand_in: the jar of the stand-in for MongoDB, where it is built.
 
     """
 
@@ -94,3 +95,4 @@ class Site:
     java_home: Path | None = None
     seeds: Path = SEEDS
     cores: frozenset[int] = frozenset()
+    stand_in: Path | None = None

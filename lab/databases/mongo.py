@@ -19,10 +19,8 @@ from lab.databases import LOOPBACK, NAME, Database, Site
 from lab.databases.rows import DOCUMENT_ID, SEED, document
 from lab.databases.starting import READY_WITHIN_S, started_on_free_port
 from lab.errors import LabError
-from lab.places import ROOT
 from lab.runtimes import Launch, Running
 
-STAND_IN = ROOT / "services" / "mongo-standin" / "target" / "mongo-standin.jar"
 STAND_IN_PRODUCT = "mongo-java-server 1.47"
 STAND_IN_HEAP = "512m"
 COLLECTION = "documents"
@@ -33,13 +31,12 @@ PATIENCE_MS = 5000
 
 
 @contextmanager
-def started(site: Site, url: str | None = None, seed: int = SEED, stand_in: Path = STAND_IN) -> Iterator[Database]:
+def started(site: Site, url: str | None = None, seed: int = SEED) -> Iterator[Database]:
     """A MongoDB database with the seeded document in it.
 
     Args:
         url: ``mongodb://user:password@host:port`` of a server to use instead of the lab's own; the lab writes into its
             database ``lab`` only, and leaves the document there for the next time.
-        stand_in: the jar that is started where there is no ``mongod`` on the PATH.
 
     Raises:
         LabError: there is no server, or it holds a collection ``documents`` that is not the lab's.
@@ -50,7 +47,7 @@ def started(site: Site, url: str | None = None, seed: int = SEED, stand_in: Path
         seed_document(database, seed)
         yield database
         return
-    with _own(site, stand_in) as database:
+    with _own(site) as database:
         seed_document(database, seed)
         yield database
 
@@ -97,18 +94,18 @@ def identified(database: Database) -> Database:
 
 
 @contextmanager
-def _own(site: Site, stand_in: Path) -> Iterator[Database]:
+def _own(site: Site) -> Iterator[Database]:
     site.folder.mkdir(parents=True, exist_ok=True)
     if mongod := shutil.which("mongod"):
         with _mongod(site, mongod) as database:
             yield database
-    elif stand_in.exists():
-        with _stand_in(site, stand_in) as database:
+    elif site.stand_in:
+        with _stand_in(site, site.stand_in) as database:
             yield database
     else:
         raise LabError(
-            f"There is no mongod on the PATH, and its stand-in is not built ({stand_in}).",
-            "Build it: mvn -f services/pom.xml -pl mongo-standin package. Or use --mongo-url.",
+            "There is no mongod on the PATH, and its stand-in is not built.",
+            "Install one, or use --mongo-url.",
         )
 
 

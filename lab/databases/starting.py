@@ -12,7 +12,7 @@ from lab.databases import LOOPBACK
 from lab.errors import LabError
 from lab.runtimes import Launch, Running, Runtime
 
-READY_WITHIN_S = 60.0
+READY_WITHIN_S = 180.0
 ATTEMPTS = 5
 TAKEN = "Address already in use"
 

@@ -2,6 +2,7 @@
 
 from lab.figures.alive import alive
 from lab.figures.errors import errors_figure
+from lab.figures.forest import Bar, forest
 from lab.figures.formulas import totals_figure, waves_figure
 from lab.figures.panel import Panel
 from lab.figures.repeats import repeats_figure
@@ -10,10 +11,12 @@ from lab.figures.style import Picture
 from lab.figures.sweep import sweep_figure
 
 __all__ = [
+    "Bar",
     "Panel",
     "Picture",
     "alive",
     "errors_figure",
+    "forest",
     "repeats_figure",
     "run_figure",
     "sweep_figure",

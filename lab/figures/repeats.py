@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from lab.figures.style import Picture, legend, picture, prepare, style_of
+from lab.figures.style import Picture, legend, picture, prepare, say_empty, style_of
 
 VALID = "valid"
 HEADROOM = 1.15
@@ -22,7 +23,12 @@ def repeats_figure(title: str, table: pd.DataFrame) -> Picture:
         table: rows of one load, with ``variant``, ``repeat``, ``ok_throughput_rps``, ``p99_s`` and ``verdict``.
 
     """
-    figure = picture(title, 3.6, DOUBT if (table["verdict"] != VALID).any() else "")
+    missing = [
+        f"{row.variant}, repeat {row.repeat} ({row.verdict})" for row in table[table["p99_s"].isna()].itertuples()
+    ]
+    notes = [f"Without a right answer: {'; '.join(missing)}."] * bool(missing)
+    notes += [DOUBT] * bool((table["verdict"] != VALID).any())
+    figure = picture(title, 3.6, " ".join(notes))
     rate, slowest = figure.subplots(1, 2)
     prepare(rate, "Throughput of right answers", "repeat", "requests / s")
     prepare(slowest, "Slowest one in a hundred", "repeat", "p99, ms")
@@ -31,7 +37,10 @@ def repeats_figure(title: str, table: pd.DataFrame) -> Picture:
         _line(slowest, str(variant), rows, rows["p99_s"] * 1000)
     for axes in (rate, slowest):
         axes.set_xticks(sorted(table["repeat"].unique()))
-        axes.set_ylim(0, axes.dataLim.y1 * HEADROOM or None)
+        if 0 < axes.dataLim.y1 < np.inf:
+            axes.set_ylim(0, axes.dataLim.y1 * HEADROOM)
+        else:
+            say_empty(axes, "no right answer")
     legend(rate, loc="lower left")
     return figure
 

@@ -21,12 +21,12 @@ from lab.loadgen.arrivals import quota, share, turns
 from lab.loadgen.clock import ClockWatch
 from lab.loadgen.http import HttpClient
 from lab.loadgen.recorder import Recorder, feed
+from lab.places import CONDUCTED
 from lab.scenario import Load
 
 if TYPE_CHECKING:
     from lab.loadgen.user import LabUser
 
-CONDUCTED = "LAB_CONDUCTED"
 FLUSH_S = 0.25
 # Objects that may be made before the collector looks at them: more than the clients of a ramp are.
 FEW_COLLECTIONS = 500_000
@@ -41,6 +41,7 @@ class Phase:
         self.warm_up: int = order["warm_up"]
         self.load = Load(**order["load"])
         self.url: str = order["url"]
+        self.headers: dict[str, str] = order.get("headers", {})
         self.parameters: dict[str, int] = order["parameters"]
         self.unix_start: float = order["unix_start"]
         self.start_ns = monotonic_ns() + int(self.unix_start * 1e9) - time_ns()
@@ -75,7 +76,8 @@ class Phase:
 
     def _play(self, user: LabUser, number: int) -> None:
         user.parameters = self.parameters
-        user.client = client = HttpClient(self.url, self.recorder.sink(int(self.numbers[number])), self.load.timeout_s)
+        sink = self.recorder.sink(int(self.numbers[number]))
+        user.client = client = HttpClient(self.url, sink, self.load.timeout_s, self.headers)
         failed = 0
         try:
             for planned_ns in self._turns(number):

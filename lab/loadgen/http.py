@@ -8,12 +8,11 @@ from functools import cache
 from socket import SOCK_STREAM
 from time import monotonic_ns
 from typing import Any, Protocol
-from urllib.parse import urlsplit
 
 import gevent.socket
 import httptools
 
-from lab import samples
+from lab import address, samples
 from lab.loadgen import wire
 from lab.loadgen.answer import Answer, missing_bytes
 from lab.loadgen.deadline import Deadline, DeadlinePassed
@@ -26,24 +25,19 @@ LARGE_BYTES = 1 << 19
 _unread = memoryview(bytearray(LARGE_BYTES))
 
 
+# Nanoseconds: when a request was planned and sent, how long it took to connect, and when it ended; a plain tuple, as
+# there is one for every request.
+Times = tuple[int, int, int, int]
+
+
 class Sink(Protocol):
     """Where a client reports what it did."""
 
     def began(self) -> None:
         """A request is about to be sent."""
 
-    def ended(
-        self,
-        name: str,
-        planned_ns: int,
-        sent_ns: int,
-        connect_ns: int,
-        ended_ns: int,
-        status: int,
-        size: int,
-        error: int,
-    ) -> None:
-        """A request was answered or has failed; times are of the monotonic clock."""
+    def ended(self, name: str, times: Times, response: Response) -> None:
+        """A request was answered or has failed."""
 
 
 class Response:
@@ -73,22 +67,24 @@ class HttpClient:
     """Sends requests to one server over one kept-alive connection, and opens it anew when it was closed.
 
     Args:
-        url: base address such as ``http://127.0.0.1:8080``; https speaks TLS.
+        url: base address such as ``http://127.0.0.1:8080``; https speaks TLS. ValueError if it is none.
         sink: is told of every request, also of failed ones.
         timeout_s: for connecting, and for the time from sending to the last byte of the answer.
+        headers: more of what is in the head of every request.
+
+    Attributes:
+        target: path and query of the base address.
 
     """
 
-    def __init__(self, url: str, sink: Sink, timeout_s: float) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"{url!r} is not an http or https address")
-        port = parts.port or (443 if parts.scheme == "https" else 80)
-        self._addresses = _resolve(parts.hostname, port)
+    def __init__(self, url: str, sink: Sink, timeout_s: float, headers: Mapping[str, str] | None = None) -> None:
+        parts = address.split(url)
+        self._hostname = parts.hostname or ""
+        self._addresses = _resolve(self._hostname, address.port(parts))
         self._tls = ssl.create_default_context() if parts.scheme == "https" else None
-        self._hostname = parts.hostname
-        host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-        self._head = f"Host: {host}:{port}\r\nAccept: */*\r\n"
+        self.target = address.target(parts)
+        fields = address.head(parts, headers or {})
+        self._head = "".join([f"{key}: {value}\r\n" for key, value in fields.items()])
         self.sink = sink
         self._deadline = Deadline(timeout_s)
         self._wire: Wire | None = None
@@ -111,7 +107,7 @@ class HttpClient:
             name: what the request is called in statistics; the path if not given.
             headers: more request headers.
             check: the exact body expected, or its length in bytes if the body need not be kept, or a function that
-                says whether an answer is right. A status of 400 or more is a failure unless a function says otherwise.
+                says whether an answer is right. A status but 200 to 299 is a failure unless a function says otherwise.
 
         """
         if headers:
@@ -153,9 +149,7 @@ class HttpClient:
                 error = _judge(check, response)
         finally:
             response.error = error
-            self.sink.ended(
-                name, planned_ns, sent_ns, self._connect_ns, ended_ns, response.status, response.size, error
-            )
+            self.sink.ended(name, (planned_ns, sent_ns, self._connect_ns, ended_ns), response)
         return response
 
     def _attempt(self, request: bytes, keep: bool) -> Response:
@@ -173,10 +167,10 @@ class HttpClient:
     def _connect(self) -> Wire:
         self._hang_up()
         began_ns = monotonic_ns()
-        for number, address in enumerate(self._addresses, 1):
+        for number, where in enumerate(self._addresses, 1):
             try:
-                self._wire = wire.connect(address, self._tls, self._hostname)
-                self._addresses = [address]
+                self._wire = wire.connect(where, self._tls, self._hostname)
+                self._addresses = [where]
                 break
             except OSError as error:
                 if number == len(self._addresses):
@@ -264,7 +258,7 @@ def _connect_failure(error: OSError) -> int:
 def _judge(check: Check | None, response: Response) -> int:
     if callable(check):
         return samples.OK if check(response) else samples.WRONG_BODY
-    if response.status >= 400:
+    if not 200 <= response.status < 300:
         return samples.STATUS
     found = response.size if isinstance(check, int) else response.body
     return samples.OK if check is None or found == check else samples.WRONG_BODY

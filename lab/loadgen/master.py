@@ -140,9 +140,7 @@ class Master:
         self._runner.start(users, spawn_rate=users)
         say("spawned", users=self._runner.user_count)
 
-    def _do_phase(
-        self, url: str, warm_up: int, load: dict[str, Any], parameters: dict[str, int], seed: list[int]
-    ) -> None:
+    def _do_phase(self, url: str, warm_up: int, load: dict[str, Any], **how: Any) -> None:
         self._phase += 1
         workers = {self._runner.get_worker_index(client.id): client.user_count for client in self._runner.clients.all}
         playing = _spread(load["users"], [workers.get(index, 0) for index in range(max(workers) + 1)])
@@ -150,7 +148,7 @@ class Master:
         self._pending = set(workers)
         delay_s = START_DELAY_S + START_DELAY_PER_USER_S * load["users"]
         unix_start = time.time() + delay_s + START_DELAY_PER_SEND_S * Load(**load).planned_sends
-        order = {"url": url, "warm_up": warm_up, "load": load, "parameters": parameters, "seed": seed}
+        order = {"url": url, "warm_up": warm_up, "load": load, **how}
         order |= {"number": self._phase, "counts": playing, "unix_start": unix_start}
         self._runner.send_message("lab-phase", order)
         say("started", unix_start=unix_start)

@@ -10,6 +10,7 @@ from locust.env import Environment
 from locust.stats import RequestStats, StatsEntry, StatsError, bucket_response_time
 
 from lab import samples
+from lab.loadgen.http import Response, Times
 
 FIRST_CAPACITY = 65536
 # A connection that is refused fails at once. Where nobody but Locust conducts, users try again after a pause.
@@ -87,19 +88,10 @@ class UserSink:
         """A request is about to be sent."""
         self._recorder.begun += 1
 
-    def ended(
-        self,
-        name: str,
-        planned_ns: int,
-        sent_ns: int,
-        connect_ns: int,
-        ended_ns: int,
-        status: int,
-        size: int,
-        error: int,
-    ) -> None:
+    def ended(self, name: str, times: Times, response: Response) -> None:
         """A request was answered or has failed."""
-        recorder = self._recorder
+        planned_ns, sent_ns, connect_ns, ended_ns = times
+        recorder, error = self._recorder, response.error
         recorder.finished += 1
         if error:
             recorder.failed += 1
@@ -108,9 +100,9 @@ class UserSink:
             (sent_ns - recorder.start_ns) // 1000,
             (ended_ns - sent_ns) // 1000,
             connect_ns // 1000,
-            size,
+            response.size,
             self._user,
-            status,
+            response.status,
             recorder.name_id(name),
             error,
         )
@@ -125,24 +117,16 @@ class LocustSink:
     def began(self) -> None:
         """A request is about to be sent; Locust does not ask."""
 
-    def ended(
-        self,
-        name: str,
-        planned_ns: int,
-        sent_ns: int,
-        connect_ns: int,
-        ended_ns: int,
-        status: int,
-        size: int,
-        error: int,
-    ) -> None:
+    def ended(self, name: str, times: Times, response: Response) -> None:
         """Tell Locust; its response times are in milliseconds."""
+        _, sent_ns, _, ended_ns = times
+        error = response.error
         self._environment.events.request.fire(
             request_type="GET",
             name=name,
             response_time=(ended_ns - sent_ns) / 1e6,
-            response_length=size,
-            exception=RequestFailed(error, status) if error else None,
+            response_length=response.size,
+            exception=RequestFailed(error, response.status) if error else None,
             context={},
         )
         if error in UNREACHED:

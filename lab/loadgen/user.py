@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import random
 import sys
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-import psutil
 from locust import User, events
 from locust.argument_parser import LocustArgumentParser
 from locust.env import Environment
 from locust.runners import WorkerRunner
 
+from lab import stack
 from lab.loadgen import wallet
 from lab.loadgen.conductor import Conductor
 from lab.loadgen.http import HttpClient
 from lab.loadgen.recorder import LocustSink
-from lab.places import UP_STATE
 from lab.scenario import Scenario
 from lab.scenarios import SCENARIOS
 
@@ -52,7 +50,8 @@ class LabUser(User):
         conductor = Conductor.current
         if conductor is None:
             options = vars(self.environment.parsed_options)
-            self.parameters = {p.name: options[p.name] for p in SCENARIOS[self.scenario].parameters}
+            scenario = SCENARIOS.get(self.scenario)
+            self.parameters = {p.name: options[p.name] for p in scenario.parameters} if scenario else {}
             self.client = HttpClient(self.host or "", LocustSink(self.environment), self.timeout_s)
             super().run()
         else:
@@ -70,7 +69,7 @@ class LabUser(User):
     @parameters.setter
     def parameters(self, parameters: Mapping[str, int]) -> None:
         self._parameters = parameters
-        scenario = SCENARIOS.get(self.scenario)  # none for the requests of a calibration
+        scenario = SCENARIOS.get(self.scenario)  # none for the requests of a calibration, or to any address
         self.path = scenario.path.format(**parameters) if scenario else ""  # now, as each request asks for it
 
 
@@ -94,13 +93,8 @@ def _ask_for_a_host(environment: Environment, **_: Any) -> None:
 
 def _host_that_is_up(environment: Environment) -> str | None:
     """Where 'lab up' has put the scenario of these users, if it has."""
-    try:
-        up = json.loads(UP_STATE.read_text())
-        alive = psutil.Process(up["pid"]).create_time() == up["created"]
-    except (OSError, ValueError, KeyError, psutil.Error):
-        return None
-    scenarios = {user.scenario for user in environment.user_classes}
-    return str(up["url"]) if alive and scenarios == {up["scenario"]} else None
+    up, scenarios = stack.running(), {user.scenario for user in environment.user_classes}
+    return str(up["url"]) if up and scenarios == {up["scenario"]} else None
 
 
 @events.init_command_line_parser.add_listener

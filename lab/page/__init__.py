@@ -13,9 +13,10 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from lab import published, verdict
+from lab import own, pairing, published, verdict
+from lab.comparison import Comparison
 from lab.figures import Picture
-from lab.report import INCOMPLETE, Run, limit_text, settings
+from lab.report import INCOMPLETE, Run, limit_text, seconds_text, settings
 
 DPI = 144
 MEANINGS = {
@@ -113,6 +114,13 @@ class Page:
         """Whether anything was measured more than once."""
         return any(row["repeat"] > 1 for row in self.rows)
 
+    @cached_property
+    def comparison(self) -> Comparison | None:
+        """Its variants side by side; None where there are no repeats, or nothing stands beside anything."""
+        if not self.has_repeats or len({row["variant"] for row in self.rows}) < 2:
+            return None
+        return pairing.compare(str(self.run.path), None, True, self.run.path.parent)
+
     @property
     def limits(self) -> tuple[list[str], list[tuple[str, list[str]]]]:
         """Variants, and for each limit its name and what each of them stated."""
@@ -121,12 +129,17 @@ class Page:
         return [str(variant) for variant in frame.columns], rows
 
     @property
+    def unknown(self) -> str:
+        """What is not known of a service that the lab did not start; empty where it did."""
+        return own.UNKNOWN if self.run.plan.urls else ""
+
+    @property
     def decided(self) -> dict[str, str]:
         """The plan's values that are the same for all cells."""
         plan = self.run.plan
         named = {**plan.parameters, **asdict(plan.limits), **(asdict(plan.link) if plan.link else {})}
         numbers = {name.replace("_", " "): f"{value:,}" for name, value in named.items() if value is not None}
-        return numbers | {"limits": plan.stance, "seed": str(plan.seed)}
+        return numbers | dict(plan.urls) | {"limits": plan.stance, "seed": str(plan.seed)}
 
     @cached_property
     def plates(self) -> list[Plate]:
@@ -134,6 +147,10 @@ class Page:
         run, drawn = self.run, []
         if run.is_sweep:
             drawn.append(_plate("Over the number of users", SWEEP, run.sweep_figure))
+        if self.has_repeats:
+            drawn.append(_plate("The repeats", REPEATS, run.repeats_figure))
+        if self.comparison:
+            drawn.append(_plate("The differences", FOREST, self.comparison.figure))
         drawn.append(_plate("The distribution of latency", DISTRIBUTION, run.figure))
         drawn.append(_plate("Over time", TIMELINE, run.timeline))
         if any(not panel.right.all() for panel in run.panels()):
@@ -144,6 +161,11 @@ class Page:
 SWEEP = (
     "Mean latency and right answers a second. Dashed: what theory says. Crosses: what was published for the same "
     "settings. Hollow: not valid."
+)
+REPEATS = "Every repeat: how far one lies from the next of the same variant. Hollow: not valid."
+FOREST = (
+    "One variant's value over the other's. Filled: a difference was found. The grey band is 5 % to either side: a line "
+    "that lies within it says that the two are alike for practical purposes."
 )
 DISTRIBUTION = (
     "How long right answers took, on an axis of percentiles on which 90, 99 and 99.9 are equally far apart; and how "
@@ -165,7 +187,7 @@ def render(run: Run) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.filters |= {"seconds": _seconds, "with_unit": _with_unit, "rate": _rate, "errors": _errors}
+    templates.filters |= {"seconds": seconds_text, "with_unit": _with_unit, "rate": _rate, "errors": _errors}
     return templates.get_template("report.html").render(page=Page(run), run=run)
 
 
@@ -183,12 +205,8 @@ def _is_nothing(value: Any) -> bool:
     return value is None or value != value  # pandas turns a missing number into NaN
 
 
-def _seconds(value: float | None) -> str:
-    return "–" if _is_nothing(value) else f"{value:.3f}"
-
-
 def _with_unit(value: float | None) -> str:
-    return "–" if _is_nothing(value) else f"{value:.3f} s"
+    return "–" if _is_nothing(value) else f"{seconds_text(value)} s"
 
 
 def _rate(value: float | None) -> str:
@@ -200,6 +218,11 @@ def _errors(errors: Mapping[str, int]) -> str:
 
 
 def _fact(key: str, value: Any) -> str:
+    if key == "calibration" and isinstance(value, dict):
+        ceilings = [f"{ceiling['kind']} {ceiling['rps']:,.0f}/s" for ceiling in value.get("ceilings", ())]
+        return f"one worker sends at most: {', '.join(ceilings) or 'not known'}"
+    if key in ("jars", "sources") and isinstance(value, dict):
+        return ", ".join(f"{name} {str(digest)[:12]}" for name, digest in value.items())
     if key.endswith("_bytes") and isinstance(value, int):
         return f"{value / 2**30:.1f} GiB"
     if isinstance(value, dict):

@@ -88,3 +88,11 @@ class Runtime(Protocol):
 
     def started(self, launch: Launch) -> AbstractContextManager[Running]:
         """Start it; on exit it is stopped, whatever happened in between."""
+
+
+def tail(log: Path, lines: int) -> str:
+    """The last lines of a log; empty if there is none."""
+    try:
+        return "\n".join(log.read_text(errors="replace").splitlines()[-lines:])
+    except OSError:
+        return ""

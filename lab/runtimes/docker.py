@@ -29,7 +29,7 @@ from docker.models.containers import Container  # type: ignore[import-untyped]
 from docker.types import Ulimit  # type: ignore[import-untyped]
 
 from lab.errors import Casualty, LabError
-from lab.runtimes import Launch
+from lab.runtimes import Launch, tail
 from lab.runtimes.process import ProcessRunning, ProcessRuntime, unhurried
 
 RUN_LABEL, PID_LABEL, IMAGE_LABEL = "lab.run", "lab.pid", "lab.image"
@@ -38,7 +38,7 @@ TMPFS = "rw,exec,nosuid,nodev,size=512m,mode=1777"  # exec: Netty unpacks its na
 LOST = "was lost with the Docker engine"
 ENGINE_REMEDY = "Start one (Debian: apt-get install docker.io, then dockerd), or use --runtime process."
 SOMAXCONN = Path("/proc/sys/net/core/somaxconn")
-LAST_WORDS_S = 5.0
+LAST_WORDS_S = 30.0
 ANSWERS_WITHIN_S = 60
 SWEEP_S, SWEEP_WITHIN_S = 1.0, 25.0
 
@@ -101,10 +101,6 @@ class DockerRunning:
         bindings = self._ports.get(f"{port}/tcp") or []
         return f"{bindings[0]['HostIp']}:{bindings[0]['HostPort']}" if bindings else ""
 
-    def peer_address(self, port: int) -> str:
-        """Its address on the run's network: no proxy of the engine stands in between."""
-        return f"{self._ip}:{port}"
-
     def reach(self, port: int) -> tuple[str, int]:
         """Its address on the run's network, so that no proxy of the engine stands in between."""
         return self._ip, port
@@ -139,10 +135,7 @@ class DockerRunning:
 
     def log_tail(self, lines: int = 12) -> str:
         """The last lines of its log."""
-        try:
-            return "\n".join(self.launch.log.read_text(errors="replace").splitlines()[-lines:])
-        except OSError:
-            return ""
+        return tail(self.launch.log, lines)
 
     def stop(self) -> None:
         """Ask it to end, insist after a grace period, wait until its log is whole, and remove it."""

@@ -15,9 +15,9 @@ from typing import IO
 import psutil
 
 from lab.errors import LabError
-from lab.runtimes import Launch
+from lab.runtimes import Launch, tail
 
-KILL_S = 3.0
+KILL_S = 10.0
 ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 LOOPBACK = "127.0.0.1"
 GUARD = Path(__file__).with_name("guard.py")
@@ -84,10 +84,7 @@ class ProcessRunning:
 
     def log_tail(self, lines: int = 12) -> str:
         """The last lines of its log."""
-        try:
-            return "\n".join(self.launch.log.read_text(errors="replace").splitlines()[-lines:])
-        except OSError:
-            return ""
+        return tail(self.launch.log, lines)
 
     def stop(self) -> None:
         """Ask it to end, insist after a grace period, and wait until it is gone."""

@@ -9,6 +9,8 @@ import threading
 import time
 from collections.abc import Callable
 
+from patience import PATIENCE_S
+
 from lab.loadgen.http import HttpClient
 
 Script = Callable[["Connection"], None]
@@ -85,7 +87,7 @@ class Server:
             with contextlib.suppress(OSError):
                 opened.shutdown(socket.SHUT_RDWR)
         for thread in self._threads:
-            thread.join(5)
+            thread.join()
 
     def _start(self, work: Callable[..., None], *arguments: object) -> None:
         thread = threading.Thread(target=work, args=arguments, daemon=True)
@@ -131,13 +133,13 @@ class Sink:
         """A request is about to be sent."""
         self.begun += 1
 
-    def ended(self, name, planned_ns, sent_ns, connect_ns, ended_ns, status, size, error):
+    def ended(self, name, times, response):
         """A request was answered or has failed."""
         fields = ("name", "planned_ns", "sent_ns", "connect_ns", "ended_ns", "status", "size", "error")
-        values = (name, planned_ns, sent_ns, connect_ns, ended_ns, status, size, error)
+        values = (name, *times, response.status, response.size, response.error)
         self.rows.append(dict(zip(fields, values, strict=True)))
 
 
-def client_of(url: str, timeout_s: float = 10.0) -> HttpClient:
+def client_of(url: str, timeout_s: float = PATIENCE_S) -> HttpClient:
     """A client with a sink of its own."""
     return HttpClient(url, Sink(), timeout_s)

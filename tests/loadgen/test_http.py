@@ -158,8 +158,8 @@ def test_a_wrong_answer_is_told_apart_from_a_bad_status(status, error):
     assert [(a.error, a.status) for a in got] == [(error, int(status[:3]))] * 2
 
 
-@pytest.mark.parametrize(("status", "error"), [(399, samples.OK), (400, samples.STATUS), (599, samples.STATUS)])
-def test_failures_begin_at_400(status, error):
+@pytest.mark.parametrize(("status", "error"), [(299, samples.OK), (302, samples.STATUS), (599, samples.STATUS)])
+def test_failures_begin_at_300(status, error):
     """Without a check, the status alone decides."""
     with Server(always(answer(b"", f"{status} Whatever"))) as server:
         assert client_of(server.url).get("/").error == error

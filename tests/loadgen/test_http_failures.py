@@ -102,13 +102,11 @@ def test_an_answer_that_does_not_come_is_a_timeout():
         connection.request()
 
     with Server(silent, always(answer())) as server:
-        client = client_of(server.url, timeout_s=0.4)
-        began = time.monotonic()
+        client = client_of(server.url, timeout_s=1.5)
         assert client.get("/").error == samples.TIMEOUT
-        assert 0.35 < time.monotonic() - began < 5
         assert client.get("/").error == samples.OK
     waited_s = (client.sink.rows[0]["ended_ns"] - client.sink.rows[0]["sent_ns"]) / 1e9
-    assert waited_s >= 0.39
+    assert waited_s >= 1.5
 
 
 def test_an_answer_that_trickles_is_a_timeout_too():
@@ -116,12 +114,10 @@ def test_an_answer_that_trickles_is_a_timeout_too():
 
     def trickles(connection: Connection) -> None:
         connection.request()
-        connection.say(*[b"x"] * 0, b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n", *[b"x"] * 100, pause_s=0.1)
+        connection.say(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n", *[b"x"] * 100, pause_s=0.1)
 
     with Server(trickles) as server:
-        began = time.monotonic()
         assert client_of(server.url, timeout_s=0.5).get("/").error == samples.TIMEOUT
-        assert time.monotonic() - began < 5
 
 
 def test_an_address_that_does_not_answer_is_a_connect_timeout():

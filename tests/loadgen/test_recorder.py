@@ -10,6 +10,7 @@ from locust.stats import RequestStats
 
 from lab import samples
 from lab.loadgen import recorder
+from lab.loadgen.http import Response
 from lab.loadgen.recorder import Recorder, RequestFailed, feed
 
 UNIX_START = 1_800_000_000.0
@@ -125,7 +126,8 @@ def test_what_a_sink_notes_is_what_is_taken():
     noted = Recorder(start_ns=1_000_000_000)
     sink = noted.sink(42)
     sink.began()
-    sink.ended("/x", 1_001_000_000, 1_002_000_000, 300_000, 1_502_000_000, 503, 17, samples.STATUS)
+    times = (1_001_000_000, 1_002_000_000, 300_000, 1_502_000_000)
+    sink.ended("/x", times, Response(503, b"", samples.STATUS, 17))
     (row,) = np.frombuffer(noted.take(), samples.RECORD)
     assert row.item() == (1000, 2000, 500_000, 300, 17, 42, 503, 0, samples.STATUS)
     assert (noted.begun, noted.finished, noted.failed, noted.names) == (1, 1, 1, ["/x"])
@@ -162,11 +164,12 @@ def test_names_get_one_number_each():
 def test_memory_does_not_grow_with_requests_that_were_taken():
     """However many requests pass, what the recorder and Locust's statistics hold stays below 16 bytes a request."""
     noted, stats = Recorder(0), RequestStats(use_response_times_cache=False)
+    answered = Response(200, b"", samples.OK, 12)
 
     def pass_through(rounds: int) -> None:
         for _ in range(rounds):
             for i in range(5000):
-                noted.sink(7).ended("/delay", i * 1000, i * 1000, 0, i * 2000, 200, 12, 0)
+                noted.sink(7).ended("/delay", (i * 1000, i * 1000, 0, i * 2000), answered)
             feed(stats, noted.take(), noted.names, UNIX_START)
 
     pass_through(2)

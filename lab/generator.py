@@ -15,18 +15,17 @@ from pathlib import Path
 from typing import Any
 
 from lab.errors import Casualty
-from lab.places import ROOT
+from lab.places import CONDUCTED, ROOT
 from lab.runtimes import Launch, Running, Runtime
 from lab.scenario import Load
 
-CONNECT_WITHIN_S = 60.0
+CONNECT_WITHIN_S = 180.0
 # Workers on other machines are started by hand.
 REMOTE_WITHIN_S = 300.0
 # A worker's users start when its own clock says so; this much also covers a message on its way to a busy machine.
 CLOCK_WITHIN_S = 2.0
 DISMISS_WITHIN_S = 5.0
-# Tells a Locust worker that its master is the lab's; in the image of the workers, the locustfiles are here.
-CONDUCTED = "LAB_CONDUCTED"
+# In the image of the workers, the locustfiles are here.
 LOCUSTFILES = "/lab/locustfiles"
 POLL_S = 0.1
 
@@ -61,15 +60,22 @@ class Fleet:
     Args:
         workers: those on this machine.
         remote: how many there are on others.
+        headers: what every request says besides; it goes to the workers through pipe and socket only.
 
     """
 
     def __init__(
-        self, master: Running, workers: list[Running], news: queue.Queue[dict[str, Any]], remote: int = 0
+        self,
+        master: Running,
+        workers: list[Running],
+        news: queue.Queue[dict[str, Any]],
+        remote: int = 0,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         self.master = master
         self.workers = workers
         self.remote = remote
+        self._headers = dict(headers or {})
         self._news = news
 
     def equip(self, tokens: Path) -> None:
@@ -112,7 +118,7 @@ class Fleet:
         """
         played = into or Played()
         order = {"url": url, "load": asdict(load), "parameters": dict(parameters), "seed": list(seed)}
-        self._order(do="phase", warm_up=warm_up, **order)
+        self._order(do="phase", warm_up=warm_up, headers=self._headers, **order)
         deadline = time.monotonic() + within_s
         while time.monotonic() < deadline:
             self._check_alive(*watched)
@@ -133,7 +139,7 @@ class Fleet:
     def await_workers(self) -> None:
         """Wait until all workers have joined the master. Casualty if the clock of one differs from this machine's."""
         for news in self._await_all("worker", REMOTE_WITHIN_S if self.remote else CONNECT_WITHIN_S):
-            if abs(news["ahead_s"]) > CLOCK_WITHIN_S:
+            if self.remote and abs(news["ahead_s"]) > CLOCK_WITHIN_S:
                 raise Casualty(f"The clock of a worker is {news['ahead_s']:+.1f} s off: set both by NTP.")
 
     def dismiss(self) -> None:
@@ -203,6 +209,7 @@ def fleet(
     stream: Path,
     image: str = "",
     bind: tuple[str, int] | None = None,
+    headers: Mapping[str, str] | None = None,
 ) -> Iterator[Fleet]:
     """Start a master and its workers; they end with the context. Their samples go to ``stream``.
 
@@ -211,6 +218,7 @@ def fleet(
         load: says how many workers, here and on other machines.
         image: to start the workers from, in containers; the master is a process in any case.
         bind: where the master listens; any port of the runtime's host if None.
+        headers: what every request says besides.
 
     """
     host, at = bind or (runtime.host, 0)
@@ -235,7 +243,7 @@ def fleet(
         master = stack.enter_context(runtime.started(launch))
         news: queue.Queue[dict[str, Any]] = queue.Queue()
         threading.Thread(target=_listen, args=(master, news), name="locust-news", daemon=True).start()
-        started = Fleet(master, [], news, load.remote_workers)
+        started = Fleet(master, [], news, load.remote_workers, headers)
         port = started._await("listening", CONNECT_WITHIN_S)["port"]
         for number in range(1, load.workers + 1):
             log = logs / f"locust-worker-{number}.log"

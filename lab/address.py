@@ -1,0 +1,34 @@
+"""The address of a request: what goes into its first line and its head."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import SplitResult, urlsplit
+
+PORTS = {"http": 80, "https": 443}
+
+
+def split(url: str) -> SplitResult:
+    """The parts of an http or https address; ValueError if it is none."""
+    parts = urlsplit(url)
+    if parts.scheme not in PORTS or not parts.hostname or parts.port == 0:  # .port raises ValueError too
+        raise ValueError(f"{url!r} is not an http or https address")
+    return parts
+
+
+def port(parts: SplitResult) -> int:
+    """The port that is asked: the scheme's own where none is named."""
+    return parts.port or PORTS[parts.scheme]
+
+
+def target(parts: SplitResult) -> str:
+    """What is asked for on that host: path and query."""
+    return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+
+
+def head(parts: SplitResult, more: Mapping[str, str]) -> dict[str, str]:
+    """The fields of every request's head; those that are given replace the usual ones, however they are spelled."""
+    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname or ""
+    usual = {"Host": host if port(parts) == PORTS[parts.scheme] else f"{host}:{parts.port}", "Accept": "*/*"}
+    given = {name.lower() for name in more}
+    return {**{name: value for name, value in usual.items() if name.lower() not in given}, **more}

@@ -1,0 +1,22 @@
+"""The stack that 'lab up' has started: where that is written down, and whether it is still so."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import psutil
+
+from lab.places import ROOT
+
+FOLDER = ROOT / "data" / "up"
+STATE = FOLDER / "up.json"
+
+
+def running() -> dict[str, Any] | None:
+    """What is up: scenario, variant, parameters, url, management, pid, created and run; None if nothing is."""
+    try:
+        value: dict[str, Any] = json.loads(STATE.read_text())
+        return value if psutil.Process(value["pid"]).create_time() == value["created"] else None
+    except (OSError, ValueError, KeyError, psutil.Error):
+        return None

@@ -1,0 +1,275 @@
+"""Services that the lab did not start: loaded for real on loopback, and what is said of them is only what is known."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from any_server import LARGE, certificate_for_loopback, serving
+
+import lab
+from lab import own, page, shell
+from lab.errors import LabError
+from lab.planning import Wishes
+from lab.scenario import Load, Plan
+from lab.store import RunFolder
+
+SECRET = "s3cret-4711"
+CLEAN = re.compile(r"error: \S[^\n]*[.?)!]\n {2}→ \S[^\n]*\n\Z")
+SMALL = {"users": 4, "duration": 1, "ramp_up": 0, "seed": 1, "quiet": True}
+
+
+@pytest.fixture(scope="module")
+def server():
+    """A service on loopback."""
+    with serving() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """The folder of this module's runs."""
+    return tmp_path_factory.mktemp("runs")
+
+
+@pytest.fixture(scope="module")
+def run(server, data):
+    """Two addresses, in turns, twice each, with a header that is nobody's business."""
+    urls = {"old": f"{server.url}/ok", "new": f"{server.url}/ok?version=2#part"}
+    return lab.load(urls, headers={"X-Key": SECRET}, repeat=2, data=data, **SMALL)
+
+
+@pytest.mark.slow
+def test_every_request_is_in_the_samples_once(run, server):
+    """The service counted what the samples hold, and the one request that asked whether anybody is there."""
+    for label, path in (("old", "/ok"), ("new", "/ok?version=2")):
+        cells = [folder for folder in run.folder.cells() if folder.cell.variant == label]
+        samples = [folder.samples() for folder in cells]
+        assert server.asked(path) == sum(map(len, samples)) + 1
+        for folder, all_ in zip(cells, samples, strict=True):
+            evidence = folder.read("evidence")
+            measured = all_[all_["warm_up"] == 0]
+            assert len(measured) == evidence["begun"] == evidence["finished"] > 0
+            assert set(all_["warm_up"]) == {0, 1}
+            assert (set(all_["error"]), set(all_["status"]), set(all_["name"])) == ({""}, {200}, {path})
+
+
+@pytest.mark.slow
+def test_nothing_is_claimed_of_what_is_not_known(run, typed, data):
+    """No limits, no CPU, no counts and no warmth of the service: neither in the evidence nor in words."""
+    for folder in run.folder.cells():
+        evidence, summary = folder.read("evidence"), folder.read("summary")
+        assert (evidence["served"], evidence["foreign_cpu"], evidence["warm_up"]) == (None, None, [])
+        assert evidence["worker_cpu"] is not None or summary["elapsed_s"] < 1.1
+        assert summary["cpu_s_per_1000_requests"] is summary["predicted_mean_s"] is None
+        assert folder.read("limits") == {}
+        assert set(folder.metrics()["target"]).isdisjoint({"service"})
+    said = typed("show", run.name, "--data", str(data)).stdout
+    assert own.UNKNOWN in said
+    assert "of the service nothing was read" in said or run.verdict == "invalid"
+    assert "not warm" not in said.replace("was warm.", "")
+    assert own.UNKNOWN in page.render(run)
+
+
+@pytest.mark.slow
+def test_the_values_of_headers_are_sent_and_kept_nowhere(run, server, typed, data, tmp_path):
+    """Every request has them; no file of the run, no table, no page, no export does."""
+    assert {head.get("X-Key") for path, head in server.heads if path.startswith("/ok")} == {SECRET}
+    assert run.plan.header_names == ("X-Key",)
+    page.write(run, tmp_path / "report.html")
+    said = [typed(command, run.name, "--data", str(data)) for command in ("show", "compare")]
+    typed("export", run.name, "--format", "jtl", "--data", str(data), "-o", str(tmp_path / "export"))
+    kept = [path for folder in (run.path, tmp_path) for path in folder.rglob("*") if path.is_file()]
+    assert len(kept) > 30
+    assert not [path for path in kept if SECRET.encode() in path.read_bytes()]
+    assert not [folder for folder in run.folder.cells() if SECRET in folder.samples().to_csv()]
+    assert SECRET not in "".join(done.stdout + done.stderr for done in said)
+    assert "headers X-Key" in said[0].stdout
+
+
+@pytest.mark.slow
+def test_such_a_run_is_read_like_any_other(run, typed, data, tmp_path):
+    """Listed, shown for programs, exported, drawn and compared, address against address."""
+    assert run.name.endswith("-load")
+    assert re.search(rf"{run.name} +complete +4 +4/4", typed("list", "--data", str(data)).stdout)
+    cells = json.loads(typed("show", run.name, "--json", "--data", str(data)).stdout)["cells"]
+    assert [cell["variant"] for cell in cells] == ["old", "old", "new", "new"]
+    for kind in ("jtl", "csv", "hdr"):
+        assert typed("export", run.name, "--format", kind, "--data", str(data), "-o", str(tmp_path)).returncode == 0
+    assert len(list(tmp_path.iterdir())) == 3 * 4
+    assert {path.name for path in run.path.glob("*.png")} == {"figure.png", "timeline.png"}
+    comparison = lab.compare(run)
+    assert (comparison.interleaved, {row.ratio.pairs for row in comparison.rows if row.ratio}) == (True, {2})
+    assert "new against old" in comparison.verdict
+
+
+@pytest.mark.slow
+def test_the_command_loads_at_a_rate_and_holds_its_promises(server, typed, tmp_path):
+    """All planned requests are sent, the objective decides the status, and the command is kept without its secret."""
+    shape = ["--users", "5", "--rate", "40", "--duration", "1", "--arrivals", "poisson", "--name", "api"]
+    header = ["--header", f"Authorization: Bearer {SECRET}", f"--header=Cookie: a={SECRET}"]
+    where = ["--data", str(tmp_path), "--allow-suspect", "--slo", "p99<0.001ms"]
+    done = typed("load", f"{server.url}/large", *shape, *header, *where)
+    assert done.returncode == 1
+    assert "p99" in done.stderr
+    assert SECRET not in done.stdout + done.stderr
+    run = lab.open_run(data=tmp_path)
+    (cell,) = run.folder.cells()
+    assert (cell.cell.variant, len(cell.measured()), set(cell.measured()["bytes"])) == ("api", 40, {len(LARGE)})
+    command = run.folder.read()["command"]
+    assert "Authorization: …" in command
+    assert "--header=Cookie: …" in command
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("status", [302, 503])
+def test_answers_that_are_no_longer_right_are_errors(server, tmp_path, status):
+    """A service that answers rightly once, and then sends everybody to its front door or fails, is not fast."""
+    run = lab.load(f"{server.url}/tired/{status}", data=tmp_path, **SMALL)
+    (row,) = run.cells
+    assert row["errors"] == {f"HTTP {status}": row["requests"]}
+    assert row["ok_throughput_rps"] == 0
+    assert run.verdict != "valid"
+    assert run.errors_figure().png()
+
+
+@pytest.mark.slow
+def test_a_certificate_counts_where_it_is_trusted(typed, tmp_path, monkeypatch):
+    """Unknown, it is refused with the way to trust it; trusted, the service is loaded over TLS."""
+    with serving(certificate := certificate_for_loopback(tmp_path)) as server:
+        words = ("load", f"{server.url}/ok", "--users", "2", "--duration", "1", "--ramp-up", "0", "--allow-suspect")
+        words += ("--data", str(tmp_path / "runs"))
+        refused = typed(*words)
+        assert refused.returncode == 2
+        assert CLEAN.search(refused.stderr)
+        assert "not to be trusted" in refused.stderr
+        assert "SSL_CERT_FILE" in refused.stderr
+        assert not (tmp_path / "runs").exists()
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        typed(*words)
+        assert set(lab.open_run(data=tmp_path / "runs").samples()["error"]) == {""}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ("127.0.0.1:8080/x", "Did you mean http://127.0.0.1:8080/x?"),
+        ("ftp://127.0.0.1/", "not an http or https address"),
+        ("http://127.0.0.1:99999/", "not an http or https address"),
+        ("http://127.0.0.1:1/", "Nobody answers at 127.0.0.1:1"),
+        ("http://nobody.invalid/", "no host 'nobody.invalid'"),
+        ("http://me:s3cret-4711@127.0.0.1/", "Authorization"),
+        ("{url}/ä", "%-encoded"),
+        ("{url}/status/404", "status 404"),
+        ("{url}/status/401", "--header 'Authorization"),
+        ("{url}/status/503", "status 503"),
+        ("{url}/status/301", "leads to {url}/ok"),
+        ("https://{host}/ok", "TLS with {host} failed"),
+        ("{url}/ok --header s3cret-4711", "--header number 1"),
+        ("{url}/ok --header s3cret-4711\r\nX:1", "--header number 1"),
+        ("{url}/ok {url}/large", "2 addresses"),
+        ("{url}/ok {url}/large --name a --name a", "twice"),
+        ("{url}/ok --name a:b", "--name 'a:b'"),
+        ("{url}/ok --rate 5", "--rate needs --users"),
+        ("{url}/ok --users 0", "--users 0"),
+        ("{url}/ok --threads 5", "--threads"),
+        ("--users 5", "URL"),
+    ],
+)
+def test_bad_input_gets_one_sentence_and_the_next_step(server, typed, tmp_path, arguments, named):
+    """Nothing is written before the service has answered rightly once, and no secret is repeated."""
+    here = {"url": server.url, "host": server.url.removeprefix("http://")}
+    done = typed("load", *arguments.format(**here).split(" "), "--data", str(tmp_path / "runs"))
+    assert done.returncode == 2, done.stderr
+    assert CLEAN.search(done.stderr), repr(done.stderr)
+    assert "Traceback" not in done.stderr
+    assert named.format(**here) in done.stderr
+    assert SECRET not in done.stderr
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_wish_that_no_load_has_is_named(server):
+    """Python says the same as the command line."""
+    with pytest.raises(LabError, match=r"duraton.*did you mean duration"):
+        lab.load(server.url, duraton=3)
+
+
+def test_a_plan_is_read_back_as_it_was_written(server):
+    """With its addresses and the names of its headers; one that is damaged is refused."""
+    plan = own.make_plan([f"{server.url}/ok#part"], [], {"X-Key": SECRET}, Wishes(users=[1, 2], seed=1))
+    assert plan.urls == {"service": f"{server.url}/ok"}
+    written = json.loads(json.dumps(plan.as_json()))
+    assert Plan.from_json(written) == plan
+    assert SECRET not in json.dumps(written)
+    with pytest.raises(ValueError, match="not texts"):
+        Plan.from_json({**written, "urls": {"service": 5}})
+
+
+@pytest.mark.parametrize(
+    ("load", "expected"),
+    [
+        (Load(users=9, duration_s=20.0), Load(users=9, duration_s=5.0)),
+        (Load(users=9, duration_s=2.0), Load(users=9, duration_s=2.0)),
+        (Load(users=9, ramp_s=30.0, duration_s=60.0), Load(users=9, ramp_s=2.5, duration_s=5.0)),
+        (Load(users=9, ramp_s=30.0, loops=7), Load(users=9, ramp_s=5.0)),
+        (Load(users=9, requests=10**6), Load(users=9)),
+        (Load(users=9, ramp_s=0, rate_rps=50, duration_s=60), Load(users=9, ramp_s=0, rate_rps=50, duration_s=5.0)),
+    ],
+)
+def test_the_warm_up_is_of_the_same_users_and_short(load, expected):
+    """Five seconds of it are enough, or a request of each user where requests are counted."""
+    assert own.warm_up(load) == expected
+
+
+@pytest.mark.parametrize(
+    ("words", "kept"),
+    [
+        (["load", "--header", "A: b:c", "x"], ["load", "--header", "A: …", "x"]),
+        (["--header=A:b\nc"], ["--header=A: …"]),
+        (["--mysql-url", "mysql://me:p%40ss@h:1/lab"], ["--mysql-url", "mysql://me:…@h:1/lab"]),
+        (["http://h:8080/a:b?c=d"], ["http://h:8080/a:b?c=d"]),
+    ],
+)
+def test_a_command_is_kept_without_its_secrets(words, kept):
+    """Neither values of headers nor passwords in addresses get into run.json."""
+    assert list(shell.without_secrets(words)) == kept
+
+
+def orphan(server, data: Path) -> RunFolder:
+    """A run whose lab was killed before it measured anything."""
+    plan = own.make_plan([f"{server.url}/ok"], [], {"X-Key": SECRET}, Wishes(users=[2], duration=1, ramp_up=0, seed=1))
+    run = RunFolder.create(plan, ["lab", "load"], {}, data)
+    value = run.read()
+    value["owner"]["created"] -= 1
+    (run.path / "run.json").write_text(json.dumps(value))
+    return run
+
+
+@pytest.mark.slow
+def test_an_interrupted_run_goes_on_with_the_same_headers(server, typed, tmp_path):
+    """Their values were not kept, so they are asked for."""
+    run = orphan(server, tmp_path)
+    before = len(server.heads)
+    words = ("resume", run.name, "--anyway", "--allow-suspect", "--data", str(tmp_path))
+    refused = typed(*words)
+    assert refused.returncode == 2
+    assert "--header 'X-Key: …'" in refused.stderr
+    assert len(server.heads) == before
+    typed(*words, "--header", f"X-Key: {SECRET}")
+    assert run.state() == "complete"
+    assert {head["X-Key"] for _, head in server.heads[before:]} == {SECRET}
+
+
+@pytest.mark.slow
+def test_the_locustfile_runs_alone_too(server):
+    """Under plain Locust the host is the whole address."""
+    command = [sys.executable, "-m", "locust", "-f", "locustfiles/load.py", "--headless", "-u", "2", "-t", "2s"]
+    root = Path(__file__).resolve().parent.parent
+    before = server.asked("/ok?alone")
+    done = subprocess.run([*command, "-H", f"{server.url}/ok?alone"], cwd=root, timeout=60, check=False)
+    assert done.returncode == 0
+    assert server.asked("/ok?alone") > before
