@@ -284,3 +284,11 @@ def test_a_disk_that_is_almost_full_is_said(typed, tmp_path, monkeypatch):
     monkeypatch.setattr(machine, "LEAST_FREE", 1 << 60)
     assert_said(typed("run", "delay", "--users", "5", "--data", str(tmp_path / "runs")), "disk space")
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_scenario_takes_the_address_of_its_own_database_only(typed):
+    """The other one is refused, and not ignored."""
+    refused = typed("run", "jwt", "--dry-run", "--mongo-url", "mongodb://127.0.0.1:1")
+    assert refused.returncode == 2
+    assert "--mongo-url" in refused.stderr
+    assert typed("run", "jwt", "--dry-run", "--mysql-url", "mysql://me@127.0.0.1:1").returncode == 0

@@ -124,10 +124,14 @@ def test_a_master_that_dies_at_once_does_not_keep_its_worker(tmp_path):
         worker_elsewhere(tmp_path / "empty", f"{address[0]}:{address[1]}") as worker,
         ProcessRuntime() as runtime,
     ):
-        with generator.fleet(runtime, "delay", shape, frozenset(), tmp_path, tmp_path / "samples", bind=address) as fleet:
+        with generator.fleet(
+            runtime, "delay", shape, frozenset(), tmp_path, tmp_path / "samples", bind=address
+        ) as fleet:
             fleet.await_workers()
             os.killpg(fleet.master.pid, signal.SIGKILL)
-        with generator.fleet(runtime, "delay", shape, frozenset(), tmp_path, tmp_path / "samples", bind=address) as fleet:
+        with generator.fleet(
+            runtime, "delay", shape, frozenset(), tmp_path, tmp_path / "samples", bind=address
+        ) as fleet:
             fleet.await_workers()
         worker.send_signal(signal.SIGINT)
         assert worker.communicate(timeout=60)[0].count("joined") == 2
