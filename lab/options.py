@@ -150,7 +150,7 @@ def limit_options(command: click.Command, scenario: Scenario) -> click.Command:
         _option("--threads", int, "T", "At most T threads serve requests.  [default: 200]"),
         _option("--accept-count", int, "N", "Listen backlog of all variants.  [default: 4096]"),
         _option("--heap-mb", int, "MB", "Heap of the JVM.  [default: 2048]"),
-        *(_database_options() if scenario.databases else ()),
+        *_database_options(scenario),
         click.Option(
             ["--runtime"],
             type=click.Choice(RUNTIMES),
@@ -169,12 +169,14 @@ def _option(
     return click.Option([name], type=kind, metavar=metavar, help=text, default=default)
 
 
-def _database_options() -> list[click.Option]:
+def _database_options(scenario: Scenario) -> list[click.Option]:
+    if not scenario.databases:
+        return []
+    own = "A server of your own, in its database 'lab' only."
     return [
         _option("--pool", int, "N", "Connections to the database.  [default: 100]"),
         _option("--link-latency-ms", int, "MS", "Have the database's answers take longer.", 0),
         _option("--link-rate", int, "B/S", "Bytes a second between service and database.", 0),
         _option("--link-connection-rate", int, "B/S", "The same, of each connection.", 0),
-        _option("--mysql-url", str, "URL", "A server of your own, in its database 'lab' only.", ""),
-        _option("--mongo-url", str, "URL", "The same for MongoDB.", ""),
+        *(_option(f"--{kind}-url", str, "URL", own, "") for kind in scenario.databases),
     ]

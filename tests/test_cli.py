@@ -349,3 +349,11 @@ def test_a_run_that_is_a_link_is_cleaned_without_what_it_leads_to(typed, plan, t
     assert "1 runs" in done.stdout
     assert [path.name for path in runs.iterdir()] == ["20261121T101500Z-delay"]
     assert (elsewhere / "run.json").exists()
+
+
+def test_a_scenario_takes_the_address_of_its_own_database_only(typed):
+    """The other one is refused, and not ignored."""
+    refused = typed("run", "jwt", "--dry-run", "--mongo-url", "mongodb://127.0.0.1:1")
+    assert refused.returncode == 2
+    assert "--mongo-url" in refused.stderr
+    assert typed("run", "jwt", "--dry-run", "--mysql-url", "mysql://me@127.0.0.1:1").returncode == 0

@@ -18,7 +18,7 @@ class MysqlHealthIndicator extends AbstractHealthIndicator {
 	@Override
 	protected void doHealthCheck(Health.Builder builder) {
 		if (this.pool.live() == 0) {
-			builder.down();
+			builder.down(); // a query would wait for a connection as long as a request does
 			return;
 		}
 		this.database.sql("SELECT 1").query().singleValue();
