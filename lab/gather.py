@@ -25,6 +25,8 @@ STEADY_COLUMNS = ("sent_us", "latency_us", "error")
 MIN_STEADY_S = 9.0
 # As many requests a second are few enough to be counted by chance.
 MIN_PER_READING = 20
+# In the first second every user connects, which is another load.
+CONNECTING_S = 1.0
 # Readings of the yardstick are four a second; single ones hold an interrupt or a change of core.
 SMOOTHED_READINGS = 5
 
@@ -101,6 +103,7 @@ def note_steadiness(
     begin_s, end_s = load.ramp_s, load.duration_s or samples["sent_us"].max() / 1e6
     if end_s - begin_s < MIN_STEADY_S:
         return
+    begin_s += CONNECTING_S
     latency, drift = trend.latency_by_second(samples, begin_s, end_s), trend.drift(samples, begin_s, end_s)
     if cpu_decides:
         # Cores that change by themselves change what they do in a second: that is told apart from the service's doing.
@@ -109,7 +112,7 @@ def note_steadiness(
         evidence.slowed = {owner: _slowed(rows, owner, begin_s, end_s) for owner in owners}
         latency = latency / slowness(rows, "service", latency.index.to_numpy(dtype=float) + 0.5)
         drift = None if drift is None else (1 + drift) * (1 + evidence.slowed.get("service", 0.0)) - 1
-        evidence.cpu_fall = trend.fall(_cpu_per_request(samples, rows, begin_s + 1, end_s))
+        evidence.cpu_fall = trend.fall(_cpu_per_request(samples, rows, begin_s, end_s))
     evidence.latency_fall = trend.fall(latency.to_numpy(dtype=float))
     if not load.is_open:
         evidence.drift = drift

@@ -43,14 +43,13 @@ def latency_by_second(samples: pd.DataFrame, begin_s: float, end_s: float) -> pd
     """The median latency of right answers, in microseconds, by the second after the planned start they were sent in.
 
     Args:
-        begin_s: seconds since the planned start; what was sent before, during the ramp, is left out, like the first
-            second after it, in which connections are opened.
+        begin_s: seconds since the planned start; what was sent in the seconds before is left out.
         end_s: what was sent later is left out.
 
     """
     right = samples[samples["error"] == ""]
     second = right["sent_us"] // 1_000_000
-    kept = right[(second >= math.ceil(begin_s) + 1) & (second < math.floor(end_s))]
+    kept = right[(second >= math.ceil(begin_s)) & (second < math.floor(end_s))]
     by_second = kept["latency_us"].groupby(kept["sent_us"] // 1_000_000)
     return by_second.median()[by_second.size() >= MIN_PER_POINT]
 
