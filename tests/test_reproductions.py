@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 import lab
 from lab import reproducing
 from lab.errors import LabError
+from lab.places import ROOT
 from lab.reproductions import EXPERIMENTS, delay, document, find_experiment, jwt
 from lab.reproductions.experiment import CONFIRMED, REFUTED, UNDECIDED, VARIANTS, Repeat, Row
 from lab.reproductions.judging import Check, decide
@@ -293,3 +295,13 @@ def test_an_experiment_names_its_document_and_its_slips(name):
     assert experiment.scenario in SCENARIOS
     assert experiment.document
     assert experiment.slips
+
+
+def test_a_run_that_lacks_a_cell_ends_with_what_to_do(typed, tmp_path):
+    """The command that says why is printed as it can be typed, on one line, and the status is not zero."""
+    run = shutil.copytree(ROOT / "data" / "example" / "delay-sweep", tmp_path / "20260101T000000Z-delay")
+    next(run.glob("cells/*/summary.json")).unlink()
+    done = typed("reproduce", "delay", "--from", str(run))
+    assert done.returncode == 1
+    assert "lab show RUN' says why." in done.stderr
+    assert "{" not in done.stderr

@@ -13,7 +13,7 @@ from click.core import ParameterSource
 from rich.markup import escape
 from rich.table import Table
 
-from lab import estimate, reproducing
+from lab import estimate, reproducing, shell
 from lab.commands.console import NOT_VALID, err, out
 from lab.errors import LabError
 from lab.options import data_option
@@ -58,7 +58,8 @@ def reproduce(name: str | None, from_: Sequence[str], as_json: bool, data: Path,
     else:
         _print(done)
     if not done.usable:
-        err.print("[red]A cell is invalid or incomplete[/]: {shell.as_typed(python -m lab show RUN)} says why.")
+        said = escape(shell.as_typed("'python -m lab show RUN' says why."))
+        err.print(f"[red]A cell is invalid or incomplete[/]: {said}", soft_wrap=True)
         sys.exit(NOT_VALID)
 
 
