@@ -183,7 +183,7 @@ def warm_up(stage: Stage, cell: Cell, service: Service, fleet: Fleet, evidence: 
             before = after
             evidence.warm_up.append({**spent, "users": users})
             cost, compiler = f"{spent['cpu_us_per_request']:.0f} µs CPU a request", f"compiler {spent['jit_share']:.0%}"
-            update(number, f"round {number}: {cost}, {compiler}")
+            update(number - begun, f"round {number}: {cost}, {compiler}")  # the bar begins anew with each act
             evidence.warm = is_warm(evidence.warm_up[begun:], stage.scenario.cpu_decides)
             if evidence.warm:
                 break
