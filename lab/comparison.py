@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from lab import figures, inference, scorecard
-from lab.figures import Picture
+from lab import inference, scorecard
 from lab.inference import Ratio
+
+if TYPE_CHECKING:
+    from lab.figures import Picture
 
 WORTH_FINDING = 1.05
 CPU = "CPU s per 1000 requests"
@@ -199,8 +201,10 @@ class Comparison:
 
     def figure(self) -> Picture:
         """The ratios and their intervals as a forest plot."""
+        from lab.figures import Bar, forest  # here, as in lab.report
+
         bars = [
-            figures.Bar(
+            Bar(
                 f"{row.b} / {row.a}",
                 f"{row.users:,} users: {row.metric}",
                 row.ratio.ratio,
@@ -211,7 +215,7 @@ class Comparison:
             for row in self.rows
             if row.ratio
         ]
-        return figures.forest(bars)
+        return forest(bars)
 
     def as_json(self) -> dict[str, Any]:
         """What ``lab compare --json`` prints."""

@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import stats as distributions
 
-CONFIDENCE = 0.95
+from lab import student
+
 # Below this corrected p two sides are called different. At 5 % on average, every second machine's A/A trial would
 # come out above 5 %; at 3 % hardly any does.
 LEVEL = 0.03
@@ -93,8 +94,8 @@ def within_run(at_s: Floats, latency_s: Floats, percents: Sequence[float], seed:
 
 
 def _stretched(value: float, resampled: Floats, blocks: int) -> tuple[float, float]:
-    tail = (1 + CONFIDENCE) / 2
-    ratio = distributions.t.ppf(tail, max(blocks - 1, 1)) / distributions.norm.ppf(tail)
+    tail = (1 + student.CONFIDENCE) / 2
+    ratio = scipy.stats.t.ppf(tail, max(blocks - 1, 1)) / scipy.stats.norm.ppf(tail)
     stretch = float(ratio * np.sqrt(blocks / max(blocks - 1, 1)))
     low, high = np.quantile(resampled, [1 - tail, tail])
     return float(value + stretch * (low - value)), float(value + stretch * (high - value))
@@ -173,7 +174,7 @@ def unpaired_ratio(a: Sequence[float], b: Sequence[float]) -> Ratio | None:
 
 def _ratio(mean: float, error: float, freedom: float, deviation: float, n: int) -> Ratio:
     low, high = _student(mean, error, freedom)
-    p = 2 * float(distributions.t.sf(abs(mean) / error, freedom)) if error else float(mean == 0)
+    p = 2 * float(scipy.stats.t.sf(abs(mean) / error, freedom)) if error else float(mean == 0)
     effect = mean / deviation if deviation else None
     noise = deviation / np.sqrt(2)
     return Ratio(float(np.exp(mean)), float(np.exp(low)), float(np.exp(high)), p, effect, float(noise), n)
@@ -219,9 +220,9 @@ def repeats_needed(
     standardised = abs(np.log(ratio)) / np.maximum(np.sqrt(2) * noise, 1e-9)
 
     def found(n: int) -> float:
-        limit = distributions.t.ppf(1 - LEVEL / comparisons / 2, n - 1)
+        limit = scipy.stats.t.ppf(1 - LEVEL / comparisons / 2, n - 1)
         # Far out scipy's noncentral t gives NaN; there the power is 1 to all digits.
-        return float(np.nan_to_num(distributions.nct.sf(limit, n - 1, standardised * np.sqrt(n)), nan=1.0).mean())
+        return float(np.nan_to_num(scipy.stats.nct.sf(limit, n - 1, standardised * np.sqrt(n)), nan=1.0).mean())
 
     return min(2 + bisect_left(range(2, MOST_REPEATS), power, key=found), MOST_REPEATS)
 
@@ -229,7 +230,7 @@ def repeats_needed(
 def _possible_noise(noise_cv: float, freedom: int) -> Floats:
     """Equally likely values of the true noise where this much was seen with so many degrees of freedom."""
     middles = (np.arange(POSSIBLE) + 0.5) / POSSIBLE
-    return np.asarray(noise_cv * np.sqrt(freedom / distributions.chi2.ppf(middles, freedom)))
+    return np.asarray(noise_cv * np.sqrt(freedom / scipy.stats.chi2.ppf(middles, freedom)))
 
 
 def _logs(values: Sequence[float]) -> Floats:
@@ -238,5 +239,5 @@ def _logs(values: Sequence[float]) -> Floats:
 
 
 def _student(mean: float, error: float, freedom: float) -> tuple[float, float]:
-    reach = float(distributions.t.ppf((1 + CONFIDENCE) / 2, freedom)) * error
+    reach = float(student.reach(error, freedom))
     return mean - reach, mean + reach

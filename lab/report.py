@@ -1,4 +1,7 @@
-"""Runs as people read them: a table, a picture, an object for programs."""
+"""Runs as people read them: a table, a picture, an object for programs.
+
+What draws is imported where something is drawn, as it takes longer to load than most commands to answer.
+"""
 
 from __future__ import annotations
 
@@ -7,21 +10,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
-from lab import figures, insight, knee, model, own, published, scenarios, stats, store, verdict
+from lab import insight, knee, model, own, published, scenarios, stats, store, verdict
 from lab.bottleneck import Bottleneck
 from lab.errors import LabError
-from lab.figures import Picture
 from lab.knee import Bend, Point
-from lab.published import Row
-from lab.scenario import EVEN, Load, Plan, Scenario
+from lab.scenario import Plan, Scenario
 from lab.store import CellFolder, RunFolder
+
+if TYPE_CHECKING:
+    from lab.figures import Panel, Picture
 
 INCOMPLETE = "incomplete"
 LIMITS = (
@@ -38,7 +39,6 @@ LIMITS = (
     "gc",
     "java",
 )
-COLOURS = {verdict.VALID: "green", verdict.SUSPECT: "yellow", verdict.INVALID: "red", INCOMPLETE: "magenta"}
 # What later versions of the lab added; absent from runs that are older.
 LATER = ("cpu_s_per_1000_requests", "gc_pause_s", "pool_in_use", "pool_wait")
 FIGURES = ("mean_s", "p50_s", "p90_s", "p99_s", "max_s", "throughput_rps", "ok_throughput_rps", "predicted_mean_s")
@@ -130,23 +130,31 @@ class Run:
 
     def figure(self) -> Picture:
         """Latency distribution of each variant and its requests under way, at the largest load if there are several."""
-        return figures.run_figure(self._at_largest_load("latency"), self.panels())
+        from lab.figures import run_figure
+
+        return run_figure(self._at_largest_load("latency"), self.panels())
 
     def timeline(self) -> Picture:
         """What happened over time at the largest load, a column a variant: answers, throughput, CPU, GC, pool."""
+        from lab.figures import timeline_figure
+
         cores = len(self.folder.environment().get("service_cores", [])) or None
-        return figures.timeline_figure(self._at_largest_load("over time"), self.panels(), cores)
+        return timeline_figure(self._at_largest_load("over time"), self.panels(), cores)
 
     def repeats_figure(self) -> Picture:
         """Throughput and p99 of every repeat at the largest load, side by side: how far one lies from the next."""
+        from lab.figures import repeats_figure
+
         rows = self.table().query("users == @most", local_dict={"most": self._most_users})
-        return figures.repeats_figure(self._at_largest_load("repeats"), rows)
+        return repeats_figure(self._at_largest_load("repeats"), rows)
 
     def errors_figure(self) -> Picture:
         """Failed requests over time by class, at the largest load."""
-        return figures.errors_figure(self._at_largest_load("failed requests"), self.panels())
+        from lab.figures import errors_figure
 
-    def panels(self, users: int | None = None) -> list[figures.Panel]:
+        return errors_figure(self._at_largest_load("failed requests"), self.panels())
+
+    def panels(self, users: int | None = None) -> list[Panel]:
         """The first repeat of every variant as figures show it, at a number of users; at the largest if None."""
         users = users or self._most_users
         at_load = [cell for cell in self.folder.cells() if cell.cell.load.users == users]
@@ -173,10 +181,12 @@ class Run:
         asked = f"{rate_rps:,g} requests/s, from their planned moments" if rate_rps else f"{self._most_users:,} users"
         return f"{self.subject}: {what} at {asked}"
 
-    def _panel(self, cell: CellFolder) -> figures.Panel:
+    def _panel(self, cell: CellFolder) -> Panel:
+        from lab.figures import Panel
+
         variant = self.scenario.variant(cell.cell.variant)
         row = next(r for r in self.cells if (r["variant"], r["users"], r["repeat"]) == _key(cell))
-        return figures.Panel(
+        return Panel(
             variant=variant.name,
             title=variant.title,
             samples=stats.as_planned(cell.measured()) if cell.cell.load.is_open else cell.measured(),
@@ -188,9 +198,9 @@ class Run:
 
     def sweep_figure(self) -> Picture:
         """Mean latency and throughput over the number of users, with the model and the published points."""
-        return figures.sweep_figure(
-            self.subject, self.table(), self._threads(), model.service_s(self.scenario, self.plan)
-        )
+        from lab.figures import sweep_figure
+
+        return sweep_figure(self.subject, self.table(), self._threads(), model.service_s(self.scenario, self.plan))
 
     def bends(self) -> dict[str, Bend]:
         """Plateau, knee and first errors of each variant: means over repeats, without cells that are not to be used."""
@@ -276,150 +286,6 @@ def _row(folder: CellFolder) -> dict[str, Any]:
             f"Run {folder.path.parent.parent.name} is damaged: summary.json of {cell.id} has no {error}.",
             "Delete the run's folder.",
         ) from None
-
-
-def print_run(run: Run, console: Console) -> None:
-    """Print a run's table, its reasons, and what was published, for a terminal."""
-    console.print(f"\n[bold]{escape(run.subject)}[/]: {run.scenario.question}")
-    console.print(f"[dim]{escape(settings(run.plan))}[/]\n")
-    table = _table(run)
-    needed = console.measure(table, options=console.options.update(max_width=1000)).maximum
-    # On a narrow terminal rows go on in the next line: a figure that is cut off would be none.
-    width, console.width = console.width, max(needed, console.width)
-    console.print(table)
-    console.width = width
-    if not run.limits().empty:
-        console.print(_limits_table(run.limits(), run.plan.stance))
-    if run.plan.urls:
-        console.print(f"[dim]{own.UNKNOWN}[/]", soft_wrap=True)
-    if run.is_sweep:
-        _print_bends(run, console)
-    for row in run.cells:
-        for reason in row["reasons"]:
-            console.print(f"[{COLOURS[row['verdict']]}]{row['variant']} at {row['users']:,} users:[/] {escape(reason)}")
-    for sentence in run.insights():
-        console.print(sentence, markup=False)
-
-
-def _print_bends(run: Run, console: Console) -> None:
-    bends = run.bends()
-    for variant in dict.fromkeys(cell.variant for cell in run.plan.cells):
-        console.print(f"[bold]{variant}[/]: {bends.get(variant, 'no cell of it can be used')}", soft_wrap=True)
-
-
-def settings(plan: Plan) -> str:
-    """What was asked of all cells, in one line."""
-    load = plan.cells[0].load
-    addresses = plan.urls if len(plan.urls) > 1 else {}  # a single one is the title
-    parameters = ", ".join(f"{key} {value}" for key, value in {**plan.parameters, **addresses}.items())
-    sent = f"headers {', '.join(plan.header_names)}" * bool(plan.header_names)
-    before = own.warm_up_in_words(load) if plan.urls else ""
-    parts = (parameters, _shape(load), sent, before, _asked_limits(plan), f"seed {plan.seed}")
-    return "; ".join(filter(None, parts))
-
-
-def _asked_limits(plan: Plan) -> str:
-    """What was asked for; the table of the limits in force says the rest."""
-    names = {"threads": "threads {}", "accept_count": "accept count {}", "heap_mb": "heap {} MiB"}
-    asked = [text.format(limit) for name, text in names.items() if (limit := getattr(plan.limits, name)) is not None]
-    stances = {"default": "limits of each stack's own", "tuned": "limits tuned for each"}
-    return ", ".join([*filter(None, [stances.get(plan.stance)]), *asked])
-
-
-def _shape(load: Load) -> str:
-    arrivals = f", {load.arrivals} arrivals" * (load.arrivals != EVEN)
-    if load.is_open:
-        asked = f"open loop of {load.rate_rps:,g} requests/s for {load.duration_s:g} s"
-        return f"{asked}{arrivals}, latency from planned and service time from actual sends"
-    lasting = f"for {load.duration_s:g} s" if load.duration_s else f"of {load.requests:,} requests"
-    each = f"{load.loops} request{'s' * (load.loops > 1)} each" if load.is_burst else f"closed loop {lasting}"
-    return f"ramp {load.ramp_s:g} s{arrivals}, {each}"
-
-
-def _table(run: Run) -> Table:
-    table = Table(header_style="bold", pad_edge=False)
-    for heading, justify in _columns(run):
-        table.add_column(heading, justify=justify, no_wrap=heading == "variant")  # type: ignore[arg-type]
-    for cell, row in zip(run.plan.cells, run.cells, strict=True):
-        peer = published.row_for(run.plan, cell, run.scenario.variant(cell.variant))
-        table.add_row(*_cells(row, peer, _has_published(run), _is_open(run)))
-    return table
-
-
-def _limits_table(limits: pd.DataFrame, stance: str) -> Table:
-    title = f"limits in force ({stance}), read back from the running services"
-    table = Table(title=title, title_justify="left", box=None)
-    table.add_column("")
-    for variant in limits.columns:
-        table.add_column(str(variant))
-    for name, row in limits.iterrows():
-        table.add_row(str(name).replace("_", " "), *(escape(limit_text(value)) for value in row))
-    return table
-
-
-def limit_text(value: Any) -> str:
-    """A limit as people read it."""
-    if value is None or value != value:  # pandas turns a missing limit into NaN
-        return "–"
-    if isinstance(value, list):
-        return ", ".join(map(str, value))
-    return f"{value:,}" if isinstance(value, int) and value >= 10_000 else str(value)
-
-
-def _has_published(run: Run) -> bool:
-    return any(published.row_for(run.plan, cell, run.scenario.variant(cell.variant)) for cell in run.plan.cells)
-
-
-def _is_open(run: Run) -> bool:
-    return any(cell.load.is_open for cell in run.plan.cells)
-
-
-def _columns(run: Run) -> list[tuple[str, str]]:
-    service = ("service mean", "service p50", "service p99") if _is_open(run) else ()
-    latencies = ("mean s", "model s", "p50", "p90", "p99", "max", *service)
-    numbers = ("users", "requests", *latencies, "req/s", "ok/s", "CPU s/1000")
-    columns = [("variant", "left"), *((name, "right") for name in numbers), ("errors", "left")]
-    if _has_published(run):
-        columns.append(("published mean, req/s", "right"))
-    return [*columns, ("verdict", "left")]
-
-
-def _cells(row: Mapping[str, Any], peer: Row | None, has_published: bool, is_open: bool) -> list[str]:
-    keys = ("mean_s", "predicted_mean_s", "p50_s", "p90_s", "p99_s", "max_s", *(OPEN_FIGURES if is_open else ()))
-    latencies = [seconds_text(row[key]) for key in keys]
-    rates = [_rate(row[key]) for key in ("throughput_rps", "ok_throughput_rps")]
-    errors = ", ".join(f"{name} {count:,}" for name, count in row["errors"].items()) or "none"
-    word = f"[{COLOURS[row['verdict']]}]{row['verdict']}[/]"
-    cells = [
-        row["variant"],
-        f"{row['users']:,}",
-        f"{row['requests']:,}",
-        *latencies,
-        *rates,
-        seconds_text(row["cpu_s_per_1000_requests"]),
-        escape(errors),
-    ]
-    if has_published:
-        cells.append(_published(peer))
-    return [*cells, word]
-
-
-def _published(peer: Row | None) -> str:
-    if peer is None:
-        return "–"
-    failed = f", {peer.errors_percent:g} % failed" if peer.errors_percent else ""
-    return f"{peer.mean_s:.3f}, {peer.throughput_rps:.1f}{failed}"
-
-
-def seconds_text(value: float | None) -> str:
-    """A latency in seconds: to the millisecond, or to 10 µs below a tenth of a second."""
-    if value is None or value != value:  # pandas turns a missing number into NaN
-        return "–"
-    return f"{value:.3f}" if value >= 0.1 else f"{value:.5f}"
-
-
-def _rate(value: float | None) -> str:
-    return "–" if value is None else f"{value:,.1f}"
 
 
 def open_run(name: str | None = None, runs: Path = store.RUNS) -> Run:

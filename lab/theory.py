@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import optimize
-from scipy import stats as distributions
 
-CONFIDENCE = 0.95
+from lab import student
+
 DRAWS = 4000
 QUEUED = 1.5
 UNQUEUED_SPREAD = 1.3
@@ -95,7 +95,7 @@ def fit_scalability(users: Sequence[float], throughput_rps: Sequence[float]) -> 
         return None
     start = (float((x / n).max()), 0.01, 1e-6)
     try:
-        best, covariance = optimize.curve_fit(
+        best, covariance = scipy.optimize.curve_fit(
             _usl, n, x, start, sigma=x, bounds=([0, 0, 0], [np.inf, 1, 1]), x_scale=(start[0], 0.01, 1e-5)
         )
     except (RuntimeError, ValueError):
@@ -103,7 +103,7 @@ def fit_scalability(users: Sequence[float], throughput_rps: Sequence[float]) -> 
     if not np.isfinite(covariance).all():
         return None
     freedom = len(n) - len(best)
-    reach = distributions.t.ppf((1 + CONFIDENCE) / 2, freedom) * np.sqrt(np.diag(covariance))
+    reach = student.reach(np.sqrt(np.diag(covariance)), freedom)
     rate, contention, coherency = (
         Fitted(float(b), max(0.0, float(b - r)), float(b + r)) for b, r in zip(best, reach, strict=True)
     )
@@ -119,7 +119,7 @@ def _peak(best: Floats, covariance: Floats, freedom: int) -> Fitted:
     chance = np.random.default_rng(0)
     normal = chance.multivariate_normal(np.zeros(len(best)), covariance, DRAWS, check_valid="ignore")
     drawn = best + normal * np.sqrt(freedom / chance.chisquare(freedom, DRAWS))[:, np.newaxis]
-    tail = (1 - CONFIDENCE) / 2
+    tail = (1 - student.CONFIDENCE) / 2
     # Order statistics, not interpolated quantiles: between two draws there may be infinity, which has no middle.
     peaks = np.sort(_peaks(drawn))
     low, high = peaks[int(tail * DRAWS)], peaks[int((1 - tail) * DRAWS)]

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 import pandas as pd
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 # Fewer points say nothing of a trend, and a median of fewer requests is mostly chance.
 MIN_POINTS, MIN_PER_POINT = 8, 20
@@ -33,9 +33,9 @@ def fall(values: NDArray[np.float64]) -> float:
     if len(values) < MIN_POINTS:
         return 0.0
     seconds = np.arange(len(values))
-    if not stats.kendalltau(seconds, values).pvalue < MAX_CHANCE:
+    if not scipy.stats.kendalltau(seconds, values).pvalue < MAX_CHANCE:
         return 0.0
-    slope, intercept, *_ = stats.theilslopes(values, seconds)
+    slope, intercept, *_ = scipy.stats.theilslopes(values, seconds)
     return max(0.0, -slope * seconds[-1] / intercept) if intercept > 0 else 0.0
 
 

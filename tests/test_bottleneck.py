@@ -36,6 +36,31 @@ def test_the_full_resource_is_named_with_its_number(readings, name, number):
 
 
 @pytest.mark.parametrize(
+    ("name", "full", "not_full"),
+    [
+        ("generator", {"generator_cpu": 0.90}, {"generator_cpu": 0.899}),
+        ("link", {"link_cpu": 0.90}, {"link_cpu": 0.899}),
+        ("link", {"link_rate": 1000.0, "bytes_rps": 800.0}, {"link_rate": 1000.0, "bytes_rps": 799.0}),
+        ("database", {"database_cpu": {"mysql": 0.85}}, {"database_cpu": {"mysql": 0.849}}),
+        ("CPU", {"service_cpu": 1.70}, {"service_cpu": 1.69}),
+        ("pool", {"pool": 100, "pool_busy": 95.0}, {"pool": 100, "pool_busy": 94.9}),
+        ("pool", {**POOL, "pool_waiting": 1.0}, {**POOL, "pool_waiting": 0.99}),
+        ("threads", {"threads": 200, "threads_busy": 190}, {"threads": 200, "threads_busy": 189}),
+    ],
+)
+def test_a_resource_is_full_from_its_limit_on(name, full, not_full):
+    """The same reading a little lower names nothing."""
+    assert bottleneck.name(Readings(**{**IDLE, **full})).name == name
+    assert bottleneck.name(Readings(**{**IDLE, **not_full})).name == "nothing"
+
+
+def test_a_mean_within_a_tenth_of_one_request_alone_is_no_queue():
+    """A little more is one, of which nothing says where it stands."""
+    assert "Nothing was short" in bottleneck.name(Readings(**{**IDLE, "mean_s": 1.10})).sentence
+    assert "No resource" in bottleneck.name(Readings(**{**IDLE, "mean_s": 1.11})).sentence
+
+
+@pytest.mark.parametrize(
     ("readings", "words"),
     [
         ({**IDLE, "threads_busy": 20, "threads": 200, "mean_s": 1.01}, "Nothing was short"),

@@ -98,7 +98,7 @@ def test_a_worker_elsewhere_joins_one_fleet_after_the_other(service, tmp_path):
 def test_a_worker_too_many_waits_for_the_next_fleet(service, tmp_path):
     """It takes no user from a load that is planned for another, and both play the one that expects two."""
     address = ("127.0.0.1", next(free_ports()))
-    shape = Load(10, duration_s=6, workers=0, remote_workers=1)
+    shape = Load(10, duration_s=3, workers=0, remote_workers=1)
     with ExitStack() as stack:
         both = [
             stack.enter_context(worker_elsewhere(tmp_path / name, f"{address[0]}:{address[1]}"))

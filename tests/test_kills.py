@@ -176,7 +176,7 @@ VICTIMS = {
 
 def test_what_dies_in_mid_load_makes_its_cell_invalid(start):
     """The cell is invalid and says what died, its samples so far are kept, and the cells after it are measured."""
-    lab = start("--variants webflux,mvc --repeat 2 --duration 8")
+    lab = start("--variants webflux,mvc --repeat 2 --duration 5")
     for number, victim in enumerate(VICTIMS.values(), 1):
         lab.await_measured(100, cells=number)
         found = lab.child(*victim)
@@ -354,7 +354,7 @@ def test_a_killed_sweep_goes_on_where_it_was(start, typed):
 
 def test_two_runs_at_once_do_not_disturb_each_other(start):
     """Two runs in one folder have folders, ports and samples of their own, and know of one another."""
-    first, second = start("--variants webflux --loops 25"), start("--variants webflux --loops 25")
+    first, second = start("--variants webflux --loops 10"), start("--variants webflux --loops 10")
     first.await_that(lambda: second.look() and first.look())
     assert {first.end(), second.end()} <= {0, 1}
     first.assert_nothing_left()
@@ -365,8 +365,8 @@ def test_two_runs_at_once_do_not_disturb_each_other(start):
         (cell,) = folder.cells()
         measured = cell.measured()
         assert folder.state() == "complete"
-        assert len(measured) == 1250
-        assert set(measured["user"].value_counts()) == {25}
+        assert len(measured) == 500
+        assert set(measured["user"].value_counts()) == {10}
         assert set(measured["error"]) == {""}
     told = [name for folder in folders for name in folder.cells()[0].read("evidence")["others"]]
     assert told

@@ -10,6 +10,7 @@ import pytest
 from rich.console import Console
 
 from lab import report, store
+from lab.commands.tables import print_run
 from lab.progress import Reporter
 
 TOMCAT = "ERROR [nio-8080-exec-1] o.a.c.c.C.[Tomcat].[localhost].[/] : Servlet.service() for [/delay] failed"
@@ -56,7 +57,7 @@ def test_no_figure_is_cut_off_on_a_narrow_terminal(width):
     """Rows may go on in the next line, but every number of the table is whole."""
     shown = io.StringIO()
     run = report.open_run("delay-sweep")
-    report.print_run(run, Console(file=shown, width=width))
+    print_run(run, Console(file=shown, width=width))
     for cell in run.cells:
         assert f"{cell['mean_s']:.3f}" in shown.getvalue()
         assert f"{cell['p99_s']:.3f}" in shown.getvalue()

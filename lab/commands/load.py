@@ -15,6 +15,7 @@ from rich.markup import escape
 from lab import estimate, experiment, own, planning, report, resuming, scenarios, shell, standing, store
 from lab.backing import Addresses
 from lab.commands.console import err, exit_by_objectives, exit_by_verdict, out, short
+from lab.commands.tables import print_run
 from lab.errors import LabError
 from lab.options import Users, data_option, header_option, limit_options, load_options, pin_option, shape_options
 from lab.places import ROOT
@@ -140,7 +141,7 @@ def _conclude(folder: store.RunFolder, allow_suspect: bool, slo: Sequence[Object
     """Show a run that was just measured, and end as its verdict says."""
     run = report.Run(folder)
     pictures = ", ".join(path.name for path in run.draw())
-    report.print_run(run, out)
+    print_run(run, out)
     files = ", ".join(["samples", "metrics", *([] if run.plan.urls else ["limits"]), "logs", pictures])
     out.print(f"\nIn [bold]{escape(short(run.path))}[/]: {files}")
     name = shlex.quote(folder.called)

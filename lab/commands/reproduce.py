@@ -18,11 +18,11 @@ from lab.commands.console import NOT_VALID, err, out
 from lab.errors import LabError
 from lab.options import data_option
 from lab.progress import Reporter
-from lab.report import seconds_text
 from lab.reproducing import Reproduction
 from lab.reproductions import EXPERIMENTS, find_experiment
 from lab.reproductions.experiment import CONFIRMED, REFUTED, UNDECIDED, Experiment, Row
 from lab.runtimes import RUNTIMES
+from lab.wording import seconds_text
 
 COLOURS = {CONFIRMED: "green", REFUTED: "red", UNDECIDED: "yellow"}
 

@@ -13,6 +13,7 @@ from lab import export as export_
 from lab import page, store
 from lab import report as report_
 from lab.commands.console import out, short
+from lab.commands.tables import print_run
 from lab.errors import LabError
 from lab.options import data_option
 
@@ -53,7 +54,7 @@ def show(run: str | None, as_json: bool, data: Path) -> None:
     if as_json:
         click.echo(json.dumps(found.as_json(), indent=2))
         return
-    report_.print_run(found, out)
+    print_run(found, out)
     out.print(f"\nIn {short(found.path)}", markup=False)
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
-from scipy import stats as scipy_stats
 
+from lab import student
 from lab.figures.style import (
     MODEL,
     SOFT_INK,
@@ -22,7 +22,6 @@ from lab.figures.style import (
     style_of,
 )
 
-CONFIDENCE = 0.95
 # Fewer repeats say too little about their own noise for an interval.
 LEAST_REPEATS = 3
 # How far apart two labels of the x axis must be to be read, as a share of the axis.
@@ -101,7 +100,7 @@ def _interval(axes: Axes, users: Any, values: NDArray[np.float64], colour: str) 
     if len(values) > 1:
         axes.plot([users] * len(values), values, linestyle="none", marker="_", color=colour, markersize=9)
     if len(values) >= LEAST_REPEATS:
-        half = scipy_stats.t.ppf((1 + CONFIDENCE) / 2, len(values) - 1) * scipy_stats.sem(values)
+        half = student.reach(values.std(ddof=1) / np.sqrt(len(values)), len(values) - 1)
         axes.errorbar([users], [values.mean()], yerr=half, color=colour, capsize=4, linewidth=1.2, zorder=2)
 
 
@@ -129,9 +128,8 @@ def _explain_doubt(axes: Axes, table: pd.DataFrame) -> None:
         label = "hollow: not valid, see the reasons"
         axes.plot([], [], linestyle="none", marker="o", color=SOFT_INK, markerfacecolor="white", label=label)
     if (table.groupby(["variant", "users"]).size() >= LEAST_REPEATS).any():
-        axes.plot(
-            [], [], linestyle="-", marker="_", color=SOFT_INK, label=f"bar: {CONFIDENCE:.0%} interval of the mean"
-        )
+        label = f"bar: {student.CONFIDENCE:.0%} interval of the mean"
+        axes.plot([], [], linestyle="-", marker="_", color=SOFT_INK, label=label)
 
 
 def _missing(table: pd.DataFrame) -> str:

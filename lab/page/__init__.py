@@ -9,14 +9,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from lab import own, pairing, published, verdict
 from lab.comparison import Comparison
-from lab.figures import Picture
-from lab.report import INCOMPLETE, Run, limit_text, seconds_text, settings
+from lab.report import INCOMPLETE, Run
+from lab.wording import limit_text, seconds_text, settings
+
+if TYPE_CHECKING:
+    from lab.figures import Picture
 
 DPI = 144
 MEANINGS = {

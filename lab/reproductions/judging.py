@@ -12,15 +12,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
-from scipy import stats
-
+from lab import student
 from lab.reproductions.experiment import CONFIRMED, REFUTED, UNDECIDED, Repeat, Row
 
 # What a single measurement may be off by: the one pair of repeats in the documents' data differs by that much.
 SINGLE_SHARE = 0.05
 # "Is" means within this share: so much that a single measurement that is right can show it.
 NEAR = 0.10
-CONFIDENCE = 0.95
 SHOWN = 2
 
 Measure = Callable[[Repeat], float | None]
@@ -53,7 +51,7 @@ class Check:
         if len(self.values) == 1:
             return mean - SINGLE_SHARE * abs(mean), mean + SINGLE_SHARE * abs(mean)
         error = stdev(self.values) / math.sqrt(len(self.values))
-        reach = float(stats.t.ppf((1 + CONFIDENCE) / 2, len(self.values) - 1)) * error
+        reach = float(student.reach(error, len(self.values) - 1))
         return mean - reach, mean + reach
 
     @property

@@ -1,0 +1,116 @@
+"""A run's tables, its reasons and what follows from them, for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from lab import own, published, verdict, wording
+from lab.published import Row
+from lab.report import INCOMPLETE, OPEN_FIGURES, Run
+
+COLOURS = {verdict.VALID: "green", verdict.SUSPECT: "yellow", verdict.INVALID: "red", INCOMPLETE: "magenta"}
+
+
+def print_run(run: Run, console: Console) -> None:
+    """Print a run's table, its reasons, and what was published, for a terminal."""
+    console.print(f"\n[bold]{escape(run.subject)}[/]: {run.scenario.question}")
+    console.print(f"[dim]{escape(wording.settings(run.plan))}[/]\n")
+    table = _table(run)
+    needed = console.measure(table, options=console.options.update(max_width=1000)).maximum
+    # On a narrow terminal rows go on in the next line: a figure that is cut off would be none.
+    width, console.width = console.width, max(needed, console.width)
+    console.print(table)
+    console.width = width
+    if not run.limits().empty:
+        console.print(_limits_table(run.limits(), run.plan.stance))
+    if run.plan.urls:
+        console.print(f"[dim]{own.UNKNOWN}[/]", soft_wrap=True)
+    if run.is_sweep:
+        _print_bends(run, console)
+    for row in run.cells:
+        for reason in row["reasons"]:
+            console.print(f"[{COLOURS[row['verdict']]}]{row['variant']} at {row['users']:,} users:[/] {escape(reason)}")
+    for sentence in run.insights():
+        console.print(sentence, markup=False)
+
+
+def _print_bends(run: Run, console: Console) -> None:
+    bends = run.bends()
+    for variant in dict.fromkeys(cell.variant for cell in run.plan.cells):
+        console.print(f"[bold]{variant}[/]: {bends.get(variant, 'no cell of it can be used')}", soft_wrap=True)
+
+
+def _table(run: Run) -> Table:
+    table = Table(header_style="bold", pad_edge=False)
+    for heading, justify in _columns(run):
+        table.add_column(heading, justify=justify, no_wrap=heading == "variant")  # type: ignore[arg-type]
+    for cell, row in zip(run.plan.cells, run.cells, strict=True):
+        peer = published.row_for(run.plan, cell, run.scenario.variant(cell.variant))
+        table.add_row(*_cells(row, peer, _has_published(run), _is_open(run)))
+    return table
+
+
+def _limits_table(limits: pd.DataFrame, stance: str) -> Table:
+    title = f"limits in force ({stance}), read back from the running services"
+    table = Table(title=title, title_justify="left", box=None)
+    table.add_column("")
+    for variant in limits.columns:
+        table.add_column(str(variant))
+    for name, row in limits.iterrows():
+        table.add_row(str(name).replace("_", " "), *(escape(wording.limit_text(value)) for value in row))
+    return table
+
+
+def _has_published(run: Run) -> bool:
+    return any(published.row_for(run.plan, cell, run.scenario.variant(cell.variant)) for cell in run.plan.cells)
+
+
+def _is_open(run: Run) -> bool:
+    return any(cell.load.is_open for cell in run.plan.cells)
+
+
+def _columns(run: Run) -> list[tuple[str, str]]:
+    service = ("service mean", "service p50", "service p99") if _is_open(run) else ()
+    latencies = ("mean s", "model s", "p50", "p90", "p99", "max", *service)
+    numbers = ("users", "requests", *latencies, "req/s", "ok/s", "CPU s/1000")
+    columns = [("variant", "left"), *((name, "right") for name in numbers), ("errors", "left")]
+    if _has_published(run):
+        columns.append(("published mean, req/s", "right"))
+    return [*columns, ("verdict", "left")]
+
+
+def _cells(row: Mapping[str, Any], peer: Row | None, has_published: bool, is_open: bool) -> list[str]:
+    keys = ("mean_s", "predicted_mean_s", "p50_s", "p90_s", "p99_s", "max_s", *(OPEN_FIGURES if is_open else ()))
+    latencies = [wording.seconds_text(row[key]) for key in keys]
+    rates = [_rate(row[key]) for key in ("throughput_rps", "ok_throughput_rps")]
+    errors = ", ".join(f"{name} {count:,}" for name, count in row["errors"].items()) or "none"
+    word = f"[{COLOURS[row['verdict']]}]{row['verdict']}[/]"
+    cells = [
+        row["variant"],
+        f"{row['users']:,}",
+        f"{row['requests']:,}",
+        *latencies,
+        *rates,
+        wording.seconds_text(row["cpu_s_per_1000_requests"]),
+        escape(errors),
+    ]
+    if has_published:
+        cells.append(_published(peer))
+    return [*cells, word]
+
+
+def _published(peer: Row | None) -> str:
+    if peer is None:
+        return "–"
+    failed = f", {peer.errors_percent:g} % failed" if peer.errors_percent else ""
+    return f"{peer.mean_s:.3f}, {peer.throughput_rps:.1f}{failed}"
+
+
+def _rate(value: float | None) -> str:
+    return "–" if value is None else f"{value:,.1f}"
