@@ -16,6 +16,7 @@ import pyarrow as pa
 import requests
 
 from lab import generator
+from lab.errors import Casualty
 from lab.places import ROOT
 from lab.runtimes import Launch, Running, Runtime
 from lab.scenario import KINDS, Load
@@ -96,7 +97,10 @@ class Bench:
 
     def _held(self) -> dict[str, float]:
         """How long the server has held answers back since it was last asked."""
-        return dict(requests.get(f"{self.url}/held", timeout=WITHIN_S).json())
+        try:
+            return dict(requests.get(f"{self.url}/held", timeout=WITHIN_S).json())
+        except (requests.RequestException, ValueError) as error:
+            raise _ended(self.server) from error
 
     def _read_cpu(self, played: generator.Played) -> None:
         beside_s = sum(sum(process.cpu_times()[:2]) for process in self.beside)
@@ -122,6 +126,10 @@ class Bench:
         return pa.Table.from_batches(batches)
 
 
+def _ended(server: Running) -> Casualty:
+    return Casualty(f"The reference server {server.obituary() or 'does not answer'}.", "", server.log_tail())
+
+
 @contextmanager
 def started(
     runtime: Runtime, tokens: Path, users: int, server_cores: frozenset[int], cores: frozenset[int], folder: Path
@@ -141,7 +149,9 @@ def started(
     stream = folder / "samples.arrows"
     one = Load(users)
     with runtime.started(launch) as server, generator.fleet(runtime, LOCUSTFILE, one, cores, folder, stream) as fleet:
-        port = json.loads(server.stdout.readline())["port"]
+        if not (line := server.stdout.readline()):
+            raise _ended(server)
+        port = json.loads(line)["port"]
         fleet.await_workers()
         fleet.equip(tokens)
         fleet.spawn(users)

@@ -61,10 +61,11 @@ class Bottleneck:
 def name(readings: Readings) -> Bottleneck:
     """The resource that decided a load.
 
-    The generator comes first, as nothing else can be believed then. A pool comes before threads, as these wait for it,
-    and CPU before both, as whoever waits for the CPU holds what it has.
+    The generator comes first, as nothing else can be believed then. Where nobody waits nothing decides, however busy it
+    is. A pool comes before threads, as these wait for it, and CPU before both, as whoever waits for the CPU holds what
+    it has.
     """
-    for rule in (_generator, _link, _database, _cpu, _pool, _threads):
+    for rule in (_generator, _unqueued, _link, _database, _cpu, _pool, _threads):
         if found := rule(readings):
             return found
     return Bottleneck("nothing", _unbound(readings))
@@ -74,6 +75,13 @@ def _generator(r: Readings) -> Bottleneck | None:
     if r.generator_cpu is None or r.generator_cpu < GENERATOR_FULL:
         return None
     return Bottleneck("generator", f"The generator decided: a Locust worker used {r.generator_cpu:.0%} of its core.")
+
+
+def _unqueued(r: Readings) -> Bottleneck | None:
+    if r.mean_s is None or not r.service_s or r.mean_s > QUEUED * r.service_s:
+        return None
+    alone = f"the mean of {r.mean_s:.3f} s is that of one request alone ({r.service_s:.3f} s)"
+    return Bottleneck("nothing", f"Nothing was short: {alone}.")
 
 
 def _link(r: Readings) -> Bottleneck | None:
@@ -123,8 +131,6 @@ def _idle(r: Readings) -> str:
 def _unbound(r: Readings) -> str:
     if r.mean_s is None:
         return "Nothing was answered, so that nothing can be said about what decided."
-    if r.service_s and r.mean_s <= QUEUED * r.service_s:
-        return f"Nothing was short: the mean of {r.mean_s:.3f} s is that of one request alone ({r.service_s:.3f} s)."
     if r.generator_cpu is not None and r.service_cpu is None:
         return "The generator had room left; of the service nothing was read that says what decided."
     return "No resource that was watched was at its limit."

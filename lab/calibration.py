@@ -14,6 +14,9 @@ from typing import Any
 
 from lab.places import CALIBRATIONS, ROOT
 
+# What decides how fast the generator is, besides lab/loadgen.
+LIBRARIES = ("locust", "gevent", "httptools", "numpy")
+ALSO_OURS = ("lab/samples.py", "lab/address.py", "lab/reference.py", "locustfiles/calibration.py")
 GENERATOR, SERVER, UNKNOWN = "generator", "server", "something else"
 
 
@@ -91,10 +94,10 @@ class Calibration:
 
 
 def fingerprint() -> str:
-    """What a calibration depends on, as 16 hexadecimal digits: processor, cores, Python, Locust, our generator."""
-    facts = [_processor(), str(os.cpu_count()), platform.python_version(), importlib.metadata.version("locust")]
+    """What a calibration depends on, as 16 hexadecimal digits: processor, cores, Python, libraries, our generator."""
+    facts = [_processor(), str(os.cpu_count()), platform.python_version(), *map(importlib.metadata.version, LIBRARIES)]
     digest = hashlib.sha256("\n".join(facts).encode())
-    for path in sorted((ROOT / "lab" / "loadgen").glob("*.py")):
+    for path in sorted([*(ROOT / "lab" / "loadgen").glob("*.py"), *(ROOT / file for file in ALSO_OURS)]):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 

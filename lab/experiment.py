@@ -29,7 +29,7 @@ from lab.watch import Watch, timing_cores, watching
 MIN_WARM_UP_ROUNDS = 3
 REHEARSAL_USERS, FEW_USERS = 200, 8
 SETTLED_SHARE, AT_REST_SHARE = 0.15, 0.10
-DRAIN_S = 30.0
+DRAIN_S, SLOWEST_WORK_S = 30.0, 0.001
 REHEARSAL_WITHIN_S = 120.0
 
 
@@ -251,12 +251,16 @@ def _progress_note(played: Played) -> str:
 
 
 def deadline_s(load: Load, predicted_mean_s: float | None) -> float:
-    """When to give up on a cell: generously after theory, and never before the slowest request may time out."""
+    """When to give up on a cell: generously after theory, and never before the slowest request may time out.
+
+    Theory knows of waiting only; where the CPU has to do the work, a core does at least a thousand requests a second.
+    """
     rounds = math.ceil(load.requests / load.users) if load.requests else load.loops
     mean_s = load.timeout_s if predicted_mean_s is None else predicted_mean_s
     if load.is_open:  # where a queue grows all the time, the last request waits twice the mean
         return 2 * (load.duration_s + 2 * (predicted_mean_s or 0.0)) + load.timeout_s + DRAIN_S
-    return load.ramp_s + 2 * (load.duration_s or 2 * mean_s * rounds) + load.timeout_s + DRAIN_S
+    work_s = max(2 * mean_s * rounds, SLOWEST_WORK_S * (load.planned_requests or 0))
+    return load.ramp_s + 2 * (load.duration_s or work_s) + load.timeout_s + DRAIN_S
 
 
 def conclude(stage: Stage, cell: Cell, folder: CellFolder, evidence: Evidence, played: Played, watch: Watch) -> None:
@@ -271,7 +275,8 @@ def conclude(stage: Stage, cell: Cell, folder: CellFolder, evidence: Evidence, p
     if not stage.plan.urls:  # else the service itself may be among the others
         evidence.foreign_cpu = gather.foreign_cpu(watch, os.cpu_count() or 1)
     evidence.taken = gather.taken(watch, stage.cores.owned)
-    evidence.ceiling_rps = stage.ceiling_rps(cell.load.workers)
+    evidence.ceiling_rps = stage.ceiling_rps(cell.load)
+    evidence.others = list(dict.fromkeys([*evidence.others, *store.others_running(stage.run)]))
     evidence.clock_step_s = played.clock_step_s
     if not cell.load.is_burst:
         samples = pd.concat(list(folder.measured_pieces(gather.STEADY_COLUMNS)) or [pd.DataFrame()])

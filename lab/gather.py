@@ -27,6 +27,8 @@ MIN_STEADY_S = 9.0
 MIN_PER_READING = 20
 # In the first second every user connects, which is another load.
 CONNECTING_S = 1.0
+# Counting twenty times a second misses what changes in between, of a short load more than Little's law allows for.
+MIN_COUNTED_S = 2.0
 # Readings of the yardstick are four a second; single ones hold an interrupt or a change of core.
 SMOOTHED_READINGS = 5
 
@@ -41,8 +43,11 @@ def metrics(played: Played, watch: Watch) -> list[Row]:
 
 
 def counted_in_system(played: Played, elapsed_s: float) -> float | None:
-    """N, the mean number of requests under way by the workers' own count, over the time the samples span."""
-    if not played.whole or not elapsed_s:
+    """N, the mean number of requests under way by the workers' own count, over the time the samples span.
+
+    None if they did not come to the end of the load, or if it was too short for their count to be exact.
+    """
+    if not played.whole or elapsed_s < MIN_COUNTED_S:
         return None
     areas = []
     for ticks in played.ticks.values():
@@ -188,8 +193,11 @@ def _series(rows: Iterable[Row], target: str, name: str) -> tuple[NDArray[np.flo
 
 
 def _spent(times: NDArray[np.float64], values: NDArray[np.float64], begin_s: float, end_s: float) -> float | None:
-    """By how much a counter grew, taken to grow evenly between two readings; None if it was not read at both ends."""
-    if len(times) < 2 or times[-1] <= begin_s:
+    """By how much a counter grew, taken to grow evenly between two readings; None if none is from after the end.
+
+    Before its first reading it is taken to have stood still: what it counts had not begun.
+    """
+    if len(times) < 2 or times[-1] < end_s:
         return None
     begun, ended = np.interp([begin_s, end_s], times, values)
     return float(ended - begun)

@@ -118,11 +118,13 @@ def scrape(service: Service, within_s: float = GLANCE_S) -> dict[str, float]:
     if not service.management:
         return {}
     try:
-        page = requests.get(f"{service.management}/actuator/prometheus", timeout=within_s).text
-    except requests.RequestException:
+        page = requests.get(f"{service.management}/actuator/prometheus", timeout=within_s)
+        page.raise_for_status()
+        families = list(text_string_to_metric_families(page.text))
+    except (requests.RequestException, ValueError):
         return {}
     values: dict[str, float] = {}
-    for family in text_string_to_metric_families(page):
+    for family in families:
         for sample in family.samples:
             # The management server counts the lab's own questions under the same name.
             if sample.name in KEPT_METRICS and not sample.labels.get("uri", "").startswith("/actuator"):

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import psutil
-
+from lab import identity
 from lab.places import ROOT
 
 FOLDER = ROOT / "data" / "up"
@@ -14,9 +13,9 @@ STATE = FOLDER / "up.json"
 
 
 def running() -> dict[str, Any] | None:
-    """What is up: scenario, variant, parameters, url, management, pid, created and run; None if nothing is."""
+    """What is up: scenario, variant, parameters, url, management, pid, born and run; None if nothing is."""
     try:
         value: dict[str, Any] = json.loads(STATE.read_text())
-        return value if psutil.Process(value["pid"]).create_time() == value["created"] else None
-    except (OSError, ValueError, KeyError, psutil.Error):
+        return value if identity.lives(value["pid"], value["born"]) else None
+    except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -21,7 +21,7 @@ from lab.progress import Reporter
 from lab.runtimes import Launch, Runtime, docker
 from lab.runtimes.docker import DockerRuntime
 from lab.runtimes.process import ProcessRuntime, confined
-from lab.scenario import Plan, Scenario, Variant
+from lab.scenario import Load, Plan, Scenario, Variant
 from lab.scenarios import SCENARIOS
 from lab.store import RunFolder
 
@@ -92,10 +92,15 @@ class Stage:
         """Host and port of this machine for workers on others; None if there are none."""
         return split_address(self.plan.bind) if self.plan.bind else None
 
-    def ceiling_rps(self, workers: int) -> float | None:
-        """The most requests a second that so many workers can send of this scenario's kind; None if not known."""
+    def ceiling_rps(self, load: Load) -> float | None:
+        """The most requests a second that a load's workers can send of this scenario's kind.
+
+        None if it is not known, as of workers on other machines.
+        """
+        if not self.calibration or load.remote_workers:
+            return None
         cores = len(self.cores.generator) or self.cores.cpus
-        return self.calibration.ceiling_rps(self.scenario.kind, workers, cores) if self.calibration else None
+        return self.calibration.ceiling_rps(self.scenario.kind, load.workers, cores)
 
     def launch(self, variant: Variant, folder: Path) -> Launch:
         """How a variant's service is started, as a process or in a container."""

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -18,7 +19,7 @@ from typing import Any
 import psutil
 from rich.console import Console
 
-from lab import probes, stack, store
+from lab import identity, probes, stack, store
 from lab.backing import Addresses
 from lab.databases import tokens
 from lab.errors import LabError
@@ -117,8 +118,8 @@ def hold(plan: Plan, runtime: str, addresses: Addresses, command: Sequence[str])
         logs = stage.run.logs
         with stage.runtime.started(stage.launch(variant, logs)) as running:
             service = probes.await_ready(running, logs)
-            me = psutil.Process()
-            facts = {"pid": me.pid, "created": me.create_time(), "url": service.url, "management": service.management}
+            me = {"pid": os.getpid(), "born": identity.birth(os.getpid())}
+            facts = {**me, "url": service.url, "management": service.management}
             about = {"scenario": plan.scenario, "variant": variant.name, "parameters": dict(plan.parameters)}
             store.write_json(stack.STATE, {**about, **facts, "run": str(stage.run.path)})
             while not (ending := running.obituary()):

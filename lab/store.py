@@ -20,12 +20,11 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 from filelock import FileLock
 
-from lab import sample_file
+from lab import identity, sample_file
 from lab.errors import LabError
 from lab.places import ROOT
 from lab.scenario import Cell, Plan
@@ -254,8 +253,8 @@ class RunFolder:
             if all(cell.settled for cell in self.cells()):
                 return "complete"
             owner = self.read()["owner"]
-            return "running" if _lives(owner["pid"], owner["created"]) else "incomplete"
-        except (LabError, KeyError, TypeError, ValueError, OverflowError):
+            return "running" if identity.lives(int(owner["pid"]), owner.get("born", 0.0)) else "incomplete"
+        except (LabError, AttributeError, KeyError, TypeError, ValueError, OverflowError):
             return "damaged"
 
 
@@ -269,19 +268,12 @@ def _fits(key: str, value: Any) -> bool:
 
 
 def _me() -> dict[str, Any]:
-    return {"pid": os.getpid(), "created": psutil.Process().create_time()}
+    return {"pid": os.getpid(), "born": identity.birth(os.getpid())}
 
 
 def _free(folder: Path, pattern: str) -> Path:
     """The first path of a numbered pattern that is not taken."""
     return next(path for number in itertools.count(1) if not (path := folder / pattern.format(number)).exists())
-
-
-def _lives(pid: int, created: float) -> bool:
-    try:
-        return psutil.Process(int(pid)).create_time() == created
-    except psutil.Error:
-        return False
 
 
 def all_runs(runs: Path) -> list[RunFolder]:

@@ -56,14 +56,16 @@ def watching(
 
     """
     watch, stop = Watch(), threading.Event()
+    # Seconds since 1970 as they were when it began: whoever sets the clock meanwhile must not turn readings round.
+    ahead_s = time.time() - time.monotonic()
     pids = {name: running.pid for name, running in {"service": service.running, **others}.items()}
     families = {name: Family(pid) for name, pid in pids.items()}
 
     def from_outside() -> None:
-        watch.rows += _from_outside(families, cores or {})
+        watch.rows += _from_outside(time.monotonic() + ahead_s, families, cores or {})
 
     def from_inside() -> None:
-        now, values = time.time(), scrape(service)
+        now, values = time.monotonic() + ahead_s, scrape(service)
         watch.rows += [(now, "service", key, value) for key, value in values.items()]
         if not values:
             watch.gaps.append(now)
@@ -141,13 +143,14 @@ class Family:
         return total
 
 
-def _from_outside(families: Mapping[str, Family], cores: Mapping[str, frozenset[int]]) -> list[Row]:
-    """One reading of all that the operating system knows."""
-    now = time.time()
+def _from_outside(now: float, families: Mapping[str, Family], cores: Mapping[str, frozenset[int]]) -> list[Row]:
+    """One reading of all that the operating system knows, at a moment in Unix time."""
     rows = [(now, MACHINE, "cpu_s", _busy_s(psutil.cpu_times(), ("irq", "softirq")))]
     if any(cores.values()):
-        each = psutil.cpu_times(percpu=True)
-        rows += [(now, owner, CORES_BUSY, sum(_busy_s(each[core]) for core in own)) for owner, own in cores.items()]
+        each = dict(enumerate(psutil.cpu_times(percpu=True)))
+        # Where cores are missing, numbers are no places: then nothing is known of any, rather than of another's.
+        known = {owner: own for owner, own in cores.items() if own <= each.keys()}
+        rows += [(now, owner, CORES_BUSY, sum(_busy_s(each[core]) for core in own)) for owner, own in known.items()]
     usage = {name: family.usage() for name, family in families.items()}
     usage["lab"] = _usage(psutil.Process())  # without its children, which are the others
     return [*rows, *((now, name, key, value) for name, used in usage.items() for key, value in used.items())]

@@ -25,7 +25,7 @@ class Handler(BaseHTTPRequestHandler):
         self.server.heads.append((self.path, dict(self.headers)))
         kind, _, number = self.path.strip("/").partition("/")
         asked_before = [path for path, _ in self.server.heads].count(self.path) > 1
-        status = int(number) if kind == "status" or (kind == "tired" and asked_before) else 200
+        status = int(number.partition("/")[0]) if kind == "status" or (kind == "tired" and asked_before) else 200
         body = LARGE if kind == "large" else b"ok"
         time.sleep(0.002)
         self.send_response(status)

@@ -64,6 +64,7 @@ def test_a_mean_within_a_tenth_of_one_request_alone_is_no_queue():
     ("readings", "words"),
     [
         ({**IDLE, "threads_busy": 20, "threads": 200, "mean_s": 1.01}, "Nothing was short"),
+        ({**IDLE, **THREADS, **POOL, "service_cpu": 2.0, "mean_s": 1.01}, "Nothing was short"),
         (IDLE, "No resource that was watched"),
         ({"mean_s": 1.0}, "No resource that was watched"),
         ({"mean_s": 1.0, "generator_cpu": 0.2}, "The generator had room left"),

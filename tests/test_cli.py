@@ -161,7 +161,7 @@ def test_an_incomplete_run_is_shown_as_such(typed, plan, tmp_path):
     """A run whose process is gone is incomplete, in the list, in the table and for programs."""
     run = RunFolder.create(plan, [], {}, tmp_path)
     value = run.read()
-    value["owner"]["created"] -= 1
+    value["owner"]["born"] -= 1
     (run.path / "run.json").write_text(json.dumps(value))
     assert "incomplete" in typed("list", "--data", str(tmp_path)).stdout
     assert "incomplete" in typed("show", "--data", str(tmp_path)).stdout

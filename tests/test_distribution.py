@@ -17,10 +17,12 @@ from lab import generator, planning, probes, report, services
 from lab.databases.rows import users
 from lab.databases.starting import free_ports
 from lab.databases.tokens import token
-from lab.errors import LabError
+from lab.errors import Casualty, LabError
 from lab.experiment import conduct
+from lab.places import ROOT
 from lab.planning import Wishes
 from lab.progress import Reporter
+from lab.runtimes import Launch
 from lab.runtimes.process import ProcessRuntime
 from lab.scenario import Cell, Limits, Load
 from lab.scenarios import SCENARIOS
@@ -135,6 +137,28 @@ def test_a_master_that_dies_at_once_does_not_keep_its_worker(tmp_path):
             fleet.await_workers()
         worker.send_signal(signal.SIGINT)
         assert worker.communicate(timeout=60)[0].count("joined") == 2
+
+
+def test_a_worker_whose_clock_is_behind_is_not_let_play(tmp_path):
+    """It would begin later than the others, and nothing in its samples would show it."""
+    address = ("127.0.0.1", next(free_ports()))
+    script = (
+        "import time; real = time.time; time.time = lambda: real() - 0.3\nfrom lab.loadgen.worker import main; main()"
+    )
+    launch = Launch(
+        "worker",
+        (sys.executable, "-c", script, "--master-host", address[0], "--master-port", str(address[1])),
+        tmp_path / "worker.log",
+        {"PYTHONPATH": str(ROOT)},
+    )
+    shape = Load(1, loops=1, workers=0, remote_workers=1)
+    with (
+        ProcessRuntime() as runtime,
+        runtime.started(launch),
+        generator.fleet(runtime, "delay", shape, frozenset(), tmp_path, tmp_path / "samples", bind=address) as fleet,
+        pytest.raises(Casualty, match=r"clock of a worker is -0\.3"),
+    ):
+        fleet.await_workers()
 
 
 def test_a_run_that_waits_for_a_worker_elsewhere(tmp_path):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from lab import gather
+from lab.generator import Played
 from lab.scenario import Load
 from lab.verdict import Evidence
 from lab.watch import CORES_BUSY, MACHINE, YARDSTICK, Watch
@@ -53,6 +54,32 @@ def test_what_was_not_read_is_not_known():
     """No readings, no requests: no figure, rather than a wrong one."""
     assert set(gather.server_truth([], 0.0, 1.0, 10).values()) == {None}
     assert gather.server_truth(readings("service", "cpu_s", 1.0), 0.0, 1.0, 0)["cpu_s_per_1000_requests"] is None
+
+
+def test_what_nobody_read_after_the_end_is_not_known():
+    """A counter that was last read in mid-load would show too little."""
+    rows = readings("service", "cpu_s", 0.5) + readings("service", "jvm_gc_pause_seconds_sum", 0.01, seconds=5)
+    truth = gather.server_truth(rows, 2.5, 6.5, requests=1000)
+    assert truth["cpu_s_per_1000_requests"] == pytest.approx(2.0)
+    assert truth["gc_pause_s"] is None
+
+
+def played(ticks, whole: bool = True) -> Played:
+    """What one worker counted: (seconds, requests under way)."""
+    return Played(ticks={"0": [(round(t * 1e6), n) for t, n in ticks]}, whole=whole)
+
+
+def test_requests_under_way_are_counted_to_the_last_one():
+    """Four seconds with ten of them, and what came between the last tick and the end too."""
+    ticks = [(0.0, 10), (2.0, 10), (4.0, 10)]
+    assert gather.counted_in_system(played(ticks), 4.0) == pytest.approx(10.0)
+    assert gather.counted_in_system(played(ticks[:-1]), 4.0) == pytest.approx(5.0)
+
+
+@pytest.mark.parametrize(("elapsed_s", "whole"), [(1.9, True), (4.0, False), (0.0, True)])
+def test_a_load_that_is_short_or_cut_off_is_not_held_against_littles_law(elapsed_s, whole):
+    """Twenty counts a second miss too much of it."""
+    assert gather.counted_in_system(played([(0.0, 10), (4.0, 10)], whole), elapsed_s) is None
 
 
 def noted(load: Load, samples, rows=(), cpu_decides: bool = True) -> Evidence:

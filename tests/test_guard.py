@@ -52,7 +52,7 @@ def lose_guard() -> None:
 
 def guards() -> list[psutil.Process]:
     """Those of this process."""
-    return [child for child in psutil.Process().children() if "guard.py" in " ".join(child.cmdline())]
+    return [child for child in psutil.Process().children() if "lab.runtimes.guard" in child.cmdline()]
 
 
 def test_a_new_guard_knows_what_the_killed_one_knew(tmp_path):

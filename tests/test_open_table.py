@@ -73,3 +73,9 @@ def test_the_deadline_is_later_than_the_last_answer_in_theory(rate_rps):
     last_s = load.duration_s + model.queue_latencies(timetable.planned_s(load, (1,)), 2.0, 200).max()
     assert deadline_s(load, mean_s) > 2 * last_s
     assert deadline_s(replace(load, timeout_s=120.0), None) > load.duration_s + 120.0
+
+
+def test_a_load_that_waits_for_nothing_has_the_time_that_its_work_takes():
+    """Two million requests at eight thousand a second take longer than theory, which knows of waiting only."""
+    assert deadline_s(Load(users=100, loops=20_000), 0.0) > 2 * 250
+    assert deadline_s(Load(users=100, requests=2_000_000), 0.001) > 2 * 250

@@ -246,7 +246,7 @@ def orphan(server, data: Path) -> RunFolder:
     plan = own.make_plan([f"{server.url}/ok"], [], {"X-Key": SECRET}, Wishes(users=[2], duration=1, ramp_up=0, seed=1))
     run = RunFolder.create(plan, ["lab", "load"], {}, data)
     value = run.read()
-    value["owner"]["created"] -= 1
+    value["owner"]["born"] -= 1
     (run.path / "run.json").write_text(json.dumps(value))
     return run
 

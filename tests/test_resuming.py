@@ -18,7 +18,7 @@ QUIET = Reporter(quiet=True)
 def orphan(run: RunFolder) -> RunFolder:
     """The same run, as if the process that made it were gone."""
     value = run.read()
-    value["owner"]["created"] -= 1
+    value["owner"]["born"] -= 1
     (run.path / "run.json").write_text(json.dumps(value))
     return run
 

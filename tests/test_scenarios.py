@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import base64
 import os
+import time
 from dataclasses import replace
 
 import pytest
+import requests
 
-from lab import experiment, images, planning, report
+from lab import experiment, images, planning, probes, report
+from lab.databases import mysql, tokens
 from lab.errors import LabError
 from lab.experiment import conduct
 from lab.planning import Wishes
@@ -71,6 +74,36 @@ def test_everybody_gets_their_own_record_and_nobody_anothers(runtime, tmp_path):
         assert {answer["status"] for answer in contract.values()} == {200, 401, 404}
         assert evidence["begun"] == evidence["finished"] == evidence["served"] == 500
         assert set(cell.measured()["error"]) == {""}
+
+
+@pytest.mark.parametrize("variant", ["mvc", "webflux"])
+def test_a_connection_that_has_rested_costs_no_round_trip_more(variant, tmp_path):
+    """A pool that pings it first would pay the link twice, and the other would not."""
+    wishes = Wishes(users=[1], requests=1, variants=[variant], seed=1, heap_mb=256, pool=1)
+    plan = planning.make_plan(SCENARIOS["jwt"], wishes)
+    with set_up(plan, ["test"], tmp_path, Reporter(quiet=True), 1) as stage:
+        database = stage.backing.databases["mysql"]
+        (token, *_) = tokens.read_tokens(stage.backing.tokens)
+
+        def pings() -> int:
+            with mysql.connection(database) as link:
+                cursor = link.cursor()
+                cursor.execute("show global status like 'Com_admin_commands'")
+                return int(cursor.fetchone()[1])
+
+        with stage.runtime.started(stage.launch(stage.scenario.variant(variant), tmp_path)) as running:
+            service = probes.await_ready(running, tmp_path)
+
+            def ask() -> int:
+                header = {"Authorization": f"Bearer {token}"}
+                return requests.get(service.url + stage.scenario.path, headers=header, timeout=60).status_code
+
+            assert ask() == 200
+            before = pings()
+            for _ in range(3):
+                time.sleep(0.7)
+                assert ask() == 200
+            assert pings() - before <= 1  # our own connections say goodbye
 
 
 def test_a_slow_link_makes_connections_the_limit(tmp_path):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from patience import PATIENCE_S
 
-from lab import shell, stack, standing
+from lab import identity, shell, stack, standing
 from lab.errors import LabError
 from lab.store import RunFolder
 
@@ -29,7 +29,7 @@ def test_nothing_stays_of_a_stack_that_has_ended(plan, tmp_path, monkeypatch):
     monkeypatch.setattr(stack, "FOLDER", tmp_path)
     ended, coming = (RunFolder.create(plan, [], {}, tmp_path) for _ in range(2))
     value = ended.read()
-    value["owner"]["created"] -= 1
+    value["owner"]["born"] -= 1
     (ended.path / "run.json").write_text(json.dumps(value))
     standing.tidy()
     assert not ended.path.exists()
@@ -42,7 +42,7 @@ def test_down_removes_the_folder_of_the_stack(plan, tmp_path, monkeypatch):
     monkeypatch.setattr(stack, "STATE", tmp_path / "up.json")
     run = RunFolder.create(plan, [], {}, tmp_path)
     with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as holder:
-        owner = {"pid": holder.pid, "created": standing.psutil.Process(holder.pid).create_time()}
+        owner = {"pid": holder.pid, "born": identity.birth(holder.pid)}
         (run.path / "run.json").write_text(json.dumps({**run.read(), "owner": owner}))
         (tmp_path / "up.json").write_text(json.dumps({**owner, "scenario": "delay", "variant": "mvc"}))
         assert standing.down() == "delay with mvc"

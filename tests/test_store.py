@@ -271,7 +271,7 @@ def test_the_state_tells_running_incomplete_and_complete(run, plan):
     """Running while its process lives, incomplete after that, complete once every cell has a summary."""
     assert run.state() == "running"
     value = run.read()
-    value["owner"]["created"] -= 1
+    value["owner"]["born"] -= 1
     store.write_json(run.path / "run.json", value)
     assert run.state() == "incomplete"
     for cell in plan.cells:
@@ -284,7 +284,7 @@ def test_others_running_are_the_others(run, plan):
     other = RunFolder.create(plan, [], {}, run.path.parent)
     assert store.others_running(run) == [other.name]
     value = other.read()
-    value["owner"]["created"] -= 1
+    value["owner"]["born"] -= 1
     store.write_json(other.path / "run.json", value)
     assert store.others_running(run) == []
 

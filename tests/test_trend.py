@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -44,6 +46,15 @@ def test_one_bad_second_does_not_hide_a_fall():
     values = np.linspace(1.0, 0.8, 20)
     values[11] = 5.0
     assert trend.fall(values) == pytest.approx(0.2, abs=0.02)
+
+
+def test_the_seconds_of_a_day_fit_into_memory():
+    """All pairs of them would not; the fall is the same."""
+    tracemalloc.start()
+    assert trend.fall(np.linspace(1.0, 0.8, 86_400)) == pytest.approx(0.2, abs=0.01)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 50e6
 
 
 @pytest.mark.parametrize("values", [np.linspace(0.8, 1.0, 10), np.ones(10), np.zeros(0), np.linspace(1, 0.1, 7)])

@@ -9,9 +9,10 @@ import time
 
 import psutil
 import pytest
+from any_server import serving
 from patience import await_that
 
-from lab.probes import Service
+from lab.probes import Service, scrape
 from lab.runtimes import Launch
 from lab.watch import CORES_BUSY, YARDSTICK, Watch, timing_cores, watching
 
@@ -81,6 +82,27 @@ def test_a_core_is_watched_with_whatever_is_on_it(runtime, tmp_path):
             time.sleep(1.0)
     (begun, before), (ended, after) = rows_of(watch, "generator", CORES_BUSY)
     assert (after - before) / (ended - begun) > 0.5
+
+
+def test_cores_that_are_not_there_take_nothing_else_with_them(runtime, tmp_path):
+    """Where a core is offline its number is no place in the system's list; the rest is read all the same."""
+    with started(runtime, tmp_path, SLEEP) as running:
+        cores = {"generator": frozenset({10_000})}
+        with watching(Service(running, NOBODY, NOBODY), {}, cores, every_s=1000) as watch:
+            pass
+    assert rows_of(watch, "generator", CORES_BUSY) == []
+    assert len(rows_of(watch, "service", "cpu_s")) == 2
+
+
+@pytest.mark.parametrize("path", ["status/500", "large"], ids=["an error", "no metrics"])
+def test_a_page_that_holds_no_metrics_is_a_gap(runtime, tmp_path, path):
+    """A service that is out of memory may answer with anything."""
+    with started(runtime, tmp_path, SLEEP) as running, serving() as server:
+        service = Service(running, NOBODY, f"{server.url}/{path}")
+        assert scrape(service) == {}
+        with watching(service, {}, every_s=1000) as watch:
+            pass
+    assert len(watch.gaps) == 2
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="the system does not say which cores there are")

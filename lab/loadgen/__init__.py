@@ -1,7 +1,7 @@
 """What runs inside Locust: the HTTP client, the recorder, the arrivals and the user class.
 
 Importing Locust monkey-patches the process, so nothing else in the lab imports this package: it runs in processes of
-its own, started by :mod:`lab.load`.
+its own, started by :mod:`lab.generator`.
 """
 
 from __future__ import annotations

@@ -31,6 +31,8 @@ FLUSH_S = 0.25
 # Objects that may be made before the collector looks at them: more than the clients of a ramp are.
 FEW_COLLECTIONS = 500_000
 TICK_S = 0.05
+# A reading of a worker's clock is as old as it was under way, so of a few the youngest counts.
+CLOCK_READINGS, CLOCK_EVERY_S = 4, 0.02
 
 
 class Phase:
@@ -64,11 +66,16 @@ class Phase:
         return (self.start_ns + (timetable.planned_s(self.load, seed)[mine] * 1e9).astype(int)).data
 
     def play(self, user: LabUser, number: int) -> None:
-        """Play one of this worker's users to its end; the first exception of all users is the phase's problem."""
+        """Play one of this worker's users to its end; the first exception of all users is the phase's problem.
+
+        So is that Locust ends a user, as it does where its master has not heard of a worker for some seconds.
+        """
         try:
             self._play(user, number)
-        except Exception:
+        except BaseException as end:
             self.problem = self.problem or traceback.format_exc()
+            if not isinstance(end, Exception):
+                raise
         finally:
             self.playing -= 1
             if not self.playing:
@@ -133,7 +140,10 @@ class Conductor:
     def join(cls, runner: WorkerRunner) -> None:
         """Take orders from the lab's master from now on, and tell it so, and what time it is here."""
         cls.current = cls(runner)
-        runner.send_message("lab-ready", {"unix": time()})
+        for _ in range(CLOCK_READINGS):
+            runner.send_message("lab-clock", {"unix": time()})
+            gevent.sleep(CLOCK_EVERY_S)
+        runner.send_message("lab-ready", {})
 
     def play(self, user: LabUser) -> None:
         """Play a user through all phases; does not return until Locust ends the user."""
@@ -172,6 +182,7 @@ class Conductor:
         while not phase.over.wait(FLUSH_S):
             self._flush(phase, last=False)
         ticker.kill()
+        _note_tick(phase)  # what came since the last one counts too
         self._flush(phase, last=True)
 
     def _flush(self, phase: Phase, last: bool) -> None:
@@ -214,9 +225,13 @@ def _sleep_until(moment_ns: int) -> None:
 def _tick(phase: Phase) -> None:
     """Note how many requests are under way, independently of their records."""
     while True:
-        now_us = (monotonic_ns() - phase.start_ns) // 1000
-        phase.ticks.append((now_us, phase.recorder.begun - phase.recorder.finished))
+        _note_tick(phase)
         gevent.sleep(TICK_S)
+
+
+def _note_tick(phase: Phase) -> None:
+    now_us = (monotonic_ns() - phase.start_ns) // 1000
+    phase.ticks.append((now_us, phase.recorder.begun - phase.recorder.finished))
 
 
 @events.init.add_listener

@@ -81,7 +81,7 @@ class HttpClient:
         parts = address.split(url)
         self._hostname = parts.hostname or ""
         self._addresses = _resolve(self._hostname, address.port(parts))
-        self._tls = ssl.create_default_context() if parts.scheme == "https" else None
+        self._tls = _trusted() if parts.scheme == "https" else None
         self.target = address.target(parts)
         fields = address.head(parts, headers or {})
         self._head = "".join([f"{key}: {value}\r\n" for key, value in fields.items()])
@@ -241,6 +241,12 @@ def _ended_early(answer: Answer, head: bytes) -> Response:
     if answer.status and b"\r\ncontent-length:" not in fields and b"\r\ntransfer-encoding:" not in fields:
         return Response(answer.status, answer.body, samples.OK, len(answer.body))
     return _failed(samples.TRUNCATED)
+
+
+@cache
+def _trusted() -> ssl.SSLContext:
+    """What every user trusts; read once, as the authorities of a system are many."""
+    return ssl.create_default_context()
 
 
 @cache

@@ -91,6 +91,7 @@ class Master:
         self._file = path.open("wb")  # open for as long as the process lives
         self._writer = pa.ipc.new_stream(self._file, samples.SCHEMA)
         self._ready = 0
+        self._ahead_s: dict[str, float] = {}
         self._equipped = 0
         self._phase = 0
         self._counts: dict[int, dict[str, int]] = {}
@@ -99,6 +100,7 @@ class Master:
         self._pending: set[int] = set()
         self._clock_step_s = 0.0
         runner.register_message("lab-report", self._on_report)
+        runner.register_message("lab-clock", self._on_clock)
         runner.register_message("lab-ready", self._on_ready)
         runner.register_message("lab-equipped", self._on_equipped)
 
@@ -117,7 +119,11 @@ class Master:
 
     def _on_ready(self, environment: Environment, msg: Any) -> None:
         self._ready += 1
-        say("worker", count=self._ready, ahead_s=msg.data["unix"] - time.time())
+        say("worker", count=self._ready, ahead_s=self._ahead_s[msg.node_id])
+
+    def _on_clock(self, environment: Environment, msg: Any) -> None:
+        ahead_s = msg.data["unix"] - time.time()
+        self._ahead_s[msg.node_id] = max(ahead_s, self._ahead_s.get(msg.node_id, ahead_s))
 
     def _on_equipped(self, environment: Environment, msg: Any) -> None:
         self._equipped += 1

@@ -25,7 +25,6 @@ class Launch:
         grace_s: how long it may take to end by itself when it is asked to, before it is made to.
         image: the container image to start it from; empty for a process on this machine. The command replaces the
             image's, if it is not empty; the folder is there under the same path.
-        ports: what it listens at in its container, and is to be reached at.
         memory_mb: the most memory its container may use, in MiB; 0 for no limit.
 
     """
@@ -39,7 +38,6 @@ class Launch:
     talks: bool = False
     grace_s: float = 3.0
     image: str = ""
-    ports: tuple[int, ...] = ()
     memory_mb: int = 0
 
 

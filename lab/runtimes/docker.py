@@ -74,7 +74,6 @@ class DockerRunning:
         container.reload()
         self._pid = int(container.attrs["State"]["Pid"])
         self._ip = str(container.attrs["NetworkSettings"]["Networks"][network]["IPAddress"])
-        self._ports: dict[str, Any] = container.attrs["NetworkSettings"]["Ports"]
         self._cpu_s = 0.0
         self._ending = ""
         self._ended = threading.Event()
@@ -95,11 +94,6 @@ class DockerRunning:
     def stdout(self) -> IO[str]:
         """Containers do not talk."""
         raise NotImplementedError
-
-    def address(self, port: int) -> str:
-        """Where the port is published, on loopback."""
-        bindings = self._ports.get(f"{port}/tcp") or []
-        return f"{bindings[0]['HostIp']}:{bindings[0]['HostPort']}" if bindings else ""
 
     def reach(self, port: int) -> tuple[str, int]:
         """Its address on the run's network, so that no proxy of the engine stands in between."""
@@ -261,7 +255,6 @@ class DockerRuntime:
                     labels=self._labels,
                     environment=dict(launch.environment),
                     network=self._network.name,
-                    ports={f"{port}/tcp": ("127.0.0.1", None) for port in launch.ports},
                     cpuset_cpus=cpuset(launch.cores) or None,
                     mem_limit=memory,
                     memswap_limit=memory,
@@ -301,12 +294,11 @@ def _slug(name: str) -> str:
     return re.sub(r"[^a-zA-Z0-9]+", "-", name).strip("-").lower()
 
 
-def clean(engine: docker.DockerClient, labels: list[str] | None = None, images: bool = False) -> int:
+def clean(engine: docker.DockerClient, labels: list[str] | None = None) -> int:
     """Remove containers, their volumes, and networks that the lab made, running or not.
 
     Args:
         labels: only those with all of these labels; everything of every run if None.
-        images: whether to remove the lab's images too, which then have to be built again.
 
     Returns:
         How many things that were.
@@ -323,23 +315,7 @@ def clean(engine: docker.DockerClient, labels: list[str] | None = None, images: 
             with contextlib.suppress(NotFound):
                 network.remove()
                 removed += 1
-        if images:
-            removed += _remove_images(engine)
     return removed
-
-
-def _remove_images(engine: docker.DockerClient) -> int:
-    """Remove the lab's images; what one was built from can go only after it, so look until nothing more goes."""
-    total, removed = 0, 1
-    while removed:
-        removed = 0
-        for image in engine.images.list(filters={"label": IMAGE_LABEL}):
-            for name in image.tags or [image.id]:
-                with contextlib.suppress(APIError):
-                    engine.images.remove(name, force=True)
-                    removed += 1
-        total += removed
-    return total
 
 
 def guard(run: str, pid: str) -> None:

@@ -14,13 +14,15 @@ from typing import IO
 
 import psutil
 
+from lab import identity
 from lab.errors import LabError
+from lab.places import ROOT
 from lab.runtimes import Launch, tail
 
 KILL_S = 10.0
 ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 LOOPBACK = "127.0.0.1"
-GUARD = Path(__file__).with_name("guard.py")
+GUARD = "lab.runtimes.guard"
 
 
 class ProcessRunning:
@@ -30,7 +32,7 @@ class ProcessRunning:
         self.launch = launch
         self._process = process
         self._watched = psutil.Process(process.pid)
-        self.created = self._watched.create_time()
+        self.born = identity.birth(process.pid)
         self._cpu_s = 0.0
 
     @property
@@ -88,10 +90,7 @@ class ProcessRunning:
 
     def stop(self) -> None:
         """Ask it to end, insist after a grace period, and wait until it is gone."""
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe:
-                with contextlib.suppress(OSError):
-                    pipe.close()
+        _close(self._process.stdin)
         for number, wait_s in ((signal.SIGTERM, self.launch.grace_s), (signal.SIGKILL, KILL_S)):
             if wait_s and self._process.poll() is None:
                 with contextlib.suppress(ProcessLookupError):
@@ -100,6 +99,14 @@ class ProcessRunning:
                     self._process.wait(wait_s)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)  # children that outlived it
+        # Last: while somebody reads, it is not closed before there is nobody left to write.
+        _close(self._process.stdout)
+
+
+def _close(pipe: IO[str] | None) -> None:
+    with contextlib.suppress(OSError):
+        if pipe:
+            pipe.close()
 
 
 class ProcessRuntime:
@@ -124,9 +131,10 @@ class ProcessRuntime:
         """Start a process; on exit it is stopped."""
         running = None
         try:
-            running = self._start(launch)
-            self._living.append(running)
-            self._tell_guard("+", running)
+            with unhurried():  # whatever there is must be known before an interrupt is heard
+                running = self._start(launch)
+                self._living.append(running)
+                self._tell_guard("+", running)
             yield running
         finally:
             if running:
@@ -173,13 +181,13 @@ class ProcessRuntime:
 
 
 def _new_guard() -> subprocess.Popen[str]:
-    command = [sys.executable, str(GUARD)]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, text=True, start_new_session=True, bufsize=1)
+    command = [sys.executable, "-m", GUARD]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, text=True, start_new_session=True, bufsize=1, cwd=ROOT)
 
 
 def _tell(guard: subprocess.Popen[str], sign: str, running: ProcessRunning) -> None:
     assert guard.stdin
-    guard.stdin.write(f"{sign}{running.pid} {running.created!r}\n")
+    guard.stdin.write(f"{sign}{running.pid} {running.born!r}\n")
 
 
 def _dismiss(guard: subprocess.Popen[str]) -> None:

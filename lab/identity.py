@@ -1,0 +1,28 @@
+"""Which process a number means: numbers are given again, and with its birth one names the same process for ever."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import psutil
+
+
+def birth(pid: int) -> float:
+    """When a process was born, on a clock that nobody can set; psutil.NoSuchProcess if there is none.
+
+    On Linux the ticks since the machine started (field 22 of proc(5)'s ``stat``): the time of day, which psutil
+    makes of it, is another one after somebody sets the clock. Elsewhere psutil's time of creation.
+    """
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except FileNotFoundError:
+        return psutil.Process(pid).create_time()
+    return float(stat.rpartition(")")[2].split()[19])
+
+
+def lives(pid: int, born: float) -> bool:
+    """Whether that very process is still there, and has not ended."""
+    try:
+        return birth(pid) == born and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except (psutil.Error, OSError):
+        return False

@@ -1,0 +1,50 @@
+"""What a phase says of itself when it does not come to its end."""
+
+from __future__ import annotations
+
+import time
+
+import gevent
+import pytest
+from server import Server
+
+from lab.loadgen.conductor import Phase
+
+
+class User:
+    """As much of a Locust user as a phase needs: its one task waits for an answer."""
+
+    def __init__(self, task) -> None:
+        self.tasks = [task]
+
+
+@pytest.fixture
+def phase():
+    """A function that makes a phase of one user and one request."""
+
+    def make(url: str) -> Phase:
+        load = {"users": 1, "ramp_s": 0.0}
+        order = {"number": 1, "warm_up": 0, "load": load, "url": url, "parameters": {}, "counts": [1], "seed": [0]}
+        return Phase({**order, "unix_start": time.time()}, worker=0)
+
+    return make
+
+
+def test_a_user_that_locust_ends_is_a_problem_and_no_end(phase):
+    """Locust ends all users of a worker that its master has not heard of: what is cut off must not pass for whole."""
+    with Server(lambda connection: connection.request() and time.sleep(0.5)) as server:
+        playing = phase(server.url)
+        user = gevent.spawn(playing.play, User(lambda user: user.client.get("/")), 0)
+        gevent.sleep(0.2)
+        assert not playing.problem
+        user.kill()
+    assert "GreenletExit" in playing.problem
+
+
+def test_a_phase_that_comes_to_its_end_has_no_problem(phase):
+    """The user is done, and nothing is said."""
+    with Server(lambda connection: None) as server:
+        playing = phase(server.url)
+        playing.play(User(lambda user: None), 0)
+    assert playing.over.is_set()
+    assert playing.problem == ""

@@ -1,0 +1,38 @@
+"""Processes are recognised whatever their number, and whatever somebody does to the clock."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+import psutil
+import pytest
+from patience import await_that
+
+from lab import identity
+
+
+def test_a_process_lives_until_it_ends():
+    """Also while it is a zombie, which nobody has waited for, it has ended."""
+    with subprocess.Popen(["sleep", "1000"]) as process:
+        born = identity.birth(process.pid)
+        assert identity.lives(process.pid, born)
+        process.kill()
+        await_that(lambda: psutil.Process(process.pid).status() == psutil.STATUS_ZOMBIE)
+        assert not identity.lives(process.pid, born)
+        process.wait()
+        assert not identity.lives(process.pid, born)
+
+
+def test_a_number_that_was_given_again_is_another_process():
+    """The same number with another birth is somebody else."""
+    assert not identity.lives(os.getpid(), identity.birth(os.getpid()) - 1)
+
+
+def test_a_birth_does_not_move_with_the_clock(monkeypatch):
+    """What psutil makes of it would, as the machine's start is another one after the clock was set."""
+    before, created = identity.birth(os.getpid()), psutil.Process().create_time()
+    real = psutil._psplatform.boot_time
+    monkeypatch.setattr(psutil._psplatform, "boot_time", lambda: real() + 3600)
+    assert psutil.Process().create_time() == pytest.approx(created + 3600, abs=60)
+    assert identity.birth(os.getpid()) == before
