@@ -272,6 +272,7 @@ def conclude(stage: Stage, cell: Cell, folder: CellFolder, evidence: Evidence, p
     evidence.begun, evidence.finished, evidence.whole = played.begun, played.finished, played.whole
     summary = stats.summarise_pieces(folder.measured_pieces(stats.SUMMARISED), from_planned=cell.load.is_open)
     evidence.counted_in_system = gather.counted_in_system(played, summary.elapsed_s)
+    evidence.untaken = played.untaken_s / summary.elapsed_s if summary.elapsed_s else 0.0
     if not stage.plan.urls:  # else the service itself may be among the others
         evidence.foreign_cpu = gather.foreign_cpu(watch, os.cpu_count() or 1)
     evidence.taken = gather.taken(watch, stage.cores.owned)

@@ -38,6 +38,7 @@ class Played:
     Attributes:
         begun: requests sent; ``finished`` of them were answered or failed, and ``failed`` of those failed.
         unix_start: the planned start.
+        untaken_s: how long answers that had come waited for a worker to take them up, all of them together.
         ticks: by worker, (microseconds since the planned start, requests under way) about twenty times a second.
         clock_step_s: by how much a worker's clock was set meanwhile, at most.
         cpu: by worker, (Unix time, seconds of CPU so far) by its own reading, a few times a second.
@@ -49,6 +50,7 @@ class Played:
     begun: int = 0
     finished: int = 0
     failed: int = 0
+    untaken_s: float = 0.0
     ticks: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     clock_step_s: float = 0.0
     cpu: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
@@ -192,6 +194,7 @@ class Fleet:
 
 def _note(played: Played, news: dict[str, Any]) -> None:
     played.begun, played.finished, played.failed = news["begun"], news["finished"], news["failed"]
+    played.untaken_s = news["untaken_s"]
     for worker, ticks in news["ticks"].items():
         played.ticks.setdefault(worker, []).extend((int(t), int(n)) for t, n in ticks)
     played.clock_step_s = news["clock_step_s"]

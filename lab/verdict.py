@@ -41,6 +41,7 @@ class Evidence:
         served: requests the service counted meanwhile; None if it did not say.
         queries: what the databases answered meanwhile; None if there is none, or it does not count.
         counted_in_system: N, mean requests under way as the workers counted them; None if they did not.
+        untaken: of these, how many had their answer already, which a worker had not come round to.
         worker_cpu: the busiest worker's mean use of its core during the load, 1.0 being all of it.
         foreign_cpu: the part of the machine that other programs took meanwhile; None if unknown.
         taken: the part of whose cores other programs took, such as ``{"generator": 0.5}``; empty if nobody had cores of
@@ -69,6 +70,7 @@ class Evidence:
     served: int | None = None
     queries: int | None = None
     counted_in_system: float | None = None
+    untaken: float = 0.0
     worker_cpu: float | None = None
     foreign_cpu: float | None = None
     taken: dict[str, float] = field(default_factory=dict)
@@ -232,7 +234,7 @@ def _busy(evidence: Evidence) -> list[tuple[str, bool]]:
 
 
 def _little(evidence: Evidence, summary: Summary) -> list[str]:
-    counted, implied = evidence.counted_in_system, summary.in_system
+    counted, implied = evidence.counted_in_system, summary.in_system + evidence.untaken
     if counted is None or abs(counted - implied) <= max(LITTLE_SLACK, LITTLE_SHARE * implied):
         return []
     return [f"Little's law is broken: {counted:.1f} requests were under way on average, X·R gives {implied:.1f}."]

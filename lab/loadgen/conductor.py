@@ -202,6 +202,7 @@ class Conductor:
             "clock_step_s": phase.clock.step_s(),
             "unix_now": time(),
             "cpu_s": process_time(),
+            "untaken_s": recorder.untaken_ns / 1e9,
             "ticks": ticks,
             **counts,
         }

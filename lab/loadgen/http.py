@@ -25,9 +25,9 @@ LARGE_BYTES = 1 << 19
 _unread = memoryview(bytearray(LARGE_BYTES))
 
 
-# Nanoseconds: when a request was planned and sent, how long it took to connect, and when it ended; a plain tuple, as
-# there is one for every request.
-Times = tuple[int, int, int, int]
+# Nanoseconds: when a request was planned and sent, how long it took to connect, when its answer had come, and when it was
+# taken up; a plain tuple, as there is one for every request.
+Times = tuple[int, int, int, int, int]
 
 
 class Sink(Protocol):
@@ -89,7 +89,7 @@ class HttpClient:
         self._deadline = Deadline(timeout_s)
         self._wire: Wire | None = None
         self._answer = Answer()
-        self._connect_ns = 0
+        self._connect_ns = self._arrived_ns = 0
         self._path, self._request = "", b""
         self.planned_ns = 0
 
@@ -130,7 +130,7 @@ class HttpClient:
     def _send(self, request: bytes, name: str, check: Check | None) -> Response:
         sent_ns = monotonic_ns()
         planned_ns, self.planned_ns = self.planned_ns or sent_ns, 0
-        self._connect_ns = 0
+        self._connect_ns = self._arrived_ns = 0
         self.sink.began()
         self._deadline.begin(sent_ns)
         try:
@@ -139,7 +139,9 @@ class HttpClient:
             response = _failed(samples.TIMEOUT if self._wire else samples.CONNECT_TIMEOUT)
         finally:
             self._deadline.end()
-        ended_ns = monotonic_ns()
+        taken_up_ns = monotonic_ns()
+        # A moment before the request or after now is none: somebody has set the clock meanwhile.
+        ended_ns = self._arrived_ns if sent_ns < self._arrived_ns < taken_up_ns else taken_up_ns
         error = response.error
         if error:
             self._hang_up()
@@ -149,7 +151,7 @@ class HttpClient:
                 error = _judge(check, response)
         finally:
             response.error = error
-            self.sink.ended(name, (planned_ns, sent_ns, self._connect_ns, ended_ns), response)
+            self.sink.ended(name, (planned_ns, sent_ns, self._connect_ns, ended_ns, taken_up_ns), response)
         return response
 
     def _attempt(self, request: bytes, keep: bool) -> Response:
@@ -200,7 +202,7 @@ class HttpClient:
             return _failed(samples.TRUNCATED if head else samples.RESET)
         except httptools.HttpParserError:
             return _failed(samples.MALFORMED)
-        body = answer.body
+        body, self._arrived_ns = answer.body, wire.arrived_ns
         if not answer.keep_alive:
             self._hang_up()
         return Response(answer.status, body, samples.OK, len(body) + skipped)

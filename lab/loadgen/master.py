@@ -5,8 +5,8 @@ that :class:`lab.loadgen.conductor.Phase` reads; ``{"do": "dismiss"}`` sends the
 master and, through Locust, its workers.
 
 News: ``listening`` (port), ``worker`` (count, and by how many seconds its clock is ahead), ``equipped`` (count),
-``spawned``, ``problem`` (a task's traceback), ``progress`` (begun, finished, failed, the largest step of a worker's
-clock, and by worker ticks and readings of its own CPU time), ``over`` (the same, when all workers have reported all
+``spawned``, ``problem`` (a task's traceback), ``progress`` (begun, finished, failed, for how many seconds
+answers were not taken up, the largest step of a worker's clock, and by worker ticks and readings of its own CPU time), ``over`` (the same, when all workers have reported all
 records of a phase), ``lost`` (a worker that has joined does not answer any more) and ``dismissed``.
 """
 
@@ -39,6 +39,8 @@ START_DELAY_PER_USER_S = 50e-6
 START_DELAY_PER_SEND_S = 0.5e-6
 # Locust counts a worker's heartbeats down from 3, one a second; a busy one may miss some.
 LOST_BELOW = -10
+# What every report of a worker says of its phase so far, and news says of all of them together.
+COUNTED = ("begun", "finished", "failed", "untaken_s")
 
 
 def say(event: str, **fields: Any) -> None:
@@ -94,7 +96,7 @@ class Master:
         self._ahead_s: dict[str, float] = {}
         self._equipped = 0
         self._phase = 0
-        self._counts: dict[int, dict[str, int]] = {}
+        self._counts: dict[int, dict[str, float]] = {}
         self._ticks: dict[int, list[list[int]]] = {}
         self._cpu: dict[int, list[tuple[float, float]]] = {}
         self._pending: set[int] = set()
@@ -167,13 +169,13 @@ class Master:
         if report["records"]:
             self._writer.write_batch(samples.to_batch(report["records"], report["names"], worker, report["warm_up"]))
             self._file.flush()
-        self._counts[worker] = {key: report[key] for key in ("begun", "finished", "failed")}
+        self._counts[worker] = {key: report[key] for key in COUNTED}
         self._ticks.setdefault(worker, []).extend(report["ticks"])
         self._clock_step_s = max(self._clock_step_s, report["clock_step_s"], key=abs)
         self._cpu.setdefault(worker, []).append((report["unix_now"], report["cpu_s"]))
         if report["last"]:
             self._pending.discard(worker)
-        totals = {key: sum(c[key] for c in self._counts.values()) for key in ("begun", "finished", "failed")}
+        totals = {key: sum(c[key] for c in self._counts.values()) for key in COUNTED}
         if report["problem"]:
             say("problem", traceback=report["problem"])
         if not self._pending:

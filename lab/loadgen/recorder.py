@@ -25,6 +25,9 @@ class Recorder:
     Args:
         start_ns: the phase's planned start on this machine's monotonic clock; all times are noted relative to it.
 
+    Attributes:
+        untaken_ns: how long answers that had come were not taken up yet, all of them together.
+
     """
 
     def __init__(self, start_ns: int) -> None:
@@ -32,6 +35,7 @@ class Recorder:
         self.begun = 0
         self.finished = 0
         self.failed = 0
+        self.untaken_ns = 0
         self.names: list[str] = []
         self._ids: dict[str, int] = {}
         self._buffer = bytearray(FIRST_CAPACITY * RECORD_BYTES)
@@ -90,9 +94,10 @@ class UserSink:
 
     def ended(self, name: str, times: Times, response: Response) -> None:
         """A request was answered or has failed."""
-        planned_ns, sent_ns, connect_ns, ended_ns = times
+        planned_ns, sent_ns, connect_ns, ended_ns, taken_up_ns = times
         recorder, error = self._recorder, response.error
         recorder.finished += 1
+        recorder.untaken_ns += taken_up_ns - ended_ns
         if error:
             recorder.failed += 1
         recorder.note(
@@ -119,7 +124,7 @@ class LocustSink:
 
     def ended(self, name: str, times: Times, response: Response) -> None:
         """Tell Locust; its response times are in milliseconds."""
-        _, sent_ns, _, ended_ns = times
+        _, sent_ns, _, ended_ns, _ = times
         error = response.error
         self._environment.events.request.fire(
             request_type="GET",

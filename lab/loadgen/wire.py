@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ssl
-from socket import IPPROTO_TCP, TCP_NODELAY
+import struct
+import sys
+from socket import IPPROTO_TCP, SOL_SOCKET, TCP_NODELAY
+from time import monotonic_ns, time_ns
 from typing import Any, Protocol
 
 import gevent
@@ -11,12 +14,24 @@ import gevent.socket
 from gevent import monkey
 
 READ, WRITE = 1, 2
+# Linux says when the last of the bytes it hands over came in (socket(7)): a timespec of the wall clock.
+SO_TIMESTAMPNS, STAMPED = 35, sys.platform == "linux"
+_timespec = struct.Struct("@ll")
+STAMP_BYTES = 64  # room for it and its head
 # The class that sockets have where nothing is monkey-patched: it never waits by itself.
 _Socket: Any = monkey.get_original("socket", "socket")
 
 
 class Wire(Protocol):
-    """A connection. Both directions raise OSError where it breaks."""
+    """A connection. Both directions raise OSError where it breaks.
+
+    Attributes:
+        arrived_ns: when the bytes that were received last had come to this machine, on its monotonic clock; 0 if nobody
+            knows. A busy process comes round to them later, and what it takes until then is not the server's doing.
+
+    """
+
+    arrived_ns: int
 
     def send(self, data: bytes) -> None:
         """Send all of it."""
@@ -38,7 +53,10 @@ class PlainWire:
     waits first: one wake-up of the event loop, then one call of the kernel.
     """
 
-    __slots__ = ("_descriptor", "_loop", "_readable", "_receive", "_receive_into", "_send", "_socket", "_wait")
+    __slots__ = (
+        *("_descriptor", "_loop", "_readable", "_receive", "_receive_into", "_receive_stamped", "_send", "_socket"),
+        *("_wait", "arrived_ns"),
+    )
 
     def __init__(self, connected: Any) -> None:
         family, kind, protocol = connected.family, connected.type, connected.proto
@@ -46,7 +64,10 @@ class PlainWire:
         self._socket.setblocking(False)
         self._descriptor = self._socket.fileno()
         self._send, self._receive = self._socket.send, self._socket.recv
-        self._receive_into = self._socket.recv_into
+        self._receive_into, self._receive_stamped = self._socket.recv_into, self._socket.recvmsg
+        self.arrived_ns = 0
+        if STAMPED:
+            self._socket.setsockopt(SOL_SOCKET, SO_TIMESTAMPNS, 1)
         hub = gevent.get_hub()
         self._wait, self._loop = hub.wait, hub.loop
         self._readable = hub.loop.io(self._descriptor, READ)
@@ -74,14 +95,21 @@ class PlainWire:
         while True:
             self._wait(self._readable)
             try:
-                return self._receive(most)
+                if not STAMPED:
+                    return self._receive(most)
+                data, stamps, _, _ = self._receive_stamped(most, STAMP_BYTES)
             except BlockingIOError:  # the kernel may wake a reader for nothing
                 continue
+            if stamps:
+                seconds, nanoseconds = _timespec.unpack(stamps[0][2])
+                self.arrived_ns = monotonic_ns() - (time_ns() - seconds * 1_000_000_000 - nanoseconds)
+            return data
 
     def receive_into(self, buffer: memoryview) -> int:
         """Wait for bytes and put them there; how many they were, 0 if the server closed."""
         while True:
             self._wait(self._readable)
+            self.arrived_ns = 0
             try:
                 return int(self._receive_into(buffer))
             except BlockingIOError:
@@ -96,12 +124,13 @@ class PlainWire:
 class TlsWire:
     """A TLS connection, as gevent does it."""
 
-    __slots__ = ("close", "receive", "receive_into", "send")
+    __slots__ = ("arrived_ns", "close", "receive", "receive_into", "send")
 
     def __init__(self, connected: Any, context: ssl.SSLContext, hostname: str) -> None:
         wrapped = context.wrap_socket(connected, server_hostname=hostname)
         self.send, self.receive, self.close = wrapped.sendall, wrapped.recv, wrapped.close
         self.receive_into = wrapped.recv_into
+        self.arrived_ns = 0
 
 
 def connect(address: tuple[Any, ...], tls: ssl.SSLContext | None, hostname: str) -> Wire:

@@ -135,7 +135,7 @@ class Sink:
 
     def ended(self, name, times, response):
         """A request was answered or has failed."""
-        fields = ("name", "planned_ns", "sent_ns", "connect_ns", "ended_ns", "status", "size", "error")
+        fields = ("name", "planned_ns", "sent_ns", "connect_ns", "ended_ns", "taken_up_ns", "status", "size", "error")
         values = (name, *times, response.status, response.size, response.error)
         self.rows.append(dict(zip(fields, values, strict=True)))
 

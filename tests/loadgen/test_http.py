@@ -5,10 +5,12 @@ from __future__ import annotations
 import socket
 import time
 
+import gevent
 import pytest
 from server import Connection, Server, always, answer, client_of
 
 from lab import samples
+from lab.loadgen import wire
 from lab.loadgen.http import Response
 
 MEGABYTE = bytes(range(256)) * 4096
@@ -27,6 +29,29 @@ def test_one_connection_serves_many_requests():
     assert rows[0]["connect_ns"] > 0
     assert {row["connect_ns"] for row in rows[1:]} == {0}
     assert client.sink.begun == len(rows) == 20
+
+
+@pytest.mark.skipif(not wire.STAMPED, reason="only Linux says when bytes came in")
+@pytest.mark.parametrize("parts", [[answer(b"x" * 100)], [answer(b"x" * 100)[:60], answer(b"x" * 100)[60:]]])
+def test_a_latency_ends_when_the_answer_comes_and_not_when_somebody_has_time_for_it(parts):
+    """The process is busy with something else when an answer comes; the server is not to be blamed for that."""
+
+    def script(connection: Connection) -> None:
+        while connection.request():
+            time.sleep(0.1)
+            connection.say(*parts)
+
+    with Server(script) as server:
+        client = client_of(server.url)
+        client.get("/")
+        asking = gevent.spawn(client.get, "/")
+        gevent.sleep(0)
+        time.sleep(1)  # the whole process, greenlets and all
+        assert asking.get().error == samples.OK
+    row = client.sink.rows[1]
+    taken_up_s, latency_s = ((row[key] - row["sent_ns"]) / 1e9 for key in ("taken_up_ns", "ended_ns"))
+    assert taken_up_s >= 1
+    assert 0.1 <= latency_s < 0.5
 
 
 def test_an_answer_of_the_same_bytes_is_judged_each_time():

@@ -126,11 +126,12 @@ def test_what_a_sink_notes_is_what_is_taken():
     noted = Recorder(start_ns=1_000_000_000)
     sink = noted.sink(42)
     sink.began()
-    times = (1_001_000_000, 1_002_000_000, 300_000, 1_502_000_000)
+    times = (1_001_000_000, 1_002_000_000, 300_000, 1_502_000_000, 1_509_000_000)
     sink.ended("/x", times, Response(503, b"", samples.STATUS, 17))
     (row,) = np.frombuffer(noted.take(), samples.RECORD)
     assert row.item() == (1000, 2000, 500_000, 300, 17, 42, 503, 0, samples.STATUS)
     assert (noted.begun, noted.finished, noted.failed, noted.names) == (1, 1, 1, ["/x"])
+    assert noted.untaken_ns == 7_000_000
 
 
 def test_taking_empties_the_record():
@@ -169,7 +170,7 @@ def test_memory_does_not_grow_with_requests_that_were_taken():
     def pass_through(rounds: int) -> None:
         for _ in range(rounds):
             for i in range(5000):
-                noted.sink(7).ended("/delay", (i * 1000, i * 1000, 0, i * 2000), answered)
+                noted.sink(7).ended("/delay", (i * 1000, i * 1000, 0, i * 2000, i * 2000), answered)
             feed(stats, noted.take(), noted.names, UNIX_START)
 
     pass_through(2)
