@@ -25,8 +25,8 @@ LARGE_BYTES = 1 << 19
 _unread = memoryview(bytearray(LARGE_BYTES))
 
 
-# Nanoseconds: when a request was planned and sent, how long it took to connect, when its answer had come, and when it was
-# taken up; a plain tuple, as there is one for every request.
+# Nanoseconds: when a request was planned and sent, how long it took to connect, when its answer had come and when it
+# was taken up; a plain tuple, as there is one for every request.
 Times = tuple[int, int, int, int, int]
 
 

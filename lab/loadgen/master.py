@@ -5,9 +5,9 @@ that :class:`lab.loadgen.conductor.Phase` reads; ``{"do": "dismiss"}`` sends the
 master and, through Locust, its workers.
 
 News: ``listening`` (port), ``worker`` (count, and by how many seconds its clock is ahead), ``equipped`` (count),
-``spawned``, ``problem`` (a task's traceback), ``progress`` (begun, finished, failed, for how many seconds
-answers were not taken up, the largest step of a worker's clock, and by worker ticks and readings of its own CPU time), ``over`` (the same, when all workers have reported all
-records of a phase), ``lost`` (a worker that has joined does not answer any more) and ``dismissed``.
+``spawned``, ``problem`` (a task's traceback), ``progress`` (:data:`COUNTED`, the largest step of a worker's clock, and
+by worker ticks and readings of its own CPU time), ``over`` (the same, when all workers have reported all records of a
+phase), ``lost`` (a worker that has joined does not answer any more) and ``dismissed``.
 """
 
 from __future__ import annotations
