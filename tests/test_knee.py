@@ -51,6 +51,14 @@ def test_a_small_step_in_users_is_no_plateau():
     )
 
 
+@pytest.mark.parametrize(
+    ("users", "rate", "is_plateau"), [(149, 100.0, False), (150, 100.0, True), (400, 94.9, False), (400, 95.1, True)]
+)
+def test_a_plateau_spans_half_as_many_users_again_within_five_percent(users, rate, is_plateau):
+    """Less of a span gave throughput no chance to grow, and less throughput is not the same."""
+    assert (knee.bend([Point(100, 100.0, 1.0), Point(users, rate, 1.0)]).plateau is not None) == is_plateau
+
+
 def test_a_collapse_after_the_peak_is_neither_a_plateau_nor_growth():
     """Throughput that falls right after its peak was never level; where it was best and how far it fell is said."""
     bend = knee.bend([Point(10, 5.0, 2.0), Point(100, 50.0, 2.0), Point(1000, 20.0, 50.0)])
