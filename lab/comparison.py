@@ -108,13 +108,19 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """A sentence for each pair and load."""
+        """A sentence for each pair and load; one for a pair of which no load can be compared."""
         if all(row.p is None for row in self.rows) and any(row.ratio for row in self.rows):
             return "One run a side cannot tell a difference from chance; measure again with --repeat 5."
-        groups = {(row.a, row.b, row.users): None for row in self.rows}
+        pairs = dict.fromkeys((row.a, row.b) for row in self.rows)
         return "\n".join(
-            self._sentence([row for row in self.rows if (row.a, row.b, row.users) == key]) for key in groups
+            sentence for pair in pairs for sentence in self._sentences([r for r in self.rows if (r.a, r.b) == pair])
         )
+
+    def _sentences(self, rows: Sequence[Row]) -> list[str]:
+        if not any(row.ratio for row in rows):
+            return [f"{rows[0].b} against {rows[0].a}: there is nothing to compare."]
+        loads = dict.fromkeys(row.users for row in rows)
+        return [self._sentence([row for row in rows if row.users == users]) for users in loads]
 
     def _sentence(self, rows: Sequence[Row]) -> str:
         first = rows[0]
@@ -159,7 +165,9 @@ class Comparison:
 
     @property
     def scoring(self) -> str:
-        """The scorecard as a sentence."""
+        """The scorecard as a sentence; empty where nothing can be compared."""
+        if not any(row.ratio for row in self.rows):
+            return ""
         scores = ", ".join(f"{side} {points} ({found})" for side, (points, found) in self.scores.items())
         return f"Scorecard ({scorecard.BOUNDARIES}; in brackets only differences that were found): {scores}."
 

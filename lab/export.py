@@ -91,16 +91,18 @@ def _started_ms(run: Run) -> int:
 def _as_jtl(samples: pd.DataFrame, cell: CellFolder, started_ms: int) -> pd.DataFrame:
     """Samples as rows of JMeter's CSV log, with the columns of its default configuration that have a meaning here.
 
-    JMeter's ``elapsed`` is in whole ms. The first byte of an answer is not timed apart, so that ``Latency`` is
-    ``elapsed``. Failures without an answer have a response code in JMeter's own words.
+    JMeter's times are in whole ms. The first byte of an answer is not timed apart, so that ``Latency`` is ``elapsed``.
+    In an open loop ``timeStamp`` and ``elapsed`` count from the planned moment, as the lab does, or the percentiles of
+    ``elapsed`` would hide the queue; ``Latency`` is the service time then. Failures without an answer have a response
+    code in JMeter's own words.
     """
     failed = stats.error_class(samples)
-    elapsed = (samples["latency_us"] / US_PER_MS).round().astype("int64")
+    asked = _as_users_see(samples, cell)
     users = cell.cell.load.users
     return pd.DataFrame(
         {
-            "timeStamp": started_ms + samples["sent_us"] // 1000,
-            "elapsed": elapsed,
+            "timeStamp": started_ms + asked["sent_us"] // 1000,
+            "elapsed": _whole_ms(asked["latency_us"]),
             "label": samples["name"],
             "responseCode": np.where(
                 samples["status"] > 0, samples["status"].astype(str), "Non HTTP response code: " + failed.astype(str)
@@ -113,20 +115,26 @@ def _as_jtl(samples: pd.DataFrame, cell: CellFolder, started_ms: int) -> pd.Data
             "bytes": samples["bytes"],
             "grpThreads": users,
             "allThreads": users,
-            "Latency": elapsed,
+            "Latency": _whole_ms(samples["latency_us"]),
             "IdleTime": 0,
-            "Connect": (samples["connect_us"] / US_PER_MS).round().astype("int64"),
+            "Connect": _whole_ms(samples["connect_us"]),
         }
     )
+
+
+def _whole_ms(times_us: pd.Series) -> pd.Series:
+    return (times_us / US_PER_MS).round().astype("int64")
+
+
+def _as_users_see(samples: pd.DataFrame, cell: CellFolder) -> pd.DataFrame:
+    return stats.as_planned(samples) if cell.cell.load.is_open else samples
 
 
 def _write_hdr(run: Run, cell: CellFolder, path: Path) -> int:
     """Write the percentiles of right answers in µs, in the text form that HdrHistogram's plotter takes."""
     histogram = HdrHistogram(1, MOST_US, DIGITS)
-    begun = "planned_us" if cell.cell.load.is_open else "sent_us"
     for piece in cell.measured_pieces(["planned_us", "sent_us", "latency_us", "error"]):
-        right = piece[piece["error"] == ""]
-        latency_us = (right["sent_us"] + right["latency_us"] - right[begun]).clip(1, MOST_US)
+        latency_us = _as_users_see(piece[piece["error"] == ""], cell)["latency_us"].clip(1, MOST_US)
         for value, count in zip(*np.unique(latency_us, return_counts=True), strict=True):
             histogram.record_value(int(value), int(count))
     with path.open("wb") as file:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lab import bottleneck, gather, inference, model, readings, scenarios, steady, theory, verdict
+from lab import bottleneck, gather, inference, model, readings, scenarios, stats, steady, theory, verdict
 from lab.bottleneck import Bottleneck, Readings
 from lab.inference import Estimate
 from lab.scenario import Plan, Variant
@@ -116,10 +116,11 @@ def levels(run: RunFolder, variant: str) -> list[Level]:
 
 
 def _answers(folder: CellFolder) -> tuple[Floats, Floats]:
-    """When right answers ended and how long they took, in seconds, shapes (n,)."""
+    """When right answers ended, and how long they took as users see it, in seconds, shapes (n,)."""
     ended, latency = [np.zeros(0)], [np.zeros(0)]
-    for piece in folder.measured_pieces(["sent_us", "latency_us", "error"]):
+    for piece in folder.measured_pieces(["planned_us", "sent_us", "latency_us", "error"]):
         right = piece[(piece["error"] == "").to_numpy()]
+        right = stats.as_planned(right) if folder.cell.load.is_open else right
         ended.append((right["sent_us"] + right["latency_us"]).to_numpy() / 1e6)
         latency.append(right["latency_us"].to_numpy() / 1e6)
     return np.concatenate(ended), np.concatenate(latency)

@@ -13,6 +13,9 @@ from dataclasses import dataclass
 SAME_SHARE = 0.05
 # A plateau must span more than a small step in users, or throughput had no chance to grow on it.
 PLATEAU_SPAN = 1.5
+# The lowest load shows R_min only if it is clearly below the knee. Where all of its users wait already, X_max times
+# their latency is their own number again, by Little's law.
+ABOVE_LOWEST = 1.1
 
 
 @dataclass(frozen=True)
@@ -33,12 +36,22 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Plateau:
-    """Where throughput no longer grows with users."""
+class Level:
+    """Loads next to one another whose throughput is the same as the largest one.
+
+    Attributes:
+        throughput_rps: their mean.
+
+    """
 
     from_users: int
     to_users: int
     throughput_rps: float
+
+    @property
+    def is_plateau(self) -> bool:
+        """Whether it spans enough users for throughput to have had a chance to grow on it."""
+        return self.to_users >= PLATEAU_SPAN * self.from_users
 
 
 @dataclass(frozen=True)
@@ -46,59 +59,88 @@ class Bend:
     """What a sweep of one variant shows; None where it does not show it.
 
     Attributes:
-        plateau: where throughput stops growing.
+        points: its loads, by users.
+        top: the loads of the largest throughput; None if nothing was answered.
         knee_users: N*; more users than that must wait.
         errors_from: the smallest load at which requests failed.
-        last_users: the largest load that was measured.
 
     """
 
-    plateau: Plateau | None
+    points: tuple[Point, ...]
+    top: Level | None
     knee_users: float | None
     errors_from: Point | None
-    last_users: int
+
+    @property
+    def plateau(self) -> Level | None:
+        """Where throughput does not grow with users."""
+        return self.top if self.top and self.top.is_plateau else None
 
     def __str__(self) -> str:
         """One sentence for people."""
-        if self.plateau is None:
-            grows = f"throughput still grows at {self.last_users:,} users"
-        else:
-            grows = f"{self.plateau.throughput_rps:,.1f} answers/s from {self.plateau.from_users:,} users on"
         knee = f", knee at {self.knee_users:,.0f} users" if self.knee_users is not None else ""
         if self.errors_from is None:
-            return f"{grows}{knee}, no errors"
-        return f"{grows}{knee}, errors from {self.errors_from.users:,} users ({self.errors_from.error_share:.1%})"
+            return f"{self._throughput()}{knee}, no errors"
+        errors = f"errors from {self.errors_from.users:,} users ({self.errors_from.error_share:.1%})"
+        return f"{self._throughput()}{knee}, {errors}"
+
+    def _throughput(self) -> str:
+        """How throughput goes over the users."""
+        top = self.top
+        if top is None:
+            return "no right answer at any load"
+        one = top.from_users == top.to_users
+        where = f"at {top.to_users:,} users" if one else f"from {top.from_users:,} to {top.to_users:,} users"
+        said = f"{top.throughput_rps:,.1f} answers/s {where}"
+        if len(self.points) == 1:
+            return f"{said}, the only load"
+        if after := [point for point in self.points if point.users > top.to_users]:
+            lowest = min(after, key=lambda point: point.throughput_rps)
+            peak = "" if top.is_plateau else "throughput peaks with "
+            return f"{peak}{said}, then falls to {lowest.throughput_rps:,.1f} at {lowest.users:,}"
+        if one:
+            return f"throughput still grows at {top.to_users:,} users"
+        return said if top.is_plateau else f"{said}, too near to one another to tell whether it still grows"
 
 
 def bend(points: Sequence[Point]) -> Bend:
     """Plateau, knee and first errors of one variant's sweep; ValueError if there are no points."""
-    ordered = sorted(points, key=lambda point: point.users)
+    ordered = tuple(sorted(points, key=lambda point: point.users))
     if not ordered:
         raise ValueError("A sweep needs at least one load.")
-    level = plateau(ordered)
-    return Bend(level, knee_users(ordered, level), errors_from(ordered), ordered[-1].users)
+    level = top(ordered)
+    return Bend(ordered, level, knee_users(ordered, level), errors_from(ordered))
 
 
-def plateau(ordered: Sequence[Point]) -> Plateau | None:
-    """The loads around the largest throughput that have the same, if they span enough users.
-
-    A throughput that falls again after its peak has a plateau too, if it lasts.
+def top(ordered: Sequence[Point]) -> Level | None:
+    """The largest throughput, and the loads next to it that have the same; None if nothing was answered.
 
     Args:
         ordered: by users, smallest first.
 
     """
-    largest = max(point.throughput_rps for point in ordered)
-    level = [point for point in ordered if point.throughput_rps >= (1 - SAME_SHARE) * largest]
-    if largest <= 0 or level[-1].users < PLATEAU_SPAN * level[0].users:
+    rates = [point.throughput_rps for point in ordered]
+    if max(rates) <= 0:
         return None
-    return Plateau(level[0].users, level[-1].users, sum(point.throughput_rps for point in level) / len(level))
+    first = last = rates.index(max(rates))
+    enough = (1 - SAME_SHARE) * max(rates)
+    while first > 0 and rates[first - 1] >= enough:
+        first -= 1
+    while last + 1 < len(rates) and rates[last + 1] >= enough:
+        last += 1
+    return Level(ordered[first].users, ordered[last].users, sum(rates[first : last + 1]) / (last + 1 - first))
 
 
-def knee_users(ordered: Sequence[Point], level: Plateau | None) -> float | None:
-    """N* = X_max · R_min: how many users the plateau serves without anybody waiting; None without a plateau."""
-    times = [point.mean_s for point in ordered if point.mean_s is not None]
-    return level.throughput_rps * min(times) if level and times else None
+def knee_users(ordered: Sequence[Point], level: Level | None) -> float | None:
+    """N* = X_max · R_min: how many users the plateau serves without anybody waiting.
+
+    None without a plateau, or where the lowest load with an answer is not clearly below: it may wait already.
+    """
+    timed = [(point.mean_s, point.users) for point in ordered if point.mean_s is not None]
+    if level is None or not level.is_plateau or not timed:
+        return None
+    knee = level.throughput_rps * min(mean_s for mean_s, _ in timed)
+    return knee if knee >= ABOVE_LOWEST * timed[0][1] else None
 
 
 def errors_from(ordered: Sequence[Point]) -> Point | None:

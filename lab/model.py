@@ -114,16 +114,39 @@ def service_s(scenario: Scenario, plan: Plan) -> float | None:
 
 def servers(scenario: Scenario, plan: Plan, variant: Variant) -> int | None:
     """How many requests a variant can work on at once: T threads, N connections, the smaller of both; None for any."""
+    return min((limit for limit, _ in _limits(scenario, plan, variant)), default=None)
+
+
+def _limits(scenario: Scenario, plan: Plan, variant: Variant) -> list[tuple[int, str]]:
+    """Each limit of how many requests a variant can work on at once, and the letter that formulas have for it."""
     limits = plan.limits_of(variant.name).or_else(variant.own)
     pool = scenario.own_pool if limits.pool is None else limits.pool
-    known = [limits.threads] * variant.thread_per_request + [pool] * bool(scenario.databases)
-    return min((limit for limit in known if limit is not None), default=None)
+    known = [(limits.threads, "T")] * variant.thread_per_request + [(pool, "N")] * bool(scenario.databases)
+    return [(limit, letter) for limit, letter in known if limit is not None]
+
+
+def plateaus(scenario: Scenario, plan: Plan) -> list[tuple[str, float]]:
+    """The most answers a second that T threads or N connections allow, as ``("T", T/t)`` and ``("N", N/t)``.
+
+    Of the plan's own variants; a limit that no load has the users to reach is left out, as all are without a known t.
+    """
+    time_s = _known_service_s(scenario, plan)
+    if not time_s:
+        return []
+    most_users = max(cell.load.users for cell in plan.cells)
+    variants = [scenario.variant(name) for name in dict.fromkeys(cell.variant for cell in plan.cells)]
+    least = {min(limits) for variant in variants if (limits := _limits(scenario, plan, variant))}
+    return [(letter, limit / time_s) for limit, letter in sorted(least) if limit <= most_users]
+
+
+def _known_service_s(scenario: Scenario, plan: Plan) -> float | None:
+    """How long one request takes, unless that depends on the load, as it does over a link of a limited rate."""
+    return None if plan.link.rate or plan.link.connection_rate else service_s(scenario, plan)
 
 
 def predict(scenario: Scenario, plan: Plan, cell: Cell) -> float | None:
     """The mean latency that theory predicts for a cell, in seconds; None where it predicts none."""
-    time_s = service_s(scenario, plan)
-    if time_s is None or plan.link.rate or plan.link.connection_rate:
+    if (time_s := _known_service_s(scenario, plan)) is None:
         return None
     at_once = servers(scenario, plan, scenario.variant(cell.variant))
     return mean_latency(cell.load, time_s, at_once, timetable.seed_of(plan, cell))

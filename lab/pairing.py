@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from lab import inference, readings, verdict
+from lab import inference, readings, shell, verdict
 from lab.comparison import CPU, METRICS, Comparison, Row
 from lab.errors import LabError
 from lab.sides import Side, differences, find_sides
@@ -34,18 +36,20 @@ def compare(a: str | None, b: str | None, although_different: bool, runs: Path) 
     """
     one, other = find_sides(a, b, runs)
     pairs = _pairs(one, other)
-    differing = list(dict.fromkeys(difference for pair in pairs for difference in differences(*pair)))
+    sides = list(dict.fromkeys(side for pair in pairs for side in pair))
+    usable = {side: [cell for cell in side.cells() if _word(cell) in BELIEVED] for side in sides}
+    # What never ran stated nothing: that is not a difference, but nothing to compare.
+    compared = [pair for pair in pairs if all(usable[side] for side in pair)]
+    differing = list(dict.fromkeys(difference for pair in compared for difference in differences(*pair)))
     if differing and not although_different:
         raise LabError(
             f"{one.label} and {other.label} differ in more than what is compared: {'; '.join(differing)}.",
             "Measure them alike, or compare them all the same with --although-different.",
         )
-    sides = list(dict.fromkeys(side for pair in pairs for side in pair))
-    usable = {side: [cell for cell in side.cells() if _word(cell) in BELIEVED] for side in sides}
     interleaved = one.run.path == other.run.path
     rows = [row for a_side, b_side in pairs for row in _rows(a_side, b_side, usable, interleaved)]
     notes = [f"Also different: {difference}." for difference in differing]
-    notes += [note for side in sides for cell in side.cells() if (note := _note(side, cell))]
+    notes += [note for side in sides for note in _notes(side)]
     summaries = {_name(side, c): c.read("summary") if c in usable[side] else {} for side in sides for c in side.cells()}
     return Comparison(tuple(_corrected(rows)), interleaved, tuple(notes), summaries)
 
@@ -73,6 +77,14 @@ def _pairs(one: Side, other: Side) -> list[tuple[Side, Side]]:
 def _word(cell: CellFolder) -> str:
     """A cell's verdict; ``incomplete`` if it was not measured to its end."""
     return str(cell.read("summary").get("verdict", verdict.INVALID)) if cell.complete else "incomplete"
+
+
+def _notes(side: Side) -> list[str]:
+    """Sentences on what of a side was left out or is in doubt; one where none of it was measured."""
+    if any(cell.complete for cell in side.cells()):
+        return [note for cell in side.cells() if (note := _note(side, cell))]
+    resume = shell.as_typed(f"python -m lab resume {shlex.quote(side.run.called)}")
+    return [f"{side.label} was not measured, so that it is left out; what is missing is measured by: {resume}"]
 
 
 def _note(side: Side, cell: CellFolder) -> str:
@@ -108,11 +120,18 @@ def _rows(a: Side, b: Side, usable: dict[Side, list[CellFolder]], interleaved: b
 def _value(cell: CellFolder, field: str) -> float:
     """A field of a cell's summary; NaN where it has none."""
     summary = cell.read("summary")
-    value = summary.get(field)
-    if value is None and field == METRICS[CPU][0] and summary.get("requests", 0) >= FEWEST_FOR_CPU:
-        spent_s = readings.cpu_s(cell.metrics(), "service", summary.get("elapsed_s") or 0.0)
-        value = None if spent_s is None else spent_s * 1000 / summary["requests"]
+    value = _cpu(cell, summary) if field == METRICS[CPU][0] else summary.get(field)
     return float("nan") if value is None else float(value)
+
+
+def _cpu(cell: CellFolder, summary: Mapping[str, Any]) -> float | None:
+    """CPU seconds per 1000 requests; of an older run, which does not state them, by its readings."""
+    if summary.get("requests", 0) < FEWEST_FOR_CPU:
+        return None
+    if (stated := summary.get(METRICS[CPU][0])) is not None:
+        return float(stated)
+    spent_s = readings.cpu_s(cell.metrics(), "service", summary.get("elapsed_s") or 0.0)
+    return None if spent_s is None else spent_s * 1000 / summary["requests"]
 
 
 def _typical(values: Sequence[float]) -> float | None:

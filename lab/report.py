@@ -200,7 +200,7 @@ class Run:
         """Mean latency and throughput over the number of users, with the model and the published points."""
         from lab.figures import sweep_figure
 
-        return sweep_figure(self.subject, self.table(), self._threads(), model.service_s(self.scenario, self.plan))
+        return sweep_figure(self.subject, self.table(), model.plateaus(self.scenario, self.plan))
 
     def bends(self) -> dict[str, Bend]:
         """Plateau, knee and first errors of each variant: means over repeats, without cells that are not to be used."""
@@ -210,11 +210,6 @@ class Run:
             for variant, loads in _loads(usable).items()
         }
         return {variant: knee.bend(of_variant) for variant, of_variant in points.items()}
-
-    def _threads(self) -> int | None:
-        """T, for the plateau: of the variant with a thread for each request, or what is the same for all."""
-        bound = [variant for variant in self.scenario.variants if variant.thread_per_request]
-        return next((self.plan.limits_of(v.name).or_else(v.own).threads for v in bound), self.plan.limits.threads)
 
     @property
     def is_sweep(self) -> bool:

@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from lab import student
 
 DRAWS = 4000
-QUEUED = 1.5
-UNQUEUED_SPREAD = 1.3
+# A mean of so many times t shows a queue that was kept filled; a slowest tenth of so many times t, that some waited.
+QUEUED, UNQUEUED_SPREAD = 1.5, 1.3
+# By how much T must exceed what was under way at the lowest load, or that load may have waited for it.
+ABOVE_LOWEST = 1.1
 WINDOWS = 401
 
 Floats = NDArray[np.float64]
@@ -71,10 +73,6 @@ class Scalability:
     contention: Fitted
     coherency: Fitted
     peak: Fitted
-
-    def throughput(self, users: Floats) -> Floats:
-        """X(N) at each number of users, shape (n,), in requests a second."""
-        return _usl(users, self.rate.value, self.contention.value, self.coherency.value)
 
 
 def fit_scalability(users: Sequence[float], throughput_rps: Sequence[float]) -> Scalability | None:
@@ -164,6 +162,10 @@ def estimate_servers(levels: Sequence[Level]) -> Servers | None:
     The time t is read from the lowest load, where nobody waits. The answers are counted in windows of that length, all
     over the time in which the largest load keeps the queue filled; T is the median count.
 
+    In a closed loop that waits already all wait equally long, so that latencies alone do not show it. But if M requests
+    are under way on T threads, t seems to be t·M/T at most, and the count M at most: the lowest load shows itself. So T
+    is believed only if it is clearly more than what was under way there. In a burst that is less than its users.
+
     Args:
         levels: the cells of one variant; repeats may be among them.
 
@@ -176,8 +178,8 @@ def estimate_servers(levels: Sequence[Level]) -> Servers | None:
         return None
     lowest, largest = filled[0], filled[-1]
     service_s = float(np.median(lowest.latency_s))
-    waits_already = float(np.percentile(lowest.latency_s, 90)) > UNQUEUED_SPREAD * service_s
-    if waits_already or float(largest.latency_s.mean()) < QUEUED * service_s:
+    uneven = float(np.percentile(lowest.latency_s, 90)) > UNQUEUED_SPREAD * service_s
+    if uneven or float(largest.latency_s.mean()) < QUEUED * service_s:
         return None
     ended = np.sort(largest.ended_s)
     # The queue is filled from the first answer on, and until one service time before the last one.
@@ -186,4 +188,11 @@ def estimate_servers(levels: Sequence[Level]) -> Servers | None:
         return None
     begins = np.linspace(first, last, WINDOWS)
     counts = np.searchsorted(ended, begins + service_s) - np.searchsorted(ended, begins)
-    return Servers(float(np.median(counts)), service_s, largest.users)
+    count = float(np.median(counts))
+    return Servers(count, service_s, largest.users) if count >= ABOVE_LOWEST * _most_under_way(lowest) else None
+
+
+def _most_under_way(level: Level) -> int:
+    """How many requests were under way at once, at most; one that begins as another ends, to the µs, comes after it."""
+    begun, ended = (np.sort(np.round(moments, 6)) for moments in (level.ended_s - level.latency_s, level.ended_s))
+    return int((np.arange(1, len(begun) + 1) - np.searchsorted(ended, begun, side="right")).max())

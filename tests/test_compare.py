@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import asdict, replace
 
 import numpy as np
@@ -99,6 +100,18 @@ def test_cpu_a_request_is_that_of_the_metrics(made):
         folder.keep("summary", {**folder.read("summary"), "cpu_s_per_1000_requests": 7.0})
     stated = lab.compare(str(run.path)).table().query("metric == 'CPU s per 1000 requests'").iloc[0]
     assert (stated["a_value"], stated["ratio"]) == pytest.approx((7.0, 1.0))
+
+
+@pytest.mark.parametrize(("requests", "word", "comparisons"), [(99, "no value", 4), (100, "differs", 5)])
+def test_the_cpu_of_a_few_requests_is_not_compared(made, requests, word, comparisons):
+    """What the JVM does on its own would be compared: it is not scored, and does not make other p values larger."""
+    run = made({"mvc": 0.1, "webflux": 0.1})
+    for folder in run.cells():
+        stated = {"requests": requests, "cpu_s_per_1000_requests": 7.0 if folder.cell.variant == "mvc" else 14.0}
+        folder.keep("summary", {**folder.read("summary"), **stated})
+    found = lab.compare(str(run.path))
+    assert found.table().set_index("metric").loc["CPU s per 1000 requests", "verdict"] == word
+    assert f"corrected for {comparisons} comparisons" in found.correction
 
 
 def test_everything_is_printed_and_in_json(made, compared):
@@ -228,6 +241,35 @@ def test_an_invalid_cell_is_left_out_by_name(made, compared):
     assert "mvc-u10-r2 is invalid and left out: The generator was late." in text
     assert "webflux-u10-r3 is suspect: The service was not warm." in text
     assert set(lab.compare(str(run.path)).table()["repeats"]) == {4}
+
+
+def test_a_variant_that_was_never_measured_is_one_sentence(made, compared):
+    """What it never stated is no difference: the others are compared, and it is said once what to do about it."""
+    run = made({"mvc": 0.1, "mvc-virtual": 0.1, "webflux": 0.1}, users=(10, 20))
+    for folder in run.cells():
+        if folder.cell.variant == "webflux":
+            shutil.rmtree(folder.path)
+    text = said(compared(run.name))
+    missing = f"{run.name}:webflux was not measured, so that it is left out; what is missing is measured by:"
+    assert missing in text
+    assert f"lab resume {run.path}" in text
+    assert text.count("left out") == 1
+    assert text.count("webflux against mvc: there is nothing to compare") == 1
+    assert text.count("against A =") == 1
+    alone = compared(f"{run.name}:mvc", f"{run.name}:webflux")
+    assert alone.returncode == 1
+    assert missing in said(alone)
+    assert "Scorecard" not in said(alone)
+
+
+def test_a_variant_whose_service_never_ran_is_left_out_with_the_reason(made, compared):
+    """It stated no limits, which is not a difference from those of the others."""
+    run = made({"mvc": 0.1, "webflux": 0.1}, repeat=1)
+    judge(run.cells()[1], "invalid", "The service ended while it started.")
+    (run.cells()[1].path / "limits.json").unlink()
+    text = said(compared(run.name))
+    assert "webflux-u10-r1 is invalid and left out: The service ended while it started." in text
+    assert "differ in more" not in text
 
 
 def test_one_run_a_side_gives_ratios_and_no_verdict(made, compared):

@@ -9,6 +9,7 @@ import shutil
 import numpy as np
 import pandas as pd
 import pytest
+from open_loops import REQUESTS, SERVICE_S, overloaded
 
 from lab import export, report, sample_file, store
 from lab.errors import LabError
@@ -114,3 +115,33 @@ def test_the_command_line_names_what_it_wrote(typed, tmp_path):
     assert ended.returncode == 0
     assert len(ended.stdout.strip().splitlines()) == 21
     assert "mvc-u4000-r1.hgrm: 4,000 samples" in ended.stdout
+
+
+@pytest.fixture
+def overload(tmp_path):
+    """A run in an open loop whose users were too few."""
+    return overloaded(tmp_path)
+
+
+def test_jtl_of_an_open_loop_counts_from_the_plan_and_keeps_the_service_time(overload, tmp_path):
+    """JMeter's percentiles of elapsed are those of the lab's table; what the service took is in Latency."""
+    file = next(export.export(report.Run(overload), "jtl", tmp_path / "x"))
+    rows, samples = pd.read_csv(file.path), overload.cells()[0].measured()
+    assert rows["Latency"].unique().tolist() == [1000 * SERVICE_S]
+    assert rows["elapsed"].tolist() == [10 * number + 1000 * SERVICE_S for number in range(REQUESTS)]
+    assert (rows["timeStamp"] - rows["timeStamp"][0]).tolist() == (samples["planned_us"] // 1000).tolist()
+    assert rows["elapsed"].quantile(0.5, "lower") == pytest.approx(1000 * report.Run(overload).cells[0]["p50_s"])
+
+
+def test_hdr_of_an_open_loop_counts_from_the_plan(overload, tmp_path):
+    """Its largest value is what the last request waited for a user, and took."""
+    file = next(export.export(report.Run(overload), "hdr", tmp_path / "x"))
+    longest_us = 1e6 * report.Run(overload).cells[0]["max_s"]
+    assert percentiles_of(file.path.read_text())[-1][0] == pytest.approx(longest_us, rel=HDR_PRECISION)
+
+
+def test_the_help_says_from_when_an_open_loop_counts(typed):
+    """Whoever exports learns what the columns mean."""
+    assert "Of an open loop, jtl and hdr count from the planned moments" in " ".join(
+        typed("export", "--help").stdout.split()
+    )

@@ -138,7 +138,7 @@ def sweep_table(**columns) -> pd.DataFrame:
 
 def test_repeats_have_an_interval(samples_of):
     """From three repeats on there is a bar, and the legend says what it is."""
-    figure = figures.sweep_figure("delay", sweep_table(), 200, None)
+    figure = figures.sweep_figure("delay", sweep_table(), [])
     assert "95% interval of the mean" in texts(figure)
     assert figure.axes[0].containers
 
@@ -178,14 +178,25 @@ def test_repeats_without_an_answer_are_named(empty):
 def test_a_cell_without_a_result_is_named_under_a_sweep():
     """It cannot be drawn, so it is told."""
     table = sweep_table(verdict=["valid"] * 5 + ["incomplete"], mean_s=[1.0] * 5 + [None])
-    assert "mvc at 10 (incomplete)" in texts(figures.sweep_figure("delay", table, 200, 2.0))
-    drawn(figures.sweep_figure("delay", sweep_table(mean_s=None, ok_throughput_rps=0.0), 200, 2.0))
+    assert "mvc at 10 (incomplete)" in texts(figures.sweep_figure("delay", table, [("T", 100.0)]))
+    drawn(figures.sweep_figure("delay", sweep_table(mean_s=None, ok_throughput_rps=0.0), [("T", 100.0)]))
+
+
+def test_a_sweep_has_a_line_for_each_limit_that_decides():
+    """Each is named by its letter, with what it allows; where none decides there is none."""
+    plateaus = [
+        line
+        for line in texts(figures.sweep_figure("delay", sweep_table(), [("T", 20.0), ("N", 40.0)])).splitlines()
+        if "/t" in line
+    ]
+    assert plateaus == ["T threads: T/t = 20 a second", "N connections: N/t = 40 a second"]
+    assert "/t" not in texts(figures.sweep_figure("delay", sweep_table(), []))
 
 
 def test_labels_of_a_sweep_do_not_collide():
     """Loads that lie close together share one label; the largest keeps its own."""
     table = pd.concat([sweep_table(users=users).iloc[:1] for users in (1, 10, 3900, 4000)])
-    figure = figures.sweep_figure("delay", table, 200, None)
+    figure = figures.sweep_figure("delay", table, [])
     labels = [label.get_text() for label in figure.axes[0].get_xticklabels()]
     assert labels[-1] == "4k"
     assert "3,900" not in labels

@@ -6,6 +6,7 @@ import json
 import shutil
 
 import pytest
+from open_loops import overloaded
 
 import lab
 from lab.places import ROOT
@@ -35,3 +36,23 @@ def test_a_machine_that_was_slower_under_one_variant_is_named_with_it(slowed):
 def test_cores_that_differ_by_chance_are_not_worth_a_word(slowed):
     """Repeats of the same differ by as much."""
     assert slowed(mvc=0.0004, mvc_virtual=0.00041, webflux=0.000415) == []
+
+
+@pytest.fixture
+def overload(tmp_path):
+    """A run in an open loop whose users were too few, so that its queue grows from begin to end."""
+    return lab.open_run(str(overloaded(tmp_path).path))
+
+
+def test_intervals_of_an_open_loop_count_from_the_plan_as_its_table_does(overload):
+    """What requests waited for a free user is in the mean and in the percentiles, as it is in summary.json."""
+    intervals, row = overload.intervals().query("variant == 'mvc'").set_index("metric"), overload.cells[0]
+    assert intervals["value"].to_dict() == pytest.approx({name: row[name] for name in ("mean_s", "p50_s", "p99_s")})
+    assert row["mean_s"] > 100 * row["service_mean_s"]
+
+
+def test_an_open_loop_whose_queue_grows_has_not_settled(overload):
+    """Requests that are all sent too late take as long as ever once they are sent, which settles nothing."""
+    said = " ".join(overload.insights())
+    assert "mvc at 2 users: The load had not settled" in said
+    assert "had settled after" not in said

@@ -38,15 +38,53 @@ def test_what_keeps_growing_has_no_plateau_and_no_knee():
     assert "still grows at 1,000 users" in str(bend)
 
 
+def said(*rates: tuple[int, float]) -> str:
+    """The sentence on a sweep with these numbers of users and answers a second, at a latency that says nothing."""
+    return str(knee.bend([Point(users, rate, 1e-9) for users, rate in rates]))
+
+
 def test_a_small_step_in_users_is_no_plateau():
-    """Two loads next to one another have nearly the same throughput in any system."""
-    assert knee.plateau([Point(100, 50.0, 2.0), Point(104, 51.0, 2.0)]) is None
+    """Two loads next to one another have nearly the same throughput in any system, and it is said that this is all."""
+    assert knee.bend([Point(100, 50.0, 2.0), Point(104, 51.0, 2.0)]).plateau is None
+    assert said((10, 5.0), (100, 50.0), (104, 51.0)) == (
+        "50.5 answers/s from 100 to 104 users, too near to one another to tell whether it still grows, no errors"
+    )
 
 
-def test_a_collapse_after_the_peak_is_no_plateau():
-    """Throughput that falls right after its peak was never level."""
-    points = [Point(10, 5.0, 2.0), Point(100, 50.0, 2.0), Point(1000, 20.0, 50.0)]
-    assert knee.bend(points).plateau is None
+@pytest.mark.parametrize(
+    ("users", "rate", "is_plateau"), [(149, 100.0, False), (150, 100.0, True), (400, 94.9, False), (400, 95.1, True)]
+)
+def test_a_plateau_spans_half_as_many_users_again_within_five_percent(users, rate, is_plateau):
+    """Less of a span gave throughput no chance to grow, and less throughput is not the same."""
+    assert (knee.bend([Point(100, 100.0, 1.0), Point(users, rate, 1.0)]).plateau is not None) == is_plateau
+
+
+def test_a_collapse_after_the_peak_is_neither_a_plateau_nor_growth():
+    """Throughput that falls right after its peak was never level; where it was best and how far it fell is said."""
+    bend = knee.bend([Point(10, 5.0, 2.0), Point(100, 50.0, 2.0), Point(1000, 20.0, 50.0)])
+    assert (bend.plateau, bend.knee_users) == (None, None)
+    assert str(bend) == "throughput peaks with 50.0 answers/s at 100 users, then falls to 20.0 at 1,000, no errors"
+
+
+def test_a_plateau_ends_where_throughput_falls():
+    """From where to where it is level, and what came of it under more users."""
+    assert said((10, 10.0), (200, 100.0), (400, 100.0)) == "100.0 answers/s from 200 to 400 users, no errors"
+    fallen = said((10, 10.0), (200, 100.0), (400, 100.0), (4000, 30.0))
+    assert fallen == "100.0 answers/s from 200 to 400 users, then falls to 30.0 at 4,000, no errors"
+
+
+def test_loads_on_both_sides_of_a_dip_are_no_plateau():
+    """Only loads next to one another are level: between 100 and 400 users it was half as much."""
+    assert said((100, 100.0), (200, 50.0), (400, 98.0)) == (
+        "throughput peaks with 100.0 answers/s at 100 users, then falls to 50.0 at 200, no errors"
+    )
+
+
+@pytest.mark.parametrize(("lowest", "knee_users"), [(1, 20), (18, 20), (19, None), (40, None)])
+def test_a_knee_is_not_read_from_loads_that_all_wait(lowest, knee_users):
+    """Twenty threads are shown by users of whom nobody waits; a lowest load of forty would only show itself."""
+    found = knee.bend([closed(users, 0.2, 20) for users in (lowest, 80, 160)]).knee_users
+    assert found == (knee_users and pytest.approx(knee_users))
 
 
 def test_errors_begin_at_the_smallest_load_that_has_some():
@@ -58,15 +96,21 @@ def test_errors_begin_at_the_smallest_load_that_has_some():
 
 
 @pytest.mark.parametrize(
-    "points",
-    [[Point(1, 0.5, 2.0)], [Point(1, 0.0, None, 1.0), Point(50, 0.0, None, 1.0)]],
+    ("points", "sentence"),
+    [
+        ([Point(1, 0.5, 2.0)], "0.5 answers/s at 1 users, the only load, no errors"),
+        (
+            [Point(1, 0.0, None, 1.0), Point(50, 0.0, None, 1.0)],
+            "no right answer at any load, errors from 1 users (100.0%)",
+        ),
+    ],
     ids=["one load", "only errors"],
 )
-def test_too_little_gives_a_sentence(points):
-    """One load, or loads of which nothing came back, show no plateau."""
+def test_too_little_shows_nothing_and_says_so(points, sentence):
+    """One load, or loads of which nothing came back, show neither plateau nor growth."""
     bend = knee.bend(points)
     assert (bend.plateau, bend.knee_users) == (None, None)
-    assert str(bend)
+    assert str(bend) == sentence
 
 
 def test_a_sweep_needs_a_load():
@@ -88,7 +132,7 @@ def test_the_example_shows_the_threads():
 def test_a_sweep_is_shown_with_its_bends(typed):
     """'show' ends with a sentence for each variant."""
     shown = typed("show", "delay-sweep").stdout
-    assert "answers/s from 1,000 users on, knee at 198 users, no errors" in shown
+    assert "answers/s from 1,000 to 4,000 users, knee at 198 users, no errors" in shown
     assert shown.count("throughput still grows at 4,000 users") == 2
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lab import model, timetable
+from lab import model, planning, timetable
+from lab.planning import Wishes
 from lab.scenario import POISSON, Load
+from lab.scenarios import SCENARIOS
 
 
 def simulated(users: int, ramp: int, loops: int, service: int, servers: int) -> list[int]:
@@ -177,3 +179,25 @@ def test_a_mean_of_very_many_loops_is_known_at_once(servers):
     """Not every request is played: that would take hours and all memory."""
     expected = 40.0 if servers == 200 else 2.0
     assert model.mean_latency(Load(4000, 0.0, 10**9), 2.0, servers) == pytest.approx(expected, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "wishes", "expected"),
+    [
+        ("delay", {}, [("T", 100.0)]),
+        ("delay", {"variants": ["webflux"]}, []),
+        ("delay", {"users": [1, 199]}, []),
+        ("delay", {"users": [1, 200]}, [("T", 100.0)]),
+        ("delay", {"limits": "tuned"}, [("T", 1000.0)]),
+        ("document", {"pool": 20, "link_latency_ms": 500}, [("N", 40.0)]),
+        ("document", {"pool": 20, "threads": 10, "link_latency_ms": 500}, [("T", 20.0), ("N", 40.0)]),
+        ("document", {"pool": 200, "threads": 200, "link_latency_ms": 500}, [("N", 400.0)]),
+        ("document", {"pool": 20, "link_latency_ms": 500, "link_rate": 10**7}, []),
+        ("document", {"pool": 20}, []),
+    ],
+)
+def test_a_plateau_is_that_of_the_limit_which_decides(scenario, wishes, expected):
+    """Of the variants that are measured, the smaller of T and N if there are users for it, and t is known."""
+    asked = {"users": [1, 4000], "seed": 1, **wishes}
+    plan = planning.make_plan(SCENARIOS[scenario], Wishes(**asked))
+    assert model.plateaus(SCENARIOS[scenario], plan) == expected

@@ -10,6 +10,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from open_loops import overloaded
 from patience import PATIENCE_S
 
 from lab import page, report, store
@@ -18,9 +19,10 @@ from lab.store import RunFolder
 
 EXAMPLE = store.EXAMPLES / "delay-sweep"
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-# What a browser is asked when the page has loaded: figures it could show, and the width that the page needs.
+# What a browser is asked when the page has loaded: figures it could show, tables that are cut off, the width it needs.
 QUESTION = """<script>addEventListener("load", () => { document.title = JSON.stringify({
   shown: [...document.images].filter(image => image.naturalWidth > 100).length,
+  cut: [...document.querySelectorAll(".wide")].filter(box => box.scrollWidth > box.clientWidth).length,
   needs: document.documentElement.scrollWidth, has: innerWidth }) })</script>"""
 
 
@@ -115,18 +117,45 @@ def test_facts_of_the_machine_are_no_data_structures():
     assert "{'" not in words
 
 
+def test_an_open_loop_shows_both_times(example, tmp_path):
+    """Latency from the planned moments, and beside it the service time that the settings line promises."""
+    text = page.render(report.Run(overloaded(tmp_path)))
+    head = re.search(r'<table class="results">.*?</thead>', text, re.DOTALL)[0]
+    row = re.search(r'<tr class="suspect.*?</tr>', text, re.DOTALL)[0]
+    figures = [re.sub(r"<[^>]+>", "", cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", row)]
+    shown = dict(zip(re.findall(r"<th[^>]*>(.*?)</th>", head), figures, strict=True))
+    assert shown["mean<br>s"] == "10.035"
+    assert {shown[f"service<br>{name}"] for name in ("mean", "p50", "p99")} == {"0.04000"}
+    assert "mean from the actual send" in text
+    assert "actual send" not in example
+
+
+def in_a_browser(text: str, width: int, folder: Path) -> dict[str, int]:
+    """What a real browser in a window of this width answers to :data:`QUESTION` about a page."""
+    file = folder / "report.html"
+    file.write_text(text.replace("</body>", QUESTION + "</body>"))
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder / 'profile'}"]
+    command = [BROWSER, *flags, f"--window-size={width},900", "--dump-dom", file.as_uri()]
+    dom = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=True).stdout
+    return json.loads(re.search(r"<title>(.*?)</title>", dom)[1])
+
+
 @pytest.mark.skipif(BROWSER is None, reason="there is no Chromium on the PATH")
 @pytest.mark.parametrize("width", [1024, 1280])
 def test_a_browser_shows_every_figure_and_needs_no_more_width_than_a_laptop_has(example, tmp_path, width):
-    """A real browser decodes every figure, and the page does not scroll sideways."""
-    file = tmp_path / "report.html"
-    file.write_text(example.replace("</body>", QUESTION + "</body>"))
-    flags = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
-    command = [BROWSER, *flags, f"--window-size={width},900", "--dump-dom", file.as_uri()]
-    dom = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=True).stdout
-    answer = json.loads(re.search(r"<title>(.*?)</title>", dom)[1])
+    """A real browser decodes every figure, and neither the page nor a table scrolls sideways."""
+    answer = in_a_browser(example, width, tmp_path)
     assert answer["shown"] == 3
     assert answer["needs"] <= answer["has"] <= width
+    assert answer["cut"] == 0
+
+
+@pytest.mark.skipif(BROWSER is None, reason="there is no Chromium on the PATH")
+def test_the_wider_table_of_an_open_loop_fits_a_laptop_too(tmp_path):
+    """With three more columns nothing is hidden at its right edge."""
+    answer = in_a_browser(page.render(report.Run(overloaded(tmp_path))), 1366, tmp_path)
+    assert answer["needs"] <= answer["has"]
+    assert answer["cut"] == 0
 
 
 def test_what_a_run_says_is_text_and_never_markup(copy):

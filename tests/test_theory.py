@@ -66,7 +66,7 @@ def test_the_peak_is_near_the_truth():
     fit = theory.fit_scalability(LOADS, measured)
     assert fit.peak.value == pytest.approx(math.sqrt(0.95 / 0.001), rel=0.10)
     around = np.array([0.5, 1.0, 2.0]) * fit.peak.value
-    assert np.argmax(fit.throughput(around)) == 1
+    assert np.argmax(usl(around, fit.rate.value, fit.contention.value, fit.coherency.value)) == 1
 
 
 def test_a_line_has_no_peak():
@@ -144,3 +144,50 @@ def test_no_plateau_gives_no_threads():
     assert theory.estimate_servers([nothing]) is None
     assert theory.estimate_servers([burst(10, 50, 2.0, 1.0, chance), burst(40, 50, 2.0, 1.0, chance)]) is None
     assert theory.estimate_servers([burst(400, 50, 2.0, 1.0, chance), burst(800, 50, 2.0, 1.0, chance)]) is None
+
+
+@pytest.mark.parametrize("users", [(40, 80), (21, 400)])
+def test_a_closed_loop_that_always_waits_is_not_taken_for_threads(users):
+    """Where all wait equally long nothing looks like waiting, and Little's law gives back the lowest load's users."""
+    chance = np.random.default_rng(20)
+    assert theory.estimate_servers([closed(count, 20, 0.2, 10.0, chance) for count in users]) is None
+
+
+def test_threads_are_counted_from_a_burst_of_more_users_than_threads():
+    """Forty users within a second are eight at once where each takes 0.2 s: twenty threads do not make them wait."""
+    chance = np.random.default_rng(20)
+    levels = [burst(users, 20, 0.2, 1.0, chance) for users in (40, 4000)]
+    assert theory.estimate_servers(levels).count == pytest.approx(20, rel=0.03)
+
+
+def alone(slow_s: float = 1.0) -> Level:
+    """A lowest load of requests that are far apart and take a second each, but for a fifth that are slow."""
+    return Level(1, 10.0 * np.arange(1, 101), np.array([1.0] * 80 + [slow_s] * 20))
+
+
+def queue(rate_rps: float = 100.0, latency_s: float = 2.0) -> Level:
+    """A largest load: answers at an even rate for twenty seconds."""
+    ended = np.arange(0, 20, 1 / rate_rps)
+    return Level(1000, ended, np.full(len(ended), latency_s))
+
+
+@pytest.mark.parametrize(("latency_s", "threads"), [(1.49, None), (1.51, 100)])
+def test_a_queue_is_filled_from_one_and_a_half_service_times_on(latency_s, threads):
+    """Below, a load may as well be one that does not wait but is a little slower."""
+    found = theory.estimate_servers([alone(), queue(latency_s=latency_s)])
+    assert (found and found.count) == (threads and pytest.approx(threads, abs=1))
+
+
+@pytest.mark.parametrize(("slow_s", "threads"), [(1.29, 100), (1.31, None)])
+def test_a_lowest_load_whose_slowest_tenth_takes_a_third_longer_shows_no_service_time(slow_s, threads):
+    """Some of it waited, or a request does not always take as long."""
+    found = theory.estimate_servers([alone(slow_s), queue()])
+    assert (found and found.count) == (threads and pytest.approx(threads, abs=1))
+
+
+@pytest.mark.parametrize(("rate_rps", "threads"), [(109, None), (111, 111)])
+def test_threads_are_more_by_a_tenth_than_what_the_lowest_load_had_under_way(rate_rps, threads):
+    """A hundred at once that take a second each may have waited for 109 threads, as counts err, but not for 111."""
+    lowest = Level(100, np.ones(100), np.ones(100))
+    found = theory.estimate_servers([lowest, queue(rate_rps)])
+    assert (found and found.count) == (threads and pytest.approx(threads, abs=1))

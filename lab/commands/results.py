@@ -78,7 +78,8 @@ def report(run: str | None, output: Path | None, data: Path) -> None:
 def export(run: str | None, kind: str, output: Path | None, data: Path) -> None:
     """Write a run's samples for other tools: JMeter (jtl), anything (csv), HdrHistogram's plotter (hdr).
 
-    One file a measurement; of the newest run if no RUN is named.
+    One file a measurement; of the newest run if no RUN is named. Of an open loop, jtl and hdr count from the planned
+    moments, as the lab's tables do, and jtl has the service time as its Latency; csv has both moments.
     """
     found = report_.open_run(run, data)
     for file in export_.export(found, kind, output or found.path / "export"):

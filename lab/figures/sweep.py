@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -26,9 +27,10 @@ from lab.figures.style import (
 LEAST_REPEATS = 3
 # How far apart two labels of the x axis must be to be read, as a share of the axis.
 LEAST_GAP = 0.055
+LIMITING = {"T": "T threads", "N": "N connections"}
 
 
-def sweep_figure(scenario: str, table: pd.DataFrame, threads: int | None, service_s: float | None) -> Picture:
+def sweep_figure(scenario: str, table: pd.DataFrame, plateaus: Sequence[tuple[str, float]]) -> Picture:
     """Mean latency and throughput over the number of users, with model, published points and intervals of repeats.
 
     A measurement that is not valid has a hollow, grey-ringed marker; one that has no result is named under the title.
@@ -36,8 +38,7 @@ def sweep_figure(scenario: str, table: pd.DataFrame, threads: int | None, servic
     Args:
         scenario: its name.
         table: rows as :meth:`lab.report.Run.table` gives them.
-        threads: T, for the plateau at T/t; None if there is no such number.
-        service_s: t; None if it is not known.
+        plateaus: what limits allow by theory, as :func:`lab.model.plateaus` gives it.
 
     """
     figure = picture(f"{scenario}: latency and throughput over the number of users", 4.8, _missing(table))
@@ -50,8 +51,8 @@ def sweep_figure(scenario: str, table: pd.DataFrame, threads: int | None, servic
     _models(mean, table)
     _published(mean, table, "published_mean_s", "published mean")
     _published(rate, table, "published_rps", "published, failed requests included")
-    if service_s and threads:
-        rate.axhline(threads / service_s, **MODEL, label=f"T threads: T/t = {threads / service_s:g} a second")
+    for letter, rps in plateaus:
+        rate.axhline(rps, **MODEL, label=f"{LIMITING[letter]}: {letter}/t = {rps:g} a second")
     for axes in (mean, rate):
         _explain_doubt(axes, table)
         plain_log_scale(axes, "y")

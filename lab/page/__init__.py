@@ -113,6 +113,11 @@ class Page:
         return published.table(self.run.plan.scenario)
 
     @property
+    def is_open(self) -> bool:
+        """Whether it is an open loop, whose latency is not the service time."""
+        return any(cell.load.is_open for cell in self.run.plan.cells)
+
+    @property
     def has_repeats(self) -> bool:
         """Whether anything was measured more than once."""
         return any(row["repeat"] > 1 for row in self.rows)

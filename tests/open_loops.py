@@ -1,0 +1,34 @@
+"""A run in an open loop whose users were too few, as it lies on disk."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from lab import stats
+from lab.planning import Wishes, make_plan
+from lab.samples import SCHEMA
+from lab.scenarios import SCENARIOS
+from lab.store import RunFolder
+
+ASKED_RPS, SENT_RPS, REQUESTS, SERVICE_S = 100, 50, 2000, 0.04
+
+
+def overloaded(runs: Path) -> RunFolder:
+    """100 requests/s were planned, of which two users sent 50/s: each request later than the one before it."""
+    wishes = Wishes(users=[2], rate=ASKED_RPS, duration=REQUESTS / ASKED_RPS, seed=1)
+    plan = make_plan(SCENARIOS["delay"], wishes)
+    run = RunFolder.create(plan, ["python", "-m", "lab", "run", "delay"], {}, runs)
+    number = np.arange(REQUESTS)
+    measured = {"planned_us": number * 10**6 // ASKED_RPS, "sent_us": number * 10**6 // SENT_RPS, "user": number % 2}
+    same = {"latency_us": round(SERVICE_S * 1e6), "connect_us": 0, "status": 200, "error": "", "bytes": 1}
+    samples = pd.DataFrame({**measured, **same, "name": "/delay", "worker": 0, "warm_up": 0})[SCHEMA.names]
+    summary = asdict(stats.summarise(samples, from_planned=True))
+    for planned in plan.cells:
+        cell = run.begin(planned)
+        samples.to_parquet(cell.path / "samples.parquet")
+        cell.keep("summary", {**summary, "predicted_mean_s": None, "verdict": "suspect", "reasons": ["Too few users."]})
+    return run
