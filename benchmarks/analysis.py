@@ -24,7 +24,8 @@ import resource, sys, time
 from pathlib import Path
 from lab import sample_file, stats
 began = time.perf_counter()
-summary = stats.summarise_pieces(sample_file.pieces(Path(sys.argv[1]), stats.SUMMARISED))
+kept, stream = map(Path, sys.argv[1:])
+summary = stats.summarise_pieces(sample_file.pieces(kept, stream, stats.SUMMARISED))
 print(time.perf_counter() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, summary.requests, summary.p99_s)
 """
 IMPORTS = (
@@ -57,7 +58,7 @@ def measured(size: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "samples.parquet"
         write(path, size)
-        seconds, peak_kb, requests, _ = _python(SUMMARISE, str(path))
+        seconds, peak_kb, requests, _ = _python(SUMMARISE, str(path), str(path.with_suffix(".arrows")))
         if int(requests) != size:
             sys.exit(f"{requests} of {size} samples were summarised")
         return {

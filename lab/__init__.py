@@ -169,7 +169,7 @@ def choose(
     wanted = open_run(example).plan
     mine = [name for name in runs(data) if name.partition("-")[2].rstrip("-0123456789") == wanted.scenario]
     if alike:
-        mine = [name for name in mine if _same_settings(open_run(name, data).plan, wanted)]
+        mine = [name for name in mine if _has_settings(wanted, name, data)]
     if not mine:
         like = f" like {example}" if alike else ""
         raise LabError(
@@ -179,9 +179,16 @@ def choose(
     return open_run(mine[-1], data)
 
 
-def _same_settings(one: Plan, other: Plan) -> bool:
-    """Whether limits and link are the same."""
-    return (one.limits, one.link) == (other.limits, other.link)
+def _has_settings(wanted: Plan, name: str, data: str | Path | None) -> bool:
+    """Whether a run has the limits and the link of a plan; one whose plan cannot be read is not known to have them."""
+    from lab import store
+    from lab.errors import LabError
+
+    try:
+        plan = store.find_run(name, Path(data) if data else store.RUNS).plan()
+    except LabError:
+        return False
+    return (plan.limits, plan.link) == (wanted.limits, wanted.link)
 
 
 def runs(data: str | Path | None = None) -> list[str]:

@@ -6,7 +6,7 @@ import errno
 import re
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, NoReturn
 
@@ -68,8 +68,8 @@ def cli() -> None:
     \b
     python -m lab run delay --users 4000     measure three variants, about three minutes
     python -m lab sweep delay                the published table, row by row
-    python -m lab load http://…/path         a service of your own, wherever it runs
     python -m lab reproduce delay            the same, and what its document claims, judged
+    python -m lab load http://…/path         a service of your own, wherever it runs
     python -m lab resume                     what an interrupted sweep still lacks
     python -m lab show                       the newest run again
     python -m lab compare                    its variants side by side: ratios, intervals, a verdict
@@ -128,9 +128,7 @@ def _guarded(command: Callable[[], Any]) -> int:
         click.echo(error.format_message())
         return BAD_INPUT
     except click.UsageError as error:
-        where = error.ctx.command_path if error.ctx else "python -m lab"
-        sentence = " ".join(error.format_message().split())  # click lists choices on lines of their own
-        _complain(sentence if sentence[-1] in ".?!)" else f"{sentence}.", f"'{where} --help' shows what is possible.")
+        _complain(*_misuse(error))
         return BAD_INPUT
     except click.exceptions.Exit as error:
         return int(error.exit_code)
@@ -146,6 +144,29 @@ def _guarded(command: Callable[[], Any]) -> int:
         _complain(f"{error.strerror}{where}.", "Choose another place (--data, or --output), or mend this one.")
         return BAD_INPUT
     return 0
+
+
+def _misuse(error: click.UsageError) -> tuple[str, str]:
+    """What is wrong with a command line, and the next step."""
+    context = error.ctx or _context(sys.argv[1:])  # where it lacks a value, click does not say which command it read
+    step = f"'{context.command_path} --help' shows what is possible."
+    if isinstance(error, click.BadOptionUsage):
+        name = error.option_name
+        for option in context.command.params:
+            if isinstance(option, click.Option) and name in option.opts and not option.is_flag:
+                return f"{name} needs a value.", f"Write {name} {option.make_metavar(context)}; {step}"
+    sentence = " ".join(error.format_message().split())  # click lists choices on lines of their own
+    return sentence if sentence[-1] in ".?!)" else f"{sentence}.", step
+
+
+def _context(words: Sequence[str]) -> click.Context:
+    """The command that the words of a command line begin with."""
+    context = click.Context(cli, info_name="python -m lab")
+    for word in words:
+        if not isinstance(context.command, click.Group) or word not in context.command.commands:
+            break
+        context = click.Context(context.command.commands[word], parent=context, info_name=word)
+    return context
 
 
 def _complain(problem: str, next_step: str) -> None:

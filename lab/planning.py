@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from lab import given
+from lab import durations, given, model
 from lab.errors import LabError
 from lab.scenario import EVEN, NOT_SET, POISSON, Cell, Limits, Link, Load, Plan, Scenario, Variant
 from lab.scenarios import SCENARIOS
@@ -114,26 +114,20 @@ def make_plan(scenario: Scenario, wishes: Wishes) -> Plan:
     """Check what was asked for and fill in defaults; LabError where it cannot be done."""
     wishes = _read(scenario, wishes)
     variants = _variants(scenario, wishes.variants)
-    limits, own_limits = _limits(wishes), _own_limits(wishes, variants)
-    parameters = _parameters(scenario, wishes.parameters or {})
-    service_s = parameters[scenario.service_time] / 1000 if scenario.service_time else wishes.link_latency_ms / 1000
-    fewest = min(_threads(own_limits.get(v.name, limits).or_else(v.own)) for v in variants)
-    default = scenario.load if wishes.rate is None else _open(scenario.load, wishes)
-    if default.is_open and not wishes.users:
-        default = _with_users_enough(scenario, default, service_s, fewest)
-    loads = [_load(default, wishes, users) for users in wishes.users or (default.users,)]
-    if wishes.timeout is None:
-        loads = [replace(load, timeout_s=patience_s(load, service_s, fewest)) for load in loads]
-    if len({load.users for load in loads}) < len(loads):
-        raise LabError(
-            "A number of users is named twice.", "Name each number once, and use --repeat to measure it again."
-        )
-    if wishes.rate is not None and len(loads) > 1:
-        raise LabError(
-            "An open loop takes one number of users.", "Measure one: python -m lab run, with one number after --users."
-        )
     _at_least("--repeat", wishes.repeat, 1)
     _at_least("--seed", wishes.seed or 0, 0)
+    plan = Plan(
+        scenario=scenario.name,
+        cells=(),
+        parameters=_parameters(scenario, wishes.parameters or {}),
+        limits=_limits(wishes),
+        link=_link(scenario, wishes),
+        seed=random.randrange(1_000_000) if wishes.seed is None else wishes.seed,
+        pin=wishes.pin,
+        stance=wishes.limits,
+        own_limits=_own_limits(scenario, wishes),
+    )
+    loads = _loads(scenario, plan, wishes)
     count = len(loads) * len(variants) * wishes.repeat
     if count > MOST_CELLS:
         raise LabError(f"That would be {count:,} cells.", f"Ask for {MOST_CELLS:,} at most.")
@@ -143,18 +137,26 @@ def make_plan(scenario: Scenario, wishes: Wishes) -> Plan:
         for variant in variants
         for repeat in range(1, wishes.repeat + 1)
     )
-    return Plan(
-        scenario=scenario.name,
-        cells=cells,
-        parameters=parameters,
-        limits=limits,
-        link=_link(scenario, wishes),
-        seed=random.randrange(1_000_000) if wishes.seed is None else wishes.seed,
-        pin=wishes.pin,
-        stance=wishes.limits,
-        own_limits=own_limits,
-        bind=_bind(wishes),
-    )
+    return replace(plan, cells=cells, bind=_bind(wishes))
+
+
+def _loads(scenario: Scenario, plan: Plan, wishes: Wishes) -> list[Load]:
+    """The loads, one for each number of users; ``plan`` says what serves them."""
+    default = scenario.load if wishes.rate is None else _open(scenario.load, wishes)
+    if default.is_open and not wishes.users:
+        default = _with_users_enough(scenario, plan, default)
+    loads = [_load(default, wishes, users) for users in wishes.users or (default.users,)]
+    if wishes.timeout is None:
+        loads = [replace(load, timeout_s=patience_s(scenario, plan, load)) for load in loads]
+    if len({load.users for load in loads}) < len(loads):
+        raise LabError(
+            "A number of users is named twice.", "Name each number once, and use --repeat to measure it again."
+        )
+    if wishes.rate is not None and len(loads) > 1:
+        raise LabError(
+            "An open loop takes one number of users.", "Measure one: python -m lab run, with one number after --users."
+        )
+    return loads
 
 
 def _read(scenario: Scenario, wishes: Wishes) -> Wishes:
@@ -175,24 +177,43 @@ def _read(scenario: Scenario, wishes: Wishes) -> Wishes:
     return replace(wishes, users=users, parameters=parameters, **read)
 
 
-def _with_users_enough(scenario: Scenario, load: Load, service_s: float, threads: int) -> Load:
-    """An open loop with users for all that may be under way, by Little's law, and for the queue before T threads.
+def _with_users_enough(scenario: Scenario, plan: Plan, load: Load) -> Load:
+    """An open loop with users for all that may be under way, by Little's law, and for the queue before the servers.
 
     LabError where it is not known how long a request takes.
     """
-    if not service_s:
+    alone_s, servers = _wave_s(scenario, plan, 1), _fewest_servers(scenario, plan)
+    if not alone_s:
         raise LabError(
             f"How long a request of {scenario.name} takes is not known beforehand, so --rate needs --users.",
             "Say how many requests may be under way at once: --users 100.",
         )
-    queued = max(0.0, load.rate_rps - threads / service_s) * load.duration_s
-    users = math.ceil(load.rate_rps * (SPARE_SHARE * service_s + SPARE_S) + queued)
+    served_rps = servers / _wave_s(scenario, plan, servers) if servers else math.inf
+    queued = max(0.0, load.rate_rps - served_rps) * load.duration_s
+    users = math.ceil(load.rate_rps * (SPARE_SHARE * alone_s + SPARE_S) + queued)
     return replace(load, users=max(users, load.workers))
 
 
-def patience_s(load: Load, service_s: float, threads: int) -> float:
-    """How long users wait if nobody says: twice what T threads need for all of them, or the default if that is more."""
-    return max(load.timeout_s, 2 * math.ceil(load.users / threads) * service_s)
+def patience_s(scenario: Scenario, plan: Plan, load: Load) -> float:
+    """How long users wait if nobody says: twice what all of them take by theory, from the default up to a week."""
+    at_once = _fewest_servers(scenario, plan) or load.users
+    full, rest = divmod(load.users, at_once)
+    all_s = full * _wave_s(scenario, plan, at_once) + (_wave_s(scenario, plan, rest) if rest else 0.0)
+    return max(load.timeout_s, min(2 * all_s, given.MOST_SECONDS))
+
+
+def _fewest_servers(scenario: Scenario, plan: Plan) -> int | None:
+    """How many requests the most limited variant works on at once: min(T, N) of the model; None if nothing limits any.
+
+    Also of variants that are not measured, so that runs of one variant each have the same loads, and can be compared.
+    """
+    servers = (model.servers(scenario, plan, variant) for variant in scenario.variants)
+    return min((count for count in servers if count is not None), default=None)
+
+
+def _wave_s(scenario: Scenario, plan: Plan, requests: int) -> float:
+    """How long so many requests take that start together; 0 where that is not known before measuring."""
+    return durations.wave_s(requests, model.service_s(scenario, plan) or 0.0, scenario.answer_bytes, plan.link)
 
 
 def _variants(scenario: Scenario, names: Sequence[str]) -> list[Variant]:
@@ -308,13 +329,13 @@ def _limits(wishes: Wishes) -> Limits:
     return replace(Limits() if wishes.limits == EQUAL else NOT_SET, **asked)
 
 
-def _own_limits(wishes: Wishes, variants: Sequence[Variant]) -> dict[str, Limits]:
+def _own_limits(scenario: Scenario, wishes: Wishes) -> dict[str, Limits]:
     """By variant, what is tuned for it where nothing else was asked for."""
     if wishes.limits != TUNED:
         return {}
     pool = replace(NOT_SET, pool=tuned_pool(os.cpu_count() or 1, bool(wishes.link_latency_ms)))
     rest = replace(NOT_SET, max_connections=Limits.max_connections, keep_alive_requests=Limits.keep_alive_requests)
-    return {v.name: _limits(wishes).or_else(v.tuned).or_else(pool).or_else(rest) for v in variants}
+    return {v.name: _limits(wishes).or_else(v.tuned).or_else(pool).or_else(rest) for v in scenario.variants}
 
 
 def tuned_pool(cores: int, link_is_slow: bool) -> int:
@@ -325,10 +346,6 @@ def tuned_pool(cores: int, link_is_slow: bool) -> int:
     """
     assert Limits.pool
     return Limits.pool if link_is_slow else 2 * cores + 1
-
-
-def _threads(limits: Limits) -> int:
-    return limits.threads or Limits().threads or 1
 
 
 def _option(name: str) -> str:

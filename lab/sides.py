@@ -73,7 +73,10 @@ def _named(text: str | None, runs: Path) -> Side:
 
 
 def differences(one: Side, other: Side) -> list[str]:
-    """In what two sides differ besides their variant: machine, parameters, limits, load; one sentence part each."""
+    """In what two sides differ besides their variant: machine, parameters, limits, load; one sentence part each.
+
+    Of loads only those of numbers of users that both have: others are not compared.
+    """
     found = list(_differing(_stated(one), _stated(other), STATED))
     if one.variant == other.variant:
         found += _differing(_stated(one), _stated(other), STATED_OF_ONE_VARIANT)
@@ -81,6 +84,9 @@ def differences(one: Side, other: Side) -> list[str]:
         return found
     found += _differing(one.run.environment(), other.run.environment(), MACHINE)
     found += _differing(_decided(one), _decided(other))
+    mine, theirs = _loads(one), _loads(other)
+    for users in sorted(mine.keys() & theirs.keys()):
+        found += _differing(mine[users], theirs[users])
     return list(dict.fromkeys(found))
 
 
@@ -102,10 +108,13 @@ def _stated(side: Side) -> dict[str, Any]:
 
 
 def _decided(side: Side) -> dict[str, Any]:
-    """What was decided before the run: parameters, limits, link and the shape of the load, but not how many users."""
+    """What was decided before the run for all of its cells: parameters, limits, link and cores."""
     plan = side.run.plan()
-    load = asdict(plan.cells[0].load)
-    del load["users"]
     link = {f"link {name}": value for name, value in asdict(plan.link).items()}
     how = {"limits": plan.stance, "pin": plan.pin}
-    return {"scenario": plan.scenario, **plan.parameters, **asdict(plan.limits), **link, **load, **how}
+    return {"scenario": plan.scenario, **plan.parameters, **asdict(plan.limits), **link, **how}
+
+
+def _loads(side: Side) -> dict[int, dict[str, Any]]:
+    """The shape of the load for each number of users: what follows from that number need not be alike for others."""
+    return {cell.cell.load.users: asdict(cell.cell.load) for cell in side.cells()}

@@ -12,10 +12,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 from patience import PATIENCE_S
 
-from lab import machine, services
+from lab import cli, machine, services
+from lab.places import ROOT
 from lab.store import RunFolder
 
 CLEAN = re.compile(r"error: \S[^\n]*[.?)!]\n {2}→ \S[^\n]*\n\Z")
@@ -97,6 +99,57 @@ def test_the_help_shows_its_examples_line_by_line(typed):
     assert "\\b" not in said
     assert "\b" not in said
     assert re.search(r"^  python -m lab run delay --users 4000 .*\n  python -m lab sweep delay ", said, re.MULTILINE)
+
+
+@pytest.mark.parametrize("arguments", ["", "load", "compare", "reproduce"])
+def test_the_help_teaches_with_examples_that_can_be_typed(typed, arguments):
+    """Each example is a command as the lab reads it; what it is for stands two spaces or more behind it."""
+    said = typed(*arguments.split(), "--help").stdout
+    examples = [re.split(r" {2,}", line)[0] for line in re.findall(r"^ +(python -m lab .*)", said, re.MULTILINE)]
+    assert len(examples) >= 3
+    for example in examples:
+        read(shlex.split(example))
+
+
+def test_every_command_of_the_readme_can_be_typed():
+    """No option that there is not, and no command."""
+    examples = re.findall(r"^python -m lab .*", (ROOT / "README.md").read_text(), re.MULTILINE)
+    assert len(examples) > 20
+    for example in examples:
+        read(shlex.split(example, comments=True))
+
+
+def read(words: list[str]) -> None:
+    """Read a command line to its end, as far as nothing is done yet."""
+    command: click.Command = cli.cli
+    del words[:3]
+    while isinstance(command, click.Group):
+        command = command.commands[words.pop(0)]
+    with command.make_context("lab", words):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("arguments", "option", "where"),
+    [
+        ("run delay --users", "--users N[,N…]", "run delay"),
+        ("run delay --users 5 --delay-ms", "--delay-ms MS", "run delay"),
+        ("sweep jwt --arrivals", "--arrivals [even|poisson]", "sweep jwt"),
+        ("load http://127.0.0.1:1/ --header", "--header 'NAME: VALUE'", "load"),
+        ("report -o", "-o FILE", "report"),
+        ("reproduce delay --scale", "--scale X", "reproduce"),
+    ],
+)
+def test_an_option_without_its_value_is_named_with_what_it_takes(typed, arguments, option, where):
+    """One sentence, how it is written, and the help of the very command."""
+    done = typed(*arguments.split())
+    name = option.split()[0]
+    assert_said(done, f"error: {name} needs a value.", f"Write {option};", f" {where} --help' shows")
+
+
+def test_a_flag_takes_no_value(typed):
+    """What click says of it stays, with the help of the very command."""
+    assert_said(typed("run", "delay", "--dry-run=5"), "does not take a value", " run delay --help'")
 
 
 def test_the_version_is_said(typed):

@@ -432,3 +432,16 @@ def test_a_load_is_part_of_what_is_compared(made):
         lab.compare(str(one.path), str(two.path))
     assert lab.compare(str(one.path), str(two.path), although_different=True).notes
     assert replace(one.cells()[0].cell.load, duration_s=0.0) == two.cells()[0].cell.load
+
+
+def test_only_loads_that_both_have_must_be_alike(made, compared):
+    """What follows from another number of users, as how long they wait, does not keep equal cells apart."""
+    sweep = made({"mvc": 0.1}, users=(100, 4000), threads=1)
+    one = made({"mvc": 0.1}, users=(4000,), threads=1, seed=2)
+    timeouts = [cell.cell.load.timeout_s for cell in sweep.cells()[::5]]
+    assert timeouts[0] < timeouts[1]
+    done = compared(sweep.name, one.name)
+    assert done.returncode == 0, done.stderr
+    assert "4,000" in done.stdout
+    impatient = made({"mvc": 0.1}, users=(100, 4000), threads=1, timeout=timeouts[0], seed=3)
+    assert "timeout s is 120.0 and 800.0" in said(compared(impatient.name, one.name))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,9 +13,11 @@ from nbclient import NotebookClient
 from patience import PATIENCE_S
 
 import lab
-from lab import figures, store
+from lab import figures, planning, store
 from lab.errors import LabError
 from lab.figures import Picture
+from lab.planning import Wishes
+from lab.scenarios import SCENARIOS
 
 NOTEBOOKS = sorted((Path(__file__).resolve().parent.parent / "notebooks").glob("*.ipynb"))
 
@@ -82,6 +86,32 @@ def test_the_latest_may_have_to_be_like_the_example(mine):
         lab.choose("latest", example="delay-sweep", now=never, alike=alike, data=mine).name for alike in (False, True)
     )
     assert (newest, like) == ("20260104T000000Z-delay", "20260102T000000Z-delay-2")
+
+
+def test_a_damaged_run_is_passed_over_where_the_latest_has_to_be_alike(mine):
+    """What its settings were nobody knows; the newest that is known to have them is opened."""
+    damaged = mine / "20260105T000000Z-delay"
+    damaged.mkdir()
+    (damaged / "run.json").write_text("{")
+    opened = lab.choose("latest", example="delay-sweep", now=never, alike=True, data=mine)
+    assert opened.name == "20260102T000000Z-delay-2"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stance", ["default", "tuned"])
+def test_theory_needs_no_limit_that_the_lab_has_set(tmp_path, stance):
+    """A run that leaves the threads to the stack, or tunes them for each, meets the formulas like any other."""
+    run = tmp_path / "20260101T000000Z-delay"
+    shutil.copytree(store.EXAMPLES / "delay-sweep", run)
+    value = json.loads((run / "run.json").read_text())
+    plan = planning.make_plan(SCENARIOS["delay"], Wishes(limits=stance, users=SCENARIOS["delay"].sweep_users))
+    (run / "run.json").write_text(json.dumps({**value, "plan": plan.as_json()}))
+    notebook = nbformat.read(NOTEBOOKS[0].with_name("04-theory.ipynb"), as_version=4)
+    (first,) = [cell for cell in notebook.cells if "lab.choose(" in cell.source]
+    first.source = first.source.replace('SOURCE = "example"', f"SOURCE = {str(run)!r}")
+    here = {"metadata": {"path": str(NOTEBOOKS[0].parent)}}
+    NotebookClient(notebook, timeout=PATIENCE_S, startup_timeout=PATIENCE_S, resources=here).execute()
+    assert "⌈R/T⌉·t, s" in notebook.cells[-2].outputs[0].data["text/html"]
 
 
 def test_the_switch_measures_only_when_told(mine):

@@ -208,6 +208,17 @@ def test_the_command_repeats_the_drawn_seed(copy):
     assert page.Page(report.Run(copy)).command == "python -m lab run delay --seed 1"
 
 
+def test_a_run_of_python_is_said_to_be_one(copy):
+    """No command is printed that never was; the line calls what made it."""
+    change(copy.path / "run.json", command=["lab.reproduce", "delay"])
+    text = page.render(report.Run(copy))
+    assert "It was made from Python" in text
+    assert "lab.reproduce" not in text
+    assert "lab.run(" in text
+    change(copy.path / "run.json", command=["python", "-m", "lab", "run", "delay", "--seed=1"])
+    assert "It was made from Python" not in page.render(report.Run(copy))
+
+
 def test_the_command_line_writes_the_file(typed, tmp_path, copy):
     """``lab report`` puts the file where it is told to, or beside the run."""
     file = tmp_path / "here.html"

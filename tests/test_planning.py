@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import click
 import pytest
 
 import lab
-from lab import model, planning
+from lab import durations, given, model, planning
 from lab.errors import LabError
 from lab.options import Seconds
 from lab.planning import Wishes, make_plan
@@ -329,3 +330,55 @@ def test_a_negative_zero_is_a_zero():
     """Nobody is shown a ramp of minus zero."""
     plan = make_plan(DELAY, Wishes(users=[5], ramp_up=-0.0))
     assert math.copysign(1, plan.cells[0].load.ramp_s) == 1
+
+
+@pytest.mark.parametrize(
+    ("scenario", "wishes"),
+    [
+        ("delay", {"users": [100, 4000], "threads": 10}),
+        ("delay", {"users": [400], "threads": 10, "loops": 3, "parameters": {"delay_ms": 60_000}}),
+        ("document", {"users": [400], "pool": 10, "link_latency_ms": 5000}),
+        ("document", {"users": [400], "threads": 10, "link_latency_ms": 5000}),
+        ("document", {"users": [400], "link_rate": 3_500_000, "link_connection_rate": 90_000}),
+        ("document", {"users": [50], "pool": 2, "link_connection_rate": 90_000}),
+        ("jwt", {"users": [300], "pool": 1, "link_latency_ms": 1000, "limits": "tuned"}),
+    ],
+)
+def test_nobody_is_given_up_whom_theory_has_wait(scenario, wishes):
+    """Whatever is short, threads, connections or the link, the default timeout is twice the time of all users."""
+    plan = make_plan(SCENARIOS[scenario], Wishes(**wishes))
+    for cell in plan.cells:
+        once = replace(cell, load=replace(cell.load, ramp_s=0.0, loops=1, duration_s=0.0))
+        assert cell.load.timeout_s >= 1.99 * durations.load_s(SCENARIOS[scenario], plan, once)
+
+
+def test_a_pool_that_is_smaller_than_the_threads_decides_how_long_users_wait():
+    """Ten connections five seconds away serve 400 users in 40 waves, which are 200 s."""
+    plan = make_plan(SCENARIOS["document"], Wishes(users=[400], pool=10, link_latency_ms=5000))
+    assert {cell.load.timeout_s for cell in plan.cells} == {400.0}
+    assert plan_of(users=[400]).cells[0].load.timeout_s == 120.0
+
+
+def test_a_rate_has_users_for_the_queue_before_a_pool():
+    """Ten connections answer 2/s: of 10/s for a minute, 480 queue up; 1 MB over 90 kB/s takes 11 s, for each of 5/s."""
+    document = SCENARIOS["document"]
+    far = make_plan(document, Wishes(rate=10.0, duration=60.0, pool=10, link_latency_ms=5000))
+    assert far.cells[0].load.users == 10 * (2 * 5 + 1) + 480
+    thin = make_plan(document, Wishes(rate=5.0, duration=60.0, pool=100, link_connection_rate=90_000))
+    assert thin.cells[0].load.users >= 5 * 11
+
+
+@pytest.mark.parametrize("limits", ["equal", "default", "tuned"])
+@pytest.mark.parametrize(
+    "wishes", [{"users": [4000], "parameters": {"delay_ms": 60_000}}, {"rate": 150.0, "duration": 30.0}]
+)
+def test_a_load_does_not_depend_on_who_is_measured(wishes, limits):
+    """Runs of one variant each have the same users and timeouts, so that they can be compared."""
+    alone = [plan_of(variants=[variant.name], limits=limits, **wishes) for variant in DELAY.variants]
+    assert len({plan.cells[0].load for plan in alone}) == 1
+
+
+def test_nobody_waits_longer_than_a_week():
+    """As where it is asked for: a link of a byte a second is no reason to wait for years."""
+    plan = make_plan(SCENARIOS["document"], Wishes(users=[400], link_rate=1))
+    assert {cell.load.timeout_s for cell in plan.cells} == {given.MOST_SECONDS}

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import struct
+import subprocess
+import sys
 
 import numpy as np
 import pytest
+from patience import PATIENCE_S
 
 from lab import samples
+from lab.places import ROOT
 
 
 def packed(*rows: tuple[int, ...]) -> bytes:
@@ -63,3 +68,11 @@ def test_a_torn_record_is_refused():
     """Half a record is an error, not a sample."""
     with pytest.raises(ValueError, match="size"):
         samples.to_batch(packed((0,) * 9)[:-1], ["/delay"], 0, 0)
+
+
+def test_the_benchmark_of_the_analysis_summarises_every_sample():
+    """It writes and reads samples as a run does, so that it has to follow when that changes."""
+    command = [sys.executable, ROOT / "benchmarks" / "analysis.py", "--millions", "0.02", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, cwd=ROOT, check=False)
+    assert done.returncode == 0, done.stderr
+    assert [size["samples"] for size in json.loads(done.stdout)["sizes"]] == [20_000]

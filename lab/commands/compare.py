@@ -30,7 +30,16 @@ COLOURS = {"differs": "green", "no difference found": "dim", "one run a side": "
 def compare(
     a: str | None, b: str | None, although_different: bool, as_json: bool, slo: Sequence[Objective], data: Path
 ) -> None:
-    """Compare two runs (A B), variants (RUN:mvc RUN:webflux), or all variants of one run (A; else the newest)."""
+    """Compare two runs (A B), variants (RUN:mvc RUN:webflux), or all variants of one run (A; else the newest).
+
+    \b
+    python -m lab compare                              all variants of the newest run
+    python -m lab compare delay-sweep:mvc delay-sweep:webflux
+    python -m lab compare 20261121T101500Z-delay 20261121T111500Z-delay
+
+    'python -m lab list' shows the names; a path will do too. Ratios are B over A. Where nothing was measured several
+    times (--repeat 5), they have no intervals, and nothing is called different.
+    """  # noqa: D301 (click looks for the backspace itself)
     found = pairing.compare(a, b, although_different, data)
     if as_json:
         click.echo(json.dumps(found.as_json(), indent=2))

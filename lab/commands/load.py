@@ -192,13 +192,19 @@ def load(
 ) -> None:
     """Load a service of your own, which the lab does not start: GET requests to URL, and nothing else.
 
+    \b
+    python -m lab load http://127.0.0.1:8080/path --users 1,10,50 --duration 20
+    python -m lab load http://127.0.0.1:8080/path --rate 200 --duration 30 --users 100
+    python -m lab load http://127.0.0.1:8080/path --header 'Authorization: Bearer …'
+    python -m lab load http://127.0.0.1:8080/a http://127.0.0.1:8081/a --name old --name new --repeat 5
+
     Several addresses take turns, as variants do: give each a --name. Load only what is yours, or what you may. The
     address is recorded with its query, of headers only the names. Before each measurement come five seconds of the
     same load, or with --loops and --requests one request of each user, which are not counted.
 
     A service on this machine shares its cores with the generator, and the verdict says how much it took of them: start
     it on the other half (taskset -c 0 …), or on another machine.
-    """
+    """  # noqa: D301 (click looks for the backspace itself)
     fields = own.headers(headers)
     plan = own.make_plan(urls, names, fields, Wishes(users=users or [], **options))
     _conduct(plan, Addresses(headers=fields), data, allow_suspect, dry_run, slo)

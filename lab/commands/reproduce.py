@@ -33,12 +33,27 @@ COLOURS = {CONFIRMED: "green", REFUTED: "red", UNDECIDED: "yellow"}
 @click.option("--repeat", type=int, default=1, metavar="N", help="Measure every cell N times, interleaved.")
 @click.option("--seed", type=int, metavar="N", help="Repeat an earlier run's choices of chance.")
 @click.option("--from", "from_", multiple=True, metavar="RUN", help="Judge a run there is; one for each part.")
-@click.option("--runtime", type=click.Choice(RUNTIMES), default="process", show_default=True)
+@click.option(
+    "--runtime",
+    type=click.Choice(RUNTIMES),
+    default="process",
+    show_default=True,
+    help="Where services, databases and workers run.",
+)
 @click.option("--dry-run", is_flag=True, help="Say what would be measured and how long it takes, no more.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object, for programs.")
 @data_option
 def reproduce(name: str | None, from_: Sequence[str], as_json: bool, data: Path, **options: Any) -> None:
-    """Repeat a published experiment, and judge what it claims; without NAME, list them."""
+    """Repeat a published experiment, and judge what it claims; without NAME, list them.
+
+    \b
+    python -m lab reproduce                            the experiments there are
+    python -m lab reproduce delay --dry-run            what would be measured, and how long that takes
+    python -m lab reproduce delay --scale 0.1          a tenth of the users, threads and connections
+    python -m lab reproduce delay --from delay-sweep   judge a run there is
+
+    Each row of the document stands beside ours and theory; each claim is confirmed, refuted or undecided.
+    """  # noqa: D301 (click looks for the backspace itself)
     if name is None:
         out.print(_listed())
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -15,6 +16,15 @@ from lab.published import Row
 from lab.report import INCOMPLETE, OPEN_FIGURES, Run
 
 COLOURS = {verdict.VALID: "green", verdict.SUSPECT: "yellow", verdict.INVALID: "red", INCOMPLETE: "magenta"}
+
+
+@dataclass(frozen=True)
+class Further:
+    """Which columns a run has that not all have: the repeat, the service time, what was published."""
+
+    repeat: bool
+    service: bool
+    published: bool
 
 
 def print_run(run: Run, console: Console) -> None:
@@ -33,9 +43,11 @@ def print_run(run: Run, console: Console) -> None:
         console.print(f"[dim]{own.UNKNOWN}[/]", soft_wrap=True)
     if run.is_sweep:
         _print_bends(run, console)
+    repeats = _has_repeats(run)
     for row in run.cells:
+        which = f"{row['variant']} at {row['users']:,} users" + f", repeat {row['repeat']}" * repeats
         for reason in row["reasons"]:
-            console.print(f"[{COLOURS[row['verdict']]}]{row['variant']} at {row['users']:,} users:[/] {escape(reason)}")
+            console.print(f"[{COLOURS[row['verdict']]}]{which}:[/] {escape(reason)}")
     for sentence in run.insights():
         console.print(sentence, markup=False)
 
@@ -47,12 +59,13 @@ def _print_bends(run: Run, console: Console) -> None:
 
 
 def _table(run: Run) -> Table:
+    peers = [published.row_for(run.plan, cell, run.scenario.variant(cell.variant)) for cell in run.plan.cells]
+    further = Further(_has_repeats(run), run.plan.cells[0].load.is_open, any(peers))
     table = Table(header_style="bold", pad_edge=False)
-    for heading, justify in _columns(run):
+    for heading, justify in _columns(further):
         table.add_column(heading, justify=justify, no_wrap=heading == "variant")  # type: ignore[arg-type]
-    for cell, row in zip(run.plan.cells, run.cells, strict=True):
-        peer = published.row_for(run.plan, cell, run.scenario.variant(cell.variant))
-        table.add_row(*_cells(row, peer, _has_published(run), _is_open(run)))
+    for row, peer in zip(run.cells, peers, strict=True):
+        table.add_row(*_cells(row, peer, further))
     return table
 
 
@@ -67,26 +80,23 @@ def _limits_table(limits: pd.DataFrame, stance: str) -> Table:
     return table
 
 
-def _has_published(run: Run) -> bool:
-    return any(published.row_for(run.plan, cell, run.scenario.variant(cell.variant)) for cell in run.plan.cells)
+def _has_repeats(run: Run) -> bool:
+    return any(cell.repeat > 1 for cell in run.plan.cells)
 
 
-def _is_open(run: Run) -> bool:
-    return any(cell.load.is_open for cell in run.plan.cells)
-
-
-def _columns(run: Run) -> list[tuple[str, str]]:
-    service = ("service mean", "service p50", "service p99") if _is_open(run) else ()
+def _columns(further: Further) -> list[tuple[str, str]]:
+    repeat = ("repeat",) * further.repeat
+    service = ("service mean", "service p50", "service p99") * further.service
     latencies = ("mean s", "model s", "p50", "p90", "p99", "max", *service)
-    numbers = ("users", "requests", *latencies, "req/s", "ok/s", "CPU s/1000")
+    numbers = ("users", *repeat, "requests", *latencies, "req/s", "ok/s", "CPU s/1000")
     columns = [("variant", "left"), *((name, "right") for name in numbers), ("errors", "left")]
-    if _has_published(run):
+    if further.published:
         columns.append(("published mean, req/s", "right"))
     return [*columns, ("verdict", "left")]
 
 
-def _cells(row: Mapping[str, Any], peer: Row | None, has_published: bool, is_open: bool) -> list[str]:
-    keys = ("mean_s", "predicted_mean_s", "p50_s", "p90_s", "p99_s", "max_s", *(OPEN_FIGURES if is_open else ()))
+def _cells(row: Mapping[str, Any], peer: Row | None, further: Further) -> list[str]:
+    keys = ("mean_s", "predicted_mean_s", "p50_s", "p90_s", "p99_s", "max_s", *OPEN_FIGURES * further.service)
     latencies = [wording.seconds_text(row[key]) for key in keys]
     rates = [_rate(row[key]) for key in ("throughput_rps", "ok_throughput_rps")]
     errors = ", ".join(f"{name} {count:,}" for name, count in row["errors"].items()) or "none"
@@ -94,13 +104,14 @@ def _cells(row: Mapping[str, Any], peer: Row | None, has_published: bool, is_ope
     cells = [
         row["variant"],
         f"{row['users']:,}",
+        *[str(row["repeat"])] * further.repeat,
         f"{row['requests']:,}",
         *latencies,
         *rates,
         wording.seconds_text(row["cpu_s_per_1000_requests"]),
         escape(errors),
     ]
-    if has_published:
+    if further.published:
         cells.append(_published(peer))
     return [*cells, word]
 
@@ -109,7 +120,8 @@ def _published(peer: Row | None) -> str:
     if peer is None:
         return "–"
     failed = f", {peer.errors_percent:g} % failed" if peer.errors_percent else ""
-    return f"{peer.mean_s:.3f}, {peer.throughput_rps:.1f}{failed}"
+    ramp = f", ramp {peer.ramp_s:g} s" if peer.ramp_s else ""
+    return f"{peer.mean_s:.3f}, {peer.throughput_rps:.1f}{failed}{ramp}"
 
 
 def _rate(value: float | None) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import shlex
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
@@ -15,6 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from lab import own, pairing, published, verdict
 from lab.comparison import Comparison
+from lab.page import repeating
 from lab.report import INCOMPLETE, Run
 from lab.wording import limit_text, seconds_text, settings
 
@@ -49,11 +49,13 @@ class Page:
 
     @property
     def command(self) -> str:
-        """The command line that made the run, with the seed that it drew."""
-        words = [str(word) for word in self.run.folder.read().get("command", [])]
-        if "--seed" not in words and words[:1] != ["lab.run"]:
-            words += ["--seed", str(self.run.plan.seed)]
-        return shlex.join(words)
+        """The line that measures it again, with the seed that it drew."""
+        return repeating.command(self.run.folder)
+
+    @property
+    def was_typed(self) -> bool:
+        """Whether a command made it, and not Python."""
+        return repeating.was_typed(self.run.folder)
 
     @cached_property
     def environment(self) -> dict[str, Any]:
