@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-# Towards its ceiling a generator queues its own work: it adds about as much at 70 % as the answer takes alone, and at
-# 90 % a multiple of that ('lab calibrate' shows it). The same shares hold for the CPU of a worker.
+# Towards its ceiling a generator queues its own work: at 90 % answers lie there for a multiple of the time that they
+# took before a user has them and sends again, so that the load is not what was asked for. The same shares hold for a
+# worker's CPU.
 CEILING_SUSPECT, CEILING_INVALID = 0.70, 0.90
 # A time service that corrects a clock moves it by half a millisecond a second; only somebody who sets it does more.
 CLOCK_STEP_S = 0.050

@@ -28,7 +28,7 @@ MIN_PER_READING = 20
 # In the first second every user connects, which is another load.
 CONNECTING_S = 1.0
 # Counting twenty times a second misses what changes in between, of a short load more than Little's law allows for.
-MIN_COUNTED_S = 2.0
+MIN_COUNTED_S, TOGETHER_S = 2.0, 0.001
 # Readings of the yardstick are four a second; single ones hold an interrupt or a change of core.
 SMOOTHED_READINGS = 5
 
@@ -54,6 +54,14 @@ def counted_in_system(played: Played, elapsed_s: float) -> float | None:
         pairs = pairwise(ticks)
         areas.append(sum((b[0] - a[0]) / 1e6 * (a[1] + b[1]) / 2 for a, b in pairs if b[0] > 0))
     return sum(areas) / elapsed_s if areas else None
+
+
+def counting_error(load: Load) -> float:
+    """By how much that count may err: it is taken by a timer, as planned sends are, and timers come round together.
+
+    So in an open loop it may count what is sent within a millisecond and answered before anybody looks again.
+    """
+    return load.rate_rps * TOGETHER_S
 
 
 def foreign_cpu(watch: Watch, cores: int) -> float | None:

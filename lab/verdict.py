@@ -42,6 +42,7 @@ class Evidence:
         queries: what the databases answered meanwhile; None if there is none, or it does not count.
         counted_in_system: N, mean requests under way as the workers counted them; None if they did not.
         untaken: of these, how many had their answer already, which a worker had not come round to.
+        counting_error: by how much ``counted_in_system`` may err.
         worker_cpu: the busiest worker's mean use of its core during the load, 1.0 being all of it.
         foreign_cpu: the part of the machine that other programs took meanwhile; None if unknown.
         taken: the part of whose cores other programs took, such as ``{"generator": 0.5}``; empty if nobody had cores of
@@ -71,6 +72,7 @@ class Evidence:
     queries: int | None = None
     counted_in_system: float | None = None
     untaken: float = 0.0
+    counting_error: float = 0.0
     worker_cpu: float | None = None
     foreign_cpu: float | None = None
     taken: dict[str, float] = field(default_factory=dict)
@@ -235,6 +237,6 @@ def _busy(evidence: Evidence) -> list[tuple[str, bool]]:
 
 def _little(evidence: Evidence, summary: Summary) -> list[str]:
     counted, implied = evidence.counted_in_system, summary.in_system + evidence.untaken
-    if counted is None or abs(counted - implied) <= max(LITTLE_SLACK, LITTLE_SHARE * implied):
+    if counted is None or abs(counted - implied) <= max(LITTLE_SLACK + evidence.counting_error, LITTLE_SHARE * implied):
         return []
     return [f"Little's law is broken: {counted:.1f} requests were under way on average, X·R gives {implied:.1f}."]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 from lab import calibrate, calibration
 from lab.bench import Outcome
 from lab.calibration import GENERATOR, SERVER, UNKNOWN, Calibration, Ceiling, Step
 from lab.commands import calibrate as command
+from lab.places import ROOT
 
 FOUND = Calibration(
     calibration.fingerprint(),
@@ -35,13 +38,17 @@ def test_a_damaged_file_is_no_calibration(tmp_path, text):
     assert calibration.find(tmp_path) is None
 
 
-def test_another_generator_has_another_calibration(tmp_path, monkeypatch):
+@pytest.mark.parametrize("file", ["lab/loadgen/http.py", *calibration.ALSO_OURS])
+def test_another_generator_has_another_calibration(tmp_path, monkeypatch, file):
     """When the load generator's source changes, what was measured of the old one does not count."""
+    for path in ("lab/loadgen", "locustfiles"):
+        shutil.copytree(ROOT / path, tmp_path / path)
+    for path in calibration.ALSO_OURS:
+        shutil.copy(ROOT / path, tmp_path / path)
     before = calibration.fingerprint()
-    source = tmp_path / "lab" / "loadgen"
-    source.mkdir(parents=True)
-    (source / "http.py").write_text("# faster\n")
     monkeypatch.setattr(calibration, "ROOT", tmp_path)
+    assert calibration.fingerprint() == before
+    (tmp_path / file).write_text("# faster\n")
     assert calibration.fingerprint() != before
 
 

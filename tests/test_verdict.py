@@ -71,6 +71,7 @@ def test_a_good_measurement_is_valid_without_reasons():
         {"gc_share": 0.1},
         {"counted_in_system": 640.0},
         {"counted_in_system": 800.0, "untaken": 134.0},
+        {"counted_in_system": 706.0, "counting_error": 40.0},
     ],
 )
 def test_what_is_unknown_or_within_bounds_is_not_held_against_it(changes):
