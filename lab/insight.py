@@ -23,6 +23,8 @@ ESTIMATED = ("mean_s", "p50_s", "p99_s")
 LINK = "link to "
 # Less is within what repeats differ by anyway.
 UNEVEN_SHARE = 0.05
+# Repeats differ by some 5 %; a law that is off by twice as much does not describe what was measured.
+MOST_MISFIT = 0.10
 
 
 def sentences(run: RunFolder) -> list[str]:
@@ -91,7 +93,10 @@ def _of_sweep(run: RunFolder, cells: list[CellFolder], variant: Variant) -> Iter
     if cells[0].cell.load.is_burst:
         return  # a burst has no throughput of its own: its ramp and its last wave are in it
     rates = [folder.read("summary")["ok_throughput_rps"] for folder in cells]
-    if law := theory.fit_scalability([folder.cell.load.users for folder in cells], rates):
+    law = theory.fit_scalability([folder.cell.load.users for folder in cells], rates)
+    if law and law.misfit > MOST_MISFIT:
+        yield f"The scalability law does not fit its throughput (off by up to {law.misfit:.0%}), so it says no peak."
+    elif law:
         yield (
             f"By the scalability law its throughput has its peak at {law.peak.value:,.0f} users "
             f"({law.peak.low:,.0f} to {law.peak.high:,.0f}); contention {law.contention.value:.1%}, "

@@ -66,6 +66,8 @@ class Scalability:
         contention: σ, the share of work that is done one at a time.
         coherency: κ, the price of agreeing with one another.
         peak: N* = √((1−σ)/κ), the load of the most throughput; its ``high`` is infinite where κ may be zero.
+        misfit: how far the mean of a load is from the law at most, as a part of it. The law knows no hard limit: where
+            throughput grows in a straight line and then stays, it meets neither.
 
     """
 
@@ -73,6 +75,7 @@ class Scalability:
     contention: Fitted
     coherency: Fitted
     peak: Fitted
+    misfit: float
 
 
 def fit_scalability(users: Sequence[float], throughput_rps: Sequence[float]) -> Scalability | None:
@@ -105,7 +108,8 @@ def fit_scalability(users: Sequence[float], throughput_rps: Sequence[float]) -> 
     rate, contention, coherency = (
         Fitted(float(b), max(0.0, float(b - r)), float(b + r)) for b, r in zip(best, reach, strict=True)
     )
-    return Scalability(rate, contention, coherency, _peak(best, covariance, freedom))
+    misfit = max(abs(x[n == load].mean() / _usl(load, *best) - 1) for load in np.unique(n))
+    return Scalability(rate, contention, coherency, _peak(best, covariance, freedom), float(misfit))
 
 
 def _usl(n: Floats, rate: float, contention: float, coherency: float) -> Floats:

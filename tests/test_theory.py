@@ -69,6 +69,13 @@ def test_the_peak_is_near_the_truth():
     assert np.argmax(usl(around, fit.rate.value, fit.contention.value, fit.coherency.value)) == 1
 
 
+def test_how_far_a_load_is_from_the_law_is_known():
+    """Noise of 1 % stays within a few percent; throughput that grows in a line and then stays is off by more."""
+    noise = np.random.default_rng(5).lognormal(0, 0.01, len(LOADS))
+    assert theory.fit_scalability(LOADS, usl(LOADS, 50.0, 0.05, 0.001) * noise).misfit < 0.04
+    assert theory.fit_scalability(LOADS, np.minimum(LOADS, 20) * 10 * noise).misfit > 0.10
+
+
 def test_a_line_has_no_peak():
     """Where throughput grows with the users, the peak may be as far as one likes."""
     measured = 10 * LOADS * np.random.default_rng(4).lognormal(0, 0.01, len(LOADS))
