@@ -111,8 +111,9 @@ def _print(done: Reproduction) -> None:
 def _scale(done: Reproduction) -> str:
     if done.scale == 1:
         return "At the document's size."
-    if done.experiment.parts[0].wishes.requests is not None:
-        return f"At {done.scale:g} of the document's requests; connections are the document's."
+    if requests := done.experiment.parts[0].wishes.requests:
+        sent = f"{done.scale * requests:,.0f} of the document's {requests:,} requests"
+        return f"At a scale of {done.scale:g}: {sent} a measurement; connections are the document's."
     return (
         f"At {done.scale:g} of the document's users, threads, connections and link; R/T, R/N, ramp and t are the "
         "document's, rates are scaled back. A row of fewer than one user has one."

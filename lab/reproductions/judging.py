@@ -178,3 +178,8 @@ def total_s(row: Row) -> Measure:
 def wave_count(row: Row) -> int:
     """⌈R/T⌉, or ⌈R/N⌉ where connections are fewer; 1 where nothing limits."""
     return 1 if row.servers is None else math.ceil(row.users / row.servers)
+
+
+def all_answered_s(row: Row, time_s: float) -> float:
+    """When R requests that take t each are answered: ⌈R/T⌉·t after the waves that end last began, within the ramp."""
+    return wave_count(row) * time_s + row.last_start_s
