@@ -366,6 +366,16 @@ def test_the_example_of_jwt_says_how_small_it_is(typed):
     printed = typed("reproduce", "jwt", "--from", "jwt-repeats").stdout
     assert "20,000 of the document's 5,000,000 requests" in printed
     assert "At the document's size" not in printed
+    assert re.search("^ +R +variant +mean s +req/s +failed$", printed, re.MULTILINE), "nothing else is known"
+
+
+def test_a_scaled_run_shows_how_many_stood_for_r(typed, tmp_path):
+    """Its own users are beside those of the document; at the document's size they would be the same."""
+    run = made(tmp_path, "delay", delay.DELAY.parts[0].scaled(0.1))
+    printed = typed("reproduce", "delay", "--from", str(run.path)).stdout
+    assert "At 0.1 of the document's users" in printed
+    assert re.search(r"^ *4,000 +mvc +400 ", printed, re.MULTILINE)
+    assert not re.search("variant +users", typed("reproduce", "delay", "--from", "delay-sweep").stdout)
 
 
 @pytest.mark.parametrize(("name", "runs"), [("jwt", ["delay-sweep"]), ("delay", ["delay-sweep", "delay-sweep"])])
@@ -377,12 +387,24 @@ def test_runs_that_do_not_belong_are_refused(name, runs):
 
 
 def test_the_command_prints_rows_claims_and_slips(typed):
-    """Seven lines of the table, a word and evidence for each claim, and what the document got wrong."""
+    """A line a load and variant, narrow enough for any terminal, a word for each claim, and the document's slips."""
     done = typed("reproduce", "delay", "--from", "delay-sweep")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    loads = [line.strip("│ ").split()[0] for line in lines if line.startswith("│")]
-    assert loads == ["1", "10", "100", "500", "1,000", "2,000", "4,000"]
+    table = [line for line in lines if re.match(r"[ \d,]{5}  mvc ", line)]
+    assert [line.split()[0] for line in table] == ["1", "10", "100", "500", "1,000", "2,000", "4,000"]
+    assert re.split("  +", table[-1]) == [
+        "4,000",
+        "mvc",
+        "20.542",
+        "20.525",
+        "99.8",
+        "0 %",
+        "15.729",
+        "110.9",
+        "13.9 %",
+    ]
+    assert max(map(len, table)) <= 80
     words = [line.split()[0] for line in lines if line.startswith((CONFIRMED, REFUTED, UNDECIDED))]
     assert len(words) == len(delay.DELAY.claims)
     assert "ramp of 2 s" in done.stdout
@@ -437,5 +459,6 @@ def test_a_run_that_lacks_a_cell_ends_with_what_to_do(typed, tmp_path):
     next(run.glob("cells/*/summary.json")).unlink()
     done = typed("reproduce", "delay", "--from", str(run))
     assert done.returncode == 1
+    assert re.search(r"^ .*[–%] +incomplete$", done.stdout, re.MULTILINE)
     assert "lab show RUN' says why." in done.stderr
     assert "{" not in done.stderr
