@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
@@ -17,7 +17,7 @@ from lab.estimate import Estimate
 from lab.progress import Reporter
 from lab.report import INCOMPLETE, Run
 from lab.reproductions.experiment import Experiment, Finding, Part, Row
-from lab.reproductions.rows import rows_of, scale_of
+from lab.reproductions.rows import differences, rows_of, scale_of
 from lab.scenarios import SCENARIOS
 from lab.verdict import INVALID
 
@@ -108,12 +108,13 @@ def carry_out(
     """Measure every part of an experiment, one run each, and judge.
 
     Raises:
-        LabError: the scale is too small, or something could not be started.
+        LabError: the scale is not possible, or something could not be started.
 
     """
     plans = [wanted.plan(part, scale, seed, repeat) for part in wanted.parts]
     folders = [experiment.conduct(plan, command, runs, reporter, runtime) for plan in plans]
-    return from_runs(wanted, [Run(folder) for folder in folders])
+    measured = {part.name: Run(folder) for part, folder in zip(wanted.parts, folders, strict=True)}
+    return _judged(wanted, scale, measured)
 
 
 def from_runs(wanted: Experiment, runs: Sequence[Run]) -> Reproduction:
@@ -123,38 +124,45 @@ def from_runs(wanted: Experiment, runs: Sequence[Run]) -> Reproduction:
         LabError: a run has not the settings of any part, two have those of the same, or their scales differ.
 
     """
-    found: dict[str, tuple[Run, float]] = {}
+    measured: dict[str, Run] = {}
+    scales: set[float] = set()
     for run in runs:
-        part, scale = _part_of(wanted, run, taken=found)
-        found[part.name] = run, scale
-    scales = {scale for _, scale in found.values()}
+        part = _part_of(wanted, run, taken=measured)
+        measured[part.name] = run
+        scales.add(scale_of(part, run.plan))
     if len(scales) != 1:
         raise LabError(
             f"The runs have different scales: {', '.join(f'{s:g}' for s in sorted(scales))}.", "Name others."
         )
-    (scale,) = scales
+    return _judged(wanted, scales.pop(), measured)
+
+
+def _judged(wanted: Experiment, scale: float, measured: Mapping[str, Run]) -> Reproduction:
+    """What was measured at a scale, by the name of the part, beside what was published."""
     rows: list[Row] = []
     for part in wanted.parts:
-        measured = found[part.name][0] if part.name in found else None
-        plan = measured.plan if measured else wanted.plan(part, scale)
-        rows += rows_of(wanted, part, scale, plan, measured.cells if measured else ())
-    return Reproduction(wanted, scale, tuple(runs), tuple(rows))
+        run = measured.get(part.name)
+        plan = run.plan if run else wanted.plan(part, scale)
+        rows += rows_of(wanted, part, scale, plan, run.cells if run else ())
+    return Reproduction(wanted, scale, tuple(measured.values()), tuple(rows))
 
 
-def _part_of(wanted: Experiment, run: Run, taken: dict[str, tuple[Run, float]]) -> tuple[Part, float]:
-    fitting = [(part, s) for part in wanted.parts if (s := scale_of(wanted, part, run.plan)) is not None]
-    for part, scale in fitting:
+def _part_of(wanted: Experiment, run: Run, taken: Mapping[str, Run]) -> Part:
+    differing = {part.name: differences(wanted, part, run.plan) for part in wanted.parts}
+    fitting = [part for part in wanted.parts if not differing[part.name]]
+    for part in fitting:
         if part.name not in taken:
-            return part, scale
+            return part
     if fitting:
-        other = taken[fitting[0][0].name][0]
+        other = taken[fitting[0].name]
         raise LabError(
             f"{other.name} and {run.name} have the settings of the same part.",
             f"Name one run for each part: python -m lab reproduce {wanted.name} --from RUN",
         )
-    parts = " or ".join(part.name for part in wanted.parts if part.name) or "its only part"
+    nearest = min(differing, key=lambda name: len(differing[name]))
     raise LabError(
-        f"Run {run.name} does not have the settings of {wanted.name} ({parts}).",
+        f"Run {run.name} does not have the settings of {wanted.name}{nearest and f' ({nearest})'}: "
+        f"{'; '.join(differing[nearest])}.",
         f"Make one that has: python -m lab reproduce {wanted.name}",
     )
 

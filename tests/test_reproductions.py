@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import shutil
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 import lab
-from lab import reproducing
+from lab import model, planning, reproducing, timetable
 from lab.errors import LabError
 from lab.places import ROOT
+from lab.planning import Wishes
+from lab.report import Run
 from lab.reproductions import EXPERIMENTS, delay, document, find_experiment, jwt
 from lab.reproductions.experiment import CONFIRMED, REFUTED, UNDECIDED, VARIANTS, Repeat, Row
 from lab.reproductions.judging import Check, decide
 from lab.reproductions.rows import rows_of
+from lab.scenario import Cell, Plan
 from lab.scenarios import SCENARIOS
+from lab.store import RunFolder
 
 ALL = pytest.mark.parametrize("name", list(EXPERIMENTS))
 T, T_S = 200, 2.0
@@ -30,7 +37,7 @@ def repeat(mean_s: float, rps: float = 1.0, failed: float = 0.0, number: int = 1
 
 def row(variant: str, users: int, *repeats: Repeat, part: str = "", servers: float | None = None, **other) -> Row:
     """A row of the document with what was measured of it."""
-    values = {"published": None, "model_mean_s": None, "service_s": T_S, "ramp_s": 1.0, "answer_bytes": 0}
+    values = {"published": None, "model_mean_s": None, "service_s": T_S, "last_start_s": 0.0, "answer_bytes": 0}
     values |= {"link_rate": 0.0, **other}
     held = T if variant == "mvc" and servers is None else servers
     return Row(part=part, users=users, measured_users=users, variant=variant, servers=held, repeats=repeats, **values)
@@ -109,6 +116,68 @@ def test_the_plateau_of_a_link(rate, word):
     """3.5 MB/s are 3.43 documents a second."""
     rows = [row("mvc", 400, repeat(69.0, rate), answer_bytes=1_019_684, link_rate=3.5e6)]
     assert document.plateau_of_link(rows)[0] == word
+
+
+def as_theory_says(name: str, scale: float) -> list[Row]:
+    """An experiment in a world where each request takes t, and waits for nothing but a thread or a connection."""
+    experiment, rows = find_experiment(name), []
+    for part in experiment.parts:
+        plan = experiment.plan(part, scale)
+        rows += rows_of(experiment, part, scale, plan, [_queue(plan, cell) for cell in plan.cells])
+    return rows
+
+
+def _queue(plan: Plan, cell: Cell) -> dict[str, Any]:
+    scenario = SCENARIOS[plan.scenario]
+    t = model.service_s(scenario, plan) or scenario.answer_bytes / plan.link.connection_rate
+    latencies = model.burst_latencies(cell.load, t, model.servers(scenario, plan, scenario.variant(cell.variant)))
+    rate = cell.load.users / (timetable.planned_s(cell.load, model.ANY_SEED) + latencies).max()
+    figures = {"mean_s": latencies.mean(), "throughput_rps": rate, "ok_throughput_rps": rate, "errors": {}}
+    about = {"variant": cell.variant, "users": cell.load.users, "repeat": 1, "verdict": "valid"}
+    return {**figures, **about, "requests": len(latencies)}
+
+
+def scales(name: str) -> list[float]:
+    """Those at which all parts of an experiment are possible."""
+    parts = find_experiment(name).parts
+    return [scale for scale in parts[0].scales if all(scale in part.scales for part in parts)]
+
+
+@pytest.mark.parametrize(
+    ("name", "refuted"),
+    [
+        (
+            "delay",
+            {"⌈R/T⌉·t is the mean latency.", "Platform threads fail at 4000 users (published: 13.88 %)."},
+        ),
+        ("document-latency", set()),
+    ],
+)
+def test_a_scale_changes_no_word(name, refuted):
+    """Where the model holds, every claim gets the same word at every scale that is possible, the smallest included."""
+    for scale in scales(name):
+        findings = find_experiment(name).judge(as_theory_says(name, scale))
+        assert {finding.claim for finding in findings if finding.word == REFUTED} == refuted, scale
+        assert all(finding.word != UNDECIDED for finding in findings), (scale, findings)
+
+
+def test_ten_threads_that_keep_their_formula_confirm_it():
+    """One measurement is enough at every scale, although the last of ten users starts late in the ramp."""
+    for scale in scales("document-fixed"):
+        found, evidence = document.ten_threads_wait(as_theory_says("document-fixed", scale))
+        assert found == CONFIRMED, (scale, evidence)
+
+
+def test_one_measurement_is_not_held_against_itself():
+    """Where one user stands for R = 1 and R = 50, the story of the pool is open; where two do, the link refutes it."""
+    words = {}
+    for scale in (1.0, 0.04, 0.02):
+        part = document.DOCUMENT.parts[0]
+        rows = rows_of(document.DOCUMENT, part, scale, document.DOCUMENT.plan(part, scale), ())
+        over_link = [replace(row, repeats=(repeat(row.model_mean_s),)) for row in rows]
+        words[scale], evidence = document.flat_below_pool(over_link)
+    assert words == {1.0: REFUTED, 0.04: REFUTED, 0.02: UNDECIDED}
+    assert "one measurement stands for R = 1 and for R = 50" in evidence
 
 
 def test_an_invalid_cell_decides_nothing():
@@ -191,6 +260,20 @@ def test_a_scale_keeps_the_ratios(name, scale):
         assert {c.load.ramp_s for c in plan.cells} == {c.load.ramp_s for c in full.cells}
 
 
+@pytest.mark.parametrize(
+    ("name", "scale"),
+    [("document", 0.333), ("document", 0.05), ("document-latency", 0.05), ("document-fixed", 0.05), ("jwt", 0.00001)],
+)
+def test_a_scale_that_would_judge_something_else_is_refused(name, scale):
+    """Half a connection, two and a half users or less than a request for each: what is possible is offered, and is."""
+    experiment = find_experiment(name)
+    with pytest.raises(LabError, match=f"--scale {scale:g}") as caught:
+        experiment.plan(experiment.parts[0], scale)
+    offered = [float(number) for number in re.findall(r"\d\S*\d", caught.value.next_step)]
+    assert offered
+    assert all(experiment.plan(part, number) for part in experiment.parts for number in offered)
+
+
 @pytest.mark.parametrize("scale", [0.0, -1.0, 0.001, 1.5, math.nan])
 def test_a_scale_that_is_not_possible_is_said(scale):
     """Less than one connection, more than the document, or no number at all."""
@@ -234,6 +317,67 @@ def test_a_part_that_was_not_measured_is_undecided():
     assert done.table()["mean_s"].notna().sum() == 3
 
 
+def made(folder: Path, name: str, wishes: Wishes) -> Run:
+    """A run of an experiment's scenario as it is on disk before its first cell."""
+    plan = planning.make_plan(SCENARIOS[find_experiment(name).scenario], wishes)
+    return Run(RunFolder.create(plan, [], {}, folder))
+
+
+@pytest.mark.parametrize("name", list(EXPERIMENTS))
+def test_a_run_has_the_scale_that_it_was_made_with(name, tmp_path):
+    """Of requests for jwt, of users elsewhere, whichever of the loads it has."""
+    experiment = find_experiment(name)
+    for scale in (1.0, 0.3, 0.1):
+        wishes = [part.scaled(scale) for part in experiment.parts]
+        runs = [made(tmp_path, name, replace(wish, users=wish.users[:1])) for wish in wishes]
+        done = reproducing.from_runs(experiment, runs)
+        assert done.scale == pytest.approx(scale)
+        assert done.runs == tuple(runs)
+
+
+@pytest.mark.parametrize(
+    ("name", "asked", "named"),
+    [
+        ("delay", {"loops": 3}, "loops 3, not 1"),
+        ("delay", {"arrivals": "poisson"}, "arrivals poisson, not even"),
+        ("delay", {"timeout": 3.0}, "timeout_s 3, not 120"),
+        ("delay", {"rate": 100.0, "duration": 20.0, "users": (300,)}, "rate_rps 100, not 0"),
+        ("delay", {"duration": 20.0}, "duration_s 20, not 0"),
+        ("delay", {"threads": 150}, "threads 150, not 200"),
+        ("jwt", {"requests": None, "duration": 20.0}, "requests 0, not 5,000,000"),
+        ("jwt", {"requests": None, "rate": 100.0, "users": (50,)}, "rate_rps 100, not 0"),
+    ],
+)
+def test_another_load_is_not_judged(name, asked, named, tmp_path):
+    """What the model or the claim is not about is refused, and what differs is said."""
+    experiment = find_experiment(name)
+    run = made(tmp_path, name, replace(experiment.parts[0].wishes, **asked))
+    with pytest.raises(LabError, match=re.escape(named)):
+        reproducing.from_runs(experiment, [run])
+
+
+def test_the_example_of_jwt_says_how_small_it_is(typed):
+    """20,000 requests are not the document's 5,000,000, and only 50 of its connections were measured."""
+    done = lab.reproduce("jwt", from_run="jwt-repeats")
+    assert done.scale == 0.004
+    table = done.table()
+    assert set(table[table["repeats"] > 0]["users"]) == {50}
+    assert {finding.claim: finding.word for finding in done.claims}[jwt.JWT.claims[1].text] == REFUTED
+    printed = typed("reproduce", "jwt", "--from", "jwt-repeats").stdout
+    assert "20,000 of the document's 5,000,000 requests" in printed
+    assert "At the document's size" not in printed
+    assert re.search("^ +R +variant +mean s +req/s +failed$", printed, re.MULTILINE), "nothing else is known"
+
+
+def test_a_scaled_run_shows_how_many_stood_for_r(typed, tmp_path):
+    """Its own users are beside those of the document; at the document's size they would be the same."""
+    run = made(tmp_path, "delay", delay.DELAY.parts[0].scaled(0.1))
+    printed = typed("reproduce", "delay", "--from", str(run.path)).stdout
+    assert "At 0.1 of the document's users" in printed
+    assert re.search(r"^ *4,000 +mvc +400 ", printed, re.MULTILINE)
+    assert not re.search("variant +users", typed("reproduce", "delay", "--from", "delay-sweep").stdout)
+
+
 @pytest.mark.parametrize(("name", "runs"), [("jwt", ["delay-sweep"]), ("delay", ["delay-sweep", "delay-sweep"])])
 def test_runs_that_do_not_belong_are_refused(name, runs):
     """A run of something else, or the same part twice, is named."""
@@ -243,12 +387,24 @@ def test_runs_that_do_not_belong_are_refused(name, runs):
 
 
 def test_the_command_prints_rows_claims_and_slips(typed):
-    """Seven lines of the table, a word and evidence for each claim, and what the document got wrong."""
+    """A line a load and variant, narrow enough for any terminal, a word for each claim, and the document's slips."""
     done = typed("reproduce", "delay", "--from", "delay-sweep")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    loads = [line.strip("│ ").split()[0] for line in lines if line.startswith("│")]
-    assert loads == ["1", "10", "100", "500", "1,000", "2,000", "4,000"]
+    table = [line for line in lines if re.match(r"[ \d,]{5}  mvc ", line)]
+    assert [line.split()[0] for line in table] == ["1", "10", "100", "500", "1,000", "2,000", "4,000"]
+    assert re.split("  +", table[-1]) == [
+        "4,000",
+        "mvc",
+        "20.542",
+        "20.525",
+        "99.8",
+        "0 %",
+        "15.729",
+        "110.9",
+        "13.9 %",
+    ]
+    assert max(map(len, table)) <= 80
     words = [line.split()[0] for line in lines if line.startswith((CONFIRMED, REFUTED, UNDECIDED))]
     assert len(words) == len(delay.DELAY.claims)
     assert "ramp of 2 s" in done.stdout
@@ -303,5 +459,6 @@ def test_a_run_that_lacks_a_cell_ends_with_what_to_do(typed, tmp_path):
     next(run.glob("cells/*/summary.json")).unlink()
     done = typed("reproduce", "delay", "--from", str(run))
     assert done.returncode == 1
+    assert re.search(r"^ .*[–%] +incomplete$", done.stdout, re.MULTILINE)
     assert "lab show RUN' says why." in done.stderr
     assert "{" not in done.stderr

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,13 @@ from rich.table import Table
 
 from lab import estimate, reproducing, shell
 from lab.commands.console import NOT_VALID, err, out
+from lab.commands.tables import print_whole
 from lab.errors import LabError
 from lab.options import data_option
 from lab.progress import Reporter
 from lab.reproducing import Reproduction
 from lab.reproductions import EXPERIMENTS, find_experiment
-from lab.reproductions.experiment import CONFIRMED, REFUTED, UNDECIDED, Experiment, Row
+from lab.reproductions.experiment import CONFIRMED, REFUTED, UNDECIDED, Experiment
 from lab.runtimes import RUNTIMES
 from lab.wording import seconds_text
 
@@ -108,12 +110,15 @@ def _listed() -> Table:
 
 
 def _print(done: Reproduction) -> None:
-    out.print(f"\n[bold]{done.experiment.name}[/]: {done.experiment.title}")
+    out.print(f"\n[bold]{done.experiment.name}[/]: {done.experiment.title}", soft_wrap=True)
     out.print(f"[dim]{escape(done.experiment.document)}[/]", soft_wrap=True)
     out.print(_scale(done), soft_wrap=True)
-    out.print(_table(done))
-    out.print("[dim]mean: ours | model | published; req/s: ours | published, both with failures included[/]")
-    out.print("[dim]intervals: 95 % over repeats; ± 5 % where there is one measurement[/]\n")
+    rows = [reproducing.flat(row) for row in done.rows]
+    for part in done.experiment.parts:
+        out.print()
+        print_whole(_table(part.name, [row for row in rows if row["part"] == part.name], _columns(rows)), out)
+    out.print("\n[dim]req/s: failures included[/]")
+    out.print("[dim]in brackets: 95 % over repeats, or ± 5 % where there is one measurement[/]\n")
     for finding in done.claims:
         out.print(f"[{COLOURS[finding.word]}]{finding.word:9}[/] {escape(finding.claim)}", soft_wrap=True)
         out.print(f"          [dim]{escape(finding.evidence)}[/]", soft_wrap=True)
@@ -126,42 +131,71 @@ def _print(done: Reproduction) -> None:
 def _scale(done: Reproduction) -> str:
     if done.scale == 1:
         return "At the document's size."
-    if done.experiment.parts[0].wishes.requests is not None:
-        return f"At {done.scale:g} of the document's requests; connections are the document's."
+    if requests := done.experiment.parts[0].wishes.requests:
+        sent = f"{done.scale * requests:,.0f} of the document's {requests:,} requests"
+        return f"At a scale of {done.scale:g}: {sent} a measurement; connections are the document's."
     return (
         f"At {done.scale:g} of the document's users, threads, connections and link; R/T, R/N, ramp and t are the "
         "document's, rates are scaled back. A row of fewer than one user has one."
     )
 
 
-def _table(done: Reproduction) -> Table:
-    """One line a part and load of the document, two columns a variant."""
-    variants = list(dict.fromkeys(row.variant for row in done.rows))
-    parts = len(done.experiment.parts) > 1
-    table = Table(header_style="bold", pad_edge=False)
-    for heading in (*(["part"] if parts else []), "R"):
-        table.add_column(heading, justify="left" if heading == "part" else "right", no_wrap=True)
-    for variant in variants:
-        table.add_column(f"{variant}\nmean s", justify="right")
-        table.add_column(f"{variant}\nreq/s", justify="right")
-    lines: dict[tuple[str, int], dict[str, Row]] = {}
-    for row in done.rows:
-        lines.setdefault((row.part, row.users), {})[row.variant] = row
-    for (part, users), by_variant in lines.items():
-        figures = [cell for variant in variants for cell in _cells(by_variant[variant])]
-        table.add_row(*([part] if parts else []), f"{users:,}", *figures)
+def _table(part: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -> Table:
+    """One line a load and variant of a part, ours before what was published.
+
+    Args:
+        rows: of :func:`lab.reproducing.flat`.
+
+    """
+    table = Table(title=part, title_justify="left", title_style="bold", header_style="bold", box=None, padding=(0, 2))
+    table.pad_edge, table.collapse_padding = False, True
+    published = next((column for column in columns if column.published), None)
+    for heading in ("R", "variant"):
+        table.add_column("\n" * bool(published) + heading, justify="left" if heading == "variant" else "right")
+    for column in columns:
+        above = "published" * (column is published) + "\n" * bool(published)
+        table.add_column(above + column.heading, justify="right")
+    last = None
+    for row in rows:
+        users = "" if row["users"] == last else f"{row['users']:,}"
+        last = row["users"]
+        unusable = [f"[red]{', '.join(row['not_usable'])}[/]"] * bool(row["not_usable"])
+        table.add_row(users, row["variant"], *(column.text(row[column.key]) for column in columns), *unusable)
     return table
 
 
-def _cells(row: Row) -> tuple[str, str]:
-    flat = reproducing.flat(row)
-    word = f" [red]{', '.join(flat['not_usable'])}[/]" if flat["not_usable"] else ""
-    failed = f", {flat['error_percent']:.2g} % failed" if flat["error_percent"] else ""
-    peer = flat["published_error_percent"]
-    published = _rate(flat["published_rps"]) + (f", {peer:g} % failed" if peer else "")
-    mean = " | ".join(seconds_text(flat[key]) for key in ("mean_s", "model_mean_s", "published_mean_s"))
-    return mean + word, f"{_rate(flat['rps'])}{failed} | {published}"
+def _columns(rows: Sequence[Mapping[str, Any]]) -> list[Column]:
+    """What some row has: neither a model nor a published figure where there is none, nor users that are R anyway."""
+    known = [column for column in COLUMNS if any(row[column.key] is not None for row in rows)]
+    scaled = any(row["measured_users"] != row["users"] for row in rows)
+    return [column for column in known if scaled or column.key != "measured_users"]
 
 
 def _rate(value: float | None) -> str:
     return "–" if value is None else f"{value:,.1f}"
+
+
+def _percent(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3g} %"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A figure of each row, by its key in :func:`lab.reproducing.flat`."""
+
+    heading: str
+    key: str
+    text: Callable[[Any], str]
+    published: bool = False
+
+
+COLUMNS = (
+    Column("users", "measured_users", "{:,}".format),
+    Column("mean s", "mean_s", seconds_text),
+    Column("model s", "model_mean_s", seconds_text),
+    Column("req/s", "rps", _rate),
+    Column("failed", "error_percent", _percent),
+    Column("mean s", "published_mean_s", seconds_text, published=True),
+    Column("req/s", "published_rps", _rate, published=True),
+    Column("failed", "published_error_percent", _percent, published=True),
+)

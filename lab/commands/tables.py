@@ -31,12 +31,7 @@ def print_run(run: Run, console: Console) -> None:
     """Print a run's table, its reasons, and what was published, for a terminal."""
     console.print(f"\n[bold]{escape(run.subject)}[/]: {run.scenario.question}")
     console.print(f"[dim]{escape(wording.settings(run.plan))}[/]\n")
-    table = _table(run)
-    needed = console.measure(table, options=console.options.update(max_width=1000)).maximum
-    # On a narrow terminal rows go on in the next line: a figure that is cut off would be none.
-    width, console.width = console.width, max(needed, console.width)
-    console.print(table)
-    console.width = width
+    print_whole(_table(run), console)
     if not run.limits().empty:
         console.print(_limits_table(run.limits(), run.plan.stance))
     if run.plan.urls:
@@ -50,6 +45,14 @@ def print_run(run: Run, console: Console) -> None:
             console.print(f"[{COLOURS[row['verdict']]}]{which}:[/] {escape(reason)}")
     for sentence in run.insights():
         console.print(sentence, markup=False)
+
+
+def print_whole(table: Table, console: Console) -> None:
+    """Print a table whose rows go on in the next line on a narrow terminal: a figure that is cut off would be none."""
+    needed = console.measure(table, options=console.options.update(max_width=1000)).maximum
+    width, console.width = console.width, max(needed, console.width)
+    console.print(table)
+    console.width = width
 
 
 def _print_bends(run: Run, console: Console) -> None:

@@ -10,6 +10,7 @@ from lab.planning import Wishes
 from lab.reproductions.experiment import UNDECIDED, VARIANTS, Claim, Experiment, Part, Row
 from lab.reproductions.judging import (
     Check,
+    all_answered_s,
     beside,
     decide,
     mean_s,
@@ -19,7 +20,6 @@ from lab.reproductions.judging import (
     ok_rps,
     ratios,
     total_s,
-    wave_count,
 )
 
 LINK_RATE, CONNECTION_RATE = 3_500_000, 90_000
@@ -36,12 +36,15 @@ def alike(rows: Sequence[Row]) -> tuple[str, str]:
 
 def flat_below_pool(rows: Sequence[Row]) -> tuple[str, str]:
     """Whether latency is that of one user while there is a connection for everybody, as it must be if those decide."""
-    checks: list[Check] = []
-    for variant in VARIANTS:
-        single = of(rows, variant, users=lambda r: r == 1)
-        some = of(rows, variant, users=lambda r: r == 50)
-        checks += ratios([(more, one) for one in single for more in some], mean_s, 0.9, 1.1)
-    return decide(checks)
+    pairs = [
+        (more, one)
+        for variant in VARIANTS
+        for one in of(rows, variant, users=lambda r: r == 1)
+        for more in of(rows, variant, users=lambda r: r == 50)
+    ]
+    if any(more.measured_users == one.measured_users for more, one in pairs):
+        return UNDECIDED, "At this scale one measurement stands for R = 1 and for R = 50."
+    return decide(ratios(pairs, mean_s, 0.9, 1.1))
 
 
 def plateau_of_link(rows: Sequence[Row]) -> tuple[str, str]:
@@ -52,11 +55,7 @@ def plateau_of_link(rows: Sequence[Row]) -> tuple[str, str]:
 
 def waves_of_pool(rows: Sequence[Row]) -> tuple[str, str]:
     """Whether R requests on N connections of a fixed latency take ⌈R/N⌉·t in all."""
-    return decide(
-        check
-        for row in rows
-        for check in near([row], total_s(row), lambda row: wave_count(row) * (row.service_s or 0.0) + row.ramp_s)
-    )
+    return decide(check for row in rows for check in _near_formula(row, row.service_s or 0.0))
 
 
 def more_connections_help(rows: Sequence[Row]) -> tuple[str, str]:
@@ -79,8 +78,8 @@ def ten_threads_wait(rows: Sequence[Row]) -> tuple[str, str]:
     if not single:
         return UNDECIDED, "What a single user takes was not measured."
     t = fmean(single)
-    queued = of(rows, "mvc", users=lambda r: r > 1)
-    return decide(check for row in queued for check in near([row], total_s(row), lambda row: wave_count(row) * t))
+    several = [row for row in of(rows, "mvc") if row.measured_users > 1]
+    return decide(check for row in several for check in _near_formula(row, t))
 
 
 def without_threads_the_link_decides(rows: Sequence[Row]) -> tuple[str, str]:
@@ -92,6 +91,11 @@ def threads_cost_time(rows: Sequence[Row]) -> tuple[str, str]:
     """Whether ten platform threads are slower than WebFlux once there are more users than threads."""
     pairs = [pair for pair in beside(rows, "mvc", "webflux") if pair[0].users > 10]
     return decide(ratios(pairs, mean_s, 1.05, float("inf")))
+
+
+def _near_formula(row: Row, time_s: float) -> list[Check]:
+    """That all requests of a row together take what ⌈R/T⌉·t and the ramp say."""
+    return near([row], total_s(row), lambda row: all_answered_s(row, time_s))
 
 
 def _pool(connections: int) -> str:

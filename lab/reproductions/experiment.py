@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -48,6 +49,7 @@ class Row:
         measured_users: how many there were in our scaled run.
         servers: T or N, scaled back to the document's size; None where nothing limits the variant.
         service_s: t; None where it is not known beforehand.
+        last_start_s: when the waves began that end last: the start of the first user in them.
         answer_bytes: what one request moves over a shaped link; 0 where no link is shaped.
         link_rate: bytes a second of the link in all, scaled back; 0 where it has no such limit.
 
@@ -61,7 +63,7 @@ class Row:
     model_mean_s: float | None
     servers: float | None
     service_s: float | None
-    ramp_s: float
+    last_start_s: float
     answer_bytes: int
     link_rate: float
     repeats: tuple[Repeat, ...]
@@ -113,30 +115,52 @@ class Part:
     table: str
     wishes: Wishes
 
+    def limit(self, name: str) -> int:
+        """A limit at the document's size: what is wished for, or the same for all if nothing is."""
+        return int(getattr(self.wishes, name) or getattr(Limits(), name))
+
+    @property
+    def scales(self) -> list[float]:
+        """The scales, ascending, at which threads, connections, and users where there is more than one, are whole.
+
+        At any other, rounding would change R/T or R/N. Empty where the number of requests is scaled instead.
+        """
+        if self.wishes.requests is not None:
+            return []
+        steps = math.gcd(self.limit("threads"), self.limit("pool"))
+        scales = (step / steps for step in range(1, steps + 1))
+        return [scale for scale in scales if all(_is_whole(users * scale) for users in self.wishes.users)]
+
     def scaled(self, scale: float) -> Wishes:
         """The same with ratios kept: R/T, R/N, ramp/t and bytes a second for each user stay.
 
         Where the number of requests is fixed, that is scaled and nothing else. A row of fewer than one user has one.
 
         Raises:
-            LabError: less than one thread or connection would be left.
+            LabError: it is more than the document, or a row would have another R/T or R/N, or a user no request.
 
         """
         wishes = self.wishes
-        threads, pool, accept_count = (_asked(wishes, name) for name in ("threads", "pool", "accept_count"))
-        least = 1 / min(threads, pool)
-        if not least <= scale <= 1:
-            raise LabError(
-                f"--scale {scale:g} is not possible.", f"Choose from {least:g}, which leaves one connection, to 1."
-            )
         if wishes.requests is not None:
+            least = max(wishes.users) / wishes.requests
+            if not least <= scale <= 1:
+                raise LabError(
+                    f"--scale {scale:g} is not possible.", f"Choose from {least:g}, one request for each user, to 1."
+                )
             return replace(wishes, requests=round(wishes.requests * scale))
+        if not any(math.isclose(scale, possible) for possible in self.scales):
+            nearest = min(self.scales, key=lambda possible: abs(possible - scale))
+            raise LabError(
+                f"--scale {scale:g} is not possible.",
+                f"Choose from {self.scales[0]:g} to 1 what keeps threads, connections and users whole numbers; the "
+                f"nearest is {nearest:g}.",
+            )
         return replace(
             wishes,
             users=list(dict.fromkeys(scaled_users(users, scale) for users in wishes.users)),
-            threads=round(threads * scale),
-            pool=round(pool * scale),
-            accept_count=max(1, round(accept_count * scale)),
+            threads=round(self.limit("threads") * scale),
+            pool=round(self.limit("pool") * scale),
+            accept_count=max(1, round(self.limit("accept_count") * scale)),
             link_rate=round(wishes.link_rate * scale),
         )
 
@@ -175,7 +199,7 @@ class Experiment:
         return list(dict.fromkeys(note for part in self.parts for note in published.table(part.table)["notes"]))
 
     def plan(self, part: Part, scale: float, seed: int | None = None, repeat: int = 1) -> Plan:
-        """The plan of one part at a scale; LabError if that is too small."""
+        """The plan of one part at a scale; LabError if that is not possible."""
         return planning.make_plan(SCENARIOS[self.scenario], replace(part.scaled(scale), seed=seed, repeat=repeat))
 
     def judge(self, rows: Sequence[Row]) -> tuple[Finding, ...]:
@@ -188,6 +212,6 @@ def scaled_users(users: int, scale: float) -> int:
     return max(1, round(users * scale))
 
 
-def _asked(wishes: Wishes, name: str) -> int:
-    """A limit that is wished for, or the same for all if nothing is."""
-    return int(getattr(wishes, name) or getattr(Limits(), name))
+def _is_whole(users: float) -> bool:
+    """Whether so many users are a whole number, or fewer than one, which stand for one."""
+    return users < 1 or math.isclose(users, round(users))

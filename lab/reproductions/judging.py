@@ -132,10 +132,13 @@ def at_most(rows: Iterable[Row], measure: Measure, most: Expect, unit: str) -> l
 
 def ratios(pairs: Iterable[tuple[Row, Row]], measure: Measure, low: float, high: float) -> list[Check]:
     """That the first row's number over the second's lies in a range; repeats are paired, as they were measured."""
-    return [
-        Check(f"{one.label} over {other.label}", _paired(one, other, measure), low, high, " times")
-        for one, other in pairs
-    ]
+    return [Check(_over(one, other), _paired(one, other, measure), low, high, " times") for one, other in pairs]
+
+
+def _over(one: Row, other: Row) -> str:
+    """Both rows by name; a load that they share is named once."""
+    alike = one.label.removeprefix(one.variant) == other.label.removeprefix(other.variant)
+    return f"{one.variant if alike else one.label} over {other.label}"
 
 
 def _paired(one: Row, other: Row, measure: Measure) -> tuple[float, ...]:
@@ -178,3 +181,8 @@ def total_s(row: Row) -> Measure:
 def wave_count(row: Row) -> int:
     """⌈R/T⌉, or ⌈R/N⌉ where connections are fewer; 1 where nothing limits."""
     return 1 if row.servers is None else math.ceil(row.users / row.servers)
+
+
+def all_answered_s(row: Row, time_s: float) -> float:
+    """When R requests that take t each are answered: ⌈R/T⌉·t after the waves that end last began, within the ramp."""
+    return wave_count(row) * time_s + row.last_start_s

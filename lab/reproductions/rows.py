@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from lab import durations, model, published, verdict
@@ -32,6 +32,7 @@ def _row(part: Part, full: Plan, cell: Cell, scale: float, plan: Plan, cells: Se
     scenario = SCENARIOS[plan.scenario]
     variant = scenario.variant(cell.variant)
     users = part.users_at(cell.load.users, scale)
+    load = replace(cell.load, users=users)
     factor = cell.load.users / users
     servers = model.servers(scenario, full, variant)
     shaped = bool(full.link.rate or full.link.connection_rate)
@@ -41,10 +42,10 @@ def _row(part: Part, full: Plan, cell: Cell, scale: float, plan: Plan, cells: Se
         measured_users=users,
         variant=cell.variant,
         published=published.row_for(full, cell, variant, part.table),
-        model_mean_s=model_mean_s(plan, replace(cell, load=replace(cell.load, users=users))),
+        model_mean_s=model_mean_s(plan, replace(cell, load=load)),
         servers=None if servers is None else float(servers),
         service_s=model.service_s(scenario, full),
-        ramp_s=cell.load.ramp_s,
+        last_start_s=durations.last_start_s(load, model.servers(scenario, plan, variant)),
         answer_bytes=scenario.answer_bytes if shaped else 0,
         link_rate=float(full.link.rate),
         repeats=tuple(_repeat(c, factor) for c in cells if (c["variant"], c["users"]) == (cell.variant, users)),
@@ -74,29 +75,39 @@ def model_mean_s(plan: Plan, cell: Cell) -> float | None:
     return durations.mean_over_link_s(cell.load.users, servers, time_s, scenario.answer_bytes, plan.link)
 
 
-def scale_of(experiment: Experiment, part: Part, plan: Plan) -> float | None:
-    """The scale at which a plan is that part of the experiment; None if it is at none.
+def scale_of(part: Part, plan: Plan) -> float:
+    """The scale that a plan has if it is that part: the share of its requests where their number is fixed, or threads.
 
-    Threads, pool, backlog, link, parameters, ramp and the kind of load decide; heap, users and repeats may differ.
+    0 where it has none, such as for a load that a duration ends.
     """
-    largest = max(cell.load.users for cell in plan.cells)
-    for scale in (1.0, min(1.0, largest / max(part.wishes.users))):
-        try:
-            wanted = experiment.plan(part, scale)
-        except LabError:
-            continue
-        if _settings(wanted) == _settings(plan):
-            return scale
-    return None
+    if part.wishes.requests is not None:
+        return plan.cells[0].load.requests / part.wishes.requests
+    return (plan.limits.threads or 0) / part.limit("threads")
+
+
+def differences(experiment: Experiment, part: Part, plan: Plan) -> list[str]:
+    """What a plan has otherwise than a part of an experiment at its scale, like ``loops 3, not 1``; none if so.
+
+    Threads, pool, backlog, link, parameters and all of the load but its users decide; heap, users, generator and
+    repeats may differ.
+    """
+    if plan.scenario != experiment.scenario:
+        return [f"scenario {plan.scenario}, not {experiment.scenario}"]
+    try:
+        wanted = _settings(experiment.plan(part, scale_of(part, plan)))
+    except LabError:  # it is that part at no scale; the document's size says what it lacks
+        wanted = _settings(experiment.plan(part, 1.0))
+    mine = _settings(plan)
+    return [f"{name} {_text(mine[name])}, not {_text(wanted[name])}" for name in wanted if mine[name] != wanted[name]]
 
 
 def _settings(plan: Plan) -> dict[str, Any]:
-    load = plan.cells[0].load
-    return {
-        "scenario": plan.scenario,
-        "parameters": dict(plan.parameters),
-        "limits": replace(plan.limits, heap_mb=0),
-        "link": plan.link,
-        "ramp": load.ramp_s,
-        "burst": load.is_burst,
-    }
+    limits = {name: value for name, value in asdict(plan.limits).items() if name != "heap_mb"}
+    link = {f"link_{name}": value for name, value in asdict(plan.link).items()}
+    load = asdict(plan.cells[0].load)
+    shape = {name: load[name] for name in load if name not in ("users", "workers", "remote_workers")}
+    return {**plan.parameters, **limits, **link, **shape}
+
+
+def _text(value: Any) -> str:
+    return f"{value:,g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
