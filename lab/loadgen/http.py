@@ -21,6 +21,8 @@ from lab.loadgen.wire import Wire
 RECEIVE_BYTES = 65536
 # What is still missing of a large body is fetched in pieces of this size: fewer wake-ups for a megabyte.
 LARGE_BYTES = 1 << 19
+# The last answer of each user is remembered if it is no longer than this.
+REMEMBERED_BYTES = 4096
 # Where bodies go of which only the length counts: one place for all users, so that it stays in the processor's cache.
 _unread = memoryview(bytearray(LARGE_BYTES))
 
@@ -89,6 +91,7 @@ class HttpClient:
         self._deadline = Deadline(timeout_s)
         self._wire: Wire | None = None
         self._answer = Answer()
+        self._known, self._known_as = b"", (0, b"")
         self._connect_ns = self._arrived_ns = 0
         self._path, self._request = "", b""
         self.planned_ns = 0
@@ -187,6 +190,9 @@ class HttpClient:
         try:
             wire.send(request)
             head = wire.receive(RECEIVE_BYTES)
+            if head == self._known and head:  # the same bytes are the same answer, and need not be read twice
+                self._arrived_ns = wire.arrived_ns
+                return Response(*self._known_as, samples.OK, len(self._known_as[1]))
             answer, part = self._answer, head
             answer.begin()
             while part:
@@ -205,6 +211,8 @@ class HttpClient:
         body, self._arrived_ns = answer.body, wire.arrived_ns
         if not answer.keep_alive:
             self._hang_up()
+        elif part is head and answer is self._answer and len(head) <= REMEMBERED_BYTES:  # it is the whole answer
+            self._known, self._known_as = head, (answer.status, body)
         return Response(answer.status, body, samples.OK, len(body) + skipped)
 
     def _receive_rest(self, wire: Wire, missing: int, keep: bool) -> int:

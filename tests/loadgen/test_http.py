@@ -71,6 +71,40 @@ def test_an_answer_of_the_same_bytes_is_judged_each_time():
     assert [a.error for a in answers] == [right, wrong, right, right, wrong]
 
 
+def test_a_first_packet_that_was_seen_before_does_not_stand_for_the_rest():
+    """Answers that begin alike are read to their ends, which differ."""
+    rest = [b"a" * 50, b"b" * 50, b"b" * 50]
+
+    def script(connection: Connection) -> None:
+        for body in rest:
+            connection.request()
+            head, end = answer(b"x" * 50 + body)[:-50], body
+            connection.say(head, end, pause_s=0.05)
+
+    with Server(script) as server:
+        client = client_of(server.url)
+        assert [client.get("/").body[50:] for _ in rest] == rest
+        assert server.connections == 1
+
+
+def test_a_connection_that_the_server_closes_costs_nothing_until_it_is_needed():
+    """The event loop hears of it once, not for ever; the next request opens another."""
+
+    def script(connection: Connection) -> None:
+        connection.request()
+        connection.say(answer(b"hello"))
+
+    with Server(script) as server:
+        client = client_of(server.url)
+        assert client.get("/").error == samples.OK
+        gevent.sleep(0.1)
+        before = time.thread_time()
+        gevent.sleep(1.0)
+        assert time.thread_time() - before < 0.5
+        assert client.get("/").error == samples.OK
+        assert server.connections == 2
+
+
 def test_the_request_is_one_that_servers_take():
     """Host with the port, and the headers asked for."""
     with Server(always(answer())) as server:
