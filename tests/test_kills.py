@@ -169,7 +169,7 @@ def start(tmp_path) -> Iterator[Callable[..., Lab]]:
 
 VICTIMS = {
     "service": ("-jar", ".jar"),
-    "Locust worker 1": ("locust --worker", "--worker --master-host"),
+    "Locust worker 1": ("-m locust", " --worker "),
     "master": ("loadgen.master",),
 }
 
