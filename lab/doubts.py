@@ -11,6 +11,8 @@ from collections.abc import Mapping
 # took before a user has them and sends again, so that the load is not what was asked for. The same shares hold for a
 # worker's CPU.
 CEILING_SUSPECT, CEILING_INVALID = 0.70, 0.90
+# A worker counts every 50 ms; a collection of garbage or a busy core keeps it from that for some hundred at most.
+STOOD_STILL_SUSPECT_S, STOOD_STILL_INVALID_S = 0.5, 1.0
 # A time service that corrects a clock moves it by half a millisecond a second; only somebody who sets it does more.
 CLOCK_STEP_S = 0.050
 # Of cores that are meant to be ours alone. Kernel threads and the system's own services take a few percent; one program
@@ -35,6 +37,14 @@ def ceiling(rps: float, ceiling_rps: float | None) -> list[tuple[str, bool]]:
         "add --workers or cores."
     )
     return [(reason, rps > CEILING_INVALID * ceiling_rps)]
+
+
+def stood_still(longest_s: float) -> list[tuple[str, bool]]:
+    """Whether a worker was stopped in mid-load: latencies do not show it, as its users did not ask meanwhile."""
+    if longest_s <= STOOD_STILL_SUSPECT_S:
+        return []
+    reason = f"A Locust worker stood still for {longest_s:.1f} s: what it should have sent meanwhile is missing."
+    return [(reason, longest_s > STOOD_STILL_INVALID_S)]
 
 
 def clock(step_s: float) -> list[str]:

@@ -24,6 +24,10 @@ class LabError(Exception):
         sentences = " ".join(filter(None, (self.problem, self.next_step)))
         return "\n".join(filter(None, (sentences, self.detail)))
 
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows: IPython asks for it, and the frames of the lab would help nobody."""
+        return [f"{type(self).__name__}: {self}"]
+
 
 class Casualty(LabError):
     """Something that a cell needs died while it was needed: that cell is invalid, the others go on."""

@@ -276,6 +276,7 @@ def conclude(stage: Stage, cell: Cell, folder: CellFolder, evidence: Evidence, p
     if not stage.plan.urls:  # else the service itself may be among the others
         evidence.foreign_cpu = gather.foreign_cpu(watch, os.cpu_count() or 1)
     evidence.taken = gather.taken(watch, stage.cores.owned)
+    evidence.stood_still_s = gather.stood_still_s(played, summary.elapsed_s)
     evidence.counting_error = gather.counting_error(cell.load)
     evidence.ceiling_rps = stage.ceiling_rps(cell.load)
     evidence.others = list(dict.fromkeys([*evidence.others, *store.others_running(stage.run)]))

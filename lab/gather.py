@@ -56,6 +56,17 @@ def counted_in_system(played: Played, elapsed_s: float) -> float | None:
     return sum(areas) / elapsed_s if areas else None
 
 
+def stood_still_s(played: Played, elapsed_s: float) -> float:
+    """The longest time in which a worker did nothing while the load lasted: it counts every 50 ms, whatever comes."""
+    gaps = [
+        (b[0] - a[0]) / 1e6
+        for ticks in played.ticks.values()
+        for a, b in pairwise(ticks)
+        if b[0] > 0 and a[0] / 1e6 < elapsed_s
+    ]
+    return max(gaps, default=0.0)
+
+
 def counting_error(load: Load) -> float:
     """By how much that count may err: it is taken by a timer, as planned sends are, and timers come round together.
 

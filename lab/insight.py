@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -31,8 +32,27 @@ def sentences(run: RunFolder) -> list[str]:
     """What decided, when it settled, and what a sweep says, for each variant of a run; from believable cells only."""
     plan = run.plan()
     variants = [scenarios.of(plan).variant(name) for name in dict.fromkeys(cell.variant for cell in plan.cells)]
-    found = [sentence for variant in variants for sentence in _of_variant(run, plan, variant)]
+    found = [
+        *_lacking(run),
+        *_gone_on(run),
+        *(sentence for variant in variants for sentence in _of_variant(run, plan, variant)),
+    ]
     return found + ([uneven] if scenarios.of(plan).cpu_decides and (uneven := _uneven_machine(run)) else [])
+
+
+def _lacking(run: RunFolder) -> Iterator[str]:
+    """Which cells have a summary, but no samples any more."""
+    if lacking := [folder.cell.id for folder in run.cells() if folder.lacks_samples]:
+        yield f"The samples of {', '.join(lacking)} are not there any more: tables have them, figures do not."
+
+
+def _gone_on(run: RunFolder) -> Iterator[str]:
+    """That a run went on where something was different, which whoever resumed it accepted."""
+    for number in count(1):
+        if not (there := run.note(f"environment-resume-{number}")):
+            return
+        if there.get("different"):
+            yield f"It was interrupted, and went on where something was different: {'; '.join(there['different'])}."
 
 
 def _uneven_machine(run: RunFolder) -> str | None:

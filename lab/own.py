@@ -114,20 +114,21 @@ def ask(plan: Plan, given: Mapping[str, str]) -> int:
 
     LabError where nobody answers, or not with the status of a right answer.
     """
-    return max(_ask(url, address.split(url), given) for url in plan.urls.values())
+    within_s = min(ANSWER_WITHIN_S, plan.cells[0].load.timeout_s)
+    return max(_ask(url, address.split(url), given, within_s) for url in plan.urls.values())
 
 
-def _ask(url: str, parts: SplitResult, given: Mapping[str, str]) -> int:
+def _ask(url: str, parts: SplitResult, given: Mapping[str, str], within_s: float) -> int:
     where = f"{parts.hostname}:{address.port(parts)}"
     try:
-        answer, size = _exchange(parts, given)
+        answer, size = _exchange(parts, given, within_s)
     except socket.gaierror:
         raise LabError(f"There is no host {parts.hostname!r}.", "Mend the address.") from None
     except ConnectionRefusedError:
         raise LabError(f"Nobody answers at {where}.", "Start the service, or mend the address.") from None
     except TimeoutError:
         raise LabError(
-            f"{url} did not answer within {ANSWER_WITHIN_S:.0f} s.", "See whether curl gets an answer."
+            f"{url} did not answer to the end within {within_s:g} s.", "See what curl gets, or raise --timeout."
         ) from None
     except ssl.SSLCertVerificationError as error:
         raise LabError(
@@ -145,15 +146,15 @@ def _ask(url: str, parts: SplitResult, given: Mapping[str, str]) -> int:
     return size
 
 
-def _exchange(parts: SplitResult, given: Mapping[str, str]) -> tuple[http.client.HTTPResponse, int]:
+def _exchange(parts: SplitResult, given: Mapping[str, str], within_s: float) -> tuple[http.client.HTTPResponse, int]:
     """One GET of the form that the generator sends, without following anything."""
     host, port = parts.hostname or "", address.port(parts)
     connection = (
-        http.client.HTTPSConnection(host, port, timeout=ANSWER_WITHIN_S, context=ssl.create_default_context())
+        http.client.HTTPSConnection(host, port, timeout=within_s, context=ssl.create_default_context())
         if parts.scheme == "https"
-        else http.client.HTTPConnection(host, port, timeout=ANSWER_WITHIN_S)
+        else http.client.HTTPConnection(host, port, timeout=within_s)
     )
-    deadline, size = time.monotonic() + ANSWER_WITHIN_S, 0
+    deadline, size = time.monotonic() + within_s, 0
     try:
         connection.putrequest("GET", address.target(parts), skip_host=True, skip_accept_encoding=True)
         for name, value in address.head(parts, given).items():

@@ -49,6 +49,7 @@ def compare(a: str | None, b: str | None, although_different: bool, runs: Path) 
     interleaved = one.run.path == other.run.path
     rows = [row for a_side, b_side in pairs for row in _rows(a_side, b_side, usable, interleaved)]
     notes = [f"Also different: {difference}." for difference in differing]
+    notes += _left_over(one, other, pairs)
     notes += [note for side in sides for note in _notes(side)]
     summaries = {_name(side, c): c.read("summary") if c in usable[side] else {} for side in sides for c in side.cells()}
     return Comparison(tuple(_corrected(rows)), interleaved, tuple(notes), summaries)
@@ -72,6 +73,27 @@ def _pairs(one: Side, other: Side) -> list[tuple[Side, Side]]:
             f"{one.label} and {other.label} have no variant in common.", "Name one of each: RUN:mvc RUN:webflux"
         )
     return [(replace(one, variant=variant), replace(other, variant=variant)) for variant in common]
+
+
+def _left_over(one: Side, other: Side, pairs: Sequence[tuple[Side, Side]]) -> Iterator[str]:
+    """A sentence on each variant, and on each load of a pair, that the other side has no counterpart for."""
+    if not one.variant and one.run.path != other.run.path:
+        for side, opposite in ((one, other), (other, one)):
+            if alone := [variant for variant in side.variants() if variant not in opposite.variants()]:
+                yield f"Only {side.label} has {', '.join(alone)}, which is compared with nothing."
+    loads = dict.fromkeys(
+        (side.run, tuple(_loads(side)), tuple(_loads(opposite)))
+        for pair in pairs
+        for side, opposite in (pair, pair[::-1])
+    )
+    for run, mine, others in loads:
+        if alone := [f"{users:,}" for users in mine if users not in others]:
+            yield f"Only {run.name} has {', '.join(alone)} users, which are compared with nothing."
+
+
+def _loads(side: Side) -> list[int]:
+    """Its numbers of users, each once."""
+    return list(dict.fromkeys(cell.cell.load.users for cell in side.cells()))
 
 
 def _word(cell: CellFolder) -> str:

@@ -211,6 +211,12 @@ class Run:
         }
         return {variant: knee.bend(of_variant) for variant, of_variant in points.items()}
 
+    def shape(self) -> dict[str, str]:
+        """A sentence on each variant of a sweep: plateau, knee and first errors; empty if it is none."""
+        bends = self.bends() if self.is_sweep else {}
+        variants = dict.fromkeys(cell.variant for cell in self.plan.cells) if self.is_sweep else ()
+        return {variant: str(bends.get(variant, "no cell of it can be used")) for variant in variants}
+
     @property
     def is_sweep(self) -> bool:
         """Whether the run has more than one number of users."""
@@ -270,8 +276,10 @@ def _row(folder: CellFolder) -> dict[str, Any]:
     if cell.load.is_open:
         row, keys = {**row, "rate_rps": cell.load.rate_rps, "arrivals": cell.load.arrivals}, FIGURES + OPEN_FIGURES
     if not folder.complete:
-        nothing = dict.fromkeys((*keys, *LATER))
-        return {**row, **nothing, "verdict": INCOMPLETE, "reasons": ["It was not measured to its end."]}
+        kept = sum(len(piece) for piece in folder.measured_pieces(["error"]))
+        there = f" {kept:,} samples of it are kept." * bool(kept)
+        nothing = {"requests": kept, **dict.fromkeys((*keys, *LATER))}
+        return {**row, **nothing, "verdict": INCOMPLETE, "reasons": [f"It was not measured to its end.{there}"]}
     summary = folder.read("summary")
     try:
         later = {key: summary.get(key) for key in LATER}

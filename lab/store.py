@@ -32,6 +32,9 @@ from lab.scenario import Cell, Plan
 FORMAT = 1
 RUNS = ROOT / "data" / "runs"
 EXAMPLES = ROOT / "data" / "example"
+METRICS = ("t_s", "target", "name", "value")
+# What no summary is without, even if nothing was answered.
+COUNTED = ("requests", "throughput_rps", "ok_throughput_rps")
 
 
 @dataclass(frozen=True)
@@ -75,12 +78,20 @@ class CellFolder:
         with _readable(self.kept):
             yield from sample_file.pieces(self.kept, self.stream, columns)
 
+    @property
+    def lacks_samples(self) -> bool:
+        """Whether the samples that its summary counts are not there any more."""
+        there = self.kept.exists() or self.stream.exists()
+        return self.complete and bool(self.read("summary").get("requests")) and not there
+
     def check(self) -> None:
         """LabError if a file is damaged in a way that shows without reading it whole: of samples the end is read."""
-        for path in (self.kept, self.path / "metrics.parquet"):
+        for path, columns in ((self.kept, ("sent_us", "latency_us", "warm_up")), (self._metrics, METRICS)):
             if path.exists():
                 with _readable(path):
-                    pq.read_metadata(path)
+                    names = pq.read_schema(path).names
+                if not set(columns) <= set(names):
+                    raise _damaged(path, f"its columns are {', '.join(names)}")
         if not all(isinstance(value, str | int | float | list | None) for value in self.read("limits").values()):
             raise _damaged(self.path / "limits.json", "a limit is neither a number nor a text")
         for key, value in self.read("summary").items():
@@ -89,14 +100,17 @@ class CellFolder:
 
     def keep_metrics(self, rows: Sequence[tuple[float, str, str, float]]) -> None:
         """Write metrics.parquet from rows of (seconds since the planned start, target, name, value)."""
-        frame = pd.DataFrame(rows, columns=["t_s", "target", "name", "value"])
-        frame.astype({"t_s": float, "value": float}).to_parquet(self.path / "metrics.parquet", index=False)
+        frame = pd.DataFrame(rows, columns=list(METRICS))
+        frame.astype({"t_s": float, "value": float}).to_parquet(self._metrics, index=False)
+
+    @property
+    def _metrics(self) -> Path:
+        return self.path / "metrics.parquet"
 
     def metrics(self) -> pd.DataFrame:
         """The metrics, one row a value; empty if there are none."""
-        path = self.path / "metrics.parquet"
-        with _readable(path):
-            return pd.read_parquet(path) if path.exists() else pd.DataFrame(columns=["t_s", "target", "name", "value"])
+        with _readable(self._metrics):
+            return pd.read_parquet(self._metrics) if self._metrics.exists() else pd.DataFrame(columns=list(METRICS))
 
     def keep(self, name: str, value: Mapping[str, Any]) -> None:
         """Write ``name``.json, all of it or nothing."""
@@ -184,7 +198,10 @@ class RunFolder:
     def databases(self) -> list[dict[str, Any]]:
         """What the services talked to, one row a database with its title and whether it is a stand-in; [] for none."""
         path = self.path / "databases.json"
-        return list(read_json(path).values()) if path.exists() else []
+        found = list(read_json(path).values()) if path.exists() else []
+        if not all(isinstance(database, dict) and "title" in database for database in found):
+            raise _damaged(path, "a database has no title")
+        return found
 
     def adopt(self, environment: Mapping[str, Any]) -> None:
         """Make an incomplete run this process's own, and write down where it goes on (``environment-resume-N.json``).
@@ -264,7 +281,11 @@ def _fits(key: str, value: Any) -> bool:
         return isinstance(value, dict) and all(isinstance(count, int) for count in value.values())
     if key == "reasons":
         return isinstance(value, list) and all(isinstance(reason, str) for reason in value)
-    return isinstance(value, str if key == "verdict" else int | float | None)
+    if key == "verdict":
+        return isinstance(value, str)
+    if value is None:
+        return key not in COUNTED
+    return isinstance(value, int | float) and value == value  # NaN is no figure
 
 
 def _me() -> dict[str, Any]:

@@ -43,6 +43,7 @@ class Evidence:
         counted_in_system: N, mean requests under way as the workers counted them; None if they did not.
         untaken: of these, how many had their answer already, which a worker had not come round to.
         counting_error: by how much ``counted_in_system`` may err.
+        stood_still_s: the longest time in which a worker did nothing, not even count.
         worker_cpu: the busiest worker's mean use of its core during the load, 1.0 being all of it.
         foreign_cpu: the part of the machine that other programs took meanwhile; None if unknown.
         taken: the part of whose cores other programs took, such as ``{"generator": 0.5}``; empty if nobody had cores of
@@ -73,6 +74,7 @@ class Evidence:
     counted_in_system: float | None = None
     untaken: float = 0.0
     counting_error: float = 0.0
+    stood_still_s: float = 0.0
     worker_cpu: float | None = None
     foreign_cpu: float | None = None
     taken: dict[str, float] = field(default_factory=dict)
@@ -113,11 +115,13 @@ def judge(evidence: Evidence, summary: Summary, answered: int) -> Verdict:
     invalid = [*_broke_off(evidence), *_lost(evidence, summary, answered), *_wrong(summary)]
     invalid += [f"A limit did not take: {limit}." for limit in evidence.limits_broken]
     invalid += doubts.clock(evidence.clock_step_s)
-    suspect = [*_failed(summary), *_unsettled(evidence)]
+    failed, suspect = _failed(summary), _unsettled(evidence)
+    (suspect if sum(summary.errors.values()) < summary.requests else invalid).extend(failed)
     suspect += doubts.unsteady(evidence.latency_fall, evidence.cpu_fall, evidence.drift)
     suspect += doubts.slowed(evidence.slowed)
     suspect += doubts.taken(evidence.taken, evidence.foreign_cpu)
     near = doubts.ceiling(summary.throughput_rps, evidence.ceiling_rps)
+    near += doubts.stood_still(evidence.stood_still_s)
     for reason, severe in [*_late(summary), *_short_of_users(summary), *_slow(summary), *_busy(evidence), *near]:
         (invalid if severe else suspect).append(reason)
     if summary.requests:
@@ -183,7 +187,8 @@ def _failed(summary: Summary) -> list[str]:
     if total <= FAILED_SUSPECT_SHARE * summary.requests:
         return []
     classes = ", ".join(f"{name} {count:,}" for name, count in failed.items())
-    return [f"{total:,} of {summary.requests:,} requests failed ({classes}): the latencies are those of the survivors."]
+    left = "the latencies are those of the survivors" if total < summary.requests else "nothing was answered rightly"
+    return [f"{total:,} of {summary.requests:,} requests failed ({classes}): {left}."]
 
 
 def _unsettled(evidence: Evidence) -> list[str]:

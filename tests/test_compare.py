@@ -307,6 +307,57 @@ def test_no_load_in_common_is_said(made, compared):
     assert "no variant in common" in said(compared(one.name, three.name))
 
 
+def test_what_has_no_counterpart_is_named(made, compared):
+    """Loads and variants that only one of two runs has are not left out without a word."""
+    one = made({"mvc": 0.1, "webflux": 0.1}, repeat=1, users=(10, 20))
+    two = made({"mvc": 0.1, "mvc-virtual": 0.1}, repeat=1, users=(10, 30))
+    text = said(compared(one.name, two.name))
+    assert f"Only {one.name} has webflux, which is compared with nothing." in text
+    assert f"Only {two.name} has mvc-virtual, which is compared with nothing." in text
+    assert f"Only {one.name} has 20 users, which are compared with nothing." in text
+    assert f"Only {two.name} has 30 users, which are compared with nothing." in text
+
+
+def test_samples_that_are_gone_are_named(made, typed, tmp_path):
+    """The table still has what its summary says, and figures would be empty without a word."""
+    run = made({"mvc": 0.1, "webflux": 0.1}, repeat=1)
+    run.cells()[0].kept.unlink()
+    assert f"The samples of {run.cells()[0].cell.id} are not there" in said(
+        typed("show", run.name, "--data", str(tmp_path))
+    )
+
+
+@pytest.mark.parametrize("value", [None, float("nan")])
+def test_a_summary_without_its_figures_is_damaged(made, compared, typed, tmp_path, value):
+    """Neither nothing nor 'not a number' is how many requests there were."""
+    run = made({"mvc": 0.1, "webflux": 0.1}, repeat=1)
+    folder = run.cells()[0]
+    folder.keep("summary", {**folder.read("summary"), "requests": value})
+    for done in (compared(run.name), typed("show", run.name, "--data", str(tmp_path))):
+        assert done.returncode == 2
+        assert "requests" in said(done)
+
+
+@pytest.mark.parametrize("name", ["samples.parquet", "metrics.parquet"])
+def test_a_table_with_other_columns_is_damaged(made, compared, name):
+    """It is named before anything is read from it."""
+    run = made({"mvc": 0.1, "webflux": 0.1}, repeat=1)
+    pd.DataFrame({"a": [1.0]}).to_parquet(run.cells()[0].path / name)
+    done = compared(run.name)
+    assert done.returncode == 2
+    assert name in said(done)
+
+
+def test_a_run_that_went_on_elsewhere_says_so(made, typed, tmp_path):
+    """Whoever reads it later was not there when it was accepted."""
+    run = made({"mvc": 0.1}, repeat=1)
+    run.keep("environment-resume-1", {"different": []})
+    run.keep("environment-resume-2", {"different": ["cores is 2 and 64"]})
+    text = said(typed("show", run.name, "--data", str(tmp_path)))
+    assert text.count("It was interrupted, and went on") == 1
+    assert "cores is 2 and 64" in text
+
+
 def only_failures(run: RunFolder) -> None:
     """Every request of every cell was reset."""
     for folder in run.cells():

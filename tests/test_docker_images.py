@@ -91,10 +91,10 @@ def test_mysql_takes_the_labs_user_and_nobody_else(containers, images, tmp_path)
     image = images.mysql()
     assert image.product.startswith("MySQL ")
     around = {"LAB_PASSWORD": "s3cret_-"}
-    launch = Launch("MySQL", (), tmp_path / "mysql.log", around, image=image.tag, ports=(MYSQL_PORT,), memory_mb=1024)
+    launch = Launch("MySQL", (), tmp_path / "mysql.log", around, image=image.tag, memory_mb=1024)
     with containers.started(launch) as running:
-        host, port = running.address(MYSQL_PORT).split(":")
-        where = {"host": host, "port": int(port), "user": MYSQL_USER}
+        host, port = running.reach(MYSQL_PORT)
+        where = {"host": host, "port": port, "user": MYSQL_USER}
         connection = eventually(
             lambda: mysql.connector.connect(**where, password="s3cret_-"), mysql.connector.Error, running
         )
@@ -115,9 +115,9 @@ def test_mongo_keeps_a_document_of_a_megabyte(containers, images, tmp_path):
     """Longer than one network packet, or one page of a database."""
     image = images.mongo()
     assert image.product.startswith("FerretDB" if image.stand_in else "MongoDB"), image.product
-    launch = Launch("MongoDB", (), tmp_path / "mongo.log", image=image.tag, ports=(MONGO_PORT,), memory_mb=2048)
+    launch = Launch("MongoDB", (), tmp_path / "mongo.log", image=image.tag, memory_mb=2048)
     with containers.started(launch) as running:
-        client = pymongo.MongoClient(f"mongodb://{running.address(MONGO_PORT)}", serverSelectionTimeoutMS=1000)
+        client = pymongo.MongoClient(*running.reach(MONGO_PORT), serverSelectionTimeoutMS=1000)
         eventually(lambda: client.admin.command("ping"), pymongo.errors.PyMongoError, running)
         document = {"_id": "1000", "text": "x" * 1_019_684}
         client.lab.documents.insert_one(document)

@@ -76,6 +76,13 @@ def test_requests_under_way_are_counted_to_the_last_one():
     assert gather.counted_in_system(played(ticks[:-1]), 4.0) == pytest.approx(5.0)
 
 
+def test_a_worker_that_stands_still_is_seen_by_the_counts_that_it_did_not_make():
+    """Before the load and after its end it may do as it likes."""
+    ticks = [(-5.0, 0), (-0.05, 0), (0.0, 10), (0.05, 10), (2.85, 10), (2.9, 10), (4.0, 0), (9.0, 0)]
+    assert gather.stood_still_s(played(ticks), 4.0) == pytest.approx(2.8)
+    assert gather.stood_still_s(played([]), 4.0) == 0.0
+
+
 @pytest.mark.parametrize(("elapsed_s", "whole"), [(1.9, True), (4.0, False), (0.0, True)])
 def test_a_load_that_is_short_or_cut_off_is_not_held_against_littles_law(elapsed_s, whole):
     """Twenty counts a second miss too much of it."""

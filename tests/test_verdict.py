@@ -72,6 +72,7 @@ def test_a_good_measurement_is_valid_without_reasons():
         {"counted_in_system": 640.0},
         {"counted_in_system": 800.0, "untaken": 134.0},
         {"counted_in_system": 706.0, "counting_error": 40.0},
+        {"stood_still_s": 0.5},
     ],
 )
 def test_what_is_unknown_or_within_bounds_is_not_held_against_it(changes):
@@ -91,6 +92,8 @@ def test_what_is_unknown_or_within_bounds_is_not_held_against_it(changes):
         ({"limits_broken": ["threads is 10, asked was 200"]}, INVALID, "limit did not take: threads is 10"),
         ({"counted_in_system": 500.0}, INVALID, "Little's law"),
         ({"counted_in_system": 800.0}, INVALID, "Little's law"),
+        ({"stood_still_s": 0.6}, SUSPECT, "stood still for 0.6 s"),
+        ({"stood_still_s": 2.8}, INVALID, "stood still for 2.8 s"),
         ({"worker_cpu": 0.8}, SUSPECT, "80% of its core"),
         ({"worker_cpu": 0.95}, INVALID, "95% of its core"),
         ({"warm": False}, SUSPECT, "not warm after 3 rounds"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import sys
 
 import click
@@ -23,6 +24,10 @@ def worker(master: str) -> None:
     the master trusts it: use them in a network of your own.
     """
     host, port = planning.split_address(master)
+    try:
+        socket.getaddrinfo(host, port)
+    except OSError as error:
+        raise LabError(f"There is no host {host!r}.", "Mend --master HOST[:PORT].") from error
     machine.raise_open_file_limit(1)  # as far as it goes: each user has a socket
     out.print(f"Waiting for runs at {host}:{port}. End with Ctrl-C.")
     command = (sys.executable, "-m", "lab.loadgen.worker", "--master-host", host, "--master-port", str(port))

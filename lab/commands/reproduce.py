@@ -21,9 +21,10 @@ from lab.errors import LabError
 from lab.options import data_option
 from lab.progress import Reporter
 from lab.reproducing import Reproduction
-from lab.reproductions import EXPERIMENTS, find_experiment
+from lab.reproductions import EXPERIMENTS, find_experiment, judging
 from lab.reproductions.experiment import CONFIRMED, REFUTED, UNDECIDED, Experiment
 from lab.runtimes import RUNTIMES
+from lab.scenarios import SCENARIOS
 from lab.wording import seconds_text
 
 COLOURS = {CONFIRMED: "green", REFUTED: "red", UNDECIDED: "yellow"}
@@ -118,7 +119,9 @@ def _print(done: Reproduction) -> None:
         out.print()
         print_whole(_table(part.name, [row for row in rows if row["part"] == part.name], _columns(rows)), out)
     out.print("\n[dim]req/s: failures included[/]")
-    out.print("[dim]in brackets: 95 % over repeats, or ± 5 % where there is one measurement[/]\n")
+    cpu_decides = SCENARIOS[done.experiment.scenario].cpu_decides
+    share = judging.SINGLE_CPU_SHARE if cpu_decides else judging.SINGLE_SHARE
+    out.print(f"[dim]in brackets: 95 % over repeats, or ± {100 * share:.0f} % where there is one measurement[/]\n")
     for finding in done.claims:
         out.print(f"[{COLOURS[finding.word]}]{finding.word:9}[/] {escape(finding.claim)}", soft_wrap=True)
         out.print(f"          [dim]{escape(finding.evidence)}[/]", soft_wrap=True)

@@ -36,8 +36,8 @@ def print_run(run: Run, console: Console) -> None:
         console.print(_limits_table(run.limits(), run.plan.stance))
     if run.plan.urls:
         console.print(f"[dim]{own.UNKNOWN}[/]", soft_wrap=True)
-    if run.is_sweep:
-        _print_bends(run, console)
+    for variant, sentence in run.shape().items():
+        console.print(f"[bold]{variant}[/]: {sentence}", soft_wrap=True)
     repeats = _has_repeats(run)
     for row in run.cells:
         which = f"{row['variant']} at {row['users']:,} users" + f", repeat {row['repeat']}" * repeats
@@ -53,12 +53,6 @@ def print_whole(table: Table, console: Console) -> None:
     width, console.width = console.width, max(needed, console.width)
     console.print(table)
     console.width = width
-
-
-def _print_bends(run: Run, console: Console) -> None:
-    bends = run.bends()
-    for variant in dict.fromkeys(cell.variant for cell in run.plan.cells):
-        console.print(f"[bold]{variant}[/]: {bends.get(variant, 'no cell of it can be used')}", soft_wrap=True)
 
 
 def _table(run: Run) -> Table:

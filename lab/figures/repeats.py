@@ -12,6 +12,8 @@ from lab.figures.style import Picture, legend, picture, prepare, say_empty, styl
 
 VALID = "valid"
 HEADROOM = 1.15
+# More names do not fit into one line.
+MOST_NAMED = 3
 DOUBT = "Hollow points are not valid: see the reasons."
 
 
@@ -26,7 +28,8 @@ def repeats_figure(title: str, table: pd.DataFrame) -> Picture:
     missing = [
         f"{row.variant}, repeat {row.repeat} ({row.verdict})" for row in table[table["p99_s"].isna()].itertuples()
     ]
-    notes = [f"Without a right answer: {'; '.join(missing)}."] * bool(missing)
+    more = f" and {len(missing) - MOST_NAMED} more" if len(missing) > MOST_NAMED else ""
+    notes = [f"Without a right answer: {'; '.join(missing[:MOST_NAMED])}{more}."] * bool(missing)
     notes += [DOUBT] * bool((table["verdict"] != VALID).any())
     figure = picture(title, 3.6, " ".join(notes))
     rate, slowest = figure.subplots(1, 2)

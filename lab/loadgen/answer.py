@@ -33,6 +33,8 @@ class Answer:
     def on_message_complete(self) -> None:
         """An answer is whole, if not of the kind that only precedes one."""
         if self.status >= 200:  # 103 Early Hints and the like: the answer is still to come
+            if self.complete:
+                raise ValueError("another answer is behind it, which nobody has asked for")
             self.complete = True
             self.keep_alive = self._parser.should_keep_alive()  # which httptools knows at this moment only
 

@@ -31,6 +31,7 @@ FLUSH_S = 0.25
 # Objects that may be made before the collector looks at them: more than the clients of a ramp are.
 FEW_COLLECTIONS = 500_000
 TICK_S = 0.05
+ENDED = "Locust ended the users of a worker that its master had not heard of for seconds: what stopped it?"
 # A reading of a worker's clock is as old as it was under way, so of a few the youngest counts.
 CLOCK_READINGS, CLOCK_EVERY_S = 4, 0.02
 
@@ -72,10 +73,11 @@ class Phase:
         """
         try:
             self._play(user, number)
-        except BaseException as end:
+        except Exception:
             self.problem = self.problem or traceback.format_exc()
-            if not isinstance(end, Exception):
-                raise
+        except BaseException:
+            self.problem = self.problem or ENDED
+            raise
         finally:
             self.playing -= 1
             if not self.playing:

@@ -21,6 +21,10 @@ from lab.loadgen.wire import Wire
 RECEIVE_BYTES = 65536
 # What is still missing of a large body is fetched in pieces of this size: fewer wake-ups for a megabyte.
 LARGE_BYTES = 1 << 19
+# How an answer begins that only precedes one, such as 103 Early Hints.
+EARLY = (b"HTTP/1.1 1", b"HTTP/1.0 1")
+# A connection that was closed while nobody asked fails at once; a server that took the request and failed takes longer.
+AT_ONCE_NS = 100_000_000
 # The last answer of each user is remembered if it is no longer than this.
 REMEMBERED_BYTES = 4096
 # Where bodies go of which only the length counts: one place for all users, so that it stays in the processor's cache.
@@ -137,9 +141,14 @@ class HttpClient:
         self.sink.began()
         self._deadline.begin(sent_ns)
         try:
-            response = self._attempt(request, keep=type(check) is not int)
+            response = self._attempt(request, sent_ns, keep=type(check) is not int)
         except DeadlinePassed:
             response = _failed(samples.TIMEOUT if self._wire else samples.CONNECT_TIMEOUT)
+        except BaseException:  # whoever asked has given up: the answer must not pass for that of the next request
+            self._hang_up()
+            now_ns = monotonic_ns()
+            self.sink.ended(name, (planned_ns, sent_ns, self._connect_ns, now_ns, now_ns), _failed(samples.TIMEOUT))
+            raise
         finally:
             self._deadline.end()
         taken_up_ns = monotonic_ns()
@@ -157,14 +166,14 @@ class HttpClient:
             self.sink.ended(name, (planned_ns, sent_ns, self._connect_ns, ended_ns, taken_up_ns), response)
         return response
 
-    def _attempt(self, request: bytes, keep: bool) -> Response:
+    def _attempt(self, request: bytes, sent_ns: int, keep: bool) -> Response:
         """Send and receive the answer, or the failure to get one."""
         try:
             if self._wire is not None:
                 response = self._exchange(self._wire, request, keep)
-                if response.error != samples.RESET:
+                if response.error != samples.RESET or monotonic_ns() - sent_ns > AT_ONCE_NS:
                     return response
-                # The server closed an idle connection: what any HTTP client does is to try once on a new one.
+                # The server has closed an idle connection: what any HTTP client does is to try once on a new one.
             return self._exchange(self._connect(), request, keep)
         except _Failure as failure:
             return _failed(failure.error)
@@ -186,10 +195,10 @@ class HttpClient:
         return self._wire
 
     def _exchange(self, wire: Wire, request: bytes, keep: bool) -> Response:
-        head, skipped = b"", 0
+        head, heads, skipped = b"", b"", 0
         try:
             wire.send(request)
-            head = wire.receive(RECEIVE_BYTES)
+            heads = head = wire.receive(RECEIVE_BYTES)
             if head == self._known and head:  # the same bytes are the same answer, and need not be read twice
                 self._arrived_ns = wire.arrived_ns
                 return Response(*self._known_as, samples.OK, len(self._known_as[1]))
@@ -202,11 +211,13 @@ class HttpClient:
                 if answer.complete:
                     break
                 part = wire.receive(RECEIVE_BYTES)
+                if answer.status < 200:  # the head goes on, or the one that counts is still to come
+                    heads += part
             else:
-                return _ended_early(answer, head)
+                return _ended_early(answer, heads)
         except OSError:
             return _failed(samples.TRUNCATED if head else samples.RESET)
-        except httptools.HttpParserError:
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade):
             return _failed(samples.MALFORMED)
         body, self._arrived_ns = answer.body, wire.arrived_ns
         if not answer.keep_alive:
@@ -243,11 +254,18 @@ def _failed(error: int) -> Response:
     return Response(0, b"", error, 0)
 
 
-def _ended_early(answer: Answer, head: bytes) -> Response:
-    """What it means that the server closed: nothing came, not all came, or that is how the answer says it is over."""
-    if not head:
+def _ended_early(answer: Answer, heads: bytes) -> Response:
+    """What it means that the server closed: nothing came, not all came, or that is how the answer says it is over.
+
+    Args:
+        heads: what came before the body, perhaps with a part of it.
+
+    """
+    if not heads:
         return _failed(samples.RESET)
-    fields = head.partition(b"\r\n\r\n")[0].lower()
+    while heads.startswith(EARLY):
+        heads = heads.partition(b"\r\n\r\n")[2]
+    fields = heads.partition(b"\r\n\r\n")[0].lower()
     if answer.status and b"\r\ncontent-length:" not in fields and b"\r\ntransfer-encoding:" not in fields:
         return Response(answer.status, answer.body, samples.OK, len(answer.body))
     return _failed(samples.TRUNCATED)

@@ -145,7 +145,12 @@ class TlsWire:
     __slots__ = ("arrived_ns", "close", "receive", "receive_into", "send")
 
     def __init__(self, connected: Any, context: ssl.SSLContext, hostname: str) -> None:
-        wrapped = context.wrap_socket(connected, server_hostname=hostname)
+        wrapped = context.wrap_socket(connected, server_hostname=hostname, do_handshake_on_connect=False)
+        try:
+            wrapped.do_handshake()
+        except BaseException:
+            wrapped.close()  # it is not the socket any more that it was made of
+            raise
         self.send, self.receive, self.close = wrapped.sendall, wrapped.recv, wrapped.close
         self.receive_into = wrapped.recv_into
         self.arrived_ns = 0

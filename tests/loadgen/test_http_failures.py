@@ -6,6 +6,7 @@ import contextlib
 import socket
 import time
 
+import gevent
 import pytest
 from server import Connection, Server, always, answer, client_of
 
@@ -150,3 +151,91 @@ def test_what_is_no_address_is_refused(url):
     """A bad address is said at once, not with the first request."""
     with pytest.raises(ValueError, match="address"):
         client_of(url)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [b"HTTP/1.1 200 OK\r\nServer: x\r\n", b"Content-Length: 100\r\n\r\nonly this"],
+        [b"HTTP/1.1 200 OK\r\nServer: x\r\n", b"Transfer-Encoding: chunked\r\n\r\n9\r\nonly this\r\n"],
+        [b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly HTTP/1.1 this"],
+        [b"HTTP/1.1 103 Early Hints\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly this"],
+    ],
+    ids=["a late length", "late chunks", "hints before", "hints in a packet of their own"],
+)
+def test_an_answer_that_is_cut_off_is_truncated_wherever_its_head_was_split(parts):
+    """The length stands in the head, all of which counts."""
+
+    def script(connection: Connection) -> None:
+        connection.request()
+        connection.say(*parts, pause_s=0.05)
+
+    with Server(script) as server:
+        assert client_of(server.url).get("/").error == samples.TRUNCATED
+
+
+def test_a_request_that_was_taken_and_failed_is_not_sent_again():
+    """A connection that was closed while idle fails at once; this server has worked on the request."""
+
+    def script(connection: Connection) -> None:
+        connection.request()
+        connection.say(answer())
+        connection.request()
+        time.sleep(0.5)
+        connection.reset()
+
+    with Server(script) as server:
+        client = client_of(server.url)
+        assert client.get("/").error == samples.OK
+        assert client.get("/").error == samples.RESET
+        assert len(server.heads) == 2
+
+
+def test_an_answer_that_nobody_waits_for_any_more_is_not_that_of_the_next_request():
+    """A task that gives up leaves its answer on the connection, which is not used again."""
+
+    def script(connection: Connection) -> None:
+        while request := connection.request():
+            time.sleep(0.3 if b"slow" in request else 0)
+            connection.say(answer(request.split()[1]))
+
+    with Server(script, script) as server:
+        client = client_of(server.url)
+        with contextlib.suppress(gevent.Timeout), gevent.Timeout(0.1):
+            client.get("/slow")
+        assert client.get("/b").body == b"/b"
+    assert [row["error"] for row in client.sink.rows] == [samples.TIMEOUT, samples.OK]
+    assert client.sink.begun == 2
+
+
+def test_two_answers_to_one_request_are_malformed():
+    """The second is nobody's."""
+    with Server(always(answer(b"A") + answer(b"B"))) as server:
+        client = client_of(server.url)
+        assert client.get("/").error == samples.MALFORMED
+
+
+def test_a_server_that_switches_protocols_gives_a_malformed_answer():
+    """Nobody has asked for another one."""
+    head = b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n"
+    with Server(always(head)) as server:
+        client = client_of(server.url)
+        assert client.get("/").error == samples.MALFORMED
+    assert len(client.sink.rows) == client.sink.begun == 1
+
+
+def test_an_answer_that_came_in_time_counts_although_the_process_was_held_up():
+    """Timers ring before what came meanwhile is looked at."""
+
+    def script(connection: Connection) -> None:
+        while connection.request():
+            time.sleep(0.1)
+            connection.say(answer())
+
+    with Server(script) as server:
+        client = client_of(server.url, timeout_s=0.5)
+        client.get("/")
+        asking = gevent.spawn(client.get, "/")
+        gevent.sleep(0)
+        time.sleep(1)  # the whole process
+        assert asking.get().error == samples.OK
