@@ -9,6 +9,7 @@ from socket import SOCK_STREAM
 from time import monotonic_ns
 from typing import Any, Protocol
 
+import gevent
 import gevent.socket
 import httptools
 
@@ -144,10 +145,13 @@ class HttpClient:
             response = self._attempt(request, sent_ns, keep=type(check) is not int)
         except DeadlinePassed:
             response = _failed(samples.TIMEOUT if self._wire else samples.CONNECT_TIMEOUT)
-        except BaseException:  # whoever asked has given up: the answer must not pass for that of the next request
+        except (
+            BaseException
+        ) as end:  # whoever asked has given up: the answer must not pass for that of the next request
             self._hang_up()
-            now_ns = monotonic_ns()
-            self.sink.ended(name, (planned_ns, sent_ns, self._connect_ns, now_ns, now_ns), _failed(samples.TIMEOUT))
+            if not isinstance(end, gevent.GreenletExit):  # else the user itself has ended, and nobody has failed
+                now_ns = monotonic_ns()
+                self.sink.ended(name, (planned_ns, sent_ns, self._connect_ns, now_ns, now_ns), _failed(samples.TIMEOUT))
             raise
         finally:
             self._deadline.end()
