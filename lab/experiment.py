@@ -277,7 +277,7 @@ def conclude(stage: Stage, cell: Cell, folder: CellFolder, evidence: Evidence, p
         evidence.foreign_cpu = gather.foreign_cpu(watch, os.cpu_count() or 1)
     evidence.taken = gather.taken(watch, stage.cores.owned)
     evidence.stood_still_s = gather.stood_still_s(played, summary.elapsed_s)
-    evidence.counting_error = gather.counting_error(cell.load)
+    evidence.counting_error = gather.counting_error(played, cell.load, summary.elapsed_s)
     evidence.ceiling_rps = stage.ceiling_rps(cell.load)
     evidence.others = list(dict.fromkeys([*evidence.others, *store.others_running(stage.run)]))
     evidence.clock_step_s = played.clock_step_s

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -27,8 +27,8 @@ MIN_STEADY_S = 9.0
 MIN_PER_READING = 20
 # In the first second every user connects, which is another load.
 CONNECTING_S = 1.0
-# Counting twenty times a second misses what changes in between, of a short load more than Little's law allows for.
-MIN_COUNTED_S, TOGETHER_S = 2.0, 0.001
+# Planned sends and counting are done by timers, and those that are due within this time come round together.
+TOGETHER_S = 0.001
 # Readings of the yardstick are four a second; single ones hold an interrupt or a change of core.
 SMOOTHED_READINGS = 5
 
@@ -43,11 +43,8 @@ def metrics(played: Played, watch: Watch) -> list[Row]:
 
 
 def counted_in_system(played: Played, elapsed_s: float) -> float | None:
-    """N, the mean number of requests under way by the workers' own count, over the time the samples span.
-
-    None if they did not come to the end of the load, or if it was too short for their count to be exact.
-    """
-    if not played.whole or elapsed_s < MIN_COUNTED_S:
+    """N, the mean number of requests under way by the workers' own count, over the time the samples span."""
+    if not played.whole or not elapsed_s:
         return None
     areas = []
     for ticks in played.ticks.values():
@@ -67,12 +64,20 @@ def stood_still_s(played: Played, elapsed_s: float) -> float:
     return max(gaps, default=0.0)
 
 
-def counting_error(load: Load) -> float:
-    """By how much that count may err: it is taken by a timer, as planned sends are, and timers come round together.
+def counting_error(played: Played, load: Load, elapsed_s: float) -> float:
+    """By how much that count may err.
 
-    So in an open loop it may count what is sent within a millisecond and answered before anybody looks again.
+    It misses what changes between two counts: where requests rise to their most and fall again, as in a burst, that is
+    the most times the interval, over the time. And in an open loop it may count what is sent within a millisecond and
+    answered before anybody looks again.
     """
-    return load.rate_rps * TOGETHER_S
+    areas = [max(n for _, n in ticks) * _typical_interval_s(ticks) for ticks in played.ticks.values() if len(ticks) > 1]
+    return sum(areas) / elapsed_s + load.rate_rps * TOGETHER_S if elapsed_s else 0.0
+
+
+def _typical_interval_s(ticks: Sequence[tuple[int, int]]) -> float:
+    """The median time between two counts: a stall is not what counting errs by."""
+    return float(np.median([b[0] - a[0] for a, b in pairwise(ticks)])) / 1e6
 
 
 def foreign_cpu(watch: Watch, cores: int) -> float | None:

@@ -129,7 +129,7 @@ class Fleet:
             if news["event"] == "started":
                 played.unix_start = news["unix_start"]
             elif news["event"] == "problem":
-                raise _casualty(news["traceback"])
+                raise Casualty(news["sentence"], "", news["detail"])
             elif news["event"] in ("progress", "over"):
                 _note(played, news)
                 progress(played)
@@ -190,13 +190,6 @@ class Fleet:
             if ending := running.obituary():
                 name = running.launch.name
                 raise Casualty(f"The {name} {ending} in the middle of it.", "", running.log_tail())
-
-
-def _casualty(problem: str) -> Casualty:
-    """What a worker says that went wrong: a sentence, or the traceback of a task."""
-    if problem.startswith("Traceback"):
-        return Casualty("A task of the locustfile raised an exception.", "", problem)
-    return Casualty(problem)
 
 
 def _note(played: Played, news: dict[str, Any]) -> None:

@@ -121,8 +121,15 @@ def judge(evidence: Evidence, summary: Summary, answered: int) -> Verdict:
     suspect += doubts.slowed(evidence.slowed)
     suspect += doubts.taken(evidence.taken, evidence.foreign_cpu)
     near = doubts.ceiling(summary.throughput_rps, evidence.ceiling_rps)
-    near += doubts.stood_still(evidence.stood_still_s)
-    for reason, severe in [*_late(summary), *_short_of_users(summary), *_slow(summary), *_busy(evidence), *near]:
+    still = doubts.stood_still(evidence.stood_still_s)
+    for reason, severe in [
+        *_late(summary),
+        *_short_of_users(summary),
+        *_slow(summary),
+        *_busy(evidence),
+        *near,
+        *still,
+    ]:
         (invalid if severe else suspect).append(reason)
     if summary.requests:
         invalid += _little(evidence, summary)

@@ -83,10 +83,20 @@ def test_a_worker_that_stands_still_is_seen_by_the_counts_that_it_did_not_make()
     assert gather.stood_still_s(played([]), 4.0) == 0.0
 
 
-@pytest.mark.parametrize(("elapsed_s", "whole"), [(1.9, True), (4.0, False), (0.0, True)])
-def test_a_load_that_is_short_or_cut_off_is_not_held_against_littles_law(elapsed_s, whole):
-    """Twenty counts a second miss too much of it."""
+@pytest.mark.parametrize(("elapsed_s", "whole"), [(4.0, False), (0.0, True)])
+def test_a_load_that_is_cut_off_or_empty_has_no_count(elapsed_s, whole):
+    """Part of it would be missing."""
     assert gather.counted_in_system(played([(0.0, 10), (4.0, 10)], whole), elapsed_s) is None
+
+
+def test_counting_errs_by_what_changes_between_two_counts():
+    """A hundred requests for a tenth of a second are missed by half; for a minute, by a thousandth."""
+    counts = [(t / 20, 100) for t in range(3)]
+    assert gather.counting_error(played(counts), Load(users=100), 0.1) == pytest.approx(50.0)
+    assert gather.counting_error(played(counts), Load(users=100), 60.0) == pytest.approx(100 / 1200)
+    open_loop = Load(users=100, rate_rps=3000.0, duration_s=60.0)
+    assert gather.counting_error(played(counts), open_loop, 60.0) == pytest.approx(3.0 + 100 / 1200)
+    assert gather.counting_error(played([]), Load(users=100), 60.0) == 0.0
 
 
 def noted(load: Load, samples, rows=(), cpu_decides: bool = True) -> Evidence:

@@ -31,6 +31,7 @@ FLUSH_S = 0.25
 # Objects that may be made before the collector looks at them: more than the clients of a ramp are.
 FEW_COLLECTIONS = 500_000
 TICK_S = 0.05
+RAISED = "A task of the locustfile raised an exception."
 ENDED = "Locust ended the users of a worker that its master had not heard of for seconds: what stopped it?"
 # A reading of a worker's clock is as old as it was under way, so of a few the youngest counts.
 CLOCK_READINGS, CLOCK_EVERY_S = 4, 0.02
@@ -57,7 +58,7 @@ class Phase:
         self.playing = len(self.numbers)
         self.ticks: list[tuple[int, int]] = []
         self.clock = ClockWatch()
-        self.problem = ""
+        self.problem: dict[str, str] = {}
         self.over = Event()
 
     def _planned_ns(self, seed: timetable.Seed, counts: list[int], worker: int) -> memoryview:
@@ -74,9 +75,9 @@ class Phase:
         try:
             self._play(user, number)
         except Exception:
-            self.problem = self.problem or traceback.format_exc()
+            self.problem = self.problem or {"sentence": RAISED, "detail": traceback.format_exc()}
         except BaseException:
-            self.problem = self.problem or ENDED
+            self.problem = self.problem or {"sentence": ENDED, "detail": ""}
             raise
         finally:
             self.playing -= 1

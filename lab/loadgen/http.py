@@ -96,7 +96,8 @@ class HttpClient:
         self._deadline = Deadline(timeout_s)
         self._wire: Wire | None = None
         self._answer = Answer()
-        self._known, self._known_as = b"", (0, b"")
+        self._known: bytes | None = None
+        self._known_as = (0, b"")
         self._connect_ns = self._arrived_ns = 0
         self._path, self._request = "", b""
         self.planned_ns = 0
@@ -145,10 +146,8 @@ class HttpClient:
             response = self._attempt(request, sent_ns, keep=type(check) is not int)
         except DeadlinePassed:
             response = _failed(samples.TIMEOUT if self._wire else samples.CONNECT_TIMEOUT)
-        except (
-            BaseException
-        ) as end:  # whoever asked has given up: the answer must not pass for that of the next request
-            self._hang_up()
+        except BaseException as end:
+            self._hang_up()  # whoever asked has given up: the answer must not pass for that of the next request
             if not isinstance(end, gevent.GreenletExit):  # else the user itself has ended, and nobody has failed
                 now_ns = monotonic_ns()
                 self.sink.ended(name, (planned_ns, sent_ns, self._connect_ns, now_ns, now_ns), _failed(samples.TIMEOUT))
@@ -203,7 +202,7 @@ class HttpClient:
         try:
             wire.send(request)
             heads = head = wire.receive(RECEIVE_BYTES)
-            if head == self._known and head:  # the same bytes are the same answer, and need not be read twice
+            if head == self._known:  # the same bytes are the same answer, and need not be read twice
                 self._arrived_ns = wire.arrived_ns
                 return Response(*self._known_as, samples.OK, len(self._known_as[1]))
             answer, part = self._answer, head

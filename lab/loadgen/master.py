@@ -5,7 +5,7 @@ that :class:`lab.loadgen.conductor.Phase` reads; ``{"do": "dismiss"}`` sends the
 master and, through Locust, its workers.
 
 News: ``listening`` (port), ``worker`` (count, and by how many seconds its clock is ahead), ``equipped`` (count),
-``spawned``, ``problem`` (a task's traceback), ``progress`` (:data:`COUNTED`, the largest step of a worker's clock, and
+``spawned``, ``problem`` (sentence, detail), ``progress`` (:data:`COUNTED`, the largest step of a worker's clock, and
 by worker ticks and readings of its own CPU time), ``over`` (the same, when all workers have reported all records of a
 phase), ``lost`` (a worker that has joined does not answer any more) and ``dismissed``.
 """
@@ -177,7 +177,7 @@ class Master:
             self._pending.discard(worker)
         totals = {key: sum(c[key] for c in self._counts.values()) for key in COUNTED}
         if report["problem"]:
-            say("problem", traceback=report["problem"])
+            say("problem", **report["problem"])
         if not self._pending:
             self._keep_statistics()
         readings = {"ticks": self._ticks, "cpu": self._cpu, "clock_step_s": self._clock_step_s}

@@ -38,7 +38,7 @@ def test_a_user_that_locust_ends_is_a_problem_and_no_end(phase):
         gevent.sleep(0.2)
         assert not playing.problem
         user.kill()
-    assert playing.problem.startswith("Locust ended the users")
+    assert playing.problem["sentence"].startswith("Locust ended the users")
 
 
 def test_a_phase_that_comes_to_its_end_has_no_problem(phase):
@@ -47,4 +47,4 @@ def test_a_phase_that_comes_to_its_end_has_no_problem(phase):
         playing = phase(server.url)
         playing.play(User(lambda user: None), 0)
     assert playing.over.is_set()
-    assert playing.problem == ""
+    assert not playing.problem
