@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from lab import own
@@ -51,3 +52,13 @@ def seconds_text(value: float | None) -> str:
     if value is None or value != value:  # pandas turns a missing number into NaN
         return "–"
     return f"{value:.3f}" if value >= 0.1 else f"{value:.5f}"
+
+
+def rate_text(value: float | None) -> str:
+    """A rate a second, to a tenth."""
+    return "–" if value is None or value != value else f"{value:,.1f}"
+
+
+def errors_text(errors: Mapping[str, int]) -> str:
+    """How many requests failed, by class."""
+    return ", ".join(f"{name} {count:,}" for name, count in errors.items()) or "none"

@@ -19,7 +19,16 @@ from lab.places import ROOT
 from lab.planning import Wishes
 from lab.report import Run
 from lab.reproductions import EXPERIMENTS, delay, document, find_experiment, jwt
-from lab.reproductions.experiment import CONFIRMED, REFUTED, UNDECIDED, VARIANTS, Repeat, Row
+from lab.reproductions.experiment import (
+    CONFIRMED,
+    REFUTED,
+    SINGLE_CPU_SHARE,
+    SINGLE_SHARE,
+    UNDECIDED,
+    VARIANTS,
+    Repeat,
+    Row,
+)
 from lab.reproductions.judging import Check, decide
 from lab.reproductions.rows import rows_of
 from lab.scenario import Cell, Plan
@@ -28,6 +37,7 @@ from lab.store import RunFolder
 
 ALL = pytest.mark.parametrize("name", list(EXPERIMENTS))
 T, T_S = 200, 2.0
+SHIPPED = (("delay", "delay-sweep"), ("jwt", "jwt-repeats"))
 
 
 def repeat(mean_s: float, rps: float = 1.0, failed: float = 0.0, number: int = 1, verdict: str = "valid") -> Repeat:
@@ -38,7 +48,7 @@ def repeat(mean_s: float, rps: float = 1.0, failed: float = 0.0, number: int = 1
 def row(variant: str, users: int, *repeats: Repeat, part: str = "", servers: float | None = None, **other) -> Row:
     """A row of the document with what was measured of it."""
     values = {"published": None, "model_mean_s": None, "service_s": T_S, "last_start_s": 0.0, "answer_bytes": 0}
-    values |= {"link_rate": 0.0, **other}
+    values |= {"link_rate": 0.0, "single_share": SINGLE_SHARE, **other}
     held = T if variant == "mvc" and servers is None else servers
     return Row(part=part, users=users, measured_users=users, variant=variant, servers=held, repeats=repeats, **values)
 
@@ -79,9 +89,10 @@ def test_the_formula_is_tried_as_a_total_and_as_a_mean(mean_s, total_s, words):
 def test_a_size_that_was_claimed(ratio, times, word):
     """57 % faster is confirmed by 57 % in five repeats, refuted by 1 %, and one measurement decides nothing."""
     numbers = range(1, times + 1)
+    cpu = {"single_share": SINGLE_CPU_SHARE}
     fast = [replace(repeat(0.01, 1000 * ratio), number=number) for number in numbers]
     slow = [replace(repeat(0.01, 1000.0), number=number) for number in numbers]
-    rows = [row("webflux", 50, *fast), row("mvc-virtual", 50, *slow)]
+    rows = [row("webflux", 50, *fast, **cpu), row("mvc-virtual", 50, *slow, **cpu)]
     assert jwt.by_as_much(rows)[0] == word
 
 
@@ -226,7 +237,8 @@ def test_repeats_narrow_what_is_known():
 
 def test_where_the_cpu_decides_one_measurement_of_a_ratio_decides_nothing():
     """A third more in one measurement is what repeats of the same differ by; in five of them it is a difference."""
-    fast, slow = row("webflux", 50), row("mvc-virtual", 50)
+    assert [lab.reproduce(name, run).rows[0].single_share for name, run in SHIPPED] == [SINGLE_SHARE, SINGLE_CPU_SHARE]
+    fast, slow = (row(variant, 50, single_share=SINGLE_CPU_SHARE) for variant in ("webflux", "mvc-virtual"))
     once = [replace(fast, repeats=(repeat(1.0, rps=1.3),)), replace(slow, repeats=(repeat(1.0, rps=1.0),))]
     assert jwt.webflux_is_faster(once)[0] == UNDECIDED
     five = [replace(each, repeats=each.repeats * 5) for each in once]

@@ -21,11 +21,10 @@ from lab.errors import LabError
 from lab.options import data_option
 from lab.progress import Reporter
 from lab.reproducing import Reproduction
-from lab.reproductions import EXPERIMENTS, find_experiment, judging
+from lab.reproductions import EXPERIMENTS, find_experiment
 from lab.reproductions.experiment import CONFIRMED, REFUTED, UNDECIDED, Experiment
 from lab.runtimes import RUNTIMES
-from lab.scenarios import SCENARIOS
-from lab.wording import seconds_text
+from lab.wording import rate_text, seconds_text
 
 COLOURS = {CONFIRMED: "green", REFUTED: "red", UNDECIDED: "yellow"}
 
@@ -119,9 +118,8 @@ def _print(done: Reproduction) -> None:
         out.print()
         print_whole(_table(part.name, [row for row in rows if row["part"] == part.name], _columns(rows)), out)
     out.print("\n[dim]req/s: failures included[/]")
-    cpu_decides = SCENARIOS[done.experiment.scenario].cpu_decides
-    share = judging.SINGLE_CPU_SHARE if cpu_decides else judging.SINGLE_SHARE
-    out.print(f"[dim]in brackets: 95 % over repeats, or ± {100 * share:.0f} % where there is one measurement[/]\n")
+    share = 100 * done.rows[0].single_share
+    out.print(f"[dim]in brackets: 95 % over repeats, or ± {share:.0f} % where there is one measurement[/]\n")
     for finding in done.claims:
         out.print(f"[{COLOURS[finding.word]}]{finding.word:9}[/] {escape(finding.claim)}", soft_wrap=True)
         out.print(f"          [dim]{escape(finding.evidence)}[/]", soft_wrap=True)
@@ -174,10 +172,6 @@ def _columns(rows: Sequence[Mapping[str, Any]]) -> list[Column]:
     return [column for column in known if scaled or column.key != "measured_users"]
 
 
-def _rate(value: float | None) -> str:
-    return "–" if value is None else f"{value:,.1f}"
-
-
 def _percent(value: float | None) -> str:
     return "–" if value is None else f"{value:.3g} %"
 
@@ -196,9 +190,9 @@ COLUMNS = (
     Column("users", "measured_users", "{:,}".format),
     Column("mean s", "mean_s", seconds_text),
     Column("model s", "model_mean_s", seconds_text),
-    Column("req/s", "rps", _rate),
+    Column("req/s", "rps", rate_text),
     Column("failed", "error_percent", _percent),
     Column("mean s", "published_mean_s", seconds_text, published=True),
-    Column("req/s", "published_rps", _rate, published=True),
+    Column("req/s", "published_rps", rate_text, published=True),
     Column("failed", "published_error_percent", _percent, published=True),
 )

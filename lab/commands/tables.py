@@ -95,8 +95,7 @@ def _columns(further: Further) -> list[tuple[str, str]]:
 def _cells(row: Mapping[str, Any], peer: Row | None, further: Further) -> list[str]:
     keys = ("mean_s", "predicted_mean_s", "p50_s", "p90_s", "p99_s", "max_s", *OPEN_FIGURES * further.service)
     latencies = [wording.seconds_text(row[key]) for key in keys]
-    rates = [_rate(row[key]) for key in ("throughput_rps", "ok_throughput_rps")]
-    errors = ", ".join(f"{name} {count:,}" for name, count in row["errors"].items()) or "none"
+    rates = [wording.rate_text(row[key]) for key in ("throughput_rps", "ok_throughput_rps")]
     word = f"[{COLOURS[row['verdict']]}]{row['verdict']}[/]"
     cells = [
         row["variant"],
@@ -106,7 +105,7 @@ def _cells(row: Mapping[str, Any], peer: Row | None, further: Further) -> list[s
         *latencies,
         *rates,
         wording.seconds_text(row["cpu_s_per_1000_requests"]),
-        escape(errors),
+        escape(wording.errors_text(row["errors"])),
     ]
     if further.published:
         cells.append(_published(peer))
@@ -119,7 +118,3 @@ def _published(peer: Row | None) -> str:
     failed = f", {peer.errors_percent:g} % failed" if peer.errors_percent else ""
     ramp = f", ramp {peer.ramp_s:g} s" if peer.ramp_s else ""
     return f"{peer.mean_s:.3f}, {peer.throughput_rps:.1f}{failed}{ramp}"
-
-
-def _rate(value: float | None) -> str:
-    return "–" if value is None else f"{value:,.1f}"

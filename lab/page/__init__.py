@@ -16,7 +16,7 @@ from lab import own, pairing, published, verdict
 from lab.comparison import Comparison
 from lab.page import repeating
 from lab.report import INCOMPLETE, Run
-from lab.wording import limit_text, seconds_text, settings
+from lab.wording import errors_text, limit_text, rate_text, seconds_text, settings
 
 if TYPE_CHECKING:
     from lab.figures import Picture
@@ -197,7 +197,7 @@ def render(run: Run) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.filters |= {"seconds": seconds_text, "with_unit": _with_unit, "rate": _rate, "errors": _errors}
+    templates.filters |= {"seconds": seconds_text, "with_unit": _with_unit, "rate": rate_text, "errors": errors_text}
     return templates.get_template("report.html").render(page=Page(run), run=run)
 
 
@@ -217,14 +217,6 @@ def _is_nothing(value: Any) -> bool:
 
 def _with_unit(value: float | None) -> str:
     return "–" if _is_nothing(value) else f"{seconds_text(value)} s"
-
-
-def _rate(value: float | None) -> str:
-    return "–" if _is_nothing(value) else f"{value:,.1f}"
-
-
-def _errors(errors: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} {count:,}" for name, count in errors.items()) or "none"
 
 
 def _fact(key: str, value: Any) -> str:

@@ -16,6 +16,10 @@ from lab.verdict import SUSPECT
 # Who takes part, whatever else a scenario can measure.
 VARIANTS = ("mvc", "mvc-virtual", "webflux")
 CONFIRMED, REFUTED, UNDECIDED = "confirmed", "refuted", "undecided"
+# What a single measurement may be off by: the one pair of repeats in the documents' data differs by that much.
+SINGLE_SHARE = 0.05
+# The same where the CPU decides, at 95 %: one ratio of the example that ships has a standard deviation of 18 %.
+SINGLE_CPU_SHARE = 0.35
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,7 @@ class Row:
         measured_users: how many there were in our scaled run.
         servers: T or N, scaled back to the document's size; None where nothing limits the variant.
         service_s: t; None where it is not known beforehand.
+        single_share: what a single measurement of it may be off by.
         last_start_s: when the waves began that end last: the start of the first user in them.
         answer_bytes: what one request moves over a shaped link; 0 where no link is shaped.
         link_rate: bytes a second of the link in all, scaled back; 0 where it has no such limit.
@@ -63,6 +68,7 @@ class Row:
     model_mean_s: float | None
     servers: float | None
     service_s: float | None
+    single_share: float
     last_start_s: float
     answer_bytes: int
     link_rate: float

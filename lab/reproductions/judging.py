@@ -13,12 +13,8 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 
 from lab import student
-from lab.reproductions.experiment import CONFIRMED, REFUTED, UNDECIDED, Repeat, Row
+from lab.reproductions.experiment import CONFIRMED, REFUTED, SINGLE_SHARE, UNDECIDED, Repeat, Row
 
-# What a single measurement may be off by: the one pair of repeats in the documents' data differs by that much.
-SINGLE_SHARE = 0.05
-# The same where the CPU decides: repeats of one ratio differ by 18 % (standard deviation) in the example that ships.
-SINGLE_CPU_SHARE = 0.35
 # "Is" means within this share: so much that a single measurement that is right can show it.
 NEAR = 0.10
 SHOWN = 2
@@ -119,27 +115,32 @@ def measured(row: Row, measure: Measure) -> tuple[float, ...]:
 def near(rows: Iterable[Row], measure: Measure, expect: Expect, unit: str = " s", share: float = NEAR) -> list[Check]:
     """That a measured number is what is expected, within a share of it."""
     return [
-        Check(row.label, measured(row, measure), (1 - share) * expect(row), (1 + share) * expect(row), unit)
+        Check(
+            row.label,
+            measured(row, measure),
+            (1 - share) * expect(row),
+            (1 + share) * expect(row),
+            unit,
+            row.single_share,
+        )
         for row in rows
     ]
 
 
 def at_least(rows: Iterable[Row], measure: Measure, least: Expect, unit: str) -> list[Check]:
     """That a measured number is so much or more."""
-    return [Check(row.label, measured(row, measure), least(row), math.inf, unit) for row in rows]
+    return [Check(row.label, measured(row, measure), least(row), math.inf, unit, row.single_share) for row in rows]
 
 
 def at_most(rows: Iterable[Row], measure: Measure, most: Expect, unit: str) -> list[Check]:
     """That a measured number is so much or less."""
-    return [Check(row.label, measured(row, measure), -math.inf, most(row), unit) for row in rows]
+    return [Check(row.label, measured(row, measure), -math.inf, most(row), unit, row.single_share) for row in rows]
 
 
-def ratios(
-    pairs: Iterable[tuple[Row, Row]], measure: Measure, low: float, high: float, single_share: float = SINGLE_SHARE
-) -> list[Check]:
+def ratios(pairs: Iterable[tuple[Row, Row]], measure: Measure, low: float, high: float) -> list[Check]:
     """That the first row's number over the second's lies in a range; repeats are paired, as they were measured."""
     return [
-        Check(_over(one, other), _paired(one, other, measure), low, high, " times", single_share)
+        Check(_over(one, other), _paired(one, other, measure), low, high, " times", one.single_share)
         for one, other in pairs
     ]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from lab import durations, model, published, verdict
 from lab.errors import LabError
-from lab.reproductions.experiment import Experiment, Part, Repeat, Row
+from lab.reproductions.experiment import SINGLE_CPU_SHARE, SINGLE_SHARE, Experiment, Part, Repeat, Row
 from lab.scenario import Cell, Plan
 from lab.scenarios import SCENARIOS
 
@@ -45,6 +45,7 @@ def _row(part: Part, full: Plan, cell: Cell, scale: float, plan: Plan, cells: Se
         model_mean_s=model_mean_s(plan, replace(cell, load=load)),
         servers=None if servers is None else float(servers),
         service_s=model.service_s(scenario, full),
+        single_share=SINGLE_CPU_SHARE if scenario.cpu_decides else SINGLE_SHARE,
         last_start_s=durations.last_start_s(load, model.servers(scenario, plan, variant)),
         answer_bytes=scenario.answer_bytes if shaped else 0,
         link_rate=float(full.link.rate),
