@@ -15,7 +15,7 @@ import sys
 import numpy as np
 
 import lab
-from lab import inference
+from lab.formulas import inference
 
 SPLITS, AGAINST = 1000, 5
 SLOWER = 1.05

@@ -16,21 +16,21 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from lab import sample_file, samples
+from lab.spec import sample
+from lab.storage import sample_file
 
 BATCH = 20_000
 SUMMARISE = """
 import resource, sys, time
 from pathlib import Path
-from lab import sample_file, stats
+from lab.formulas import stats
+from lab.storage import sample_file
 began = time.perf_counter()
 kept, stream = map(Path, sys.argv[1:])
 summary = stats.summarise_pieces(sample_file.pieces(kept, stream, stats.SUMMARISED))
 print(time.perf_counter() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, summary.requests, summary.p99_s)
 """
-IMPORTS = (
-    "import resource; from lab import sample_file, stats; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
-)
+IMPORTS = "import resource; from lab.formulas import stats; from lab.storage import sample_file; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
 
 
 def main() -> None:
@@ -74,15 +74,15 @@ def write(path: Path, size: int) -> None:
     """Write samples whose latencies are spread over milliseconds, with one failure in a thousand."""
     chance = np.random.default_rng(1)
     stream = path.with_suffix(".arrows")
-    with stream.open("wb") as file, pa.ipc.new_stream(file, samples.SCHEMA) as writer:
+    with stream.open("wb") as file, pa.ipc.new_stream(file, sample.SCHEMA) as writer:
         for begin in range(0, size, BATCH):
-            records = np.zeros(min(BATCH, size - begin), dtype=samples.RECORD)
+            records = np.zeros(min(BATCH, size - begin), dtype=sample.RECORD)
             records["planned_us"] = np.arange(begin, begin + len(records)) * 20
             records["sent_us"] = records["planned_us"] + chance.integers(0, 500, len(records))
             records["latency_us"] = 2000 + chance.lognormal(9, 1, len(records))
             records["status"] = 200
-            records["error"] = np.where(chance.random(len(records)) < 0.001, samples.TIMEOUT, samples.OK)
-            writer.write_batch(samples.to_batch(records.tobytes(), ["/delay"], 0, 0))
+            records["error"] = np.where(chance.random(len(records)) < 0.001, sample.TIMEOUT, sample.OK)
+            writer.write_batch(sample.to_batch(records.tobytes(), ["/delay"], 0, 0))
     sample_file.merge(stream, path)
     stream.unlink()
 

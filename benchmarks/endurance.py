@@ -22,11 +22,11 @@ import psutil
 from ours import ours
 from targets import nginx
 
-from lab import machine
 from lab.errors import LabError
-from lab.generator import Played
+from lab.generator.fleet import Played
+from lab.runtimes import host
 from lab.runtimes.process import ProcessRuntime
-from lab.scenario import Load
+from lab.spec.scenario import Load
 
 USERS = 50
 EVERY_S = 10.0
@@ -60,7 +60,7 @@ def main() -> int:
 
 def measure(requests: int) -> list[Reading]:
     """Play the load; a reading with each of the worker's reports, several a second."""
-    cores = machine.cores()
+    cores = host.cores()
     if len(cores) < 2:
         raise LabError("Server and generator need a core each, and there is one.", "Use a machine with two.")
     readings: list[Reading] = []

@@ -12,7 +12,7 @@ import sys
 import tempfile
 
 import lab
-from lab.verdict import VALID
+from lab.analysis.verdict import VALID
 
 VARIANTS = ("mvc", "mvc-virtual", "webflux")
 # Long enough for the reasons that need ten seconds: drift, and what still falls.

@@ -24,15 +24,17 @@ import pandas as pd
 import peers
 from ours import ours
 
-from lab import experiment, probes, stats
+from lab.analysis.verdict import Evidence
 from lab.errors import LabError
-from lab.planning import Wishes, make_plan
-from lab.probes import Service
-from lab.progress import Reporter
-from lab.scenario import Load
-from lab.scenarios import SCENARIOS
-from lab.stage import Stage, set_up
-from lab.verdict import Evidence
+from lab.experiments import SCENARIOS
+from lab.formulas import stats
+from lab.running import conductor
+from lab.running.prerequisites import Stage, set_up
+from lab.running.progress import Reporter
+from lab.spec.planning import Wishes, make_plan
+from lab.spec.scenario import Load
+from lab.telemetry import actuator
+from lab.telemetry.actuator import Service
 
 USERS, DELAY_MS, SECONDS = 4000, 2000, 30
 SUSTAINED = Load(users=USERS, ramp_s=DELAY_MS / 1000, duration_s=float(SECONDS))
@@ -79,7 +81,7 @@ def measure(rounds: int) -> dict:
         with set_up(plan, sys.argv, folder / "runs", Reporter(), USERS) as stage:
             launch = stage.launch(stage.scenario.variant("webflux"), folder / "service")
             with stage.runtime.started(launch) as running:
-                service = probes.await_ready(running, folder / "service")
+                service = actuator.await_ready(running, folder / "service")
                 warm_up(stage, service, folder)
                 running.confine(stage.cores.service)
                 ours_sustains(stage, service, folder)
@@ -119,7 +121,7 @@ def warm_up(stage: Stage, service: Service, folder: Path) -> None:
         ours(stage.runtime, "delay", USERS, stage.cores.generator, folder, service.running) as generator,
         stage.reporter.phase("warm up", stage.scenario.rehearsal_rounds) as update,
     ):
-        experiment.warm_up(stage, stage.plan.cells[0], service, generator.fleet, evidence, update)
+        conductor.warm_up(stage, stage.plan.cells[0], service, generator.fleet, evidence, update)
     if not evidence.warm:
         raise LabError("The service did not get warm.", "Leave the machine to the benchmark, and try again.")
 

@@ -23,11 +23,10 @@ from pace import LOST_S, Pace, steady_rps
 from peers import PEERS, Order, missing
 from targets import KINDS, nginx
 
-from lab import machine
 from lab.errors import LabError
-from lab.runtimes import Runtime
+from lab.runtimes import Runtime, host
 from lab.runtimes.process import ProcessRuntime
-from lab.scenario import Load
+from lab.spec.scenario import Load
 
 USERS = 50
 OURS = "our user"
@@ -56,7 +55,7 @@ def main() -> int:
 
 def measure(rounds: int, seconds: int) -> dict:
     """All rounds of all generators and kinds of request."""
-    cores = machine.cores()
+    cores = host.cores()
     if len(cores) < 2:
         raise LabError("Server and generator need a core each, and there is one.", "Use a machine with two.")
     server, generator = frozenset(cores[:1]), frozenset(cores[1:2])

@@ -11,10 +11,10 @@ import pandas as pd
 import pyarrow as pa
 
 from lab.errors import LabError
-from lab.generator import Fleet, Played, fleet
+from lab.experiments import SCENARIOS
+from lab.generator.fleet import Fleet, Played, fleet
 from lab.runtimes import Running, Runtime
-from lab.scenario import Load
-from lab.scenarios import SCENARIOS
+from lab.spec.scenario import Load
 
 NO_DELAY = {"delay_ms": 0}
 SPARE_S = 120.0
@@ -51,7 +51,7 @@ class Ours:
         return played
 
     def samples(self) -> pd.DataFrame:
-        """Every sample so far, one row a request; see :data:`lab.samples.SCHEMA`. Only after the fleet has ended."""
+        """Every sample so far, one row a request; see :data:`lab.spec.sample.SCHEMA`. Only after the fleet has ended."""
         with pa.ipc.open_stream(self._stream) as reader:
             return reader.read_pandas()
 

@@ -19,12 +19,12 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from lab import link, services
-from lab.databases import SEEDS, Site, mariadb, mongo, mysql, rows, tokens
 from lab.errors import LabError
-from lab.link import Shape
 from lab.runtimes import Runtime
 from lab.runtimes.process import ProcessRuntime
+from lab.system import services, shaped_link
+from lab.system.databases import SEEDS, Site, mariadb, mongo, mysql, rows, tokens
+from lab.system.shaped_link import Shape
 
 ROUND_TRIPS = 5000
 BULK = 256 << 20
@@ -101,7 +101,7 @@ def link_cost(runtime: Runtime, home: Path) -> dict[str, float]:
     result: dict[str, float] = {}
     # Fast enough to be never waited for, but not zero, so that the link does its work.
     shape = Shape(latency_ms=0, rate=1e12, connection_rate=1e12)
-    with echo_server() as address, link.started(runtime, address, shape, home / "link") as (_, port):
+    with echo_server() as address, shaped_link.started(runtime, address, shape, home / "link") as (_, port):
         for name, to in (("without a link", address), ("through a link", ("127.0.0.1", port))):
             with socket.create_connection(to) as connection:
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

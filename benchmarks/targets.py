@@ -12,9 +12,9 @@ from pathlib import Path
 
 import jwt
 
-from lab.databases.tokens import EXPIRES, ISSUED
 from lab.errors import LabError
 from lab.runtimes import Launch, Running, Runtime
+from lab.system.databases.tokens import EXPIRES, ISSUED
 
 DOCUMENT_TEXT_BYTES = 1_019_684
 EMAIL = "somebody@example.org"

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lab.comparison import Comparison
-    from lab.report import Run
-    from lab.reproducing import Reproduction
-    from lab.scenario import Plan
+    from lab.analysis.comparison import Comparison
+    from lab.experiments.reproduction.results import Reproduction
+    from lab.reporting.run_view import Run
+    from lab.spec.scenario import Plan
 
 __version__ = "0.1.0"
 __all__ = ["choose", "compare", "load", "open_run", "reproduce", "run", "runs"]
@@ -43,7 +43,7 @@ def run(
         runtime: where services, databases and workers run: ``"process"``, ``"docker"`` or ``"auto"``.
         data: the folder that gets the run; ``data/runs`` of the checkout if not given.
         quiet: show no progress.
-        wishes: any other field of :class:`lab.planning.Wishes` (``ramp_up``, ``loops``, ``duration``, ``rate``,
+        wishes: any other field of :class:`lab.spec.planning.Wishes` (``ramp_up``, ``loops``, ``duration``, ``rate``,
             ``repeat``, ``threads``, ``seed``, …), and the scenario's parameters by name (``delay_ms=500``).
 
     Raises:
@@ -53,16 +53,19 @@ def run(
     """
     from rich.console import Console
 
-    from lab import experiment, planning, report, store
-    from lab.progress import Reporter
+    from lab.reporting import run_view
+    from lab.running import conductor
+    from lab.running.progress import Reporter
+    from lab.spec import planning
+    from lab.storage import run_folder
 
     found = planning.find_scenario(scenario)
     fields = {key: wishes.pop(key) for key in planning.OF_A_RUN if key in wishes}
     asked = planning.Wishes(users=_counts(users), variants=planning.names(variants), parameters=wishes, **fields)
     plan = planning.make_plan(found, asked)
     reporter = Reporter(Console(quiet=quiet, highlight=False, emoji=False))
-    folder = experiment.conduct(plan, ["lab.run", scenario], Path(data) if data else store.RUNS, reporter, runtime)
-    done = report.Run(folder)
+    folder = conductor.conduct(plan, ["lab.run", scenario], Path(data) if data else run_folder.RUNS, reporter, runtime)
+    done = run_view.Run(folder)
     done.draw()
     return done
 
@@ -92,20 +95,26 @@ def load(
     """
     from rich.console import Console
 
-    from lab import experiment, own, planning, report, store
-    from lab.backing import Addresses
     from lab.errors import LabError
-    from lab.progress import Reporter
+    from lab.reporting import run_view
+    from lab.running import conductor
+    from lab.running.progress import Reporter
+    from lab.spec import planning
+    from lab.storage import run_folder
+    from lab.system import attached
+    from lab.system.backends import Addresses
 
-    if unknown := [name for name in wishes if name not in own.OF_A_LOAD]:
-        raise LabError(f"A load has no {unknown[0]!r}{planning.nearest(unknown[0], own.OF_A_LOAD)}.", own.OFFER)
-    of = dict(url) if isinstance(url, dict) else {own.NAME: url}
-    fields = own.headers([f"{name}: {value}" for name, value in (headers or {}).items()])
+    if unknown := [name for name in wishes if name not in attached.OF_A_LOAD]:
+        raise LabError(
+            f"A load has no {unknown[0]!r}{planning.nearest(unknown[0], attached.OF_A_LOAD)}.", attached.OFFER
+        )
+    of = dict(url) if isinstance(url, dict) else {attached.NAME: url}
+    fields = attached.headers([f"{name}: {value}" for name, value in (headers or {}).items()])
     asked = planning.Wishes(users=_counts(users), **wishes)
-    plan = own.make_plan([str(each) for each in of.values()], list(of), fields, asked)
+    plan = attached.make_plan([str(each) for each in of.values()], list(of), fields, asked)
     reporter = Reporter(Console(quiet=quiet, highlight=False, emoji=False))
-    folder = Path(data) if data else store.RUNS
-    done = report.Run(experiment.conduct(plan, ["lab.load"], folder, reporter, addresses=Addresses(headers=fields)))
+    folder = Path(data) if data else run_folder.RUNS
+    done = run_view.Run(conductor.conduct(plan, ["lab.load"], folder, reporter, addresses=Addresses(headers=fields)))
     done.draw()
     return done
 
@@ -116,9 +125,10 @@ def _counts(users: int | list[int] | None) -> list[int]:
 
 def open_run(name: str | None = None, data: str | Path | None = None) -> Run:
     """A run made earlier: by name or path, or the newest. LabError if there is none, or if it is damaged."""
-    from lab import report, store
+    from lab.reporting import run_view
+    from lab.storage import run_folder
 
-    return report.open_run(name, Path(data) if data else store.RUNS)
+    return run_view.open_run(name, Path(data) if data else run_folder.RUNS)
 
 
 def compare(
@@ -136,10 +146,11 @@ def compare(
         LabError: there is nothing to compare, or machine, limits or load differ and that was not allowed.
 
     """
-    from lab import pairing, store
+    from lab.analysis import pairing
+    from lab.storage import run_folder
 
     names = [side if side is None or isinstance(side, str) else str(side.path) for side in (a, b)]
-    return pairing.compare(names[0], names[1], although_different, Path(data) if data else store.RUNS)
+    return pairing.compare(names[0], names[1], although_different, Path(data) if data else run_folder.RUNS)
 
 
 def choose(
@@ -159,8 +170,8 @@ def choose(
         LabError: there is no such run.
 
     """
-    from lab import store
     from lab.errors import LabError
+    from lab.storage import run_folder
 
     if source == "run now":
         return now()
@@ -173,7 +184,7 @@ def choose(
     if not mine:
         like = f" like {example}" if alike else ""
         raise LabError(
-            f"There is no run of {wanted.scenario}{like} in {data or store.RUNS} yet.",
+            f"There is no run of {wanted.scenario}{like} in {data or run_folder.RUNS} yet.",
             'Set SOURCE to "run now" or "example".',
         )
     return open_run(mine[-1], data)
@@ -181,11 +192,11 @@ def choose(
 
 def _has_settings(wanted: Plan, name: str, data: str | Path | None) -> bool:
     """Whether a run has the limits and the link of a plan; one whose plan cannot be read is not known to have them."""
-    from lab import store
     from lab.errors import LabError
+    from lab.storage import run_folder
 
     try:
-        plan = store.find_run(name, Path(data) if data else store.RUNS).plan()
+        plan = run_folder.find_run(name, Path(data) if data else run_folder.RUNS).plan()
     except LabError:
         return False
     return (plan.limits, plan.link) == (wanted.limits, wanted.link)
@@ -193,9 +204,9 @@ def _has_settings(wanted: Plan, name: str, data: str | Path | None) -> bool:
 
 def runs(data: str | Path | None = None) -> list[str]:
     """The names of all runs, oldest first."""
-    from lab import store
+    from lab.storage import run_folder
 
-    return [folder.name for folder in store.all_runs(Path(data) if data else store.RUNS)]
+    return [folder.name for folder in run_folder.all_runs(Path(data) if data else run_folder.RUNS)]
 
 
 def reproduce(
@@ -226,14 +237,15 @@ def reproduce(
     """
     from rich.console import Console
 
-    from lab import reproducing, store
-    from lab.progress import Reporter
-    from lab.reproductions import find_experiment
+    from lab.experiments.publications import find_experiment
+    from lab.experiments.reproduction import results
+    from lab.running.progress import Reporter
+    from lab.storage import run_folder
 
-    wanted, folder = find_experiment(name), Path(data) if data else store.RUNS
+    wanted, folder = find_experiment(name), Path(data) if data else run_folder.RUNS
     if from_run:
         names = [from_run] if isinstance(from_run, str) else from_run
-        return reproducing.from_runs(wanted, reproducing.open_runs(names, folder))
-    chosen = reproducing.scale_for_here(wanted, folder)[0] if scale is None else scale
+        return results.from_runs(wanted, results.open_runs(names, folder))
+    chosen = results.scale_for_here(wanted, folder)[0] if scale is None else scale
     reporter = Reporter(Console(quiet=quiet, highlight=False, emoji=False))
-    return reproducing.carry_out(wanted, chosen, ["lab.reproduce", name], folder, reporter, seed=seed, repeat=repeat)
+    return results.carry_out(wanted, chosen, ["lab.reproduce", name], folder, reporter, seed=seed, repeat=repeat)

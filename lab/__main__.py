@@ -1,6 +1,6 @@
 """``python -m lab``."""
 
-from lab.cli import main
+from lab.cli.main import main
 
 if __name__ == "__main__":
     main()

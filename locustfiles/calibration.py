@@ -5,8 +5,8 @@ By hand:        python -m lab calibrate
 
 from locust import task
 
-from lab.loadgen import LabUser
-from lab.scenario import KINDS
+from lab.generator.locust import LabUser
+from lab.spec.scenario import KINDS
 
 LARGE_BYTES = 1_019_684 + len('{"id":"1000","text":""}')
 

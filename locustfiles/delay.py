@@ -6,7 +6,7 @@ In the lab:     python -m lab run delay --users 4000
 
 from locust import task
 
-from lab.loadgen import LabUser
+from lab.generator.locust import LabUser
 
 
 class DelayUser(LabUser):

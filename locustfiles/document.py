@@ -6,7 +6,7 @@ In the lab:     python -m lab run document --users 50
 
 from locust import task
 
-from lab.loadgen import LabUser
+from lab.generator.locust import LabUser
 
 # The seeded text, and what is around it in the answer.
 ANSWER_BYTES = 1_019_684 + len('{"id":"1000","text":""}')

@@ -6,7 +6,7 @@ In the lab:     python -m lab run jwt --users 50 --duration 20
 
 from locust import task
 
-from lab.loadgen import LabUser
+from lab.generator.locust import LabUser
 
 
 class JwtUser(LabUser):

@@ -6,7 +6,7 @@ In the lab:     python -m lab load http://127.0.0.1:8080/path --users 10
 
 from locust import task
 
-from lab.loadgen import LabUser
+from lab.generator.locust import LabUser
 
 
 class LoadUser(LabUser):

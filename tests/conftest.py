@@ -14,12 +14,14 @@ import pandas as pd
 import pytest
 from patience import PATIENCE_S
 
-from lab import cli, planning, services
-from lab.planning import Wishes
+from lab.cli import main
+from lab.experiments import SCENARIOS
 from lab.runtimes.process import ProcessRuntime
-from lab.scenario import Plan
-from lab.scenarios import SCENARIOS
-from lab.services import Jdk
+from lab.spec import planning
+from lab.spec.planning import Wishes
+from lab.spec.scenario import Plan
+from lab.system import services
+from lab.system.services import Jdk
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -77,7 +79,7 @@ def typed(capsys, monkeypatch) -> Iterator[Command]:
         monkeypatch.setattr(sys, "argv", ["lab", *arguments])
         capsys.readouterr()
         with pytest.raises(SystemExit) as end:
-            cli.main()
+            main.main()
         out, err = capsys.readouterr()
         return subprocess.CompletedProcess(arguments, int(end.value.code or 0), out, err)
 

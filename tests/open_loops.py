@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from lab import stats
-from lab.planning import Wishes, make_plan
-from lab.samples import SCHEMA
-from lab.scenarios import SCENARIOS
-from lab.store import RunFolder
+from lab.experiments import SCENARIOS
+from lab.formulas import stats
+from lab.spec.planning import Wishes, make_plan
+from lab.spec.sample import SCHEMA
+from lab.storage.run_folder import RunFolder
 
 ASKED_RPS, SENT_RPS, REQUESTS, SERVICE_S = 100, 50, 2000, 0.04
 

@@ -9,11 +9,11 @@ from dataclasses import replace
 import pytest
 
 import lab
+from lab.analysis.verdict import INVALID
+from lab.experiments import SCENARIOS
+from lab.running.prerequisites import Cores
 from lab.runtimes import Launch
 from lab.runtimes.process import ProcessRuntime
-from lab.scenarios import SCENARIOS
-from lab.stage import Cores
-from lab.verdict import INVALID
 
 pytestmark = [pytest.mark.java, pytest.mark.slow]
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from patience import PATIENCE_S
 
-from lab import aot, services
 from lab.runtimes import Launch
+from lab.system import aot_cache, services
 
 # A launcher that unpacks and trains as Java does, and counts how often it is started.
 LAUNCHER = """\
@@ -44,10 +44,10 @@ def test_a_jar_of_other_contents_has_a_cache_of_its_own(jar, runtime, tmp_path):
     """Although its time of change is the same, as Maven makes it; the older cache stays for who uses it."""
     java, same_s = launcher(tmp_path), (1e9, 1e9)
     os.utime(jar, same_s)
-    first = aot.train(jar, java, runtime, print, print)
+    first = aot_cache.train(jar, java, runtime, print, print)
     jar.write_bytes(b"second")
     os.utime(jar, same_s)
-    second = aot.train(jar, java, runtime, print, print)
+    second = aot_cache.train(jar, java, runtime, print, print)
     assert first is not None
     assert second is not None
     assert first != second
@@ -58,36 +58,36 @@ def test_a_jar_of_other_contents_has_a_cache_of_its_own(jar, runtime, tmp_path):
 def test_another_version_of_java_has_a_cache_of_its_own(jar, runtime, tmp_path):
     """Also where it was installed in place of the one before."""
     java = launcher(tmp_path)
-    first = aot.train(jar, java, runtime, print, print)
+    first = aot_cache.train(jar, java, runtime, print, print)
     (tmp_path / "jdk" / "release").write_text('JAVA_VERSION="25.0.2"')
-    assert aot.train(jar, java, runtime, print, print) not in (None, first)
+    assert aot_cache.train(jar, java, runtime, print, print) not in (None, first)
 
 
 def test_a_training_that_failed_is_not_tried_again(jar, runtime, tmp_path):
     """It is said once, and the next run starts without a cache at once; another jar is tried."""
     java = launcher(tmp_path, status=3)
     warnings: list[str] = []
-    assert aot.train(jar, java, runtime, print, warnings.append) is None
-    assert aot.train(jar, java, runtime, print, warnings.append) is None
+    assert aot_cache.train(jar, java, runtime, print, warnings.append) is None
+    assert aot_cache.train(jar, java, runtime, print, warnings.append) is None
     assert len(warnings) == 1
     assert "exited with status 3" in warnings[0]
     assert len((tmp_path / "starts").read_text().splitlines()) == 1
     jar.write_bytes(b"second")
-    assert aot.train(jar, launcher(tmp_path), runtime, print, warnings.append) is not None
+    assert aot_cache.train(jar, launcher(tmp_path), runtime, print, warnings.append) is not None
 
 
 @pytest.mark.java
 @pytest.mark.slow
 def test_a_trained_service_starts_from_its_cache(jdk, runtime, tmp_path):
     """The cache is one that the JVM accepts, and is made anew only for another jar."""
-    if jdk.major < aot.MINIMUM_JAVA:
+    if jdk.major < aot_cache.MINIMUM_JAVA:
         pytest.skip(f"JDK {jdk.major} has no such cache")
     jar = services.build(["mvc"], jdk, runtime, print)["mvc"]
     said: list[str] = []
-    aot.train(jar, jdk.java, runtime, print, print)
-    cache = aot.train(jar, jdk.java, runtime, said.append, said.append)
+    aot_cache.train(jar, jdk.java, runtime, print, print)
+    cache = aot_cache.train(jar, jdk.java, runtime, said.append, said.append)
     assert not said
     assert cache is not None
-    launch = aot.cached(Launch("service", (jdk.java, "-jar", str(jar)), tmp_path / "log"), cache)
+    launch = aot_cache.cached(Launch("service", (jdk.java, "-jar", str(jar)), tmp_path / "log"), cache)
     strict = (launch.command[0], "-XX:AOTMode=on", "-Dspring.context.exit=onRefresh", *launch.command[1:])
     assert subprocess.run([*strict, "--server.port=0"], cwd=tmp_path, timeout=PATIENCE_S, check=False).returncode == 0

@@ -7,17 +7,19 @@ import pyarrow.compute as pc
 import pytest
 from patience import PATIENCE_S
 
-from lab import bench, calibrate, gather, verdict
-from lab.calibrate import Pace
-from lab.databases.tokens import token_file
-from lab.probes import Service
-from lab.progress import Reporter
+from lab.analysis import observations, verdict
+from lab.analysis.verdict import VALID, Evidence
+from lab.formulas.stats import summarise
+from lab.generator import bench
+from lab.running import calibrate
+from lab.running.calibrate import Pace
+from lab.running.prerequisites import Cores
+from lab.running.progress import Reporter
 from lab.runtimes.process import ProcessRuntime, confined
-from lab.scenario import Load
-from lab.stage import Cores
-from lab.stats import summarise
-from lab.verdict import VALID, Evidence
-from lab.watch import watching
+from lab.spec.scenario import Load
+from lab.system.databases.tokens import token_file
+from lab.telemetry.actuator import Service
+from lab.telemetry.sampler import watching
 
 pytestmark = pytest.mark.slow
 PACE = Pace(ceiling_s=1.2, rest_s=0.3, step_s=0.5, shares=(0.25,))
@@ -74,8 +76,8 @@ def test_a_saturated_generator_is_caught_by_name(ready, cores, ceilings):
         played = ready.fleet.play(ready.url, load, parameters, warm_up=0, within_s=PATIENCE_S, watched=[ready.server])
     summary = summarise(ready.samples(played.finished).to_pandas())
     evidence = Evidence(begun=played.begun, finished=played.finished, whole=played.whole)
-    evidence.worker_cpu = gather.worker_cpu(watch, played, summary.elapsed_s)
-    evidence.taken = gather.taken(watch, cores.owned)
+    evidence.worker_cpu = observations.worker_cpu(watch, played, summary.elapsed_s)
+    evidence.taken = observations.taken(watch, cores.owned)
     evidence.ceiling_rps = ceilings["small"].rps
     found = verdict.judge(evidence, summary, summary.requests)
     assert found.word != VALID, evidence

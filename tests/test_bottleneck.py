@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import lab
-from lab import bottleneck
-from lab.bottleneck import Readings
+from lab.analysis import bottleneck
+from lab.analysis.bottleneck import Readings
 
 IDLE = {"generator_cpu": 0.2, "service_cpu": 0.3, "service_cpus": 2, "mean_s": 2.0, "service_s": 1.0}
 THREADS = {"threads_busy": 200, "threads": 200}

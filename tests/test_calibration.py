@@ -6,11 +6,12 @@ import shutil
 
 import pytest
 
-from lab import calibrate, calibration
-from lab.bench import Outcome
-from lab.calibration import GENERATOR, SERVER, UNKNOWN, Calibration, Ceiling, Step
-from lab.commands import calibrate as command
-from lab.places import ROOT
+from lab.cli.commands import calibrate as command
+from lab.generator import calibration
+from lab.generator.bench import Outcome
+from lab.generator.calibration import GENERATOR, SERVER, UNKNOWN, Calibration, Ceiling, Step
+from lab.running import calibrate
+from lab.runtimes.checkout import ROOT
 
 FOUND = Calibration(
     calibration.fingerprint(),
@@ -38,12 +39,13 @@ def test_a_damaged_file_is_no_calibration(tmp_path, text):
     assert calibration.find(tmp_path) is None
 
 
-@pytest.mark.parametrize("file", ["lab/loadgen/http.py", *calibration.ALSO_OURS])
+@pytest.mark.parametrize("file", ["lab/generator/locust/http.py", *calibration.ALSO_OURS])
 def test_another_generator_has_another_calibration(tmp_path, monkeypatch, file):
     """When the load generator's source changes, what was measured of the old one does not count."""
-    for path in ("lab/loadgen", "locustfiles"):
+    for path in ("lab/generator/locust", "locustfiles"):
         shutil.copytree(ROOT / path, tmp_path / path)
     for path in calibration.ALSO_OURS:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / path, tmp_path / path)
     before = calibration.fingerprint()
     monkeypatch.setattr(calibration, "ROOT", tmp_path)

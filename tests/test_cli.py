@@ -16,9 +16,11 @@ import click
 import pytest
 from patience import PATIENCE_S
 
-from lab import cli, machine, services
-from lab.places import ROOT
-from lab.store import RunFolder
+from lab.cli import main
+from lab.runtimes import host
+from lab.runtimes.checkout import ROOT
+from lab.storage.run_folder import RunFolder
+from lab.system import services
 
 CLEAN = re.compile(r"error: \S[^\n]*[.?)!]\n {2}→ \S[^\n]*\n\Z")
 
@@ -121,7 +123,7 @@ def test_every_command_of_the_readme_can_be_typed():
 
 def read(words: list[str]) -> None:
     """Read a command line to its end, as far as nothing is done yet."""
-    command: click.Command = cli.cli
+    command: click.Command = main.cli
     del words[:3]
     while isinstance(command, click.Group):
         command = command.commands[words.pop(0)]
@@ -274,7 +276,7 @@ def test_a_full_disk_is_said(typed, full_disk):
 def test_a_missing_tool_is_said_before_anything_starts(typed, tmp_path, java, named):
     """Without a JDK or Maven, 'doctor' says what is missing, with what to do, and exits with 1."""
     script = (
-        "import lab.services as s; s.JAVA_FOLDERS = (); from lab.cli import main; import sys; "
+        "import lab.system.services as s; s.JAVA_FOLDERS = (); from lab.cli.main import main; import sys; "
         "sys.argv = ['lab', 'doctor', '--data', sys.argv[1]]; main()"
     )
     environment = {**os.environ, "PATH": str(tmp_path), "JAVA_HOME": java or ""}
@@ -297,7 +299,7 @@ def test_clean_leaves_runs_that_go_on(typed, plan, tmp_path):
     dead = RunFolder.create(plan, [], {}, tmp_path)
     (dead.path / "run.json").write_text("{")
     script = (
-        "import lab.services as s, sys, pathlib; s.SERVICES = pathlib.Path(sys.argv[1]); from lab.cli import main; "
+        "import lab.system.services as s, sys, pathlib; s.SERVICES = pathlib.Path(sys.argv[1]); from lab.cli.main import main; "
         "sys.argv = ['lab', 'clean', '--incomplete', '--yes', '--data', sys.argv[1]]; main()"
     )
     done = subprocess.run(
@@ -327,7 +329,7 @@ def test_clean_leaves_what_a_run_in_another_folder_uses(typed, tmp_path, monkeyp
 
 def test_a_backlog_beyond_the_kernels_cap_is_refused(typed, tmp_path, monkeypatch):
     """Before anything starts, with the line that raises the cap."""
-    monkeypatch.setattr(machine, "somaxconn", lambda: 128)
+    monkeypatch.setattr(host, "somaxconn", lambda: 128)
     arguments = ("run", "delay", "--users", "5", "--data", str(tmp_path / "runs"))
     assert_said(typed(*arguments, "--accept-count", "129"), "128", "sysctl -w net.core.somaxconn=129")
     assert not (tmp_path / "runs").exists()
@@ -335,7 +337,7 @@ def test_a_backlog_beyond_the_kernels_cap_is_refused(typed, tmp_path, monkeypatc
 
 def test_a_disk_that_is_almost_full_is_said(typed, tmp_path, monkeypatch):
     """A run that will not have the space for its samples is refused before anything starts."""
-    monkeypatch.setattr(machine, "LEAST_FREE", 1 << 60)
+    monkeypatch.setattr(host, "LEAST_FREE", 1 << 60)
     assert_said(typed("run", "delay", "--users", "5", "--data", str(tmp_path / "runs")), "disk space")
     assert not (tmp_path / "runs").exists()
 
@@ -369,8 +371,8 @@ def test_a_file_that_takes_nothing_is_said(typed):
 )
 def test_more_memory_than_there_is_is_refused(typed, tmp_path, monkeypatch, arguments, named):
     """Before anything is built or started."""
-    monkeypatch.setattr(machine, "raise_open_file_limit", lambda needed: needed)
-    monkeypatch.setattr(machine, "check_ports", lambda users: None)
+    monkeypatch.setattr(host, "raise_open_file_limit", lambda needed: needed)
+    monkeypatch.setattr(host, "check_ports", lambda users: None)
     data = tmp_path / "runs"
     assert_said(typed("run", "delay", *arguments.split(), "--data", str(data)), "memory", named)
     assert not data.exists()

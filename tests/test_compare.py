@@ -12,26 +12,28 @@ import pyarrow as pa
 import pytest
 
 import lab
-from lab import planning, samples, scorecard, stats
+from lab.analysis import scorecard
 from lab.errors import LabError
-from lab.planning import Wishes
-from lab.scenarios import SCENARIOS
-from lab.store import CellFolder, RunFolder
+from lab.experiments import SCENARIOS
+from lab.formulas import stats
+from lab.spec import planning, sample
+from lab.spec.planning import Wishes
+from lab.storage.run_folder import CellFolder, RunFolder
 
 MACHINE = {"host": "here", "cores": 2, "runtime": "process", "jdk": {"version": "25"}}
 LIMITS = {"cpus": 1, "heap_max_bytes": 2**31, "java": "25", "accept_count": 4096}
 PER_CELL = 200
 
 
-def fill(folder: CellFolder, mean_s: float, chance, requests: int = PER_CELL, error: int = samples.OK) -> None:
+def fill(folder: CellFolder, mean_s: float, chance, requests: int = PER_CELL, error: int = sample.OK) -> None:
     """Put a cell on disk the way a run does: so many requests in a row of a second, of about this mean latency."""
-    records = np.zeros(requests, dtype=samples.RECORD)
+    records = np.zeros(requests, dtype=sample.RECORD)
     records["sent_us"] = records["planned_us"] = np.linspace(0, 1e6, requests).astype(int)
     records["latency_us"] = 1e6 * mean_s * chance.lognormal(0, 0.05, requests)
-    records["status"] = 200 if error == samples.OK else 0
+    records["status"] = 200 if error == sample.OK else 0
     records["error"] = error
-    with folder.stream.open("wb") as file, pa.ipc.new_stream(file, samples.SCHEMA) as writer:
-        writer.write_batch(samples.to_batch(records.tobytes(), ["/delay"], 0, 0))
+    with folder.stream.open("wb") as file, pa.ipc.new_stream(file, sample.SCHEMA) as writer:
+        writer.write_batch(sample.to_batch(records.tobytes(), ["/delay"], 0, 0))
     folder.keep_samples()
     summary = stats.summarise(folder.measured())
     cpu_s = requests * mean_s / 100
@@ -361,7 +363,7 @@ def test_a_run_that_went_on_elsewhere_says_so(made, typed, tmp_path):
 def only_failures(run: RunFolder) -> None:
     """Every request of every cell was reset."""
     for folder in run.cells():
-        fill(folder, 0.1, np.random.default_rng(1), error=samples.RESET)
+        fill(folder, 0.1, np.random.default_rng(1), error=sample.RESET)
 
 
 def nothing_measured(run: RunFolder) -> None:

@@ -8,11 +8,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from lab import contract
 from lab.errors import Casualty
-from lab.probes import Service
-from lab.scenario import Exchange
-from lab.scenarios import SCENARIOS
+from lab.experiments import SCENARIOS
+from lab.running import equivalence
+from lab.spec.scenario import Exchange
+from lab.telemetry.actuator import Service
 
 ANSWERS = {
     "/good": (200, "application/json", b'{"millis":5}'),
@@ -54,20 +54,20 @@ def service() -> Iterator[Service]:
 
 def answers(service: Service, path: str, status: int = 200) -> dict:
     """What one exchange gives."""
-    return contract.prove(service, [Exchange("it", path, status)])
+    return equivalence.prove(service, [Exchange("it", path, status)])
 
 
 @pytest.mark.parametrize(("path", "differs"), [("/good", False), ("/same", False), ("/other", True), ("/bad", True)])
 def test_answers_differ_by_status_type_or_body(service, path, differs):
     """Two variants are equal if status, type and body are; how the type names its charset does not matter."""
-    found = contract.differences(answers(service, path, ANSWERS[path][0]), answers(service, "/good"))
+    found = equivalence.differences(answers(service, path, ANSWERS[path][0]), answers(service, "/good"))
     assert bool(found) == differs
     assert all(line.startswith("it: ") for line in found)
 
 
 def test_a_difference_beyond_what_is_shown_counts(service):
     """Long bodies are compared whole, though only their beginning is kept."""
-    assert contract.differences(answers(service, "/long"), answers(service, "/long-too"))
+    assert equivalence.differences(answers(service, "/long"), answers(service, "/long-too"))
 
 
 def test_a_wrong_status_is_a_casualty(service):
@@ -89,6 +89,6 @@ def test_every_scenario_has_a_contract_of_good_and_bad():
     """Each scenario proves right answers and refusals."""
     for scenario in SCENARIOS.values():
         statuses = {exchange.status for exchange in scenario.contract}
-        assert 200 in statuses or scenario.bearer  # whose good answers need tokens, which lab.backing adds
+        assert 200 in statuses or scenario.bearer  # whose good answers need tokens, which lab.system.backends adds
         assert any(status >= 400 for status in statuses)
         assert len({exchange.name for exchange in scenario.contract}) == len(scenario.contract)

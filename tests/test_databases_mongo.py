@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from lab import services
-from lab.databases import Site, counters, mongo
-from lab.databases.rows import DOCUMENT_ID, document
 from lab.errors import LabError
 from lab.runtimes.process import ProcessRuntime
+from lab.system import services
+from lab.system.databases import Site, counters, mongo
+from lab.system.databases.rows import DOCUMENT_ID, document
 
 pytestmark = pytest.mark.java
 

@@ -14,11 +14,11 @@ import psutil
 import pytest
 from patience import PATIENCE_S, await_that
 
-from lab.databases import SEEDS, Site, counters, mariadb, mysql, rows
-from lab.databases.starting import free_ports, started_on_free_port
 from lab.errors import LabError
 from lab.runtimes import Launch
 from lab.runtimes.process import ProcessRuntime
+from lab.system.databases import SEEDS, Site, counters, mariadb, mysql, rows
+from lab.system.databases.starting import free_ports, started_on_free_port
 
 pytestmark = pytest.mark.java
 COUNT = 2000
@@ -215,7 +215,7 @@ def listens(running, port):
 def another_lab(call, **values):
     """A Python process that seeds, in a process of its own, so that it can be killed at it."""
     program = (
-        "import json, sys; from pathlib import Path; from lab.databases import Site, mysql\n"
+        "import json, sys; from pathlib import Path; from lab.system.databases import Site, mysql\n"
         "from lab.runtimes.process import ProcessRuntime\n"
         "values = json.loads(sys.argv[1])\n"
         f"{call}\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from lab.databases import rows
+from lab.system.databases import rows
 
 
 def test_a_seed_gives_the_same_users_always():

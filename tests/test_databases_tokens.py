@@ -11,8 +11,8 @@ import time
 import jwt
 import pytest
 
-from lab.databases import rows, tokens
 from lab.errors import LabError
+from lab.system.databases import rows, tokens
 
 COUNT = 500
 

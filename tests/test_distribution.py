@@ -13,20 +13,24 @@ from dataclasses import replace
 
 import pytest
 
-from lab import generator, planning, probes, report, services
-from lab.databases.rows import users
-from lab.databases.starting import free_ports
-from lab.databases.tokens import token
 from lab.errors import Casualty, LabError
-from lab.experiment import conduct
-from lab.places import ROOT
-from lab.planning import Wishes
-from lab.progress import Reporter
+from lab.experiments import SCENARIOS
+from lab.generator.fleet import Played, running_fleet
+from lab.reporting import run_view
+from lab.running.conductor import conduct
+from lab.running.progress import Reporter
 from lab.runtimes import Launch
+from lab.runtimes.checkout import ROOT
 from lab.runtimes.process import ProcessRuntime
-from lab.scenario import Cell, Limits, Load
-from lab.scenarios import SCENARIOS
-from lab.store import CellFolder
+from lab.spec import planning
+from lab.spec.planning import Wishes
+from lab.spec.scenario import Cell, Limits, Load
+from lab.storage.run_folder import CellFolder
+from lab.system import services
+from lab.system.databases.rows import users
+from lab.system.databases.starting import free_ports
+from lab.system.databases.tokens import token
+from lab.telemetry import actuator
 
 pytestmark = [pytest.mark.java, pytest.mark.slow]
 DELAY, JWT = SCENARIOS["delay"], SCENARIOS["jwt"]
@@ -46,23 +50,23 @@ def worker_elsewhere(folder, address: str) -> Iterator[subprocess.Popen[str]]:
 
 
 @pytest.fixture(scope="module")
-def service(jdk, tmp_path_factory) -> Iterator[probes.Service]:
+def service(jdk, tmp_path_factory) -> Iterator[actuator.Service]:
     """A service that waits, for loads of any shape."""
     folder, variant = tmp_path_factory.mktemp("service"), DELAY.variant("webflux")
     with ProcessRuntime() as runtime:
         jars = services.build([variant.module], jdk, runtime, lambda line: None)
         launch = services.launch(variant, Limits(heap_mb=256), 2, jdk, jars[variant.module], folder)
         with runtime.started(launch) as running:
-            yield probes.await_ready(running, folder)
+            yield actuator.await_ready(running, folder)
 
 
-def played(service, shape: Load, folder, **options) -> tuple[generator.Played, CellFolder]:
+def played(service, shape: Load, folder, **options) -> tuple[Played, CellFolder]:
     """One load on a service, and the folder that holds its samples."""
     cell = CellFolder(folder, Cell("webflux", shape))
     cell.logs.mkdir(parents=True)
     with (
         ProcessRuntime() as runtime,
-        generator.fleet(runtime, "delay", shape, frozenset(), cell.logs, cell.stream, **options) as fleet,
+        running_fleet(runtime, "delay", shape, frozenset(), cell.logs, cell.stream, **options) as fleet,
     ):
         fleet.await_workers()
         fleet.spawn(shape.users)
@@ -86,7 +90,7 @@ def test_a_worker_elsewhere_joins_one_fleet_after_the_other(service, tmp_path):
         only = replace(shape, workers=0)
         with (
             ProcessRuntime() as runtime,
-            generator.fleet(runtime, "jwt", only, frozenset(), tmp_path, tmp_path / "samples", bind=address) as fleet,
+            running_fleet(runtime, "jwt", only, frozenset(), tmp_path, tmp_path / "samples", bind=address) as fleet,
         ):
             fleet.await_workers()
             fleet.equip(tokens)
@@ -126,14 +130,10 @@ def test_a_master_that_dies_at_once_does_not_keep_its_worker(tmp_path):
         worker_elsewhere(tmp_path / "empty", f"{address[0]}:{address[1]}") as worker,
         ProcessRuntime() as runtime,
     ):
-        with generator.fleet(
-            runtime, "delay", shape, frozenset(), tmp_path, tmp_path / "samples", bind=address
-        ) as fleet:
+        with running_fleet(runtime, "delay", shape, frozenset(), tmp_path, tmp_path / "samples", bind=address) as fleet:
             fleet.await_workers()
             os.killpg(fleet.master.pid, signal.SIGKILL)
-        with generator.fleet(
-            runtime, "delay", shape, frozenset(), tmp_path, tmp_path / "samples", bind=address
-        ) as fleet:
+        with running_fleet(runtime, "delay", shape, frozenset(), tmp_path, tmp_path / "samples", bind=address) as fleet:
             fleet.await_workers()
         worker.send_signal(signal.SIGINT)
         assert worker.communicate(timeout=60)[0].count("joined") == 2
@@ -142,9 +142,7 @@ def test_a_master_that_dies_at_once_does_not_keep_its_worker(tmp_path):
 def test_a_worker_whose_clock_is_behind_is_not_let_play(tmp_path):
     """It would begin later than the others, and nothing in its samples would show it."""
     address = ("127.0.0.1", next(free_ports()))
-    script = (
-        "import time; real = time.time; time.time = lambda: real() - 0.3\nfrom lab.loadgen.worker import main; main()"
-    )
+    script = "import time; real = time.time; time.time = lambda: real() - 0.3\nfrom lab.generator.locust.worker import main; main()"
     launch = Launch(
         "worker",
         (sys.executable, "-c", script, "--master-host", address[0], "--master-port", str(address[1])),
@@ -155,7 +153,7 @@ def test_a_worker_whose_clock_is_behind_is_not_let_play(tmp_path):
     with (
         ProcessRuntime() as runtime,
         runtime.started(launch),
-        generator.fleet(runtime, "delay", shape, frozenset(), tmp_path, tmp_path / "samples", bind=address) as fleet,
+        running_fleet(runtime, "delay", shape, frozenset(), tmp_path, tmp_path / "samples", bind=address) as fleet,
         pytest.raises(Casualty, match=r"clock of a worker is -0\.3"),
     ):
         fleet.await_workers()
@@ -175,7 +173,7 @@ def test_a_run_that_waits_for_a_worker_elsewhere(tmp_path):
         parameters={"delay_ms": 50},
     )
     with worker_elsewhere(tmp_path / "empty", address):
-        run = report.Run(conduct(planning.make_plan(DELAY, wishes), ["test"], tmp_path, Reporter(quiet=True)))
+        run = run_view.Run(conduct(planning.make_plan(DELAY, wishes), ["test"], tmp_path, Reporter(quiet=True)))
     (cell,) = run.folder.cells()
     evidence = cell.read("evidence")
     assert not evidence["casualties"], evidence["casualties"]

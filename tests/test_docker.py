@@ -18,11 +18,11 @@ import psutil
 import pytest
 from patience import PATIENCE_S, await_that
 
-from lab import images as images_
 from lab.errors import Casualty, LabError
-from lab.images import LOCUSTFILES, Images
 from lab.runtimes import Launch
 from lab.runtimes.docker import IMAGE_LABEL, RUN_LABEL, DockerRuntime, clean, connect
+from lab.system import images as images_
+from lab.system.images import LOCUSTFILES, Images
 
 ROOT = Path(__file__).resolve().parent.parent
 SOCKET = "/var/run/docker.sock"
@@ -228,7 +228,15 @@ def test_clean_removes_what_a_run_has_left(engine, launch):
 def test_worker_in_a_container_joins_the_master_on_this_machine(containers, python, tmp_path):
     """The master listens on the network's own address, not on all."""
     locustfile = str(ROOT / "locustfiles" / "delay.py")
-    command = (sys.executable, "-m", "lab.loadgen.master", "--locustfile", locustfile, "--bind", containers.host)
+    command = (
+        sys.executable,
+        "-m",
+        "lab.generator.locust.master",
+        "--locustfile",
+        locustfile,
+        "--bind",
+        containers.host,
+    )
     command += ("--samples", str(tmp_path / "samples"), "--statistics", str(tmp_path / "statistics.csv"))
     command += ("--workers", "1")
     around = {"PYTHONPATH": str(ROOT), "LAB_CONDUCTED": "1"}

@@ -13,18 +13,18 @@ import pytest
 import requests
 from patience import PATIENCE_S, await_that
 
-from lab import images as images_
-from lab import services
+from lab.analysis.verdict import broken_limits
 from lab.errors import LabError
-from lab.images import JAR, MONGO_PORT, MYSQL_PORT, MYSQL_USER, Images
-from lab.images.bases import FROM_BASE, Bases, Kind
-from lab.images.builder import Builder, Recipe
-from lab.probes import await_ready, limits
+from lab.experiments.variants import MVC, WEBFLUX
 from lab.runtimes import Launch
 from lab.runtimes.docker import IMAGE_LABEL, DockerRuntime, connect
-from lab.scenario import Limits
-from lab.scenarios.variants import MVC, WEBFLUX
-from lab.verdict import broken_limits
+from lab.spec.scenario import Limits
+from lab.system import images as images_
+from lab.system import services
+from lab.system.images import JAR, MONGO_PORT, MYSQL_PORT, MYSQL_USER, Images
+from lab.system.images.bases import FROM_BASE, Bases, Kind
+from lab.system.images.builder import Builder, Recipe
+from lab.telemetry.actuator import await_ready, limits
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from lab import doubts
+from lab.analysis import checks
 
 
 @pytest.mark.parametrize(("rps", "severe"), [(70.0, None), (71.0, False), (90.0, False), (91.0, True), (150.0, True)])
 def test_a_generator_near_its_ceiling_is_doubted(rps, severe):
     """Above 70 % of the ceiling by a word of warning, above 90 % for good."""
-    found = doubts.ceiling(rps, 100.0)
+    found = checks.ceiling(rps, 100.0)
     assert [each_severe for _, each_severe in found] == ([] if severe is None else [severe])
     assert all(f"{rps:.0f} requests/s, {rps:.0f}% of its calibrated ceiling" in reason for reason, _ in found)
 
@@ -18,7 +18,7 @@ def test_a_generator_near_its_ceiling_is_doubted(rps, severe):
 @pytest.mark.parametrize("ceiling_rps", [None, 0.0])
 def test_without_a_calibration_there_is_no_such_doubt(ceiling_rps):
     """What is not known is not held against a run."""
-    assert doubts.ceiling(1e9, ceiling_rps) == []
+    assert checks.ceiling(1e9, ceiling_rps) == []
 
 
 @pytest.mark.parametrize(
@@ -26,26 +26,26 @@ def test_without_a_calibration_there_is_no_such_doubt(ceiling_rps):
 )
 def test_a_clock_that_was_set_is_named_with_its_step(step_s, words):
     """Forth or back alike; what a time service may correct is no step."""
-    reasons = doubts.clock(step_s)
+    reasons = checks.clock(step_s)
     assert bool(reasons) == bool(words)
     assert all("clock was set by" in reason and words in reason for reason in reasons)
 
 
 def test_a_stolen_core_is_named_with_its_owner():
     """The generator's cores and the service's are told apart."""
-    (reason,) = doubts.taken({"service": 0.20, "generator": 0.55}, 0.4)
+    (reason,) = checks.taken({"service": 0.20, "generator": 0.55}, 0.4)
     assert reason.startswith("Other programs took 55% of the generator's cores")
 
 
 @pytest.mark.parametrize(("machine", "found"), [(None, 0), (0.10, 0), (0.11, 1)])
 def test_without_cores_of_its_own_the_machine_counts(machine, found):
     """A run that is not pinned shares everything with everybody."""
-    assert len(doubts.taken({}, machine)) == found
+    assert len(checks.taken({}, machine)) == found
 
 
 def test_a_busy_machine_does_not_matter_where_our_cores_are_free():
     """What others do on cores that nobody measures on is their business."""
-    assert doubts.taken({"service": 0.0, "generator": 0.01}, 0.9) == []
+    assert checks.taken({"service": 0.0, "generator": 0.01}, 0.9) == []
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_a_busy_machine_does_not_matter_where_our_cores_are_free():
 )
 def test_what_still_moves_is_named(latency, cpu, drift, words):
     """One sentence for each of the three, and none below the thresholds."""
-    reasons = doubts.unsteady(latency, cpu, drift)
+    reasons = checks.unsteady(latency, cpu, drift)
     assert len(reasons) == len(words)
     assert all(word in reason for word, reason in zip(words, reasons, strict=True))
 
@@ -70,6 +70,6 @@ def test_what_still_moves_is_named(latency, cpu, drift, words):
 @pytest.mark.parametrize(("share", "words"), [(0.25, ""), (-0.2, ""), (0.3, "30% slower"), (-0.22, "22% faster")])
 def test_a_machine_that_changed_is_named_with_whose_cores(share, words):
     """Half as fast and twice as fast are the same distance."""
-    reasons = doubts.slowed({"service": share, "generator": 0.0})
+    reasons = checks.slowed({"service": share, "generator": 0.0})
     assert bool(reasons) == bool(words)
     assert all(reason.startswith("The service's cores themselves ran") and words in reason for reason in reasons)

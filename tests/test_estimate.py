@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 import lab
-from lab import durations, estimate, planning
-from lab.planning import Wishes
-from lab.scenario import Link
-from lab.scenarios import SCENARIOS
-from lab.store import RunFolder
+from lab.experiments import SCENARIOS
+from lab.running import estimate
+from lab.spec import durations, planning
+from lab.spec.planning import Wishes
+from lab.spec.scenario import Link
+from lab.storage.run_folder import RunFolder
 
 DELAY, DOCUMENT = SCENARIOS["delay"], SCENARIOS["document"]
 

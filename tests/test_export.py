@@ -11,8 +11,9 @@ import pandas as pd
 import pytest
 from open_loops import REQUESTS, SERVICE_S, overloaded
 
-from lab import export, report, sample_file, store
 from lab.errors import LabError
+from lab.reporting import export, run_view
+from lab.storage import run_folder, sample_file
 
 # HdrHistogram keeps three digits: a value may be off by that share of itself.
 HDR_PRECISION = 1e-3
@@ -21,7 +22,7 @@ HDR_PRECISION = 1e-3
 @pytest.fixture(scope="module")
 def run():
     """The run that ships with the lab."""
-    return report.open_run("delay-sweep")
+    return run_view.open_run("delay-sweep")
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def cell(run, tmp_path):
     samples.loc[samples.index[:7], ["error", "status"]] = ["timeout", 0]
     samples.loc[samples.index[7:10], ["error", "status"]] = ["status", 503]
     samples.to_parquet(path)
-    return store.RunFolder(folder)
+    return run_folder.RunFolder(folder)
 
 
 def test_csv_holds_every_sample(run, tmp_path):
@@ -50,7 +51,7 @@ def test_csv_holds_every_sample(run, tmp_path):
 
 def test_jtl_gives_jmeter_the_same_counts_and_times(cell, tmp_path):
     """The columns that JMeter needs are there; successes, failures and milliseconds are the samples'."""
-    file = next(f for f in export.export(report.Run(cell), "jtl", tmp_path / "x") if f.path.stem == "mvc-u4000-r1")
+    file = next(f for f in export.export(run_view.Run(cell), "jtl", tmp_path / "x") if f.path.stem == "mvc-u4000-r1")
     with file.path.open() as lines:
         rows = list(csv.DictReader(lines))
     samples = next(c for c in cell.cells() if c.cell.id == file.path.stem).measured()
@@ -72,7 +73,7 @@ def percentiles_of(text: str) -> list[tuple[float, float, int]]:
 
 def test_hdr_gives_the_exact_percentiles_within_three_digits(cell, tmp_path):
     """Right answers only; every row's value is the exact percentile of its count, as HdrHistogram promises."""
-    file = next(f for f in export.export(report.Run(cell), "hdr", tmp_path / "x") if f.path.stem == "mvc-u4000-r1")
+    file = next(f for f in export.export(run_view.Run(cell), "hdr", tmp_path / "x") if f.path.stem == "mvc-u4000-r1")
     samples = next(c for c in cell.cells() if c.cell.id == file.path.stem).measured()
     latency = np.sort(samples.loc[samples["error"] == "", "latency_us"].to_numpy())
     rows = percentiles_of(file.path.read_text())
@@ -96,7 +97,7 @@ def test_many_pieces_give_the_same_file_as_one(run, tmp_path, monkeypatch):
 def test_a_cell_without_samples_gives_a_file_that_holds_none(cell, tmp_path, kind):
     """Not a traceback, and not a silent omission; a header where the format has one."""
     (cell.path / "cells" / "mvc-u1-r1" / "samples.parquet").unlink()
-    file = next(export.export(report.Run(cell), kind, tmp_path / "x"))
+    file = next(export.export(run_view.Run(cell), kind, tmp_path / "x"))
     assert file.samples == 0
     assert file.path.read_text().strip()
 
@@ -125,18 +126,18 @@ def overload(tmp_path):
 
 def test_jtl_of_an_open_loop_counts_from_the_plan_and_keeps_the_service_time(overload, tmp_path):
     """JMeter's percentiles of elapsed are those of the lab's table; what the service took is in Latency."""
-    file = next(export.export(report.Run(overload), "jtl", tmp_path / "x"))
+    file = next(export.export(run_view.Run(overload), "jtl", tmp_path / "x"))
     rows, samples = pd.read_csv(file.path), overload.cells()[0].measured()
     assert rows["Latency"].unique().tolist() == [1000 * SERVICE_S]
     assert rows["elapsed"].tolist() == [10 * number + 1000 * SERVICE_S for number in range(REQUESTS)]
     assert (rows["timeStamp"] - rows["timeStamp"][0]).tolist() == (samples["planned_us"] // 1000).tolist()
-    assert rows["elapsed"].quantile(0.5, "lower") == pytest.approx(1000 * report.Run(overload).cells[0]["p50_s"])
+    assert rows["elapsed"].quantile(0.5, "lower") == pytest.approx(1000 * run_view.Run(overload).cells[0]["p50_s"])
 
 
 def test_hdr_of_an_open_loop_counts_from_the_plan(overload, tmp_path):
     """Its largest value is what the last request waited for a user, and took."""
-    file = next(export.export(report.Run(overload), "hdr", tmp_path / "x"))
-    longest_us = 1e6 * report.Run(overload).cells[0]["max_s"]
+    file = next(export.export(run_view.Run(overload), "hdr", tmp_path / "x"))
+    longest_us = 1e6 * run_view.Run(overload).cells[0]["max_s"]
     assert percentiles_of(file.path.read_text())[-1][0] == pytest.approx(longest_us, rel=HDR_PRECISION)
 
 

@@ -21,12 +21,15 @@ import pytest
 from patience import await_that
 from scipy.optimize import brentq
 
-from lab import generator, stats, timetable, verdict
+from lab.analysis import verdict
+from lab.analysis.verdict import Evidence
+from lab.formulas import stats
+from lab.generator.fleet import Fleet, Played, running_fleet
 from lab.runtimes import Launch, Running
 from lab.runtimes.process import ProcessRuntime
-from lab.samples import SCHEMA
-from lab.scenario import POISSON, Load
-from lab.verdict import Evidence
+from lab.spec import schedule
+from lab.spec.sample import SCHEMA
+from lab.spec.scenario import POISSON, Load
 
 pytestmark = pytest.mark.slow
 
@@ -59,10 +62,10 @@ class Server:
 class Rig:
     """A fleet, and what its workers and Locust have written down so far."""
 
-    fleet: generator.Fleet
+    fleet: Fleet
     folder: Path
 
-    def play(self, server: Server, asked: Load, delay_ms: int) -> tuple[generator.Played, pd.DataFrame]:
+    def play(self, server: Server, asked: Load, delay_ms: int) -> tuple[Played, pd.DataFrame]:
         """Play one phase; what the workers say of it, and its samples."""
         before = len(self.samples())
         parameters = {"delay_ms": delay_ms}
@@ -117,7 +120,7 @@ def rigs(runtime, tmp_path_factory) -> Iterator[dict[int, Rig]]:
         rigs = {}
         for workers in (1, 2, 4):
             folder = tmp_path_factory.mktemp(f"fleet{workers}")
-            begun = generator.fleet(
+            begun = running_fleet(
                 runtime, "delay", Load(1, workers=workers), frozenset(), folder, folder / "samples.arrows"
             )
             rigs[workers] = Rig(stack.enter_context(begun), folder)
@@ -150,7 +153,7 @@ def test_everybody_counts_the_same(server, rigs, workers, asked):
     assert server.asked() == asked_before + count - unsent
     if asked.is_open:
         assert count == asked.planned_requests
-        assert np.abs(np.sort(samples["planned_us"]) - timetable.planned_s(asked, SEED) * 1e6).max() < 2
+        assert np.abs(np.sort(samples["planned_us"]) - schedule.planned_s(asked, SEED) * 1e6).max() < 2
 
 
 def test_with_too_few_users_every_planned_request_is_sent_late_and_that_is_said(server, rigs):
@@ -158,7 +161,7 @@ def test_with_too_few_users_every_planned_request_is_sent_late_and_that_is_said(
     asked = Load(2, ramp_s=0.0, rate_rps=100.0, duration_s=0.5)
     played, samples = rigs[1].play(server, asked, 50)
     assert played.begun == len(samples) == 50
-    planned_us = timetable.planned_s(asked, SEED) * 1e6
+    planned_us = schedule.planned_s(asked, SEED) * 1e6
     assert np.abs(np.sort(samples["planned_us"]) - planned_us).max() < 2
     assert (samples["sent_us"] >= samples["planned_us"] - 1).all()
     assert (samples.sort_values("planned_us")["sent_us"].diff().dropna() >= 0).all(), "sent in the planned order"
@@ -204,7 +207,7 @@ def test_an_open_loop_sees_a_stall_whole_and_a_closed_loop_does_not(runtime, rig
     assert 0 < stalled[1] < stalled[0] / 2, "the closed loop was there when the server stalled, and hardly saw it"
 
 
-def late_s(server: Server, delay_ms: int, played: generator.Played, samples: pd.DataFrame) -> float:
+def late_s(server: Server, delay_ms: int, played: Played, samples: pd.DataFrame) -> float:
     """By how much requests were late, at most and in all: sent, read, answered, received; each must follow the other.
 
     Each side's moments are ordered by themselves: that of requests which differ least in time are compared.

@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 from matplotlib.image import imread
 
-from lab import figures, report
-from lab.figures.forest import Bar
-from lab.figures.panel import Panel, step_of, thinned
-from lab.figures.style import KNOWN, OTHERS, style_of
+from lab.reporting import figures, run_view
+from lab.reporting.figures.forest import Bar
+from lab.reporting.figures.panel import Panel, step_of, thinned
+from lab.reporting.figures.style import KNOWN, OTHERS, style_of
 
 
 def texts(figure) -> str:
@@ -39,7 +39,7 @@ def drawn(figure) -> np.ndarray:
 @pytest.fixture(scope="module")
 def example():
     """The run that ships with the lab."""
-    return report.open_run("delay-sweep")
+    return run_view.open_run("delay-sweep")
 
 
 def test_all_figures_of_a_run_can_be_drawn_and_have_units_on_every_axis(example):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lab import gather
-from lab.generator import Played
-from lab.scenario import Load
-from lab.verdict import Evidence
-from lab.watch import CORES_BUSY, MACHINE, YARDSTICK, Watch
+from lab.analysis import observations
+from lab.analysis.verdict import Evidence
+from lab.generator.fleet import Played
+from lab.spec.scenario import Load
+from lab.telemetry.sampler import CORES_BUSY, MACHINE, YARDSTICK, Watch
 
 CORES = {"service": frozenset({0}), "generator": frozenset({1})}
 
@@ -29,21 +29,21 @@ def watch(generator_busy: float, service_busy: float = 0.5) -> Watch:
 
 def test_what_is_left_of_a_core_was_taken_by_others():
     """A core busy to 90 %, of which ours used 40 %, was taken to 50 %."""
-    shares = gather.taken(watch(generator_busy=0.9), CORES)
+    shares = observations.taken(watch(generator_busy=0.9), CORES)
     assert shares["generator"] == pytest.approx(0.5)
     assert shares["service"] == pytest.approx(0.0)
 
 
 def test_cores_of_nobody_were_taken_by_nobody():
     """Without pinning there is nothing to say of anybody's cores."""
-    assert gather.taken(watch(0.9), {}) == {}
+    assert observations.taken(watch(0.9), {}) == {}
 
 
 def test_the_cost_of_a_request_is_cut_to_the_load():
     """Of ten seconds that were watched, the load lasted four; only their CPU counts, read between the seconds too."""
     rows = readings("service", "cpu_s", 0.5) + readings("service", "jvm_gc_pause_seconds_sum", 0.01)
     rows += readings("service", "hikaricp_connections_active", 1.0, first=0.0)
-    truth = gather.server_truth(rows, 2.5, 6.5, requests=1000)
+    truth = observations.server_truth(rows, 2.5, 6.5, requests=1000)
     assert truth["cpu_s_per_1000_requests"] == pytest.approx(2.0)
     assert truth["gc_pause_s"] == pytest.approx(0.04)
     assert truth["pool_in_use"] == pytest.approx(np.mean([3, 4, 5, 6]))
@@ -52,14 +52,14 @@ def test_the_cost_of_a_request_is_cut_to_the_load():
 
 def test_what_was_not_read_is_not_known():
     """No readings, no requests: no figure, rather than a wrong one."""
-    assert set(gather.server_truth([], 0.0, 1.0, 10).values()) == {None}
-    assert gather.server_truth(readings("service", "cpu_s", 1.0), 0.0, 1.0, 0)["cpu_s_per_1000_requests"] is None
+    assert set(observations.server_truth([], 0.0, 1.0, 10).values()) == {None}
+    assert observations.server_truth(readings("service", "cpu_s", 1.0), 0.0, 1.0, 0)["cpu_s_per_1000_requests"] is None
 
 
 def test_what_nobody_read_after_the_end_is_not_known():
     """A counter that was last read in mid-load would show too little."""
     rows = readings("service", "cpu_s", 0.5) + readings("service", "jvm_gc_pause_seconds_sum", 0.01, seconds=5)
-    truth = gather.server_truth(rows, 2.5, 6.5, requests=1000)
+    truth = observations.server_truth(rows, 2.5, 6.5, requests=1000)
     assert truth["cpu_s_per_1000_requests"] == pytest.approx(2.0)
     assert truth["gc_pause_s"] is None
 
@@ -72,37 +72,37 @@ def played(ticks, whole: bool = True) -> Played:
 def test_requests_under_way_are_counted_to_the_last_one():
     """Four seconds with ten of them, and what came between the last tick and the end too."""
     ticks = [(0.0, 10), (2.0, 10), (4.0, 10)]
-    assert gather.counted_in_system(played(ticks), 4.0) == pytest.approx(10.0)
-    assert gather.counted_in_system(played(ticks[:-1]), 4.0) == pytest.approx(5.0)
+    assert observations.counted_in_system(played(ticks), 4.0) == pytest.approx(10.0)
+    assert observations.counted_in_system(played(ticks[:-1]), 4.0) == pytest.approx(5.0)
 
 
 def test_a_worker_that_stands_still_is_seen_by_the_counts_that_it_did_not_make():
     """Before the load and after its end it may do as it likes."""
     ticks = [(-5.0, 0), (-0.05, 0), (0.0, 10), (0.05, 10), (2.85, 10), (2.9, 10), (4.0, 0), (9.0, 0)]
-    assert gather.stood_still_s(played(ticks), 4.0) == pytest.approx(2.8)
-    assert gather.stood_still_s(played([]), 4.0) == 0.0
+    assert observations.stood_still_s(played(ticks), 4.0) == pytest.approx(2.8)
+    assert observations.stood_still_s(played([]), 4.0) == 0.0
 
 
 @pytest.mark.parametrize(("elapsed_s", "whole"), [(4.0, False), (0.0, True)])
 def test_a_load_that_is_cut_off_or_empty_has_no_count(elapsed_s, whole):
     """Part of it would be missing."""
-    assert gather.counted_in_system(played([(0.0, 10), (4.0, 10)], whole), elapsed_s) is None
+    assert observations.counted_in_system(played([(0.0, 10), (4.0, 10)], whole), elapsed_s) is None
 
 
 def test_counting_errs_by_what_changes_between_two_counts():
     """A hundred requests for a tenth of a second are missed by half; for a minute, by a thousandth."""
     counts = [(t / 20, 100) for t in range(3)]
-    assert gather.counting_error(played(counts), Load(users=100), 0.1) == pytest.approx(50.0)
-    assert gather.counting_error(played(counts), Load(users=100), 60.0) == pytest.approx(100 / 1200)
+    assert observations.counting_error(played(counts), Load(users=100), 0.1) == pytest.approx(50.0)
+    assert observations.counting_error(played(counts), Load(users=100), 60.0) == pytest.approx(100 / 1200)
     open_loop = Load(users=100, rate_rps=3000.0, duration_s=60.0)
-    assert gather.counting_error(played(counts), open_loop, 60.0) == pytest.approx(3.0 + 100 / 1200)
-    assert gather.counting_error(played([]), Load(users=100), 60.0) == 0.0
+    assert observations.counting_error(played(counts), open_loop, 60.0) == pytest.approx(3.0 + 100 / 1200)
+    assert observations.counting_error(played([]), Load(users=100), 60.0) == 0.0
 
 
 def noted(load: Load, samples, rows=(), cpu_decides: bool = True) -> Evidence:
     """What is noted of a load."""
     evidence = Evidence()
-    gather.note_steadiness(evidence, load, samples, rows, cpu_decides)
+    observations.note_steadiness(evidence, load, samples, rows, cpu_decides)
     return evidence
 
 
@@ -171,13 +171,13 @@ def test_a_core_is_as_slow_as_its_readings_around_a_moment():
     """One reading that holds an interrupt does not count, and where nobody measured, nothing is known."""
     rows = core_speed(lambda at: 2.0 if at >= 10 else 1.0)
     rows[20] = (*rows[20][:3], 1.0)
-    slow = gather.slowness(rows, "service", np.array([0.0, rows[20][0], 9.0, 11.0, 20.0]))
+    slow = observations.slowness(rows, "service", np.array([0.0, rows[20][0], 9.0, 11.0, 20.0]))
     assert slow / slow[0] == pytest.approx([1.0, 1.0, 1.0, 2.0, 2.0])
-    assert gather.slowness(rows, "generator", np.array([1.0, 2.0])) == pytest.approx([1.0, 1.0])
+    assert observations.slowness(rows, "generator", np.array([1.0, 2.0])) == pytest.approx([1.0, 1.0])
 
 
 def test_the_speed_of_the_cores_is_kept_for_the_time_of_the_load():
     """So that cells of a run can be told apart by it."""
     rows = core_speed(lambda at: 2.0 if at >= 10 else 1.0) + core_speed(lambda at: 9.0, owner="generator")
-    assert gather.server_truth(rows, 0.0, 9.0, 1)["yardstick_s"] == pytest.approx(0.0004)
-    assert gather.server_truth(rows, 10.0, 20.0, 1)["yardstick_s"] == pytest.approx(0.0008)
+    assert observations.server_truth(rows, 0.0, 9.0, 1)["yardstick_s"] == pytest.approx(0.0004)
+    assert observations.server_truth(rows, 10.0, 20.0, 1)["yardstick_s"] == pytest.approx(0.0008)

@@ -12,10 +12,10 @@ import psutil
 import pytest
 from patience import await_that
 
-from lab import cli
+from lab.cli import main
 from lab.runtimes import Launch
 from lab.runtimes.process import ProcessRuntime, unhurried
-from lab.store import ROOT
+from lab.storage.run_folder import ROOT
 
 # A lab that starts a process, loses its guard, starts a second process, and is killed.
 DOOMED = """
@@ -106,7 +106,7 @@ def test_a_broken_pipe_is_said(typed, monkeypatch):
     """A pipe to a process that was killed ends a command with a sentence, where click would say nothing."""
     reading, writing = os.pipe()
     os.close(reading)
-    monkeypatch.setattr(cli.results.list_, "callback", lambda **_: os.write(writing, b"word"))
+    monkeypatch.setattr(main.results.list_, "callback", lambda **_: os.write(writing, b"word"))
     ended = typed("list")
     os.close(writing)
     assert ended.returncode == 2

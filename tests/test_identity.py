@@ -9,30 +9,30 @@ import psutil
 import pytest
 from patience import await_that
 
-from lab import identity
+from lab.runtimes import process_id
 
 
 def test_a_process_lives_until_it_ends():
     """Also while it is a zombie, which nobody has waited for, it has ended."""
     with subprocess.Popen(["sleep", "1000"]) as process:
-        born = identity.birth(process.pid)
-        assert identity.lives(process.pid, born)
+        born = process_id.birth(process.pid)
+        assert process_id.lives(process.pid, born)
         process.kill()
         await_that(lambda: psutil.Process(process.pid).status() == psutil.STATUS_ZOMBIE)
-        assert not identity.lives(process.pid, born)
+        assert not process_id.lives(process.pid, born)
         process.wait()
-        assert not identity.lives(process.pid, born)
+        assert not process_id.lives(process.pid, born)
 
 
 def test_a_number_that_was_given_again_is_another_process():
     """The same number with another birth is somebody else."""
-    assert not identity.lives(os.getpid(), identity.birth(os.getpid()) - 1)
+    assert not process_id.lives(os.getpid(), process_id.birth(os.getpid()) - 1)
 
 
 def test_a_birth_does_not_move_with_the_clock(monkeypatch):
     """What psutil makes of it would, as the machine's start is another one after the clock was set."""
-    before, created = identity.birth(os.getpid()), psutil.Process().create_time()
+    before, created = process_id.birth(os.getpid()), psutil.Process().create_time()
     real = psutil._psplatform.boot_time
     monkeypatch.setattr(psutil._psplatform, "boot_time", lambda: real() + 3600)
     assert psutil.Process().create_time() == pytest.approx(created + 3600, abs=60)
-    assert identity.birth(os.getpid()) == before
+    assert process_id.birth(os.getpid()) == before

@@ -26,7 +26,9 @@ def test_importing_the_lab_is_light():
 
 def test_the_lab_itself_never_imports_locust():
     """Only processes of their own load Locust and gevent: both change the process that imports them."""
-    found = modules_after("import lab.cli, lab.experiment, lab.report, lab.generator, lab.doctor")
+    found = modules_after(
+        "import lab.cli, lab.running.conductor, lab.reporting.run_view, lab.generator.fleet, lab.cli.doctor"
+    )
     assert "lab" in found
     assert found.isdisjoint({"gevent", "locust"})
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import signal
 from scipy import stats as distributions
 
-from lab import inference
+from lab.formulas import inference
 
 SIMULATIONS = 1000
 NOISE = 0.03

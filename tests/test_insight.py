@@ -9,7 +9,7 @@ import pytest
 from open_loops import overloaded
 
 import lab
-from lab.places import ROOT
+from lab.runtimes.checkout import ROOT
 
 
 @pytest.fixture

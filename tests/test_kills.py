@@ -20,10 +20,12 @@ import pytest
 from docker.models.containers import Container
 from patience import PATIENCE_S, await_that
 
-from lab import images, report, store
 from lab.errors import LabError
+from lab.reporting import run_view
 from lab.runtimes.docker import PID_LABEL, connect
-from lab.store import ROOT
+from lab.storage import run_folder
+from lab.storage.run_folder import ROOT
+from lab.system import images
 
 pytestmark = [pytest.mark.java, pytest.mark.slow]
 
@@ -132,10 +134,10 @@ class Lab:
         await_that(lambda: not self.alive())
         assert self.seen
 
-    def run(self) -> report.Run:
+    def run(self) -> run_view.Run:
         """The run as it was kept."""
-        (folder,) = store.all_runs(self.data)
-        return report.open_run(folder.name, self.data)
+        (folder,) = run_folder.all_runs(self.data)
+        return run_view.open_run(folder.name, self.data)
 
 
 def measured_so_far(stream: Path) -> int:
@@ -359,7 +361,7 @@ def test_two_runs_at_once_do_not_disturb_each_other(start):
     assert {first.end(), second.end()} <= {0, 1}
     first.assert_nothing_left()
     second.assert_nothing_left()
-    folders = store.all_runs(first.data)
+    folders = run_folder.all_runs(first.data)
     assert len(folders) == 2
     for folder in folders:
         (cell,) = folder.cells()

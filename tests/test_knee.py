@@ -7,11 +7,12 @@ import math
 import pytest
 
 import lab
-from lab import knee, planning
-from lab.knee import Point
-from lab.planning import Wishes
-from lab.scenarios import SCENARIOS
-from lab.store import RunFolder
+from lab.experiments import SCENARIOS
+from lab.formulas import knee
+from lab.formulas.knee import Point
+from lab.spec import planning
+from lab.spec.planning import Wishes
+from lab.storage.run_folder import RunFolder
 
 
 def closed(users: int, t_s: float, servers: float) -> Point:

@@ -16,10 +16,10 @@ import psutil
 import pytest
 from patience import PATIENCE_S, await_that
 
-from lab import link
 from lab.errors import LabError
-from lab.link import Shape
 from lab.runtimes.process import ProcessRuntime
+from lab.system import shaped_link
+from lab.system.shaped_link import Shape
 
 # What a link may do sooner, by the resolution of timers, and later, as long as it is not half as fast.
 SOONER, LATER = 0.96, 1.5
@@ -101,7 +101,7 @@ def linked(runtime: ProcessRuntime, tmp_path, backend):
 
         def connect(connections=1, to=None, **shape):
             running, port = stack.enter_context(
-                link.started(runtime, to or backend.address, Shape(**shape), tmp_path / "link")
+                shaped_link.started(runtime, to or backend.address, Shape(**shape), tmp_path / "link")
             )
             made = [
                 stack.enter_context(socket.create_connection(("127.0.0.1", port), PATIENCE_S))
@@ -284,7 +284,7 @@ def test_it_listens_on_loopback_only(linked):
 
 def test_a_link_that_cannot_start_says_why(runtime, tmp_path):
     """A senseless shape is answered with the reason."""
-    with pytest.raises(LabError) as caught, link.started(runtime, ("127.0.0.1", 1), Shape(rate=-1), tmp_path):
+    with pytest.raises(LabError) as caught, shaped_link.started(runtime, ("127.0.0.1", 1), Shape(rate=-1), tmp_path):
         pass
     assert "not zero or more" in caught.value.detail
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lab import maven
 from lab.errors import LabError
+from lab.system import maven
 
 SYNTAX = """\
 [INFO] Compiling 21 source files with javac [debug parameters release 21] to target/classes

@@ -13,11 +13,13 @@ from nbclient import NotebookClient
 from patience import PATIENCE_S
 
 import lab
-from lab import figures, planning, store
 from lab.errors import LabError
-from lab.figures import Picture
-from lab.planning import Wishes
-from lab.scenarios import SCENARIOS
+from lab.experiments import SCENARIOS
+from lab.reporting import figures
+from lab.reporting.figures import Picture
+from lab.spec import planning
+from lab.spec.planning import Wishes
+from lab.storage import run_folder
 
 NOTEBOOKS = sorted((Path(__file__).resolve().parent.parent / "notebooks").glob("*.ipynb"))
 
@@ -52,7 +54,7 @@ def test_it_runs_on_the_example_and_shows_its_figures(path):
 def mine(tmp_path):
     """A folder of runs: an old and a new one of delay, and a newer one of another scenario."""
     for name in ("20260101T000000Z-delay", "20260102T000000Z-delay-2", "20260103T000000Z-jwt"):
-        (tmp_path / name).symlink_to(store.EXAMPLES / "delay-sweep")
+        (tmp_path / name).symlink_to(run_folder.EXAMPLES / "delay-sweep")
     return tmp_path
 
 
@@ -78,10 +80,10 @@ def test_the_latest_may_have_to_be_like_the_example(mine):
     """With ``alike`` a run of the same scenario with other limits is passed over, even if it is newer."""
     other = mine / "20260104T000000Z-delay"
     other.mkdir()
-    text = (store.EXAMPLES / "delay-sweep" / "run.json").read_text()
+    text = (run_folder.EXAMPLES / "delay-sweep" / "run.json").read_text()
     other.joinpath("run.json").write_text(text.replace('"threads": 200', '"threads": 10'))
     for cells in ("cells", "environment.json"):
-        (other / cells).symlink_to(store.EXAMPLES / "delay-sweep" / cells)
+        (other / cells).symlink_to(run_folder.EXAMPLES / "delay-sweep" / cells)
     newest, like = (
         lab.choose("latest", example="delay-sweep", now=never, alike=alike, data=mine).name for alike in (False, True)
     )
@@ -102,7 +104,7 @@ def test_a_damaged_run_is_passed_over_where_the_latest_has_to_be_alike(mine):
 def test_theory_needs_no_limit_that_the_lab_has_set(tmp_path, stance):
     """A run that leaves the threads to the stack, or tunes them for each, meets the formulas like any other."""
     run = tmp_path / "20260101T000000Z-delay"
-    shutil.copytree(store.EXAMPLES / "delay-sweep", run)
+    shutil.copytree(run_folder.EXAMPLES / "delay-sweep", run)
     value = json.loads((run / "run.json").read_text())
     plan = planning.make_plan(SCENARIOS["delay"], Wishes(limits=stance, users=SCENARIOS["delay"].sweep_users))
     (run / "run.json").write_text(json.dumps({**value, "plan": plan.as_json()}))

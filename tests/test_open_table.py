@@ -7,13 +7,15 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from lab import model, report, stats, timetable
-from lab.experiment import deadline_s
-from lab.planning import Wishes, make_plan
-from lab.samples import SCHEMA
-from lab.scenario import Load
-from lab.scenarios import SCENARIOS
-from lab.store import RunFolder
+from lab.experiments import SCENARIOS
+from lab.formulas import stats
+from lab.reporting import run_view
+from lab.running.conductor import deadline_s
+from lab.spec import prediction, schedule
+from lab.spec.planning import Wishes, make_plan
+from lab.spec.sample import SCHEMA
+from lab.spec.scenario import Load
+from lab.storage.run_folder import RunFolder
 
 OMITTED = {"sent_s": [0.0, 0.9], "planned_s": [0.0, 0.1], "user": [0, 0]}
 
@@ -34,7 +36,7 @@ def shown(typed, tmp_path, samples_of):
         table = typed("show", run.name, "--data", str(tmp_path / "runs"))
         as_json = typed("show", run.name, "--json", "--data", str(tmp_path / "runs"))
         assert (table.returncode, as_json.returncode) == (0, 0), table.stderr + as_json.stderr
-        assert report.open_run(run.name, tmp_path / "runs").draw()
+        assert run_view.open_run(run.name, tmp_path / "runs").draw()
         return table.stdout, json.loads(as_json.stdout)["cells"][0]
 
     return show
@@ -69,8 +71,8 @@ def test_random_arrivals_are_named(shown):
 def test_the_deadline_is_later_than_the_last_answer_in_theory(rate_rps):
     """Also where more is asked than T threads can answer, the queue has time to be served, twice over."""
     load = Load(10_000, ramp_s=0.0, rate_rps=rate_rps, duration_s=60.0, timeout_s=1.0)
-    mean_s = model.mean_latency(load, 2.0, 200)
-    last_s = load.duration_s + model.queue_latencies(timetable.planned_s(load, (1,)), 2.0, 200).max()
+    mean_s = prediction.mean_latency(load, 2.0, 200)
+    last_s = load.duration_s + prediction.queue_latencies(schedule.planned_s(load, (1,)), 2.0, 200).max()
     assert deadline_s(load, mean_s) > 2 * last_s
     assert deadline_s(replace(load, timeout_s=120.0), None) > load.duration_s + 120.0
 

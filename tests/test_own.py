@@ -13,11 +13,13 @@ from any_server import LARGE, certificate_for_loopback, serving
 from patience import PATIENCE_S
 
 import lab
-from lab import own, page, shell
+from lab.cli import as_typed
 from lab.errors import LabError
-from lab.planning import Wishes
-from lab.scenario import Load, Plan
-from lab.store import RunFolder
+from lab.reporting import html
+from lab.spec.planning import Wishes
+from lab.spec.scenario import Load, Plan
+from lab.storage.run_folder import RunFolder
+from lab.system import attached
 
 SECRET = "s3cret-4711"
 CLEAN = re.compile(r"error: \S[^\n]*[.?)!]\n {2}→ \S[^\n]*\n\Z")
@@ -70,10 +72,10 @@ def test_nothing_is_claimed_of_what_is_not_known(run, typed, data):
         assert folder.read("limits") == {}
         assert set(folder.metrics()["target"]).isdisjoint({"service"})
     said = typed("show", run.name, "--data", str(data)).stdout
-    assert own.UNKNOWN in said
+    assert attached.UNKNOWN in said
     assert "of the service nothing was read" in said or run.verdict == "invalid"
     assert "not warm" not in said.replace("was warm.", "")
-    assert own.UNKNOWN in page.render(run)
+    assert attached.UNKNOWN in html.render(run)
 
 
 @pytest.mark.slow
@@ -81,7 +83,7 @@ def test_the_values_of_headers_are_sent_and_kept_nowhere(run, server, typed, dat
     """Every request has them; no file of the run, no table, no page, no export does."""
     assert {head.get("X-Key") for path, head in server.heads if path.startswith("/ok")} == {SECRET}
     assert run.plan.header_names == ("X-Key",)
-    page.write(run, tmp_path / "report.html")
+    html.write(run, tmp_path / "report.html")
     said = [typed(command, run.name, "--data", str(data)) for command in ("show", "compare")]
     typed("export", run.name, "--format", "jtl", "--data", str(data), "-o", str(tmp_path / "export"))
     kept = [path for folder in (run.path, tmp_path) for path in folder.rglob("*") if path.is_file()]
@@ -202,7 +204,7 @@ def test_a_wish_that_no_load_has_is_named(server):
 
 def test_a_plan_is_read_back_as_it_was_written(server):
     """With its addresses and the names of its headers; one that is damaged is refused."""
-    plan = own.make_plan([f"{server.url}/ok#part"], [], {"X-Key": SECRET}, Wishes(users=[1, 2], seed=1))
+    plan = attached.make_plan([f"{server.url}/ok#part"], [], {"X-Key": SECRET}, Wishes(users=[1, 2], seed=1))
     assert plan.urls == {"service": f"{server.url}/ok"}
     written = json.loads(json.dumps(plan.as_json()))
     assert Plan.from_json(written) == plan
@@ -224,7 +226,7 @@ def test_a_plan_is_read_back_as_it_was_written(server):
 )
 def test_the_warm_up_is_of_the_same_users_and_short(load, expected):
     """Five seconds of it are enough, or a request of each user where requests are counted."""
-    assert own.warm_up(load) == expected
+    assert attached.warm_up(load) == expected
 
 
 @pytest.mark.parametrize(
@@ -238,12 +240,14 @@ def test_the_warm_up_is_of_the_same_users_and_short(load, expected):
 )
 def test_a_command_is_kept_without_its_secrets(words, kept):
     """Neither values of headers nor passwords in addresses get into run.json."""
-    assert list(shell.without_secrets(words)) == kept
+    assert list(as_typed.without_secrets(words)) == kept
 
 
 def orphan(server, data: Path) -> RunFolder:
     """A run whose lab was killed before it measured anything."""
-    plan = own.make_plan([f"{server.url}/ok"], [], {"X-Key": SECRET}, Wishes(users=[2], duration=1, ramp_up=0, seed=1))
+    plan = attached.make_plan(
+        [f"{server.url}/ok"], [], {"X-Key": SECRET}, Wishes(users=[2], duration=1, ramp_up=0, seed=1)
+    )
     run = RunFolder.create(plan, ["lab", "load"], {}, data)
     value = run.read()
     value["owner"]["born"] -= 1

@@ -13,11 +13,12 @@ import pytest
 from open_loops import overloaded
 from patience import PATIENCE_S
 
-from lab import page, report, store
 from lab.errors import LabError
-from lab.store import RunFolder
+from lab.reporting import html, run_view
+from lab.storage import run_folder
+from lab.storage.run_folder import RunFolder
 
-EXAMPLE = store.EXAMPLES / "delay-sweep"
+EXAMPLE = run_folder.EXAMPLES / "delay-sweep"
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 # What a browser is asked when the page has loaded: figures it could show, tables that are cut off, the width it needs.
 QUESTION = """<script>addEventListener("load", () => { document.title = JSON.stringify({
@@ -68,7 +69,7 @@ def change(path: Path, **values) -> None:
 @pytest.fixture(scope="module")
 def example() -> str:
     """The report of the run that ships with the lab."""
-    return page.render(report.open_run("delay-sweep"))
+    return html.render(run_view.open_run("delay-sweep"))
 
 
 def test_nothing_is_fetched_from_elsewhere(example):
@@ -102,7 +103,7 @@ def test_it_tells_the_whole_story(example):
 
 def test_repeats_are_compared_and_what_decided_is_said():
     """A run with repeats shows them, the ratios and the sentence."""
-    text = page.render(report.open_run("jwt-repeats"))
+    text = html.render(run_view.open_run("jwt-repeats"))
     assert len(Elements(text).images) == 4
     words = re.sub(r"data:image[^\"]*|<[^>]+>|\s+", " ", text)
     for part in ("webflux against mvc at 50 users (5 interleaved", "The CPU decided"):
@@ -112,14 +113,14 @@ def test_repeats_are_compared_and_what_decided_is_said():
 
 def test_facts_of_the_machine_are_no_data_structures():
     """What the generator can do is said in words."""
-    words = re.sub(r"data:image[^\"]*|<[^>]+>|\s+", " ", page.render(report.open_run("document-cpu")))
+    words = re.sub(r"data:image[^\"]*|<[^>]+>|\s+", " ", html.render(run_view.open_run("document-cpu")))
     assert re.search(r"token [\d,]+/s", words)
     assert "{'" not in words
 
 
 def test_an_open_loop_shows_both_times(example, tmp_path):
     """Latency from the planned moments, and beside it the service time that the settings line promises."""
-    text = page.render(report.Run(overloaded(tmp_path)))
+    text = html.render(run_view.Run(overloaded(tmp_path)))
     head = re.search(r'<table class="results">.*?</thead>', text, re.DOTALL)[0]
     row = re.search(r'<tr class="suspect.*?</tr>', text, re.DOTALL)[0]
     figures = [re.sub(r"<[^>]+>", "", cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", row)]
@@ -153,7 +154,7 @@ def test_a_browser_shows_every_figure_and_needs_no_more_width_than_a_laptop_has(
 @pytest.mark.skipif(BROWSER is None, reason="there is no Chromium on the PATH")
 def test_the_wider_table_of_an_open_loop_fits_a_laptop_too(tmp_path):
     """With three more columns nothing is hidden at its right edge."""
-    answer = in_a_browser(page.render(report.Run(overloaded(tmp_path))), 1366, tmp_path)
+    answer = in_a_browser(html.render(run_view.Run(overloaded(tmp_path))), 1366, tmp_path)
     assert answer["needs"] <= answer["has"]
     assert answer["cut"] == 0
 
@@ -166,7 +167,7 @@ def test_what_a_run_says_is_text_and_never_markup(copy):
     change(hostile.path / "run.json", command=["lab", attack])
     summary = hostile.path / "cells" / "mvc-u4000-r1" / "summary.json"
     change(summary, verdict="suspect", reasons=[attack], errors={attack: 1})
-    text = page.render(report.Run(hostile))
+    text = html.render(run_view.Run(hostile))
     assert "script" not in Elements(text).tags
     assert len(Elements(text).images) == 2
 
@@ -176,7 +177,7 @@ def test_doubt_comes_first_and_nothing_is_left_out(copy):
     cells = copy.path / "cells"
     change(cells / "mvc-u4000-r1" / "summary.json", verdict="invalid", reasons=["Only 3 were sent."])
     (cells / "webflux-u4000-r1" / "summary.json").unlink()
-    text = page.render(report.Run(copy))
+    text = html.render(run_view.Run(copy))
     assert text.index("Only 3 were sent.") < text.index("It was not measured to its end.") < text.index("<table")
     assert [row for row in re.findall(r'<tr class="(\w+)', text) if row != "next"] == ["invalid", "valid", "incomplete"]
 
@@ -184,7 +185,7 @@ def test_doubt_comes_first_and_nothing_is_left_out(copy):
 def test_a_run_without_anything_measured_gives_a_page(copy):
     """All cells missing: a page with an incomplete verdict, not a traceback."""
     shutil.rmtree(copy.path / "cells")
-    text = page.render(report.Run(copy))
+    text = html.render(run_view.Run(copy))
     assert "3 incomplete" in text
     assert "No service has stated its limits." in text
 
@@ -196,7 +197,7 @@ def test_one_variant_gives_a_page_that_names_a_stand_in(copy):
     title = "MariaDB 11.4.5, standing in for MySQL"
     database = {"kind": "mysql", "product": "MariaDB 11.4.5", "stand_in": True, "title": title}
     copy.keep("databases", {"mysql": database})
-    text = page.render(report.Run(copy))
+    text = html.render(run_view.Run(copy))
     assert "of 1 measurement." in text
     assert title in text
     assert "a stand-in, not the real one" in text
@@ -205,18 +206,18 @@ def test_one_variant_gives_a_page_that_names_a_stand_in(copy):
 def test_the_command_repeats_the_drawn_seed(copy):
     """A run whose seed was drawn is repeated with that seed."""
     change(copy.path / "run.json", command=["python", "-m", "lab", "run", "delay"])
-    assert page.Page(report.Run(copy)).command == "python -m lab run delay --seed 1"
+    assert html.Page(run_view.Run(copy)).command == "python -m lab run delay --seed 1"
 
 
 def test_a_run_of_python_is_said_to_be_one(copy):
     """No command is printed that never was; the line calls what made it."""
     change(copy.path / "run.json", command=["lab.reproduce", "delay"])
-    text = page.render(report.Run(copy))
+    text = html.render(run_view.Run(copy))
     assert "It was made from Python" in text
     assert "lab.reproduce" not in text
     assert "lab.run(" in text
     change(copy.path / "run.json", command=["python", "-m", "lab", "run", "delay", "--seed=1"])
-    assert "It was made from Python" not in page.render(report.Run(copy))
+    assert "It was made from Python" not in html.render(run_view.Run(copy))
 
 
 def test_the_command_line_writes_the_file(typed, tmp_path, copy):
@@ -233,7 +234,7 @@ def test_a_damaged_run_is_one_sentence(copy, typed, tmp_path):
     """Nothing is written, and the status says bad input."""
     (copy.path / "cells" / "mvc-u4000-r1" / "samples.parquet").write_bytes(b"PAR1 but no more")
     with pytest.raises(LabError, match="damaged"):
-        page.render(report.Run(copy))
+        html.render(run_view.Run(copy))
     ended = typed("report", copy.name, "--data", str(tmp_path))
     assert ended.returncode == 2
     assert "damaged" in ended.stderr

@@ -9,9 +9,10 @@ import shutil
 import pytest
 from rich.console import Console
 
-from lab import report, store
-from lab.commands.tables import print_run
-from lab.progress import Reporter
+from lab.cli.tables import print_run
+from lab.reporting import run_view
+from lab.running.progress import Reporter
+from lab.storage import run_folder
 
 TOMCAT = "ERROR [nio-8080-exec-1] o.a.c.c.C.[Tomcat].[localhost].[/] : Servlet.service() for [/delay] failed"
 
@@ -42,7 +43,7 @@ def test_notes_of_a_phase_are_shown_as_they_are(terminal):
 def test_reasons_and_paths_are_shown_as_they_are(typed, tmp_path):
     """'show' of a run whose reasons and whose folder have brackets."""
     runs = tmp_path / "[/data] [bold]"
-    example = next(store.EXAMPLES.glob("*/run.json")).parent
+    example = next(run_folder.EXAMPLES.glob("*/run.json")).parent
     shutil.copytree(example, runs / "20261121T101500Z-delay")
     path = next(runs.glob("*/cells/*/summary.json"))
     path.write_text(json.dumps({**json.loads(path.read_text()), "verdict": "invalid", "reasons": [TOMCAT]}))
@@ -56,7 +57,7 @@ def test_reasons_and_paths_are_shown_as_they_are(typed, tmp_path):
 def test_no_figure_is_cut_off_on_a_narrow_terminal(width):
     """Rows may go on in the next line, but every number of the table is whole."""
     shown = io.StringIO()
-    run = report.open_run("delay-sweep")
+    run = run_view.open_run("delay-sweep")
     print_run(run, Console(file=shown, width=width))
     for cell in run.cells:
         assert f"{cell['mean_s']:.3f}" in shown.getvalue()

@@ -10,12 +10,12 @@ import click
 import pytest
 
 import lab
-from lab import durations, given, model, planning
+from lab.cli.options import Seconds
 from lab.errors import LabError
-from lab.options import Seconds
-from lab.planning import Wishes, make_plan
-from lab.scenario import NOT_SET, Limits, Plan
-from lab.scenarios import SCENARIOS
+from lab.experiments import SCENARIOS
+from lab.spec import durations, numbers, planning, prediction
+from lab.spec.planning import Wishes, make_plan
+from lab.spec.scenario import NOT_SET, Limits, Plan
 
 DELAY, JWT = SCENARIOS["delay"], SCENARIOS["jwt"]
 
@@ -245,7 +245,7 @@ def test_theory_knows_what_a_stack_does_by_itself():
     """Tomcat has 200 threads if nobody says otherwise, HikariCP ten connections, MongoDB's driver a hundred."""
     for scenario, users, servers in ((DELAY, 400, 200), (JWT, 50, 10), (SCENARIOS["document"], 50, 100)):
         plan = make_plan(scenario, Wishes(limits="default", users=[users]))
-        assert model.servers(scenario, plan, scenario.variant("mvc")) == servers
+        assert prediction.servers(scenario, plan, scenario.variant("mvc")) == servers
 
 
 @pytest.mark.parametrize(
@@ -381,4 +381,4 @@ def test_a_load_does_not_depend_on_who_is_measured(wishes, limits):
 def test_nobody_waits_longer_than_a_week():
     """As where it is asked for: a link of a byte a second is no reason to wait for years."""
     plan = make_plan(SCENARIOS["document"], Wishes(users=[400], link_rate=1))
-    assert {cell.load.timeout_s for cell in plan.cells} == {given.MOST_SECONDS}
+    assert {cell.load.timeout_s for cell in plan.cells} == {numbers.MOST_SECONDS}

@@ -11,7 +11,7 @@ import pytest
 import requests
 from patience import PATIENCE_S
 
-from lab import reference
+from lab.generator import known_delay_server
 from lab.runtimes import Launch
 from lab.runtimes.process import ProcessRuntime
 
@@ -23,7 +23,7 @@ def url(tmp_path_factory):
     """Where a server listens, the same for all of these tests."""
     launch = Launch(
         "reference server",
-        (sys.executable, "-m", "lab.reference"),
+        (sys.executable, "-m", "lab.generator.known_delay_server"),
         tmp_path_factory.mktemp("reference") / "log",
         talks=True,
     )
@@ -50,7 +50,9 @@ def test_an_answer_is_held_back_as_long_as_asked(url):
 @pytest.mark.parametrize("delay_ms", [0, 5])
 def test_every_kind_comes_whole(url, kind, delay_ms):
     """Also the one that no socket takes at once."""
-    assert requests.get(f"{url}/{kind}/{delay_ms}", timeout=PATIENCE_S).content == reference.body(kind, delay_ms)
+    assert requests.get(f"{url}/{kind}/{delay_ms}", timeout=PATIENCE_S).content == known_delay_server.body(
+        kind, delay_ms
+    )
 
 
 @pytest.mark.parametrize(

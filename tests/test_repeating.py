@@ -8,12 +8,14 @@ from dataclasses import replace
 
 import pytest
 
-from lab import experiment, own, planning
 from lab.errors import LabError
-from lab.page import repeating
-from lab.planning import Wishes
-from lab.scenarios import SCENARIOS
-from lab.store import RunFolder
+from lab.experiments import SCENARIOS
+from lab.reporting.html import rerun_command
+from lab.running import conductor
+from lab.spec import planning
+from lab.spec.planning import Wishes
+from lab.storage.run_folder import RunFolder
+from lab.system import attached
 
 ASKED = [
     ("delay", {"users": [400]}),
@@ -46,7 +48,7 @@ def conducted(monkeypatch):
         found.append((plan, words))
         raise LabError("Nothing is measured here.", "")
 
-    monkeypatch.setattr(experiment, "conduct", conduct)
+    monkeypatch.setattr(conductor, "conduct", conduct)
     return found
 
 
@@ -64,20 +66,20 @@ def test_a_run_of_python_is_repeated_by_the_line(made, conducted, scenario, wish
     """It calls what exists, with all that was asked for and the seed; whatever made it, the plan is the same again."""
     plan = planning.make_plan(SCENARIOS[scenario], Wishes(**wishes, seed=123))
     run = made(plan, by, scenario)
-    assert not repeating.was_typed(run)
-    carry_out(repeating.command(run))
+    assert not rerun_command.was_typed(run)
+    carry_out(rerun_command.command(run))
     assert conducted == [(plan, ["lab.run", scenario])]
 
 
 def test_a_load_of_python_is_repeated_by_the_line(made, conducted):
     """Addresses and the names of headers are in it; their values have to be filled in."""
     for urls in (
-        {own.NAME: "http://127.0.0.1:1/a?b='c'"},
+        {attached.NAME: "http://127.0.0.1:1/a?b='c'"},
         {"old": "http://127.0.0.1:1/", "new": "http://127.0.0.1:2/"},
     ):
         asked = Wishes(users=[3, 5], duration=4.0, seed=5)
-        plan = own.make_plan(list(urls.values()), list(urls), {"X-Key": "secret"}, asked)
-        line = repeating.command(made(plan, "lab.load"))
+        plan = attached.make_plan(list(urls.values()), list(urls), {"X-Key": "secret"}, asked)
+        line = rerun_command.command(made(plan, "lab.load"))
         assert 'headers={"X-Key": "…"}' in line
         carry_out(line.replace("…", "secret"))
         assert conducted.pop() == (plan, ["lab.load"])
@@ -86,16 +88,16 @@ def test_a_load_of_python_is_repeated_by_the_line(made, conducted):
 def test_the_call_has_nothing_that_is_the_default_anyway(made):
     """It is as short as what a person would write."""
     plan = planning.make_plan(SCENARIOS["delay"], Wishes(users=[400], seed=5))
-    assert repeating.command(made(plan, "lab.run", "delay")) == (
+    assert rerun_command.command(made(plan, "lab.run", "delay")) == (
         """python -c 'import lab; lab.run("delay", users=400, seed=5)'"""
     )
-    assert "runtime=" in repeating.command(made(plan, "lab.run", "delay", runtime="docker"))
+    assert "runtime=" in rerun_command.command(made(plan, "lab.run", "delay", runtime="docker"))
 
 
 def test_a_plan_that_this_lab_would_make_otherwise_is_told_in_full(made):
     """What an older lab decided is stated, not left to what this one decides."""
     plan = planning.make_plan(SCENARIOS["delay"], Wishes(users=[400], seed=5))
-    (text,) = shlex.split(repeating.command(made(replace(plan, limits=planning.NOT_SET), "lab.run")))[2:]
+    (text,) = shlex.split(rerun_command.command(made(replace(plan, limits=planning.NOT_SET), "lab.run")))[2:]
     (call,) = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
     stated = {keyword.arg for keyword in call.keywords}
     assert {"users", "seed", "ramp_up", "loops", "timeout", "delay_ms", "pin"} <= stated
@@ -114,5 +116,5 @@ def test_a_command_is_repeated_with_the_seed_that_it_drew(made, typed, repeated)
     """One that was given stays, in either form."""
     plan = planning.make_plan(SCENARIOS["delay"], Wishes(seed=1))
     run = made(plan, "python", "-m", "lab", *typed.split())
-    assert repeating.was_typed(run)
-    assert repeating.command(run) == f"python -m lab {repeated}"
+    assert rerun_command.was_typed(run)
+    assert rerun_command.command(run) == f"python -m lab {repeated}"

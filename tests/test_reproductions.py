@@ -13,13 +13,15 @@ from typing import Any
 import pytest
 
 import lab
-from lab import model, planning, reproducing, timetable
 from lab.errors import LabError
-from lab.places import ROOT
-from lab.planning import Wishes
-from lab.report import Run
-from lab.reproductions import EXPERIMENTS, delay, document, find_experiment, jwt
-from lab.reproductions.experiment import (
+from lab.experiments import SCENARIOS
+from lab.experiments.delay import claims as delay
+from lab.experiments.document import claims as document
+from lab.experiments.jwt import claims as jwt
+from lab.experiments.publications import EXPERIMENTS, find_experiment
+from lab.experiments.reproduction import results
+from lab.experiments.reproduction.judging import Check, decide
+from lab.experiments.reproduction.publication import (
     CONFIRMED,
     REFUTED,
     SINGLE_CPU_SHARE,
@@ -29,11 +31,13 @@ from lab.reproductions.experiment import (
     Repeat,
     Row,
 )
-from lab.reproductions.judging import Check, decide
-from lab.reproductions.rows import rows_of
-from lab.scenario import Cell, Plan
-from lab.scenarios import SCENARIOS
-from lab.store import RunFolder
+from lab.experiments.reproduction.rows import rows_of
+from lab.reporting.run_view import Run
+from lab.runtimes.checkout import ROOT
+from lab.spec import planning, prediction, schedule
+from lab.spec.planning import Wishes
+from lab.spec.scenario import Cell, Plan
+from lab.storage.run_folder import RunFolder
 
 ALL = pytest.mark.parametrize("name", list(EXPERIMENTS))
 T, T_S = 200, 2.0
@@ -143,9 +147,11 @@ def as_theory_says(name: str, scale: float) -> list[Row]:
 
 def _queue(plan: Plan, cell: Cell) -> dict[str, Any]:
     scenario = SCENARIOS[plan.scenario]
-    t = model.service_s(scenario, plan) or scenario.answer_bytes / plan.link.connection_rate
-    latencies = model.burst_latencies(cell.load, t, model.servers(scenario, plan, scenario.variant(cell.variant)))
-    rate = cell.load.users / (timetable.planned_s(cell.load, model.ANY_SEED) + latencies).max()
+    t = prediction.service_s(scenario, plan) or scenario.answer_bytes / plan.link.connection_rate
+    latencies = prediction.burst_latencies(
+        cell.load, t, prediction.servers(scenario, plan, scenario.variant(cell.variant))
+    )
+    rate = cell.load.users / (schedule.planned_s(cell.load, prediction.ANY_SEED) + latencies).max()
     figures = {"mean_s": latencies.mean(), "throughput_rps": rate, "ok_throughput_rps": rate, "errors": {}}
     about = {"variant": cell.variant, "users": cell.load.users, "repeat": 1, "verdict": "valid"}
     return {**figures, **about, "requests": len(latencies)}
@@ -309,11 +315,11 @@ def test_a_scale_that_is_not_possible_is_said(scale):
 def test_the_default_scale_is_the_largest_that_fits():
     """Cores and memory bound it; time does only where a smaller scale takes less."""
     small = delay.DELAY
-    assert reproducing.default_scale(small, 2, 16.0, lambda _: 400.0)[0] == 1.0
-    assert reproducing.default_scale(small, 1, 16.0, lambda _: 400.0)[0] == 0.5
-    assert reproducing.default_scale(small, 2, 1.0, lambda _: 400.0)[0] == 0.1
-    assert reproducing.default_scale(small, 8, 64.0, lambda _: 9000.0)[0] == 1.0
-    scale, why = reproducing.default_scale(small, 8, 64.0, lambda scale: 36_000 * scale)
+    assert results.default_scale(small, 2, 16.0, lambda _: 400.0)[0] == 1.0
+    assert results.default_scale(small, 1, 16.0, lambda _: 400.0)[0] == 0.5
+    assert results.default_scale(small, 2, 1.0, lambda _: 400.0)[0] == 0.1
+    assert results.default_scale(small, 8, 64.0, lambda _: 9000.0)[0] == 1.0
+    scale, why = results.default_scale(small, 8, 64.0, lambda scale: 36_000 * scale)
     assert scale == 0.1
     assert "10.0 h" in why
 
@@ -355,7 +361,7 @@ def test_a_run_has_the_scale_that_it_was_made_with(name, tmp_path):
     for scale in (1.0, 0.3, 0.1):
         wishes = [part.scaled(scale) for part in experiment.parts]
         runs = [made(tmp_path, name, replace(wish, users=wish.users[:1])) for wish in wishes]
-        done = reproducing.from_runs(experiment, runs)
+        done = results.from_runs(experiment, runs)
         assert done.scale == pytest.approx(scale)
         assert done.runs == tuple(runs)
 
@@ -378,7 +384,7 @@ def test_another_load_is_not_judged(name, asked, named, tmp_path):
     experiment = find_experiment(name)
     run = made(tmp_path, name, replace(experiment.parts[0].wishes, **asked))
     with pytest.raises(LabError, match=re.escape(named)):
-        reproducing.from_runs(experiment, [run])
+        results.from_runs(experiment, [run])
 
 
 def test_the_example_of_jwt_says_how_small_it_is(typed):

@@ -6,10 +6,11 @@ import json
 
 import pytest
 
-from lab import resuming, store
 from lab.errors import LabError
-from lab.progress import Reporter
-from lab.store import RunFolder
+from lab.running import resumption
+from lab.running.progress import Reporter
+from lab.storage import run_folder
+from lab.storage.run_folder import RunFolder
 
 HERE = {"host": "here", "commit": "1a2b", "packages": {"locust": "2.47.0"}, "time": "now"}
 QUIET = Reporter(quiet=True)
@@ -23,7 +24,7 @@ def orphan(run: RunFolder) -> RunFolder:
     return run
 
 
-def measured(run: RunFolder, index: int, interrupted: bool = False) -> store.CellFolder:
+def measured(run: RunFolder, index: int, interrupted: bool = False) -> run_folder.CellFolder:
     """A cell of the run with the files that say it was measured."""
     folder = run.begin(run.plan().cells[index])
     folder.keep("evidence", {"interrupted": interrupted})
@@ -69,7 +70,7 @@ def test_a_run_that_is_reopened_is_going_on(run):
     """It belongs to this process, its error is gone, and the environment of the second part is beside the first."""
     run.fail("Interrupted.")
     run.scratch.mkdir()
-    resuming.reopen(run, {**HERE, "time": "later"}, ["lab", "resume"], False, QUIET)
+    resumption.reopen(run, {**HERE, "time": "later"}, ["lab", "resume"], False, QUIET)
     assert run.state() == "running"
     assert not (run.path / "error.txt").exists()
     assert not run.scratch.exists()
@@ -82,7 +83,7 @@ def test_a_run_that_is_reopened_is_going_on(run):
 def test_only_an_incomplete_run_can_be_resumed(run, state):
     """A run that goes on, is complete or is damaged is refused by name, and left alone."""
     if state == "running":
-        resuming.reopen(run, HERE, [], False, QUIET)
+        resumption.reopen(run, HERE, [], False, QUIET)
     elif state == "complete":
         measured(run, 0)
         measured(run, 1)
@@ -90,11 +91,11 @@ def test_only_an_incomplete_run_can_be_resumed(run, state):
         (run.path / "run.json").write_text("{")
     before = sorted(run.path.iterdir())
     with pytest.raises(LabError) as caught:
-        store.find_resumable(run.name, run.path.parent)
+        run_folder.find_resumable(run.name, run.path.parent)
     assert run.name in caught.value.problem
     assert state in caught.value.problem
     with pytest.raises(LabError):
-        resuming.reopen(run, HERE, [], True, QUIET)
+        resumption.reopen(run, HERE, [], True, QUIET)
     assert [path for path in sorted(run.path.iterdir()) if path.suffix == ".json"] == [
         path for path in before if path.suffix == ".json"
     ]
@@ -111,19 +112,19 @@ def test_only_an_incomplete_run_can_be_resumed(run, state):
 def test_other_conditions_are_refused_unless_accepted_and_recorded(run, change, named):
     """Another machine, commit or package is named; accepted, it is in the run's folder."""
     with pytest.raises(LabError) as caught:
-        resuming.reopen(run, {**HERE, **change}, [], False, QUIET)
+        resumption.reopen(run, {**HERE, **change}, [], False, QUIET)
     assert named in caught.value.problem
     assert "--anyway" in caught.value.next_step
     assert run.state() == "incomplete"
-    resuming.reopen(run, {**HERE, **change}, [], True, QUIET)
+    resumption.reopen(run, {**HERE, **change}, [], True, QUIET)
     assert run.note("environment-resume-1")["different"] == [named]
 
 
 def test_the_newest_incomplete_run_is_found(run, plan):
     """Complete runs and those that go on are passed over."""
     RunFolder.create(plan, [], HERE, run.path.parent)
-    assert store.find_resumable(None, run.path.parent) == run
+    assert run_folder.find_resumable(None, run.path.parent) == run
     measured(run, 0)
     measured(run, 1)
     with pytest.raises(LabError, match="incomplete"):
-        store.find_resumable(None, run.path.parent)
+        run_folder.find_resumable(None, run.path.parent)

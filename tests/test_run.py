@@ -9,7 +9,8 @@ import psutil
 import pytest
 
 import lab
-from lab import model, stats
+from lab.formulas import stats
+from lab.spec import prediction
 
 pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.usefixtures("brief")]
 
@@ -126,7 +127,7 @@ def test_platform_threads_behave_as_the_model_says(run):
     """Nobody beats theory: the mean of `mvc` is at least that of a queue with what was really sent, and when."""
     rows = {cell["variant"]: cell for cell in run.cells}
     sent_s = np.sort(cell_of(run, "mvc").measured()["sent_us"]) / 1e6
-    assert rows["mvc"]["mean_s"] >= model.queue_latencies(sent_s, DELAY_MS / 1000, THREADS).mean()
+    assert rows["mvc"]["mean_s"] >= prediction.queue_latencies(sent_s, DELAY_MS / 1000, THREADS).mean()
     assert rows["mvc"]["predicted_mean_s"] > 1.2 * DELAY_MS / 1000
     for variant in ("mvc-virtual", "webflux"):
         assert rows[variant]["predicted_mean_s"] == pytest.approx(DELAY_MS / 1000)

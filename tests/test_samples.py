@@ -11,35 +11,35 @@ import numpy as np
 import pytest
 from patience import PATIENCE_S
 
-from lab import samples
-from lab.places import ROOT
+from lab.runtimes.checkout import ROOT
+from lab.spec import sample
 
 
 def packed(*rows: tuple[int, ...]) -> bytes:
     """Records as a worker packs them."""
-    return b"".join(struct.pack(samples.RECORD_FORMAT, *row) for row in rows)
+    return b"".join(struct.pack(sample.RECORD_FORMAT, *row) for row in rows)
 
 
 def test_the_two_descriptions_of_a_record_agree():
     """What struct packs is what numpy reads."""
-    assert struct.calcsize(samples.RECORD_FORMAT) == samples.RECORD.itemsize
+    assert struct.calcsize(sample.RECORD_FORMAT) == sample.RECORD.itemsize
     row = (1, -2, 3, 4, 5, 6, 7, 8, 9)
-    assert np.frombuffer(packed(row), samples.RECORD)[0].item() == row
+    assert np.frombuffer(packed(row), sample.RECORD)[0].item() == row
 
 
 def test_every_error_has_its_name():
     """The constants point at the names that they stand for."""
-    assert samples.ERRORS[samples.OK] == ""
-    assert samples.ERRORS[samples.WRONG_BODY] == "wrong body"
-    assert samples.ERRORS[samples.CONNECT_TIMEOUT] == "connect timeout"
-    assert len(set(samples.ERRORS)) == len(samples.ERRORS)
+    assert sample.ERRORS[sample.OK] == ""
+    assert sample.ERRORS[sample.WRONG_BODY] == "wrong body"
+    assert sample.ERRORS[sample.CONNECT_TIMEOUT] == "connect timeout"
+    assert len(set(sample.ERRORS)) == len(sample.ERRORS)
 
 
 def test_a_batch_holds_what_was_packed():
     """Every field comes out as it went in, with names and classes spelled out."""
-    first = (10, 11, 2_000_000, 300, 15, 0, 200, 0, samples.OK)
-    second = (-5, 2**40, 2**41, 0, 2**30, 2**31 - 1, 503, 1, samples.STATUS)
-    rows = samples.to_batch(packed(first, second), ["/delay", "/other"], 3, 2).to_pylist()
+    first = (10, 11, 2_000_000, 300, 15, 0, 200, 0, sample.OK)
+    second = (-5, 2**40, 2**41, 0, 2**30, 2**31 - 1, 503, 1, sample.STATUS)
+    rows = sample.to_batch(packed(first, second), ["/delay", "/other"], 3, 2).to_pylist()
     assert rows[0] == {
         "planned_us": 10,
         "sent_us": 11,
@@ -61,13 +61,13 @@ def test_a_batch_holds_what_was_packed():
 @pytest.mark.parametrize("names", [[], ["/delay"]])
 def test_no_records_make_an_empty_batch(names):
     """A worker that sent nothing gives a batch without rows."""
-    assert samples.to_batch(b"", names, 0, 0).num_rows == 0
+    assert sample.to_batch(b"", names, 0, 0).num_rows == 0
 
 
 def test_a_torn_record_is_refused():
     """Half a record is an error, not a sample."""
     with pytest.raises(ValueError, match="size"):
-        samples.to_batch(packed((0,) * 9)[:-1], ["/delay"], 0, 0)
+        sample.to_batch(packed((0,) * 9)[:-1], ["/delay"], 0, 0)
 
 
 def test_the_benchmark_of_the_analysis_summarises_every_sample():

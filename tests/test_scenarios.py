@@ -10,15 +10,19 @@ from dataclasses import replace
 import pytest
 import requests
 
-from lab import experiment, images, planning, probes, report
-from lab.databases import mysql, tokens
 from lab.errors import LabError
-from lab.experiment import conduct
-from lab.planning import Wishes
-from lab.progress import Reporter
+from lab.experiments import SCENARIOS
+from lab.reporting import run_view
+from lab.running import conductor
+from lab.running.conductor import conduct
+from lab.running.prerequisites import set_up
+from lab.running.progress import Reporter
 from lab.runtimes.docker import connect
-from lab.scenarios import SCENARIOS
-from lab.stage import set_up
+from lab.spec import planning
+from lab.spec.planning import Wishes
+from lab.system import images
+from lab.system.databases import mysql, tokens
+from lab.telemetry import actuator
 
 pytestmark = [pytest.mark.java, pytest.mark.slow]
 
@@ -45,10 +49,10 @@ def cold(monkeypatch):
         monkeypatch.setitem(SCENARIOS, name, replace(scenario, rehearsal_rounds=1, rehearsal_requests=200))
 
 
-def measured(scenario: str, runtime: str, folder, **wishes) -> report.Run:
+def measured(scenario: str, runtime: str, folder, **wishes) -> run_view.Run:
     """A small run of all three variants."""
     plan = planning.make_plan(SCENARIOS[scenario], Wishes(seed=1, heap_mb=512, pool=20, **wishes))
-    return report.Run(conduct(plan, ["test"], folder, Reporter(quiet=True), runtime))
+    return run_view.Run(conduct(plan, ["test"], folder, Reporter(quiet=True), runtime))
 
 
 def test_every_document_comes_whole(runtime, tmp_path):
@@ -92,7 +96,7 @@ def test_a_connection_that_has_rested_costs_no_round_trip_more(variant, tmp_path
                 return int(cursor.fetchone()[1])
 
         with stage.runtime.started(stage.launch(stage.scenario.variant(variant), tmp_path)) as running:
-            service = probes.await_ready(running, tmp_path)
+            service = actuator.await_ready(running, tmp_path)
 
             def ask() -> int:
                 header = {"Authorization": f"Bearer {token}"}
@@ -112,7 +116,7 @@ def test_a_slow_link_makes_connections_the_limit(tmp_path):
         SCENARIOS["document"],
         Wishes(users=[50], variants=["webflux"], seed=1, heap_mb=512, pool=10, link_latency_ms=200, ramp_up=0.1),
     )
-    run = report.Run(conduct(plan, ["test"], tmp_path, Reporter(quiet=True)))
+    run = run_view.Run(conduct(plan, ["test"], tmp_path, Reporter(quiet=True)))
     (row,), (cell,) = run.cells, run.folder.cells()
     assert row["predicted_mean_s"] == pytest.approx(0.2 * 3, rel=0.15)
     assert cell.read("summary")["elapsed_s"] >= 5 * 0.2 * 0.98
@@ -129,8 +133,8 @@ def test_a_service_with_another_key_is_invalid_and_not_fast(tmp_path):
         proving = replace(stage, scenario=brief, backing=replace(stage.backing, environment=other))
         trusting = replace(proving, backing=replace(proving.backing, contract=()))
         for case, cell in zip((proving, trusting), plan.cells, strict=True):
-            experiment.measure(case, cell)
-    proved, trusted = report.Run(stage.run).cells
+            conductor.measure(case, cell)
+    proved, trusted = run_view.Run(stage.run).cells
     assert (proved["verdict"], proved["requests"]) == ("invalid", 0)
     assert "token of " in proved["reasons"][0]
     assert "401 instead of 200" in proved["reasons"][0]

@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from lab import scratch
 from lab.errors import LabError
-from lab.images import bases
-from lab.images.builder import Builder
+from lab.runtimes import temporary
 from lab.runtimes.process import ProcessRuntime
+from lab.system.images import bases
+from lab.system.images.builder import Builder
 
 DOOMED = """
 import os, signal
-from lab import scratch
-with scratch.folder() as folder:
+from lab.runtimes import temporary
+with temporary.folder() as folder:
     (folder / "much").write_text("data")
     print(folder, flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
@@ -28,8 +28,8 @@ with scratch.folder() as folder:
 
 
 @pytest.fixture(autouse=True)
-def temporary(tmp_path, monkeypatch) -> Path:
-    """A folder for temporary files that is this test's alone."""
+def tmpdir(tmp_path, monkeypatch) -> Path:
+    """A folder for tmpdir files that is this test's alone."""
     monkeypatch.setattr(tempfile, "tempdir", None)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     return Path(tmp_path)
@@ -41,34 +41,34 @@ def aged(folder: Path) -> Path:
     return folder
 
 
-def test_a_folder_goes_with_its_context(temporary):
+def test_a_folder_goes_with_its_context(tmpdir):
     """With everything in it, also if a command in it fails."""
     with ProcessRuntime() as runtime:
         builder = Builder(None, runtime, lambda line: None)
         with pytest.raises(LabError, match="exited with status 3"):
             builder.on_host(("sh", "-c", 'echo text > "$TMPDIR/file"; exit 3'))
-    assert list(temporary.iterdir()) == []
+    assert list(tmpdir.iterdir()) == []
 
 
-def test_the_folder_of_a_killed_lab_goes_when_the_next_is_made(temporary):
+def test_the_folder_of_a_killed_lab_goes_when_the_next_is_made(tmpdir):
     """One that is in use stays, however old, and so does one that was made this moment."""
     killed = subprocess.run([sys.executable, "-c", DOOMED], capture_output=True, text=True, check=False)
     assert killed.returncode == -signal.SIGKILL
     left = aged(Path(killed.stdout.strip()))
     assert (left / "much").exists()
-    young = temporary / f"{scratch.PREFIX}young"
+    young = tmpdir / f"{temporary.PREFIX}young"
     young.mkdir()
-    with scratch.folder() as used:
+    with temporary.folder() as used:
         aged(used)
-        with scratch.folder() as other:
-            assert set(temporary.iterdir()) == {used, other, young}
+        with temporary.folder() as other:
+            assert set(tmpdir.iterdir()) == {used, other, young}
 
 
 @pytest.mark.skipif(not bases._own_mounts(), reason="only root mounts where others see it")
-def test_a_mount_does_not_outlive_the_command_that_made_it(temporary):
+def test_a_mount_does_not_outlive_the_command_that_made_it(tmpdir):
     """Not even on the way: the rest of the machine never sees it, and what it leaves is in a folder of the lab's."""
     program = 'test -d "$TMPDIR" && mount -t tmpfs scratch "$TMPDIR" && ! grep "$TMPDIR" /proc/$0/mounts'
     with ProcessRuntime() as runtime:
         builder = Builder(None, runtime, lambda line: None)
         builder.on_host((*bases._own_mounts(), "sh", "-c", program, str(os.getpid())))
-    assert list(temporary.iterdir()) == []
+    assert list(tmpdir.iterdir()) == []

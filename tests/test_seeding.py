@@ -9,12 +9,12 @@ from dataclasses import replace
 import pytest
 from patience import await_that
 
-from lab import seeding
-from lab.backing import NO_ADDRESSES
-from lab.databases import SEEDS, Site, mariadb, mysql, rows
+from lab.experiments import SCENARIOS
+from lab.running import seeding
 from lab.runtimes.process import ProcessRuntime
-from lab.scenarios import SCENARIOS
-from lab.store import ROOT
+from lab.storage.run_folder import ROOT
+from lab.system.backends import NO_ADDRESSES
+from lab.system.databases import SEEDS, Site, mariadb, mysql, rows
 
 JWT, DELAY, DOCUMENT = (SCENARIOS[name] for name in ("jwt", "delay", "document"))
 

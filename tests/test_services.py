@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from lab import maven, services
 from lab.errors import LabError
+from lab.experiments import SCENARIOS
 from lab.runtimes.process import ProcessRuntime
-from lab.scenario import Limits
-from lab.scenarios import SCENARIOS
-from lab.services import Jdk
+from lab.spec.scenario import Limits
+from lab.system import maven, services
+from lab.system.services import Jdk
 
 
 def fake_jdk(home: Path, version: str, javac: bool = True) -> Path:

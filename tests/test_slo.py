@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lab import slo
+from lab.analysis import slo
 from lab.errors import LabError
 
 SUMMARY = {

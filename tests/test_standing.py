@@ -12,9 +12,11 @@ from pathlib import Path
 import pytest
 from patience import PATIENCE_S
 
-from lab import identity, shell, stack, standing
+from lab.cli import as_typed
 from lab.errors import LabError
-from lab.store import RunFolder
+from lab.running import held_stack
+from lab.runtimes import process_id, up_state
+from lab.storage.run_folder import RunFolder
 
 
 def test_up_has_no_option_that_it_would_ignore(typed):
@@ -26,35 +28,35 @@ def test_up_has_no_option_that_it_would_ignore(typed):
 
 def test_nothing_stays_of_a_stack_that_has_ended(plan, tmp_path, monkeypatch):
     """Its folder goes, the one of a stack that is coming up stays."""
-    monkeypatch.setattr(stack, "FOLDER", tmp_path)
+    monkeypatch.setattr(up_state, "FOLDER", tmp_path)
     ended, coming = (RunFolder.create(plan, [], {}, tmp_path) for _ in range(2))
     value = ended.read()
     value["owner"]["born"] -= 1
     (ended.path / "run.json").write_text(json.dumps(value))
-    standing.tidy()
+    held_stack.tidy()
     assert not ended.path.exists()
     assert coming.path.exists()
 
 
 def test_down_removes_the_folder_of_the_stack(plan, tmp_path, monkeypatch):
     """Also where its process had to be killed."""
-    monkeypatch.setattr(stack, "FOLDER", tmp_path)
-    monkeypatch.setattr(stack, "STATE", tmp_path / "up.json")
+    monkeypatch.setattr(up_state, "FOLDER", tmp_path)
+    monkeypatch.setattr(up_state, "STATE", tmp_path / "up.json")
     run = RunFolder.create(plan, [], {}, tmp_path)
     with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as holder:
-        owner = {"pid": holder.pid, "born": identity.birth(holder.pid)}
+        owner = {"pid": holder.pid, "born": process_id.birth(holder.pid)}
         (run.path / "run.json").write_text(json.dumps({**run.read(), "owner": owner}))
         (tmp_path / "up.json").write_text(json.dumps({**owner, "scenario": "delay", "variant": "mvc"}))
-        assert standing.down() == "delay with mvc"
+        assert held_stack.down() == "delay with mvc"
     assert not run.path.exists()
     with pytest.raises(LabError):
-        standing.down()
+        held_stack.down()
 
 
 def test_a_command_is_named_in_the_form_that_works(tmp_path):
     """What is printed can be typed as it is: it starts the same program, without an activated environment."""
     program = tmp_path / "my program.py"
-    program.write_text("import sys; from lab.shell import typed; print(typed('down', *sys.argv[2:]))")
+    program.write_text("import sys; from lab.cli.as_typed import typed; print(typed('down', *sys.argv[2:]))")
     words, environment = [sys.executable, str(program), "up", "a b"], {"PATH": os.defpath}
     for _ in range(2):
         said = subprocess.run(
@@ -68,6 +70,6 @@ def test_a_program_off_the_path_is_named_by_its_own(monkeypatch):
     """Its name is enough in an activated environment only."""
     beside = Path(sys.executable).with_name("locust")
     monkeypatch.setenv("PATH", os.defpath)
-    assert shlex.split(shell.program("locust")) == [str(beside)]
+    assert shlex.split(as_typed.program("locust")) == [str(beside)]
     monkeypatch.setenv("PATH", str(beside.parent))
-    assert shell.program("locust") == "locust"
+    assert as_typed.program("locust") == "locust"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hdrh.histogram import HdrHistogram
 
-from lab import stats
+from lab.formulas import stats
 
 
 def test_percentiles_are_those_of_the_inverted_distribution(samples_of):

@@ -13,23 +13,24 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lab import sample_file, samples, store
 from lab.errors import LabError
-from lab.store import RunFolder
+from lab.spec import sample
+from lab.storage import run_folder, sample_file
+from lab.storage.run_folder import RunFolder
 
 
 def batch(rows: int, warm_up: int = 0) -> pa.RecordBatch:
     """So many samples, as a worker sends them."""
-    records = np.zeros(rows, dtype=samples.RECORD)
+    records = np.zeros(rows, dtype=sample.RECORD)
     records["user"] = np.arange(rows)
-    return samples.to_batch(records.tobytes(), ["/delay"], 0, warm_up)
+    return sample.to_batch(records.tobytes(), ["/delay"], 0, warm_up)
 
 
 def stream(path, sizes) -> list[int]:
     """Write a stream of batches, and return where in the file each one ends."""
     ends = []
     with path.open("wb") as file:
-        writer = pa.ipc.new_stream(file, samples.SCHEMA)
+        writer = pa.ipc.new_stream(file, sample.SCHEMA)
         for size in sizes:
             writer.write_batch(batch(size))
             file.flush()
@@ -46,7 +47,7 @@ def run(plan, tmp_path) -> RunFolder:
 
 def test_a_run_is_read_as_it_was_written(run, plan):
     """Plan, command and environment are what was given."""
-    again = store.find_run(run.name, run.path.parent)
+    again = run_folder.find_run(run.name, run.path.parent)
     assert again.plan() == plan
     assert again.read()["command"] == ["lab", "run"]
     assert again.environment() == {"host": "here"}
@@ -57,7 +58,7 @@ def test_a_cell_is_read_as_it_was_written(run, plan):
     """Samples, metrics and summary are what was given; warm-up rounds are kept, but not measured."""
     cell = run.begin(plan.cells[0])
     with cell.stream.open("wb") as file:
-        writer = pa.ipc.new_stream(file, samples.SCHEMA)
+        writer = pa.ipc.new_stream(file, sample.SCHEMA)
         writer.write_batch(batch(4, warm_up=1))
         writer.write_batch(batch(6))
         writer.close()
@@ -65,7 +66,7 @@ def test_a_cell_is_read_as_it_was_written(run, plan):
     cell.keep_metrics([(0.5, "service", "cpu_s", 1.25), (1, "service", "threads", 7)])
     cell.keep("summary", {"requests": 6})
     assert (len(cell.samples()), len(cell.measured())) == (10, 6)
-    assert list(cell.samples().columns) == samples.SCHEMA.names
+    assert list(cell.samples().columns) == sample.SCHEMA.names
     assert cell.metrics().to_numpy().tolist() == [[0.5, "service", "cpu_s", 1.25], [1.0, "service", "threads", 7.0]]
     assert cell.read("summary") == {"requests": 6}
     assert not cell.stream.exists()
@@ -86,7 +87,7 @@ def test_samples_that_nobody_kept_are_read_from_the_stream(run, plan):
     """Where the lab was killed before samples.parquet was made, what is whole in the stream is there to be read."""
     cell = run.begin(plan.cells[0])
     with cell.stream.open("wb") as file:
-        writer = pa.ipc.new_stream(file, samples.SCHEMA)
+        writer = pa.ipc.new_stream(file, sample.SCHEMA)
         writer.write_batch(batch(4, warm_up=1))
         writer.write_batch(batch(6))
     cell.stream.write_bytes(cell.stream.read_bytes() + b"half a batch")
@@ -115,7 +116,7 @@ def test_samples_of_any_number_are_kept_in_groups_of_a_million(run, plan, monkey
     monkeypatch.setattr(sample_file, "ROW_GROUP", 100)
     monkeypatch.setattr(sample_file, "PIECE", 30)
     cell = run.begin(plan.cells[0])
-    with cell.stream.open("wb") as file, pa.ipc.new_stream(file, samples.SCHEMA) as writer:
+    with cell.stream.open("wb") as file, pa.ipc.new_stream(file, sample.SCHEMA) as writer:
         for number in range(40):
             writer.write_batch(batch(7, warm_up=number % 2))
     cell.keep_samples()
@@ -147,7 +148,7 @@ def test_a_stream_without_a_whole_batch_gives_no_samples(run, plan, content):
         cell.stream.write_bytes(content)
     cell.keep_samples()
     assert len(cell.samples()) == 0
-    assert list(cell.samples().columns) == samples.SCHEMA.names
+    assert list(cell.samples().columns) == sample.SCHEMA.names
 
 
 def test_a_cell_that_never_ran_reads_as_empty(run, plan):
@@ -204,7 +205,7 @@ def test_a_missing_run_json_is_named(run):
     (run.path / "run.json").unlink()
     assert run.state() == "damaged"
     with pytest.raises(LabError, match="missing"):
-        store.find_run(run.name, run.path.parent).plan()
+        run_folder.find_run(run.name, run.path.parent).plan()
 
 
 def test_a_damaged_summary_is_named(run, plan):
@@ -228,10 +229,10 @@ def test_damaged_samples_are_named(run, plan):
 def test_a_run_is_found_by_name_by_path_or_as_the_newest(plan, tmp_path):
     """The newest is the last one that was created, also within one second."""
     folders = [RunFolder.create(plan, [], {}, tmp_path) for _ in range(3)]
-    assert store.find_run(None, tmp_path) == folders[-1]
-    assert store.find_run(folders[0].name, tmp_path) == folders[0]
-    assert store.find_run(str(folders[1].path), tmp_path / "elsewhere") == folders[1]
-    assert store.all_runs(tmp_path) == folders
+    assert run_folder.find_run(None, tmp_path) == folders[-1]
+    assert run_folder.find_run(folders[0].name, tmp_path) == folders[0]
+    assert run_folder.find_run(str(folders[1].path), tmp_path / "elsewhere") == folders[1]
+    assert run_folder.all_runs(tmp_path) == folders
 
 
 def test_twelve_runs_in_a_second_keep_their_order(tmp_path):
@@ -239,14 +240,14 @@ def test_twelve_runs_in_a_second_keep_their_order(tmp_path):
     names = ["20261121T101500Z-delay", *(f"20261121T101500Z-delay-{n}" for n in range(2, 13)), "20261121T101501Z-delay"]
     for name in reversed(names):
         (tmp_path / name).mkdir()
-    assert [folder.name for folder in store.all_runs(tmp_path)] == names
+    assert [folder.name for folder in run_folder.all_runs(tmp_path)] == names
 
 
 @pytest.mark.parametrize("name", [None, "20261121T101500Z-delay", "..", "", "/", "no\x00name"])
 def test_a_run_that_does_not_exist_is_said_so(tmp_path, name):
     """No run of that name, or none at all: a sentence and the next step."""
     with pytest.raises(LabError) as caught:
-        store.find_run(name, tmp_path / "runs")
+        run_folder.find_run(name, tmp_path / "runs")
     assert caught.value.next_step
 
 
@@ -255,8 +256,8 @@ def test_other_files_are_not_runs(plan, tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     (tmp_path / "old").mkdir()
     folder = RunFolder.create(plan, [], {}, tmp_path)
-    assert store.all_runs(tmp_path) == [folder]
-    assert store.all_runs(tmp_path / "none") == []
+    assert run_folder.all_runs(tmp_path) == [folder]
+    assert run_folder.all_runs(tmp_path / "none") == []
 
 
 def test_runs_of_one_second_get_folders_of_their_own(plan, tmp_path):
@@ -272,7 +273,7 @@ def test_the_state_tells_running_incomplete_and_complete(run, plan):
     assert run.state() == "running"
     value = run.read()
     value["owner"]["born"] -= 1
-    store.write_json(run.path / "run.json", value)
+    run_folder.write_json(run.path / "run.json", value)
     assert run.state() == "incomplete"
     for cell in plan.cells:
         run.begin(cell).keep("summary", {})
@@ -282,21 +283,21 @@ def test_the_state_tells_running_incomplete_and_complete(run, plan):
 def test_others_running_are_the_others(run, plan):
     """A run sees those beside it that go on, and not itself."""
     other = RunFolder.create(plan, [], {}, run.path.parent)
-    assert store.others_running(run) == [other.name]
+    assert run_folder.others_running(run) == [other.name]
     value = other.read()
     value["owner"]["born"] -= 1
-    store.write_json(other.path / "run.json", value)
-    assert store.others_running(run) == []
+    run_folder.write_json(other.path / "run.json", value)
+    assert run_folder.others_running(run) == []
 
 
 def test_a_file_is_never_seen_half_written(tmp_path):
     """Whoever reads while it is replaced sees the old one or the new one."""
     path, stop, torn = tmp_path / "value.json", threading.Event(), []
-    store.write_json(path, {"n": 0, "filler": ["x" * 50] * 2000})
+    run_folder.write_json(path, {"n": 0, "filler": ["x" * 50] * 2000})
 
     def read():
         while not stop.is_set():
-            value = store.read_json(path)
+            value = run_folder.read_json(path)
             if len(value["filler"]) != 2000:
                 torn.append(value["n"])
 
@@ -304,21 +305,21 @@ def test_a_file_is_never_seen_half_written(tmp_path):
     reader.start()
     try:
         for n in range(1, 60):
-            store.write_json(path, {"n": n, "filler": ["x" * 50] * 2000})
+            run_folder.write_json(path, {"n": n, "filler": ["x" * 50] * 2000})
     finally:
         stop.set()
         reader.join()
     assert not torn
-    assert store.read_json(path)["n"] == 59
+    assert run_folder.read_json(path)["n"] == 59
 
 
 def test_a_write_that_fails_leaves_the_old_file(tmp_path):
     """A value that cannot be written does not harm what was there."""
     path = tmp_path / "value.json"
-    store.write_json(path, {"n": 1})
+    run_folder.write_json(path, {"n": 1})
     with pytest.raises(TypeError):
-        store.write_json(path, {"n": object()})
-    assert store.read_json(path) == {"n": 1}
+        run_folder.write_json(path, {"n": object()})
+    assert run_folder.read_json(path) == {"n": 1}
 
 
 def test_a_fact_that_is_known_later_joins_the_environment(plan, tmp_path):
@@ -335,8 +336,8 @@ def test_an_owner_that_is_no_process_does_not_stop_other_runs(run, plan, pid):
     other = RunFolder.create(plan, [], {}, run.path.parent)
     value = other.read()
     value["owner"]["pid"] = pid
-    store.write_json(other.path / "run.json", value)
-    assert store.others_running(run) == []
+    run_folder.write_json(other.path / "run.json", value)
+    assert run_folder.others_running(run) == []
     assert other.state() in ("damaged", "incomplete")
 
 
@@ -351,7 +352,7 @@ class _At(datetime):
 
 def test_a_folder_is_never_taken_from_another_run(plan, tmp_path, monkeypatch):
     """Where no name is free, a sentence says so, and nothing is written."""
-    monkeypatch.setattr(store, "datetime", _At)
+    monkeypatch.setattr(run_folder, "datetime", _At)
     for number in range(1, 1000):
         (tmp_path / f"20261121T101500Z-delay{f'-{number}' * (number > 1)}").mkdir()
     with pytest.raises(LabError, match="runs of this second"):
@@ -362,7 +363,7 @@ def test_a_folder_is_never_taken_from_another_run(plan, tmp_path, monkeypatch):
 def test_a_name_longer_than_a_file_may_have_is_no_run(tmp_path):
     """It is answered as any other name that is not known."""
     with pytest.raises(LabError, match="There is no run"):
-        store.find_run("x" * 300, tmp_path)
+        run_folder.find_run("x" * 300, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ import shutil
 
 import pytest
 
-from lab import published, store
-from lab.planning import Wishes, make_plan
-from lab.scenarios import SCENARIOS
+from lab.experiments import SCENARIOS
+from lab.spec.planning import Wishes, make_plan
+from lab.storage import published, run_folder
 
 LINK = {"link_rate": 3_500_000, "link_connection_rate": 90_000}
 
@@ -62,7 +62,7 @@ def test_a_published_row_says_where_its_numbers_do_not_fit_its_settings(typed):
 def test_repeats_are_told_apart(typed, tmp_path):
     """Each row has its number, and so has each reason."""
     folder = tmp_path / "20260101T000000Z-jwt"
-    shutil.copytree(store.EXAMPLES / "jwt-repeats", folder)
+    shutil.copytree(run_folder.EXAMPLES / "jwt-repeats", folder)
     path = folder / "cells" / "mvc-u50-r3" / "summary.json"
     path.write_text(
         json.dumps({**json.loads(path.read_text()), "verdict": "suspect", "reasons": ["The fan was loud."]})

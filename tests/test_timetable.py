@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lab import timetable
-from lab.scenario import POISSON, Cell, Load
-from lab.timetable import planned_s
+from lab.spec import schedule
+from lab.spec.scenario import POISSON, Cell, Load
+from lab.spec.schedule import planned_s
 
 OPEN = Load(50, ramp_s=0.0, rate_rps=250.0, duration_s=40.0)
 RANDOM = replace(OPEN, arrivals=POISSON)
@@ -80,6 +80,6 @@ def test_the_plan_is_a_function_of_load_and_seed():
 
 def test_variants_share_the_arrivals_that_repeats_do_not(plan):
     """Within a repeat all variants face the same requests at the same moments."""
-    first, second = (timetable.seed_of(plan, Cell(variant, RANDOM, 1)) for variant in ("mvc", "webflux"))
+    first, second = (schedule.seed_of(plan, Cell(variant, RANDOM, 1)) for variant in ("mvc", "webflux"))
     assert first == second
-    assert timetable.seed_of(plan, Cell("mvc", RANDOM, 2)) != first
+    assert schedule.seed_of(plan, Cell("mvc", RANDOM, 2)) != first

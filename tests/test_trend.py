@@ -7,7 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from lab import trend
+from lab.formulas import trend
 
 USERS, BEGIN_S, END_S = 100, 1.0, 12.0
 

@@ -16,12 +16,14 @@ import pytest
 import requests
 from patience import PATIENCE_S
 
-from lab import aot, machine, probes, services, verdict
-from lab.runtimes import Launch
+from lab.analysis import verdict
+from lab.experiments import SCENARIOS
+from lab.runtimes import Launch, host
 from lab.runtimes.process import ProcessRuntime
-from lab.scenario import Limits
-from lab.scenarios import SCENARIOS
-from lab.store import ROOT
+from lab.spec.scenario import Limits
+from lab.storage.run_folder import ROOT
+from lab.system import aot_cache, services
+from lab.telemetry import actuator
 
 pytestmark = [pytest.mark.java, pytest.mark.slow]
 
@@ -31,8 +33,8 @@ ASKED = ["/delay/0", "/delay/1", "/delay/-1", "/delay/60001", "/delay/abc", "/de
 def cached(launch: Launch, jdk: services.Jdk, runtime: ProcessRuntime) -> Launch:
     """The same, from the start-up cache that runs use, which halves what a start costs."""
     jar = Path(launch.command[launch.command.index("-jar") + 1])
-    cache = aot.train(jar, jdk.java, runtime, print, print) if jdk.major >= aot.MINIMUM_JAVA else None
-    return aot.cached(launch, cache) if cache else launch
+    cache = aot_cache.train(jar, jdk.java, runtime, print, print) if jdk.major >= aot_cache.MINIMUM_JAVA else None
+    return aot_cache.cached(launch, cache) if cache else launch
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +48,7 @@ def running(tmp_path_factory, jdk):
             folder = tmp_path_factory.mktemp(variant.name)
             launch = cached(services.launch(variant, limits, 2, jdk, jars[variant.module], folder), jdk, runtime)
             started[variant.name] = (stack.enter_context(runtime.started(launch)), folder)
-        yield {name: probes.await_ready(process, folder) for name, (process, folder) in started.items()}
+        yield {name: actuator.await_ready(process, folder) for name, (process, folder) in started.items()}
 
 
 def answer_of(url: str, path: str) -> tuple[int, str, str]:
@@ -76,7 +78,7 @@ def test_only_delays_up_to_a_minute_are_waited_for(running, path, status):
 def test_the_limits_are_those_promised(running, variant):
     """What the running server states is what the variant promises."""
     asked = services.promised_limits(SCENARIOS["delay"].variant(variant), Limits(heap_mb=256), 2)
-    assert verdict.broken_limits(asked, probes.limits(running[variant])) == []
+    assert verdict.broken_limits(asked, actuator.limits(running[variant])) == []
 
 
 def test_ports_are_on_loopback_and_differ(running):
@@ -183,7 +185,7 @@ def narrow(request, tmp_path_factory, jdk):
         launch = cached(launch, jdk, runtime)
         full = replace(launch, command=(*launch.command, "--management.health.diskspace.threshold=1000000TB"))
         with runtime.started(full) as process:
-            yield variant, probes.await_ready(process, folder)
+            yield variant, actuator.await_ready(process, folder)
 
 
 def test_a_full_disk_does_not_make_a_service_ill(narrow):
@@ -194,9 +196,9 @@ def test_a_full_disk_does_not_make_a_service_ill(narrow):
 
 def test_a_backlog_beyond_the_kernels_cap_is_not_said_to_be_in_force(narrow):
     """The service states what the kernel grants, so that the promise is seen to be broken."""
-    if (cap := machine.somaxconn()) is None:
+    if (cap := host.somaxconn()) is None:
         pytest.skip("this system does not say what its cap is")
     variant, service = narrow
-    stated = probes.limits(service)
+    stated = actuator.limits(service)
     assert stated["accept_count"] == cap
     assert verdict.broken_limits(services.promised_limits(variant, NARROW, 2), stated)

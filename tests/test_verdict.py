@@ -7,9 +7,10 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from lab import stats, verdict
-from lab.stats import Summary
-from lab.verdict import INVALID, SUSPECT, VALID, Evidence
+from lab.analysis import verdict
+from lab.analysis.verdict import INVALID, SUSPECT, VALID, Evidence
+from lab.formulas import stats
+from lab.formulas.stats import Summary
 
 GOOD = Summary(
     requests=1000,

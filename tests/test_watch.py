@@ -12,9 +12,9 @@ import pytest
 from any_server import serving
 from patience import await_that
 
-from lab.probes import Service, scrape
 from lab.runtimes import Launch
-from lab.watch import CORES_BUSY, YARDSTICK, Watch, timing_cores, watching
+from lab.telemetry.actuator import Service, scrape
+from lab.telemetry.sampler import CORES_BUSY, YARDSTICK, Watch, timing_cores, watching
 
 # Where nobody listens.
 NOBODY = "http://127.0.0.1:9"

@@ -13,7 +13,6 @@ from typing import Any
 
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-
 from lab.places import ROOT
 from lab.store import RUNS, find_run
 

@@ -30,6 +30,7 @@ from docker.types import Ulimit  # type: ignore[import-untyped]
 
 from lab.errors import Casualty, LabError
 from lab.runtimes import Launch, tail
+from lab.runtimes.checkout import ROOT
 from lab.runtimes.process import ProcessRunning, ProcessRuntime, unhurried
 
 RUN_LABEL, PID_LABEL, IMAGE_LABEL = "lab.run", "lab.pid", "lab.image"
@@ -185,8 +186,7 @@ class DockerRuntime:
             self.engine = connect()
             stack.callback(self.engine.close)
             command = (sys.executable, "-m", __name__, self._run, self._labels[PID_LABEL])
-            root = str(Path(__file__).resolve().parents[2])
-            self._guard = subprocess.Popen(command, stdin=subprocess.PIPE, text=True, start_new_session=True, cwd=root)
+            self._guard = subprocess.Popen(command, stdin=subprocess.PIPE, text=True, start_new_session=True, cwd=ROOT)
             stack.callback(self._sweep)
             stack.enter_context(self._processes)
             # What is published without saying where is published on loopback too.

@@ -1,7 +1,7 @@
 """Ends what the lab started if the lab itself dies: even SIGKILL closes the pipe that this process reads.
 
 Reads lines ``+PID BORN`` and ``-PID BORN`` from stdin; at its end, kills the process groups still listed. A process id
-that was given to somebody else in the meantime is recognised by :func:`lab.identity.birth` and left alone.
+that was given to somebody else in the meantime is recognised by :func:`lab.runtimes.process_id.birth` and left alone.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 
-from lab import identity
+from lab.runtimes import process_id
 
 
 def main() -> None:
@@ -27,7 +27,7 @@ def main() -> None:
         else:
             wards.discard(ward)
     for pid, born in wards:
-        if identity.lives(pid, born):
+        if process_id.lives(pid, born):
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(pid, signal.SIGKILL)
 

@@ -14,10 +14,9 @@ from typing import IO
 
 import psutil
 
-from lab import identity
 from lab.errors import LabError
-from lab.places import ROOT
-from lab.runtimes import Launch, tail
+from lab.runtimes import Launch, process_id, tail
+from lab.runtimes.checkout import ROOT
 
 KILL_S = 10.0
 ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -32,7 +31,7 @@ class ProcessRunning:
         self.launch = launch
         self._process = process
         self._watched = psutil.Process(process.pid)
-        self.born = identity.birth(process.pid)
+        self.born = process_id.birth(process.pid)
         self._cpu_s = 0.0
 
     @property

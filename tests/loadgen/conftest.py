@@ -7,7 +7,7 @@ import os
 import pytest
 
 os.environ["LOCUST_SKIP_MONKEY_PATCH"] = "1"
-import lab.loadgen
+import lab.generator.locust
 
 # Processes that the tests start are to be patched as ever.
 del os.environ["LOCUST_SKIP_MONKEY_PATCH"]
@@ -19,4 +19,4 @@ def _unpatched() -> None:
     from gevent import monkey
 
     assert not monkey.is_module_patched("socket")
-    assert lab.loadgen.LabUser.abstract
+    assert lab.generator.locust.LabUser.abstract

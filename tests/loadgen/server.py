@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from patience import PATIENCE_S
 
-from lab.loadgen.http import HttpClient
+from lab.generator.locust.http import HttpClient
 
 Script = Callable[["Connection"], None]
 

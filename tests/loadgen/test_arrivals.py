@@ -7,9 +7,9 @@ import itertools
 import numpy as np
 import pytest
 
-from lab import timetable
-from lab.loadgen.arrivals import quota, share, turns
-from lab.scenario import POISSON, Load
+from lab.generator.locust.arrivals import quota, share, turns
+from lab.spec import schedule
+from lab.spec.scenario import POISSON, Load
 
 COUNTS = [
     *([n] for n in (1, 2, 7, 4000)),
@@ -63,8 +63,8 @@ def test_the_workers_plans_together_are_the_whole_plan(workers):
     """Each worker makes the plan by itself from the load and the seed, and takes its turns: nothing more is needed."""
     load = Load(100, ramp_s=0.0, rate_rps=333.0, duration_s=3.0, arrivals=POISSON)
     counts = [100 // workers] * workers
-    parts = [timetable.planned_s(load, (5, 1))[turns(load.planned_sends, counts, worker)] for worker in range(workers)]
-    assert np.array_equal(np.sort(np.concatenate(parts)), timetable.planned_s(load, (5, 1)))
+    parts = [schedule.planned_s(load, (5, 1))[turns(load.planned_sends, counts, worker)] for worker in range(workers)]
+    assert np.array_equal(np.sort(np.concatenate(parts)), schedule.planned_s(load, (5, 1)))
     assert all((np.diff(part) >= 0).all() for part in parts)
 
 

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from lab.loadgen import conductor
-from lab.loadgen.clock import ClockWatch
+from lab.generator.locust import phases
+from lab.generator.locust.clock import ClockWatch
 
 
 class Clocks:
@@ -78,9 +78,9 @@ def test_a_worker_reports_the_step_of_its_clock():
     order = {"number": 1, "warm_up": 1, "load": load, "url": "", "parameters": {}, "unix_start": 0.0, "seed": [1]}
     order["counts"] = [1]
     shift = [0.0]
-    phase = conductor.Phase(order, 0)
+    phase = phases.Phase(order, 0)
     phase.clock = ClockWatch(lambda: time.time() + shift[0])
-    leader = conductor.Conductor(runner)
+    leader = phases.Conductor(runner)
     leader._flush(phase, last=False)
     shift[0] = 1800.0
     leader._flush(phase, last=False)

@@ -8,7 +8,7 @@ import gevent
 import pytest
 from server import Server
 
-from lab.loadgen.conductor import Phase
+from lab.generator.locust.phases import Phase
 
 
 class User:

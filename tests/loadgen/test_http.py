@@ -9,9 +9,9 @@ import gevent
 import pytest
 from server import Connection, Server, always, answer, client_of
 
-from lab import samples
-from lab.loadgen import wire
-from lab.loadgen.http import Response
+from lab.generator.locust import sockets
+from lab.generator.locust.http import Response
+from lab.spec import sample
 
 MEGABYTE = bytes(range(256)) * 4096
 
@@ -24,14 +24,14 @@ def test_one_connection_serves_many_requests():
         client.close()
         assert server.connections == 1
         assert [head.split(b"\r\n")[0] for head in server.heads] == [f"GET /{n} HTTP/1.1".encode() for n in range(20)]
-    assert {(a.status, a.body, a.error) for a in answers} == {(200, b"hello", samples.OK)}
+    assert {(a.status, a.body, a.error) for a in answers} == {(200, b"hello", sample.OK)}
     rows = client.sink.rows
     assert rows[0]["connect_ns"] > 0
     assert {row["connect_ns"] for row in rows[1:]} == {0}
     assert client.sink.begun == len(rows) == 20
 
 
-@pytest.mark.skipif(not wire.STAMPED, reason="only Linux says when bytes came in")
+@pytest.mark.skipif(not sockets.STAMPED, reason="only Linux says when bytes came in")
 @pytest.mark.parametrize("parts", [[answer(b"x" * 100)], [answer(b"x" * 100)[:60], answer(b"x" * 100)[60:]]])
 def test_a_latency_ends_when_the_answer_comes_and_not_when_somebody_has_time_for_it(parts):
     """The process is busy with something else when an answer comes; the server is not to be blamed for that."""
@@ -47,7 +47,7 @@ def test_a_latency_ends_when_the_answer_comes_and_not_when_somebody_has_time_for
         asking = gevent.spawn(client.get, "/")
         gevent.sleep(0)
         time.sleep(1)  # the whole process, greenlets and all
-        assert asking.get().error == samples.OK
+        assert asking.get().error == sample.OK
     row = client.sink.rows[1]
     taken_up_s, latency_s = ((row[key] - row["sent_ns"]) / 1e9 for key in ("taken_up_ns", "ended_ns"))
     assert taken_up_s >= 1
@@ -67,7 +67,7 @@ def test_an_answer_of_the_same_bytes_is_judged_each_time():
         answers = [client.get("/", check=check) for check in (b"one", b"two", b"two", 3, 4)]
         assert server.connections == 1
     assert [a.body for a in answers] == [b"one", b"one", b"two", b"one", b"one"]
-    right, wrong = samples.OK, samples.WRONG_BODY
+    right, wrong = sample.OK, sample.WRONG_BODY
     assert [a.error for a in answers] == [right, wrong, right, right, wrong]
 
 
@@ -96,12 +96,12 @@ def test_a_connection_that_the_server_closes_costs_nothing_until_it_is_needed():
 
     with Server(script) as server:
         client = client_of(server.url)
-        assert client.get("/").error == samples.OK
+        assert client.get("/").error == sample.OK
         gevent.sleep(0.1)
         before = time.thread_time()
         gevent.sleep(1.0)
         assert time.thread_time() - before < 0.5
-        assert client.get("/").error == samples.OK
+        assert client.get("/").error == sample.OK
         assert server.connections == 2
 
 
@@ -139,7 +139,7 @@ def test_a_body_is_read_whole_however_it_is_sent(parts, body):
         client = client_of(server.url)
         answers = [client.get("/", check=body) for _ in range(2)]
         assert server.connections == 1
-    assert [a.error for a in answers] == [samples.OK, samples.OK]
+    assert [a.error for a in answers] == [sample.OK, sample.OK]
     assert all(a.body == body for a in answers)
     assert [row["size"] for row in client.sink.rows] == [len(body)] * 2
 
@@ -149,7 +149,7 @@ def test_a_large_chunked_body_is_read_whole():
     chunks = [MEGABYTE[i : i + 1000] for i in range(0, len(MEGABYTE), 1000)]
     encoded = b"".join(f"{len(c):x}\r\n".encode() + c + b"\r\n" for c in chunks) + b"0\r\n\r\n"
     with Server(always(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + encoded)) as server:
-        assert client_of(server.url).get("/", check=MEGABYTE).error == samples.OK
+        assert client_of(server.url).get("/", check=MEGABYTE).error == sample.OK
 
 
 def test_a_connection_that_the_server_closes_is_opened_anew():
@@ -161,7 +161,7 @@ def test_a_connection_that_the_server_closes_is_opened_anew():
 
     with Server(script) as server:
         client = client_of(server.url)
-        assert [client.get("/", check=b"once").error for _ in range(3)] == [samples.OK] * 3
+        assert [client.get("/", check=b"once").error for _ in range(3)] == [sample.OK] * 3
         assert server.connections == 3
     assert all(row["connect_ns"] > 0 for row in client.sink.rows)
 
@@ -175,7 +175,7 @@ def test_an_answer_that_ends_with_the_connection_is_whole():
 
     with Server(script) as server:
         got = client_of(server.url).get("/")
-    assert (got.error, got.status, got.body) == (samples.OK, 200, b"until the end")
+    assert (got.error, got.status, got.body) == (sample.OK, 200, b"until the end")
 
 
 def test_an_informational_answer_is_not_the_answer():
@@ -188,7 +188,7 @@ def test_an_informational_answer_is_not_the_answer():
     with Server(script) as server:
         client = client_of(server.url)
         answers = [client.get("/", check=b"real") for _ in range(2)]
-    assert [(a.status, a.body, a.error) for a in answers] == [(200, b"real", samples.OK)] * 2
+    assert [(a.status, a.body, a.error) for a in answers] == [(200, b"real", sample.OK)] * 2
 
 
 def test_a_slow_accept_counts_as_latency():
@@ -207,7 +207,7 @@ def test_a_slow_accept_counts_as_latency():
     assert 0 < row["connect_ns"] < row["ended_ns"] - row["sent_ns"]
 
 
-@pytest.mark.parametrize(("status", "error"), [("200 OK", samples.WRONG_BODY), ("503 Busy", samples.STATUS)])
+@pytest.mark.parametrize(("status", "error"), [("200 OK", sample.WRONG_BODY), ("503 Busy", sample.STATUS)])
 def test_a_wrong_answer_is_told_apart_from_a_bad_status(status, error):
     """Another body is wrong; a status of 400 or more is named by its status."""
     with Server(always(answer(b"other", status))) as server:
@@ -217,14 +217,14 @@ def test_a_wrong_answer_is_told_apart_from_a_bad_status(status, error):
     assert [(a.error, a.status) for a in got] == [(error, int(status[:3]))] * 2
 
 
-@pytest.mark.parametrize(("status", "error"), [(299, samples.OK), (302, samples.STATUS), (599, samples.STATUS)])
+@pytest.mark.parametrize(("status", "error"), [(299, sample.OK), (302, sample.STATUS), (599, sample.STATUS)])
 def test_failures_begin_at_300(status, error):
     """Without a check, the status alone decides."""
     with Server(always(answer(b"", f"{status} Whatever"))) as server:
         assert client_of(server.url).get("/").error == error
 
 
-@pytest.mark.parametrize(("right", "error"), [(True, samples.OK), (False, samples.WRONG_BODY)])
+@pytest.mark.parametrize(("right", "error"), [(True, sample.OK), (False, sample.WRONG_BODY)])
 def test_a_function_may_decide(right, error):
     """A check of one's own sees the status and the body, and has the last word, also on a 404."""
     seen: list[Response] = []
@@ -257,5 +257,5 @@ def test_ipv6_works():
     except OSError:
         pytest.skip("this machine has no IPv6 loopback")
     with server:
-        assert client_of(server.url).get("/", check=b"six").error == samples.OK
+        assert client_of(server.url).get("/", check=b"six").error == sample.OK
         assert f"Host: [::1]:{server.port}".encode() in server.heads[0].split(b"\r\n")

@@ -10,7 +10,7 @@ import gevent
 import pytest
 from server import Connection, Server, always, answer, client_of
 
-from lab import samples
+from lab.spec import sample
 
 
 def test_an_idle_connection_that_was_closed_is_tried_once_more():
@@ -25,7 +25,7 @@ def test_an_idle_connection_that_was_closed_is_tried_once_more():
         client.get("/")
         time.sleep(0.2)
         got = client.get("/", check=b"again")
-        assert (got.error, server.connections) == (samples.OK, 2)
+        assert (got.error, server.connections) == (sample.OK, 2)
     assert len(client.sink.rows) == client.sink.begun == 2
     assert client.sink.rows[1]["connect_ns"] > 0
 
@@ -45,7 +45,7 @@ def test_a_second_reset_in_a_row_is_a_failure():
         client = client_of(server.url)
         client.get("/")
         time.sleep(0.2)
-        assert client.get("/").error == samples.RESET
+        assert client.get("/").error == sample.RESET
         assert server.connections == 2
 
 
@@ -57,7 +57,7 @@ def test_a_new_connection_that_is_reset_is_not_tried_again():
         connection.reset()
 
     with Server(resets) as server:
-        assert client_of(server.url).get("/").error == samples.RESET
+        assert client_of(server.url).get("/").error == sample.RESET
         assert server.connections == 1
 
 
@@ -66,19 +66,19 @@ def test_nobody_listening_is_refused():
     with socket.create_server(("127.0.0.1", 0)) as unused:
         port = unused.getsockname()[1]
     client = client_of(f"http://127.0.0.1:{port}")
-    assert [client.get("/").error for _ in range(2)] == [samples.REFUSED] * 2
+    assert [client.get("/").error for _ in range(2)] == [sample.REFUSED] * 2
     assert [row["status"] for row in client.sink.rows] == [0, 0]
 
 
 @pytest.mark.parametrize(
     ("parts", "error"),
     [
-        ([answer(b"whole body")[:-3]], samples.TRUNCATED),
-        ([b"HTTP/1.1 200 OK\r\nContent-Le"], samples.TRUNCATED),
-        ([b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab"], samples.TRUNCATED),
-        ([b"what is this\r\n\r\n"], samples.MALFORMED),
-        ([b"HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n"], samples.MALFORMED),
-        ([b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"], samples.MALFORMED),
+        ([answer(b"whole body")[:-3]], sample.TRUNCATED),
+        ([b"HTTP/1.1 200 OK\r\nContent-Le"], sample.TRUNCATED),
+        ([b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab"], sample.TRUNCATED),
+        ([b"what is this\r\n\r\n"], sample.MALFORMED),
+        ([b"HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n"], sample.MALFORMED),
+        ([b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"], sample.MALFORMED),
     ],
 )
 def test_a_bad_answer_has_its_class(parts, error):
@@ -91,7 +91,7 @@ def test_a_bad_answer_has_its_class(parts, error):
     with Server(bad, always(answer(b"good"))) as server:
         client = client_of(server.url)
         assert client.get("/").error == error
-        assert client.get("/", check=b"good").error == samples.OK
+        assert client.get("/", check=b"good").error == sample.OK
         assert server.connections == 2
 
 
@@ -104,8 +104,8 @@ def test_an_answer_that_does_not_come_is_a_timeout():
 
     with Server(silent, always(answer())) as server:
         client = client_of(server.url, timeout_s=1.5)
-        assert client.get("/").error == samples.TIMEOUT
-        assert client.get("/").error == samples.OK
+        assert client.get("/").error == sample.TIMEOUT
+        assert client.get("/").error == sample.OK
     waited_s = (client.sink.rows[0]["ended_ns"] - client.sink.rows[0]["sent_ns"]) / 1e9
     assert waited_s >= 1.5
 
@@ -118,7 +118,7 @@ def test_an_answer_that_trickles_is_a_timeout_too():
         connection.say(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n", *[b"x"] * 100, pause_s=0.1)
 
     with Server(trickles) as server:
-        assert client_of(server.url, timeout_s=0.5).get("/").error == samples.TIMEOUT
+        assert client_of(server.url, timeout_s=0.5).get("/").error == sample.TIMEOUT
 
 
 def test_an_address_that_does_not_answer_is_a_connect_timeout():
@@ -134,7 +134,7 @@ def test_an_address_that_does_not_answer_is_a_connect_timeout():
         got = client_of(f"http://127.0.0.1:{full.getsockname()[1]}", timeout_s=0.5).get("/")
         for opened in waiting:
             opened.close()
-    assert got.error == samples.CONNECT_TIMEOUT
+    assert got.error == sample.CONNECT_TIMEOUT
 
 
 def test_a_check_that_raises_still_ends_its_request():
@@ -171,7 +171,7 @@ def test_an_answer_that_is_cut_off_is_truncated_wherever_its_head_was_split(part
         connection.say(*parts, pause_s=0.05)
 
     with Server(script) as server:
-        assert client_of(server.url).get("/").error == samples.TRUNCATED
+        assert client_of(server.url).get("/").error == sample.TRUNCATED
 
 
 def test_a_request_that_was_taken_and_failed_is_not_sent_again():
@@ -186,8 +186,8 @@ def test_a_request_that_was_taken_and_failed_is_not_sent_again():
 
     with Server(script) as server:
         client = client_of(server.url)
-        assert client.get("/").error == samples.OK
-        assert client.get("/").error == samples.RESET
+        assert client.get("/").error == sample.OK
+        assert client.get("/").error == sample.RESET
         assert len(server.heads) == 2
 
 
@@ -204,7 +204,7 @@ def test_an_answer_that_nobody_waits_for_any_more_is_not_that_of_the_next_reques
         with contextlib.suppress(gevent.Timeout), gevent.Timeout(0.1):
             client.get("/slow")
         assert client.get("/b").body == b"/b"
-    assert [row["error"] for row in client.sink.rows] == [samples.TIMEOUT, samples.OK]
+    assert [row["error"] for row in client.sink.rows] == [sample.TIMEOUT, sample.OK]
     assert client.sink.begun == 2
 
 
@@ -212,7 +212,7 @@ def test_two_answers_to_one_request_are_malformed():
     """The second is nobody's."""
     with Server(always(answer(b"A") + answer(b"B"))) as server:
         client = client_of(server.url)
-        assert client.get("/").error == samples.MALFORMED
+        assert client.get("/").error == sample.MALFORMED
 
 
 def test_a_server_that_switches_protocols_gives_a_malformed_answer():
@@ -220,7 +220,7 @@ def test_a_server_that_switches_protocols_gives_a_malformed_answer():
     head = b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n"
     with Server(always(head)) as server:
         client = client_of(server.url)
-        assert client.get("/").error == samples.MALFORMED
+        assert client.get("/").error == sample.MALFORMED
     assert len(client.sink.rows) == client.sink.begun == 1
 
 
@@ -238,4 +238,4 @@ def test_an_answer_that_came_in_time_counts_although_the_process_was_held_up():
         asking = gevent.spawn(client.get, "/")
         gevent.sleep(0)
         time.sleep(1)  # the whole process
-        assert asking.get().error == samples.OK
+        assert asking.get().error == sample.OK

@@ -10,8 +10,8 @@ import pytest
 from patience import PATIENCE_S
 from server import Connection, Server, always, answer, client_of
 
-from lab import samples
-from lab.loadgen.deadline import Deadline, DeadlinePassed
+from lab.generator.locust.deadline import Deadline, DeadlinePassed
+from lab.spec import sample
 
 MEGABYTE = bytes(range(256)) * 4096
 
@@ -26,8 +26,8 @@ def test_many_large_bodies_share_a_connection():
     with Server(script) as server:
         client = client_of(server.url)
         for _ in range(3):
-            assert client.get("/large", check=MEGABYTE).error == samples.OK
-            assert client.get("/small", check=b"small").error == samples.OK
+            assert client.get("/large", check=MEGABYTE).error == sample.OK
+            assert client.get("/small", check=b"small").error == sample.OK
         assert server.connections == 1
 
 
@@ -40,7 +40,7 @@ def test_a_large_body_on_a_connection_that_closes():
 
     with Server(script) as server:
         client = client_of(server.url)
-        assert [client.get("/", check=MEGABYTE).error for _ in range(2)] == [samples.OK] * 2
+        assert [client.get("/", check=MEGABYTE).error for _ in range(2)] == [sample.OK] * 2
         assert server.connections == 2
 
 
@@ -53,8 +53,8 @@ def test_a_large_body_that_is_cut_off_is_truncated():
 
     with Server(script, always(answer())) as server:
         client = client_of(server.url)
-        assert client.get("/").error == samples.TRUNCATED
-        assert client.get("/").error == samples.OK
+        assert client.get("/").error == sample.TRUNCATED
+        assert client.get("/").error == sample.OK
 
 
 def test_a_large_body_of_which_only_the_length_counts():
@@ -67,9 +67,9 @@ def test_a_large_body_of_which_only_the_length_counts():
     with Server(script) as server:
         client = client_of(server.url)
         whole = client.get("/", check=len(MEGABYTE))
-        assert (whole.error, whole.size) == (samples.OK, len(MEGABYTE))
-        assert client.get("/", check=len(MEGABYTE) - 1).error == samples.WRONG_BODY
-        assert client.get("/", check=MEGABYTE).error == samples.OK
+        assert (whole.error, whole.size) == (sample.OK, len(MEGABYTE))
+        assert client.get("/", check=len(MEGABYTE) - 1).error == sample.WRONG_BODY
+        assert client.get("/", check=MEGABYTE).error == sample.OK
         assert server.connections == 1
 
 
@@ -81,7 +81,7 @@ def test_a_large_body_of_which_only_the_length_counts_that_is_cut_off():
         connection.say(answer(MEGABYTE)[:-1])
 
     with Server(script) as server:
-        assert client_of(server.url).get("/", check=len(MEGABYTE)).error == samples.TRUNCATED
+        assert client_of(server.url).get("/", check=len(MEGABYTE)).error == sample.TRUNCATED
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_a_large_body_is_whole_however_it_begins(parts):
 
     with Server(script) as server:
         client = client_of(server.url)
-        assert [client.get("/", check=MEGABYTE).error for _ in range(2)] == [samples.OK] * 2
+        assert [client.get("/", check=MEGABYTE).error for _ in range(2)] == [sample.OK] * 2
         assert server.connections == 1
 
 
@@ -117,7 +117,7 @@ def test_a_request_larger_than_the_buffers_is_sent_whole():
         connection.say(answer(str(head.count(b"x")).encode()))
 
     with Server(script) as server:
-        assert client_of(server.url).get("/", headers={"Long": long}, check=b"8000000").error == samples.OK
+        assert client_of(server.url).get("/", headers={"Long": long}, check=b"8000000").error == sample.OK
 
 
 def test_a_later_request_has_its_whole_time():

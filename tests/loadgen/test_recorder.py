@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from locust.stats import RequestStats
 
-from lab import samples
-from lab.loadgen import recorder
-from lab.loadgen.http import Response
-from lab.loadgen.recorder import Recorder, RequestFailed, feed
+from lab.generator.locust import recorder
+from lab.generator.locust.http import Response
+from lab.generator.locust.recorder import Recorder, RequestFailed, feed
+from lab.spec import sample
 
 UNIX_START = 1_800_000_000.0
 
@@ -19,13 +19,13 @@ UNIX_START = 1_800_000_000.0
 def random_rows(n: int, seed: int = 1) -> np.ndarray:
     """Records of three names, with failures of several classes among them."""
     rng = np.random.default_rng(seed)
-    rows = np.zeros(n, dtype=samples.RECORD)
+    rows = np.zeros(n, dtype=sample.RECORD)
     rows["sent_us"] = rng.integers(0, 5_000_000, n)
     rows["latency_us"] = rng.integers(1, 20_000_000, n)
     rows["bytes"] = rng.integers(0, 2_000_000, n)
     rows["name"] = rng.integers(0, 3, n)
-    rows["error"] = rng.choice([samples.OK, samples.OK, samples.STATUS, samples.RESET, samples.WRONG_BODY], n)
-    rows["status"] = np.where(rows["error"] == samples.STATUS, rng.choice([500, 503], n), 200)
+    rows["error"] = rng.choice([sample.OK, sample.OK, sample.STATUS, sample.RESET, sample.WRONG_BODY], n)
+    rows["status"] = np.where(rows["error"] == sample.STATUS, rng.choice([500, 503], n), 200)
     return rows
 
 
@@ -89,7 +89,7 @@ def test_bulk_feeding_counts_as_locust_does(monkeypatch, parts):
 
 def test_times_just_below_a_millisecond_are_rounded_as_locust_does(monkeypatch):
     """Locust rounds a response time of 1.7 ms to 2 ms, not to 1 ms."""
-    rows = np.zeros(4, dtype=samples.RECORD)
+    rows = np.zeros(4, dtype=sample.RECORD)
     rows["latency_us"] = [1_700, 99_600, 154_900, 994_999]
     bulk, single = both(rows, monkeypatch)
     assert dict(bulk.total.response_times) == dict(single.total.response_times)
@@ -117,8 +117,8 @@ def test_feeding_nothing_changes_nothing():
 
 def test_an_error_is_named_as_people_read_it():
     """A status is named by its number, everything else by its class."""
-    assert str(RequestFailed(samples.STATUS, 503)) == "HTTP 503"
-    assert str(RequestFailed(samples.REFUSED, 0)) == "refused"
+    assert str(RequestFailed(sample.STATUS, 503)) == "HTTP 503"
+    assert str(RequestFailed(sample.REFUSED, 0)) == "refused"
 
 
 def test_what_a_sink_notes_is_what_is_taken():
@@ -127,9 +127,9 @@ def test_what_a_sink_notes_is_what_is_taken():
     sink = noted.sink(42)
     sink.began()
     times = (1_001_000_000, 1_002_000_000, 300_000, 1_502_000_000, 1_509_000_000)
-    sink.ended("/x", times, Response(503, b"", samples.STATUS, 17))
-    (row,) = np.frombuffer(noted.take(), samples.RECORD)
-    assert row.item() == (1000, 2000, 500_000, 300, 17, 42, 503, 0, samples.STATUS)
+    sink.ended("/x", times, Response(503, b"", sample.STATUS, 17))
+    (row,) = np.frombuffer(noted.take(), sample.RECORD)
+    assert row.item() == (1000, 2000, 500_000, 300, 17, 42, 503, 0, sample.STATUS)
     assert (noted.begun, noted.finished, noted.failed, noted.names) == (1, 1, 1, ["/x"])
     assert noted.untaken_ns == 7_000_000
 
@@ -138,10 +138,10 @@ def test_taking_empties_the_record():
     """What was taken once is not taken again, and the counts go on."""
     noted = Recorder(0)
     noted.note(*[1] * 9)
-    assert len(noted.take()) == samples.RECORD.itemsize
+    assert len(noted.take()) == sample.RECORD.itemsize
     assert noted.take() == b""
     noted.note(*[2] * 9)
-    assert np.frombuffer(noted.take(), samples.RECORD)["user"].tolist() == [2]
+    assert np.frombuffer(noted.take(), sample.RECORD)["user"].tolist() == [2]
 
 
 def test_more_records_than_fit_at_first_are_kept():
@@ -150,7 +150,7 @@ def test_more_records_than_fit_at_first_are_kept():
     n = 4 * recorder.FIRST_CAPACITY + 3
     for i in range(n):
         noted.note(i, i, i, 0, 0, i, 200, 0, 0)
-    rows = np.frombuffer(noted.take(), samples.RECORD)
+    rows = np.frombuffer(noted.take(), sample.RECORD)
     assert np.array_equal(rows["user"], np.arange(n))
     assert np.array_equal(rows["planned_us"], np.arange(n))
 
@@ -165,7 +165,7 @@ def test_names_get_one_number_each():
 def test_memory_does_not_grow_with_requests_that_were_taken():
     """However many requests pass, what the recorder and Locust's statistics hold stays below 16 bytes a request."""
     noted, stats = Recorder(0), RequestStats(use_response_times_cache=False)
-    answered = Response(200, b"", samples.OK, 12)
+    answered = Response(200, b"", sample.OK, 12)
 
     def pass_through(rounds: int) -> None:
         for _ in range(rounds):

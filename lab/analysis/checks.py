@@ -1,0 +1,99 @@
+"""Reasons to doubt a measurement that come from the generator, the machine, or the course of the load.
+
+Each function takes plain values, and returns the sentences that a person reads; :mod:`lab.analysis.verdict` weighs them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+# Towards its ceiling a generator queues its own work: at 90 % answers lie there for a multiple of the time that they
+# took before a user has them and sends again, so that the load is not what was asked for. The same shares hold for a
+# worker's CPU.
+CEILING_SUSPECT, CEILING_INVALID = 0.70, 0.90
+# A worker counts every 50 ms; a collection of garbage or a busy core keeps it from that for some hundred at most.
+STOOD_STILL_SUSPECT_S, STOOD_STILL_INVALID_S = 0.5, 1.0
+# A time service that corrects a clock moves it by half a millisecond a second; only somebody who sets it does more.
+CLOCK_STEP_S = 0.050
+# Of cores that are meant to be ours alone. Kernel threads and the system's own services take a few percent; one program
+# that computes takes half of a core or more.
+TAKEN_SUSPECT_SHARE = 0.20
+# Of the whole machine, where nobody has cores of their own.
+FOREIGN_SUSPECT_SHARE = 0.10
+# As much as two rounds of warm-up may differ that count as settled; chance is ruled out before, see lab.formulas.trend.
+FALL_SUSPECT_SHARE = 0.15
+# Repeated measurements differ by some 5 % on a quiet machine; halves of one that differ by twice that, in something.
+DRIFT_SUSPECT_SHARE = 0.10
+# Shared hosts change by a fifth within seconds, and repeats average that out; beyond it no mean describes both halves.
+SLOWED_SUSPECT_SHARE = 0.25
+
+
+def ceiling(rps: float, ceiling_rps: float | None) -> list[tuple[str, bool]]:
+    """Whether the generator was near the most it can send: the sentence, and whether that makes it invalid."""
+    if not ceiling_rps or rps <= CEILING_SUSPECT * ceiling_rps:
+        return []
+    reason = (
+        f"The generator sent {rps:,.0f} requests/s, {rps / ceiling_rps:.0%} of its calibrated ceiling: "
+        "add --workers or cores."
+    )
+    return [(reason, rps > CEILING_INVALID * ceiling_rps)]
+
+
+def stood_still(longest_s: float) -> list[tuple[str, bool]]:
+    """Whether a worker was stopped in mid-load: latencies do not show it, as its users did not ask meanwhile."""
+    if longest_s <= STOOD_STILL_SUSPECT_S:
+        return []
+    reason = f"A Locust worker stood still for {longest_s:.1f} s: what it should have sent meanwhile is missing."
+    return [(reason, longest_s > STOOD_STILL_INVALID_S)]
+
+
+def clock(step_s: float) -> list[str]:
+    """Whether somebody set the clock meanwhile: then the samples and what was read beside them are out of step."""
+    if abs(step_s) <= CLOCK_STEP_S:
+        return []
+    return [f"The clock was set by {step_s * 1000:+,.0f} ms during the load."]
+
+
+def taken(cores: Mapping[str, float], machine: float | None) -> list[str]:
+    """Whether other programs took our cores.
+
+    Args:
+        cores: the part that they took of whose cores, such as ``{"generator": 0.5}``; empty if nobody had any.
+        machine: the part of the whole machine, which counts then; None if unknown.
+
+    """
+    reasons = [
+        f"Other programs took {share:.0%} of the {owner}'s cores: end them, or use another machine."
+        for owner, share in cores.items()
+        if share > TAKEN_SUSPECT_SHARE
+    ]
+    if not cores and machine is not None and machine > FOREIGN_SUSPECT_SHARE:
+        reasons.append(f"Other programs took {machine:.0%} of the machine: end them, or use another machine.")
+    return reasons
+
+
+def unsteady(latency_fall: float, cpu_fall: float, drift: float | None) -> list[str]:
+    """Whether the load's end was another measurement than its beginning; see :mod:`lab.formulas.trend` for the values."""
+    reasons = []
+    for name, fall in (("Latency", latency_fall), ("CPU time a request", cpu_fall)):
+        if fall > FALL_SUSPECT_SHARE:
+            reasons.append(f"{name} still fell by {fall:.0%} during the load: the service was not warm.")
+    if drift is not None and abs(drift) > DRIFT_SUSPECT_SHARE:
+        word = "more" if drift > 0 else "less"
+        reasons.append(f"Throughput drifted: {abs(drift):.0%} {word} in the second half than in the first.")
+    return reasons
+
+
+def slowed(cores: Mapping[str, float]) -> list[str]:
+    """Whether the machine itself changed: other guests of its host, heat, or power saving.
+
+    Args:
+        cores: by which part whose cores were slower in the second half than in the first, such as ``{"service": 0.3}``.
+
+    """
+    return [
+        f"The {owner}'s cores themselves ran {abs(share):.0%} {'slower' if share > 0 else 'faster'} in the second half "
+        "of the load: the machine shares them with others, or is hot. Repeat it."
+        for owner, share in cores.items()
+        if max(share, 1 / (1 + share) - 1) > SLOWED_SUSPECT_SHARE
+    ]

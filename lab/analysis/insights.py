@@ -1,0 +1,231 @@
+"""What a run says beyond its numbers: what decided, how many were served at once, whether the load had settled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from itertools import count
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lab import experiments
+from lab.analysis import bottleneck, observations, verdict
+from lab.analysis.bottleneck import Bottleneck, Readings
+from lab.formulas import inference, laws, stats, steady_state
+from lab.formulas.inference import Estimate
+from lab.formulas.laws import Level
+from lab.spec import prediction
+from lab.spec.scenario import Plan, Variant
+from lab.storage.run_folder import CellFolder, RunFolder
+from lab.telemetry import series
+
+Floats = NDArray[np.float64]
+# Whatever is watched and is none of these is a database, or a link to one.
+OURS = ("service", "lab", "machine", "master", "worker")
+ESTIMATED = ("mean_s", "p50_s", "p99_s")
+LINK = "link to "
+# Less is within what repeats differ by anyway.
+UNEVEN_SHARE = 0.05
+# Repeats differ by some 5 %; a law that is off by twice as much does not describe what was measured.
+MOST_MISFIT = 0.10
+
+
+def sentences(run: RunFolder) -> list[str]:
+    """What decided, when it settled, and what a sweep says, for each variant of a run; from believable cells only."""
+    plan = run.plan()
+    variants = [experiments.of(plan).variant(name) for name in dict.fromkeys(cell.variant for cell in plan.cells)]
+    found = [
+        *_lacking(run),
+        *_gone_on(run),
+        *(sentence for variant in variants for sentence in _of_variant(run, plan, variant)),
+    ]
+    return found + ([uneven] if experiments.of(plan).cpu_decides and (uneven := _uneven_machine(run)) else [])
+
+
+def _lacking(run: RunFolder) -> Iterator[str]:
+    """Which cells have a summary, but no samples any more."""
+    if lacking := [folder.cell.id for folder in run.cells() if folder.lacks_samples]:
+        yield f"The samples of {', '.join(lacking)} are not there any more: tables have them, figures do not."
+
+
+def _gone_on(run: RunFolder) -> Iterator[str]:
+    """That a run went on where something was different, which whoever resumed it accepted."""
+    for number in count(1):
+        if not (there := run.note(f"environment-resume-{number}")):
+            return
+        if there.get("different"):
+            yield f"It was interrupted, and went on where something was different: {'; '.join(there['different'])}."
+
+
+def _uneven_machine(run: RunFolder) -> str | None:
+    """Which cells had slower cores than others, if that may pass for a difference between variants."""
+    read = {folder.cell.id: folder.read("summary").get("yardstick_s") for folder in run.cells() if folder.complete}
+    by_speed = sorted((spent_s, cell) for cell, spent_s in read.items() if spent_s)
+    if not by_speed or (slower := by_speed[-1][0] / by_speed[0][0] - 1) < UNEVEN_SHARE:
+        return None
+    (_, fastest), (_, slowest) = by_speed[0], by_speed[-1]
+    return (
+        f"The machine was not the same for all: by a piece of fixed work, the service's cores were {slower:.0%} slower "
+        f"under {slowest} than under {fastest}. So small a difference may be its own: --repeat averages it out."
+    )
+
+
+def deciding(run: RunFolder) -> dict[str, Bottleneck]:
+    """By variant, what decided at its largest load; nothing of a variant without a believable cell."""
+    plan = run.plan()
+    names = dict.fromkeys(cell.variant for cell in plan.cells)
+    largest = {name: _largest(cells) for name in names if (cells := believable(run, name))}
+    variant = experiments.of(plan).variant
+    return {name: bottleneck.name(watched(run, plan, variant(name), cell)) for name, cell in largest.items()}
+
+
+def _largest(cells: Sequence[CellFolder]) -> CellFolder:
+    """The cell of the most load; of repeats the first."""
+    return max(cells, key=lambda folder: (folder.cell.load.users, folder.cell.load.rate_rps, -folder.cell.repeat))
+
+
+def _of_variant(run: RunFolder, plan: Plan, variant: Variant) -> Iterator[str]:
+    cells = believable(run, variant.name)
+    if not cells:
+        return
+    most = _largest(cells)
+    label = f"{variant.name} at {most.cell.load.users:,} users"
+    yield f"{label}: {bottleneck.name(watched(run, plan, variant, most)).sentence}"
+    if not most.cell.load.is_burst and (sentence := _settled(most)):
+        yield f"{label}: {sentence}"
+    if len({folder.cell.load.users for folder in cells}) > 1:
+        yield from (f"{variant.name}: {sentence}" for sentence in _of_sweep(run, cells, variant))
+
+
+def _settled(folder: CellFolder) -> str | None:
+    found = steady_state.settling(*_answers(folder))
+    if found is None:
+        return None
+    if found.from_s is None:
+        return f"The load had not settled within its {found.elapsed_s:.0f} s: measure longer."
+    return f"Latency and throughput had settled after {found.from_s:.1f} of {found.elapsed_s:.1f} s."
+
+
+def _of_sweep(run: RunFolder, cells: list[CellFolder], variant: Variant) -> Iterator[str]:
+    if servers := laws.estimate_servers(levels(run, variant.name)):
+        yield (
+            f"By its answers alone it served {servers.count:.0f} requests at once (at {servers.users:,} users, "
+            f"{servers.service_s:.3f} s each)."
+        )
+    if cells[0].cell.load.is_burst:
+        return  # a burst has no throughput of its own: its ramp and its last wave are in it
+    rates = [folder.read("summary")["ok_throughput_rps"] for folder in cells]
+    law = laws.fit_scalability([folder.cell.load.users for folder in cells], rates)
+    if law and law.misfit > MOST_MISFIT:
+        yield f"The scalability law does not fit its throughput (off by up to {law.misfit:.0%}), so it says no peak."
+    elif law:
+        yield (
+            f"By the scalability law its throughput has its peak at {law.peak.value:,.0f} users "
+            f"({law.peak.low:,.0f} to {law.peak.high:,.0f}); contention {law.contention.value:.1%}, "
+            f"coherency {law.coherency.value:.2g}."
+        )
+
+
+def believable(run: RunFolder, variant: str) -> list[CellFolder]:
+    """The cells of a variant that were measured to their end, hold answers, and are not invalid."""
+    cells = [folder for folder in run.cells() if folder.cell.variant == variant and folder.complete]
+    summaries = [folder.read("summary") for folder in cells]
+    return [
+        folder
+        for folder, summary in zip(cells, summaries, strict=True)
+        if summary.get("verdict") != verdict.INVALID and summary.get("mean_s") is not None
+    ]
+
+
+def levels(run: RunFolder, variant: str) -> list[Level]:
+    """The right answers of each believable cell of a variant."""
+    return [Level(folder.cell.load.users, *_answers(folder)) for folder in believable(run, variant)]
+
+
+def _answers(folder: CellFolder) -> tuple[Floats, Floats]:
+    """When right answers ended, and how long they took as users see it, in seconds, shapes (n,)."""
+    ended, latency = [np.zeros(0)], [np.zeros(0)]
+    for piece in folder.measured_pieces(["planned_us", "sent_us", "latency_us", "error"]):
+        right = piece[(piece["error"] == "").to_numpy()]
+        right = stats.as_planned(right) if folder.cell.load.is_open else right
+        ended.append((right["sent_us"] + right["latency_us"]).to_numpy() / 1e6)
+        latency.append(right["latency_us"].to_numpy() / 1e6)
+    return np.concatenate(ended), np.concatenate(latency)
+
+
+def intervals(run: RunFolder) -> list[dict[str, Any]]:
+    """Mean, p50 and p99 of each variant at each load, with intervals.
+
+    Returns:
+        Rows of ``variant``, ``users``, ``metric``, ``value``, ``low``, ``high`` (seconds) and ``scope``: see
+        :class:`lab.formulas.inference.Estimate`. A burst that was measured once has none: no part of it is like another.
+
+    """
+    plan = run.plan()
+    rows: list[dict[str, Any]] = []
+    for variant, users in dict.fromkeys((cell.variant, cell.load.users) for cell in plan.cells):
+        cells = [folder for folder in believable(run, variant) if folder.cell.load.users == users]
+        for metric, estimate in _estimates(cells).items():
+            rows.append({"variant": variant, "users": users, "metric": metric, **asdict(estimate)})
+    return rows
+
+
+def _estimates(cells: list[CellFolder]) -> dict[str, Estimate]:
+    if len(cells) > 1:
+        summaries = [folder.read("summary") for folder in cells]
+        found = {metric: inference.of_runs([summary[metric] for summary in summaries]) for metric in ESTIMATED}
+        return {metric: estimate for metric, estimate in found.items() if estimate}
+    if not cells or cells[0].cell.load.is_burst:
+        return {}
+    ended_s, latency_s = _answers(cells[0])
+    return dict(zip(ESTIMATED, inference.within_run(ended_s - latency_s, latency_s, (50, 99)), strict=True))
+
+
+def watched(run: RunFolder, plan: Plan, variant: Variant, folder: CellFolder) -> Readings:
+    """What was read of a cell while its load lasted, for :func:`lab.analysis.bottleneck.name`."""
+    scenario = experiments.of(plan)
+    summary, limits, metrics = folder.read("summary"), folder.read("limits"), folder.metrics()
+    elapsed_s, rate = summary.get("elapsed_s") or 0.0, summary.get("ok_throughput_rps") or 0.0
+    service_s = prediction.service_s(scenario, plan)
+
+    def used(target: str) -> float | None:
+        spent_s = series.cpu_s(metrics, target, elapsed_s)
+        return None if spent_s is None or not elapsed_s else spent_s / elapsed_s
+
+    def typical(*names: str) -> float | None:
+        found = (series.typical(metrics, "service", name, elapsed_s) for name in names)
+        return next((value for value in found if value is not None), None)
+
+    backing = {target: used(target) or 0.0 for target in series.targets(metrics) if not target.startswith(OURS)}
+    machine = run.environment()
+    pool_busy = typical(*observations.POOL_IN_USE)
+    if pool_busy is None and scenario.databases and service_s:
+        pool_busy = rate * service_s  # Little's law: each connection is held for at least what the link takes
+    return Readings(
+        generator_cpu=folder.read("evidence").get("worker_cpu"),
+        service_cpu=used("service"),
+        service_cpus=limits.get("cpus"),
+        link_cpu=max((cpu for target, cpu in backing.items() if target.startswith(LINK)), default=None),
+        database_cpu={target: cpu for target, cpu in backing.items() if not target.startswith(LINK)},
+        database_cpus=len(machine.get("generator_cores") or ()) or machine.get("cores") or 1,
+        threads_busy=typical("tomcat_threads_busy_threads") if variant.thread_per_request else None,
+        threads=limits.get("request_threads_max"),
+        pool_busy=pool_busy,
+        pool=limits.get("pool_max") or (plan.limits.pool if scenario.databases else None),
+        pool_waiting=summary.get("pool_wait"),
+        bytes_rps=rate * _mean_bytes(folder) if plan.link.rate else None,
+        link_rate=plan.link.rate or None,
+        mean_s=summary.get("mean_s"),
+        service_s=service_s,
+    )
+
+
+def _mean_bytes(folder: CellFolder) -> float:
+    """Bytes of a right answer, on average."""
+    sizes = [
+        piece.loc[(piece["error"] == "").to_numpy(), "bytes"] for piece in folder.measured_pieces(["bytes", "error"])
+    ]
+    count = sum(len(size) for size in sizes)
+    return sum(float(size.sum()) for size in sizes) / count if count else 0.0

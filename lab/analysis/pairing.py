@@ -1,0 +1,172 @@
+"""From what people name to a comparison: which cells stand beside which, and what may be compared at all."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lab.analysis import verdict
+from lab.analysis.comparison import CPU, METRICS, Comparison, Row
+from lab.analysis.selection import Side, differences, find_sides
+from lab.cli import as_typed
+from lab.errors import LabError
+from lab.formulas import inference
+from lab.storage.run_folder import CellFolder
+from lab.telemetry import series
+
+BELIEVED = (verdict.VALID, verdict.SUSPECT)
+# With fewer, what the JVM does on its own weighs more than what the requests cost.
+FEWEST_FOR_CPU = 100
+
+
+def compare(a: str | None, b: str | None, although_different: bool, runs: Path) -> Comparison:
+    """Compare two runs, two variants, or all variants of one run.
+
+    Args:
+        a: a run by name or path (the newest if None), or one of its variants, as ``RUN:mvc``.
+        b: the same; None for all pairs of variants of A.
+        although_different: compare also where machine, limits, load or parameters differ, and note it.
+
+    Raises:
+        LabError: there is nothing to compare, or more differs than what is compared.
+
+    """
+    one, other = find_sides(a, b, runs)
+    pairs = _pairs(one, other)
+    sides = list(dict.fromkeys(side for pair in pairs for side in pair))
+    usable = {side: [cell for cell in side.cells() if _word(cell) in BELIEVED] for side in sides}
+    # What never ran stated nothing: that is not a difference, but nothing to compare.
+    compared = [pair for pair in pairs if all(usable[side] for side in pair)]
+    differing = list(dict.fromkeys(difference for pair in compared for difference in differences(*pair)))
+    if differing and not although_different:
+        raise LabError(
+            f"{one.label} and {other.label} differ in more than what is compared: {'; '.join(differing)}.",
+            "Measure them alike, or compare them all the same with --although-different.",
+        )
+    interleaved = one.run.path == other.run.path
+    rows = [row for a_side, b_side in pairs for row in _rows(a_side, b_side, usable, interleaved)]
+    notes = [f"Also different: {difference}." for difference in differing]
+    notes += _left_over(one, other, pairs)
+    notes += [note for side in sides for note in _notes(side)]
+    summaries = {_name(side, c): c.read("summary") if c in usable[side] else {} for side in sides for c in side.cells()}
+    return Comparison(tuple(_corrected(rows)), interleaved, tuple(notes), summaries)
+
+
+def _pairs(one: Side, other: Side) -> list[tuple[Side, Side]]:
+    """Which sides stand beside which."""
+    if one.variant and other.variant:
+        return [(one, other)]
+    if one.run.path == other.run.path:
+        variants = one.variants()
+        if len(variants) < 2:
+            raise LabError(
+                f"Run {one.run.name} has one variant only ({variants[0]}), so that there is nothing to compare.",
+                "Name a second run: python -m lab compare A B",
+            )
+        return [(replace(one, variant=x), replace(one, variant=y)) for x, y in combinations(variants, 2)]
+    common = [variant for variant in one.variants() if variant in other.variants()]
+    if not common:
+        raise LabError(
+            f"{one.label} and {other.label} have no variant in common.", "Name one of each: RUN:mvc RUN:webflux"
+        )
+    return [(replace(one, variant=variant), replace(other, variant=variant)) for variant in common]
+
+
+def _left_over(one: Side, other: Side, pairs: Sequence[tuple[Side, Side]]) -> Iterator[str]:
+    """A sentence on each variant, and on each load of a pair, that the other side has no counterpart for."""
+    if not one.variant and one.run.path != other.run.path:
+        for side, opposite in ((one, other), (other, one)):
+            if alone := [variant for variant in side.variants() if variant not in opposite.variants()]:
+                yield f"Only {side.label} has {', '.join(alone)}, which is compared with nothing."
+    loads = dict.fromkeys(
+        (side.run, tuple(_loads(side)), tuple(_loads(opposite)))
+        for pair in pairs
+        for side, opposite in (pair, pair[::-1])
+    )
+    for run, mine, others in loads:
+        if alone := [f"{users:,}" for users in mine if users not in others]:
+            yield f"Only {run.name} has {', '.join(alone)} users, which are compared with nothing."
+
+
+def _loads(side: Side) -> list[int]:
+    """Its numbers of users, each once."""
+    return list(dict.fromkeys(cell.cell.load.users for cell in side.cells()))
+
+
+def _word(cell: CellFolder) -> str:
+    """A cell's verdict; ``incomplete`` if it was not measured to its end."""
+    return str(cell.read("summary").get("verdict", verdict.INVALID)) if cell.complete else "incomplete"
+
+
+def _notes(side: Side) -> list[str]:
+    """Sentences on what of a side was left out or is in doubt; one where none of it was measured."""
+    if any(cell.complete for cell in side.cells()):
+        return [note for cell in side.cells() if (note := _note(side, cell))]
+    resume = as_typed.as_typed(f"python -m lab resume {shlex.quote(side.run.called)}")
+    return [f"{side.label} was not measured, so that it is left out; what is missing is measured by: {resume}"]
+
+
+def _note(side: Side, cell: CellFolder) -> str:
+    """A sentence on a cell that may not be believed, or only with doubt; empty for any other."""
+    word = _word(cell)
+    if word == verdict.VALID:
+        return ""
+    reasons = " ".join(cell.read("summary").get("reasons", ())) or "It was not measured to its end."
+    return f"{_name(side, cell)} is {word}{'' if word in BELIEVED else ' and left out'}: {reasons}"
+
+
+def _name(side: Side, cell: CellFolder) -> str:
+    return f"{side.run.name}/{cell.cell.id}"
+
+
+def _rows(a: Side, b: Side, usable: dict[Side, list[CellFolder]], interleaved: bool) -> Iterator[Row]:
+    loads = [cell.cell.load.users for cell in a.cells()]
+    common = [users for users in dict.fromkeys(loads) if users in {cell.cell.load.users for cell in b.cells()}]
+    if not common:
+        raise LabError(f"{a.label} and {b.label} have no number of users in common.", "Measure both at the same loads.")
+    labels = (a.variant, b.variant) if interleaved else (a.label, b.label)
+    for users in common:
+        of_a, of_b = ({c.cell.repeat: c for c in usable[side] if c.cell.load.users == users} for side in (a, b))
+        if interleaved:
+            repeats = sorted(of_a.keys() & of_b.keys())
+            of_a, of_b = {r: of_a[r] for r in repeats}, {r: of_b[r] for r in repeats}
+        for metric, (field, _) in METRICS.items():
+            in_a, in_b = ([_value(cell, field) for cell in cells.values()] for cells in (of_a, of_b))
+            test = inference.paired_ratio if interleaved else inference.unpaired_ratio
+            yield Row(*labels, users, metric, _typical(in_a), _typical(in_b), test(in_a, in_b))
+
+
+def _value(cell: CellFolder, field: str) -> float:
+    """A field of a cell's summary; NaN where it has none."""
+    summary = cell.read("summary")
+    value = _cpu(cell, summary) if field == METRICS[CPU][0] else summary.get(field)
+    return float("nan") if value is None else float(value)
+
+
+def _cpu(cell: CellFolder, summary: Mapping[str, Any]) -> float | None:
+    """CPU seconds per 1000 requests; of an older run, which does not state them, by its readings."""
+    if summary.get("requests", 0) < FEWEST_FOR_CPU:
+        return None
+    if (stated := summary.get(METRICS[CPU][0])) is not None:
+        return float(stated)
+    spent_s = series.cpu_s(cell.metrics(), "service", summary.get("elapsed_s") or 0.0)
+    return None if spent_s is None else spent_s * 1000 / summary["requests"]
+
+
+def _typical(values: Sequence[float]) -> float | None:
+    known = [value for value in values if value > 0]
+    return float(np.exp(np.log(known).mean())) if known else None
+
+
+def _corrected(rows: Sequence[Row]) -> list[Row]:
+    """The rows with p values that allow for how many there are."""
+    tested = [row for row in rows if row.ratio and row.ratio.p is not None]
+    corrected = inference.holm([row.ratio.p for row in tested if row.ratio and row.ratio.p is not None])
+    by_row = {id(row): p for row, p in zip(tested, corrected, strict=True)}
+    return [replace(row, p=by_row.get(id(row))) for row in rows]

@@ -1,0 +1,120 @@
+"""What people name when they compare: a run or one of its variants, and in what two of them differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from lab.errors import LabError
+from lab.storage import run_folder
+from lab.storage.run_folder import CellFolder, RunFolder
+
+MACHINE = ("host", "system", "cores", "memory_bytes", "service_cores", "generator_cores", "runtime", "jdk", "databases")
+# Limits that every service states, and those that depend on what it is.
+STATED, STATED_OF_ONE_VARIANT = (
+    ("cpus", "heap_max_bytes", "java", "accept_count"),
+    ("request_threads_max", "pool_max", "gc"),
+)
+
+
+@dataclass(frozen=True)
+class Side:
+    """A run, or one variant of it."""
+
+    run: RunFolder
+    variant: str = ""
+
+    @property
+    def label(self) -> str:
+        """What people call it."""
+        return f"{self.run.name}:{self.variant}" if self.variant else self.run.name
+
+    def variants(self) -> list[str]:
+        """The variants of its run, in the plan's order."""
+        return list(dict.fromkeys(cell.variant for cell in self.run.plan().cells))
+
+    def cells(self) -> list[CellFolder]:
+        """Its cells."""
+        return [cell for cell in self.run.cells() if not self.variant or cell.cell.variant == self.variant]
+
+
+def find_sides(a: str | None, b: str | None, runs: Path) -> tuple[Side, Side]:
+    """The two sides that were named; twice the same run where its variants are meant. LabError if there is no such."""
+    one = find_side(a, runs)
+    other = one if b is None else find_side(b, runs)
+    if bool(one.variant) != bool(other.variant) or (b is None and one.variant):
+        raise LabError("Only one variant is named.", "Name one of both, as RUN:mvc RUN:webflux, or none.")
+    if b is not None and (one.run.path.resolve(), one.variant) == (other.run.path.resolve(), other.variant):
+        raise LabError(f"{one.label} is named twice.", "Name two that differ, or one run for all of its variants.")
+    return one, other
+
+
+def find_side(text: str | None, runs: Path) -> Side:
+    """A side by its name: ``RUN`` or ``RUN:variant``; the newest run if None."""
+    side = _named(text, runs)
+    for cell in side.cells():
+        cell.check()
+    return side
+
+
+def _named(text: str | None, runs: Path) -> Side:
+    try:
+        return Side(run_folder.find_run(text, runs))
+    except LabError:
+        name, colon, variant = (text or "").rpartition(":")
+        if not colon:
+            raise
+    side = Side(run_folder.find_run(name, runs), variant)
+    if variant not in side.variants():
+        raise LabError(f"Run {side.run.name} has no variant {variant!r}.", f"It has: {', '.join(side.variants())}.")
+    return side
+
+
+def differences(one: Side, other: Side) -> list[str]:
+    """In what two sides differ besides their variant: machine, parameters, limits, load; one sentence part each.
+
+    Of loads only those of numbers of users that both have: others are not compared.
+    """
+    found = list(_differing(_stated(one), _stated(other), STATED))
+    if one.variant == other.variant:
+        found += _differing(_stated(one), _stated(other), STATED_OF_ONE_VARIANT)
+    if one.run.path == other.run.path:
+        return found
+    found += _differing(one.run.environment(), other.run.environment(), MACHINE)
+    found += _differing(_decided(one), _decided(other))
+    mine, theirs = _loads(one), _loads(other)
+    for users in sorted(mine.keys() & theirs.keys()):
+        found += _differing(mine[users], theirs[users])
+    return list(dict.fromkeys(found))
+
+
+def _differing(one: Mapping[str, Any], other: Mapping[str, Any], names: tuple[str, ...] = ()) -> Iterator[str]:
+    for name in names or dict.fromkeys((*one, *other)):
+        if one.get(name) != other.get(name):
+            yield f"{name.replace('_', ' ')} is {_written(one.get(name))} and {_written(other.get(name))}"
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return str(value.get("version", dict(value)))
+    return "not known" if value is None else str(value)
+
+
+def _stated(side: Side) -> dict[str, Any]:
+    """The limits that its service stated when it ran, of its first cell that has them."""
+    return next((limits for cell in side.cells() if (limits := cell.read("limits"))), {})
+
+
+def _decided(side: Side) -> dict[str, Any]:
+    """What was decided before the run for all of its cells: parameters, limits, link and cores."""
+    plan = side.run.plan()
+    link = {f"link {name}": value for name, value in asdict(plan.link).items()}
+    how = {"limits": plan.stance, "pin": plan.pin}
+    return {"scenario": plan.scenario, **plan.parameters, **asdict(plan.limits), **link, **how}
+
+
+def _loads(side: Side) -> dict[int, dict[str, Any]]:
+    """The shape of the load for each number of users: what follows from that number need not be alike for others."""
+    return {cell.cell.load.users: asdict(cell.cell.load) for cell in side.cells()}

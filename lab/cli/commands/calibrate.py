@@ -1,0 +1,64 @@
+"""The command that measures the generator itself."""
+
+from __future__ import annotations
+
+import json
+
+import click
+from rich.markup import escape
+from rich.table import Table
+
+from lab.cli.console import err, out, short
+from lab.generator import calibration
+from lab.generator.calibration import Calibration, Ceiling
+from lab.running import calibrate as calibrate_
+from lab.running.progress import Reporter
+
+EXPLAINED = (
+    "Added latency: what was measured less what the server says it held back; network and the server's own work are in "
+    "it, so that the generator adds no more than this."
+)
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="One JSON object, for programs.")
+def calibrate(as_json: bool) -> None:
+    """Measure how many requests a second the generator can send here, and what it adds to latency; about a minute."""
+    found = calibrate_.calibrate(Reporter(err))
+    file = calibration.keep(found)
+    if as_json:
+        click.echo(json.dumps(found.as_json(), indent=2))
+        return
+    out.print(_table(found))
+    out.print(EXPLAINED)
+    for ceiling in found.ceilings:
+        if reason := _doubt(ceiling):
+            out.print(f"[yellow]{escape(reason)}[/]")
+    out.print(f"\nIn [bold]{escape(short(file))}[/]; runs on this machine are judged by it from now on.")
+
+
+def _table(found: Calibration) -> Table:
+    table = Table(header_style="bold", pad_edge=False)
+    for heading in ("requests", "load", "requests/s", "added mean", "added p99"):
+        table.add_column(heading, justify="left" if heading == "requests" else "right")
+    for ceiling in found.ceilings:
+        least = "" if ceiling.limited_by == calibration.GENERATOR else "≥ "
+        table.add_row(ceiling.kind, "ceiling", f"{least}{ceiling.rps:,.0f}", "", "")
+        for step in ceiling.steps:
+            load = f"{step.share:.0%}" if step.share else "one user"
+            table.add_row("", load, f"{step.rps:,.0f}", _ms(step.added_mean_s), _ms(step.added_p99_s))
+        table.add_section()
+    return table
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1000:.2f} ms"
+
+
+def _doubt(ceiling: Ceiling) -> str:
+    """Why a ceiling is a lower bound only; empty if it is the generator's own."""
+    if ceiling.limited_by == calibration.GENERATOR:
+        return ""
+    use = f"generator {ceiling.generator_cpu:.0%}, server {ceiling.server_cpu:.0%} of a core"
+    who = "the server was the limit" if ceiling.limited_by == calibration.SERVER else "other programs were in the way"
+    return f"{ceiling.kind}: {who} ({use}), so that the ceiling is at least this; no run is judged by it."

@@ -1,0 +1,90 @@
+"""Commands that look after the machine: seed, images, doctor, clean."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import click
+from rich.markup import escape
+
+from lab.cli import as_typed
+from lab.cli import doctor as doctor_
+from lab.cli.console import NOT_VALID, err, out
+from lab.cli.options import data_option
+from lab.experiments import SCENARIOS
+from lab.running import held_stack, prerequisites, seeding
+from lab.running.progress import Reporter
+from lab.runtimes import temporary
+from lab.spec import planning
+from lab.storage import run_folder
+from lab.system import services
+from lab.system.backends import Addresses
+
+
+@click.command("images")
+def images() -> None:
+    """Build all images for --runtime docker beforehand, and say what they are."""
+    for image in prerequisites.build_all_images(Reporter(err)):
+        out.print(f"{image.tag}: {image.product} [dim]({image.why})[/]", soft_wrap=True)
+
+
+@click.command()
+@click.argument("scenario", required=False)
+@click.option("--mysql-url", default="", metavar="URL", help="A server of your own, in its database 'lab' only.")
+@click.option("--mongo-url", default="", metavar="URL", help="The same for MongoDB.")
+def seed(scenario: str | None, mysql_url: str, mongo_url: str) -> None:
+    """Make rows and tokens beforehand, for SCENARIO or for all; what is there and whole is left as it is.
+
+    Runs do this by themselves. A MongoDB of the lab's own and databases in containers start empty, and are seeded by
+    each run, in a second or a few.
+    """
+    chosen = [planning.find_scenario(scenario)] if scenario else SCENARIOS.values()
+    nothing = True
+    for each in seeding.seed(chosen, Addresses(mysql_url, mongo_url)):
+        nothing, done = False, "seeded" if each.written else "already seeded"
+        out.print(f"{done}: {each.what}, checksum {each.checksum} ({each.elapsed_s:.1f} s)", soft_wrap=True)
+    if nothing:
+        out.print("There is nothing to seed beforehand.")
+
+
+@click.command()
+@data_option
+def doctor(data: Path) -> None:
+    """Say what this machine has and lacks, with the line that mends it."""
+    findings = doctor_.examine(data)
+    colours = {doctor_.GOOD: "green", doctor_.POOR: "yellow", doctor_.BAD: "red"}
+    for finding in findings:
+        out.print(
+            f"[{colours[finding.state]}]{finding.state:5}[/] {finding.subject}: {escape(finding.found)}", soft_wrap=True
+        )
+        if finding.remedy:
+            out.print(f"      → {escape(as_typed.as_typed(finding.remedy))}", soft_wrap=True)
+    if any(finding.state == doctor_.BAD for finding in findings):
+        sys.exit(NOT_VALID)
+
+
+@click.command()
+@click.option("--runs", "all_runs", is_flag=True, help="Delete all runs too.")
+@click.option("--incomplete", is_flag=True, help="Delete runs that were not finished, or are damaged.")
+@click.option("--yes", is_flag=True, help="Do not ask before deleting runs.")
+@data_option
+def clean(all_runs: bool, incomplete: bool, yes: bool, data: Path) -> None:
+    """Remove what was built, and containers that were left; with an option, runs too, but none that is going on."""
+    states = {folder: folder.state() for folder in run_folder.all_runs(data)}
+    doomed = [
+        f for f, state in states.items() if state != "running" and (all_runs or (incomplete and state != "complete"))
+    ]
+    if doomed and not yes and not click.confirm(f"Delete {len(doomed)} runs in {data}?"):
+        doomed = []
+    for folder in doomed:
+        folder.path.unlink() if folder.path.is_symlink() else shutil.rmtree(folder.path)
+    held_stack.tidy()
+    temporary.tidy()
+    with services.unused() as unused:
+        removed = services.clean() if unused else 0
+        contained = prerequisites.clean_containers() if unused and "running" not in states.values() else 0
+    if not unused:
+        out.print("What was built, and containers, stay: a run of this checkout is going on, or a stack is up.")
+    out.print(f"Removed {removed} build folders, {len(doomed)} runs, {contained} containers and networks.")

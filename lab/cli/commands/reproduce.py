@@ -1,0 +1,198 @@
+"""The command that repeats what was published: reproduce."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+from rich.markup import escape
+from rich.table import Table
+
+from lab.cli import as_typed
+from lab.cli.console import NOT_VALID, err, out
+from lab.cli.options import data_option
+from lab.cli.tables import print_whole
+from lab.errors import LabError
+from lab.experiments.publications import EXPERIMENTS, find_experiment
+from lab.experiments.reproduction import results
+from lab.experiments.reproduction.publication import CONFIRMED, REFUTED, UNDECIDED, Experiment
+from lab.experiments.reproduction.results import Reproduction
+from lab.reporting.formatting import rate_text, seconds_text
+from lab.running import estimate
+from lab.running.progress import Reporter
+from lab.runtimes import RUNTIMES
+
+COLOURS = {CONFIRMED: "green", REFUTED: "red", UNDECIDED: "yellow"}
+
+
+@click.command()
+@click.argument("name", required=False)
+@click.option("--scale", type=float, metavar="X", help="1 is the document's size.  [default: what fits this machine]")
+@click.option("--repeat", type=int, default=1, metavar="N", help="Measure every cell N times, interleaved.")
+@click.option("--seed", type=int, metavar="N", help="Repeat an earlier run's choices of chance.")
+@click.option("--from", "from_", multiple=True, metavar="RUN", help="Judge a run there is; one for each part.")
+@click.option(
+    "--runtime",
+    type=click.Choice(RUNTIMES),
+    default="process",
+    show_default=True,
+    help="Where services, databases and workers run.",
+)
+@click.option("--dry-run", is_flag=True, help="Say what would be measured and how long it takes, no more.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object, for programs.")
+@data_option
+def reproduce(name: str | None, from_: Sequence[str], as_json: bool, data: Path, **options: Any) -> None:
+    """Repeat a published experiment, and judge what it claims; without NAME, list them.
+
+    \b
+    python -m lab reproduce                            the experiments there are
+    python -m lab reproduce delay --dry-run            what would be measured, and how long that takes
+    python -m lab reproduce delay --scale 0.1          a tenth of the users, threads and connections
+    python -m lab reproduce delay --from delay-sweep   judge a run there is
+
+    Each row of the document stands beside ours and theory; each claim is confirmed, refuted or undecided.
+    """  # noqa: D301 (click looks for the backspace itself)
+    if name is None:
+        out.print(_listed())
+        return
+    wanted = find_experiment(name)
+    if from_:
+        asked = click.get_current_context().get_parameter_source
+        if given := [option for option in options if asked(option) is not ParameterSource.DEFAULT]:
+            raise LabError(f"--{given[0].replace('_', '-')} means nothing with --from.", "Leave one of them out.")
+        done = results.from_runs(wanted, results.open_runs(from_, data))
+    else:
+        made = _measured(wanted, data, **options)
+        if made is None:
+            return
+        done = made
+    if as_json:
+        click.echo(json.dumps(done.as_json(), indent=2))
+    else:
+        _print(done)
+    if not done.usable:
+        said = escape(as_typed.as_typed("'python -m lab show RUN' says why."))
+        err.print(f"[red]A cell is invalid or incomplete[/]: {said}", soft_wrap=True)
+        sys.exit(NOT_VALID)
+
+
+def _measured(
+    wanted: Experiment, data: Path, scale: float | None, repeat: int, seed: int | None, runtime: str, dry_run: bool
+) -> Reproduction | None:
+    """Measure it; None if it was only asked what that would be."""
+    chosen, why = (scale, "as asked") if scale is not None else results.scale_for_here(wanted, data)
+    estimates = results.expected(wanted, chosen, data, repeat, seed)
+    console = out if dry_run else err
+    console.print(f"  {wanted.name}: {wanted.title}; scale {chosen:g} ({why})", soft_wrap=True)
+    for part, expected in zip(wanted.parts, estimates, strict=True):
+        console.print(f"  {part.name + ': ' if part.name else ''}{expected}", soft_wrap=True)
+    if len(estimates) > 1:
+        console.print(f"  together about {estimate.spoken(results.total_s(estimates))}")
+    if dry_run:
+        return None
+    command = ["python", "-m", "lab", *sys.argv[1:]]
+    return results.carry_out(wanted, chosen, command, data, Reporter(err), seed=seed, repeat=repeat, runtime=runtime)
+
+
+def _listed() -> Table:
+    table = Table(header_style="bold", box=None)
+    for heading in ("name", "what it is", "runs", "claims"):
+        table.add_column(heading)
+    for experiment in EXPERIMENTS.values():
+        table.add_row(experiment.name, experiment.title, str(len(experiment.parts)), str(len(experiment.claims)))
+    return table
+
+
+def _print(done: Reproduction) -> None:
+    out.print(f"\n[bold]{done.experiment.name}[/]: {done.experiment.title}", soft_wrap=True)
+    out.print(f"[dim]{escape(done.experiment.document)}[/]", soft_wrap=True)
+    out.print(_scale(done), soft_wrap=True)
+    rows = [results.flat(row) for row in done.rows]
+    for part in done.experiment.parts:
+        out.print()
+        print_whole(_table(part.name, [row for row in rows if row["part"] == part.name], _columns(rows)), out)
+    out.print("\n[dim]req/s: failures included[/]")
+    share = 100 * done.rows[0].single_share
+    out.print(f"[dim]in brackets: 95 % over repeats, or ± {share:.0f} % where there is one measurement[/]\n")
+    for finding in done.claims:
+        out.print(f"[{COLOURS[finding.word]}]{finding.word:9}[/] {escape(finding.claim)}", soft_wrap=True)
+        out.print(f"          [dim]{escape(finding.evidence)}[/]", soft_wrap=True)
+    out.print("\nAbout the document's own numbers:")
+    for slip in done.experiment.slips:
+        out.print(f"  – {escape(slip)}", soft_wrap=True)
+    out.print(f"\nRuns: {', '.join(run.folder.called for run in done.runs)}")
+
+
+def _scale(done: Reproduction) -> str:
+    if done.scale == 1:
+        return "At the document's size."
+    if requests := done.experiment.parts[0].wishes.requests:
+        sent = f"{done.scale * requests:,.0f} of the document's {requests:,} requests"
+        return f"At a scale of {done.scale:g}: {sent} a measurement; connections are the document's."
+    return (
+        f"At {done.scale:g} of the document's users, threads, connections and link; R/T, R/N, ramp and t are the "
+        "document's, rates are scaled back. A row of fewer than one user has one."
+    )
+
+
+def _table(part: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -> Table:
+    """One line a load and variant of a part, ours before what was published.
+
+    Args:
+        rows: of :func:`lab.experiments.reproduction.results.flat`.
+
+    """
+    table = Table(title=part, title_justify="left", title_style="bold", header_style="bold", box=None, padding=(0, 2))
+    table.pad_edge, table.collapse_padding = False, True
+    published = next((column for column in columns if column.published), None)
+    for heading in ("R", "variant"):
+        table.add_column("\n" * bool(published) + heading, justify="left" if heading == "variant" else "right")
+    for column in columns:
+        above = "published" * (column is published) + "\n" * bool(published)
+        table.add_column(above + column.heading, justify="right")
+    last = None
+    for row in rows:
+        users = "" if row["users"] == last else f"{row['users']:,}"
+        last = row["users"]
+        unusable = [f"[red]{', '.join(row['not_usable'])}[/]"] * bool(row["not_usable"])
+        table.add_row(users, row["variant"], *(column.text(row[column.key]) for column in columns), *unusable)
+    return table
+
+
+def _columns(rows: Sequence[Mapping[str, Any]]) -> list[Column]:
+    """What some row has: neither a model nor a published figure where there is none, nor users that are R anyway."""
+    known = [column for column in COLUMNS if any(row[column.key] is not None for row in rows)]
+    scaled = any(row["measured_users"] != row["users"] for row in rows)
+    return [column for column in known if scaled or column.key != "measured_users"]
+
+
+def _percent(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3g} %"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A figure of each row, by its key in :func:`lab.experiments.reproduction.results.flat`."""
+
+    heading: str
+    key: str
+    text: Callable[[Any], str]
+    published: bool = False
+
+
+COLUMNS = (
+    Column("users", "measured_users", "{:,}".format),
+    Column("mean s", "mean_s", seconds_text),
+    Column("model s", "model_mean_s", seconds_text),
+    Column("req/s", "rps", rate_text),
+    Column("failed", "error_percent", _percent),
+    Column("mean s", "published_mean_s", seconds_text, published=True),
+    Column("req/s", "published_rps", rate_text, published=True),
+    Column("failed", "published_error_percent", _percent, published=True),
+)

@@ -1,0 +1,87 @@
+"""Commands that read runs: list, show, report, export."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+from rich.markup import escape
+from rich.table import Table
+
+from lab.cli.console import out, short
+from lab.cli.options import data_option
+from lab.cli.tables import print_run
+from lab.errors import LabError
+from lab.reporting import export as export_
+from lab.reporting import html
+from lab.reporting import run_view as report_
+from lab.storage import run_folder
+
+
+@click.command("list")
+@data_option
+def list_(data: Path) -> None:
+    """List the runs there are, oldest first."""
+    runs = run_folder.all_runs(data)
+    if not runs:
+        raise LabError(f"There is no run in {data} yet.", "Start one: python -m lab run delay --users 400")
+    table = Table(header_style="bold", box=None)
+    for heading in ("run", "state", "users", "cells", "verdict"):
+        table.add_column(heading)
+    for folder in runs:
+        table.add_row(*map(escape, (folder.name, *_list_row(folder))))
+    out.print(table)
+
+
+def _list_row(folder: run_folder.RunFolder) -> tuple[str, str, str, str]:
+    state = folder.state()
+    try:
+        run = report_.Run(folder)
+        users = ",".join(str(u) for u in dict.fromkeys(cell.load.users for cell in run.plan.cells))
+        done = sum(cell.settled for cell in folder.cells())
+        return state, users, f"{done}/{len(run.plan.cells)}", run.verdict if done else "–"
+    except LabError as error:
+        return "damaged", "–", "–", error.problem
+
+
+@click.command()
+@click.argument("run", required=False)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object, for programs.")
+@data_option
+def show(run: str | None, as_json: bool, data: Path) -> None:
+    """Show a run's table again; the newest if no RUN is named."""
+    found = report_.open_run(run, data)
+    if as_json:
+        click.echo(json.dumps(found.as_json(), indent=2))
+        return
+    print_run(found, out)
+    out.print(f"\nIn {short(found.path)}", markup=False)
+
+
+@click.command()
+@click.argument("run", required=False)
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="[default: RUN/report.html]")
+@data_option
+def report(run: str | None, output: Path | None, data: Path) -> None:
+    """Write a run as one HTML file that opens anywhere; the newest if no RUN is named."""
+    found = report_.open_run(run, data)
+    file = output or found.path / "report.html"
+    html.write(found, file)
+    out.print(f"Written: [bold]{escape(short(file.absolute()))}[/]", soft_wrap=True)
+
+
+@click.command()
+@click.argument("run", required=False)
+@click.option("--format", "kind", type=click.Choice(list(export_.KINDS)), required=True, help="What the files are for.")
+@click.option("-o", "--output", type=click.Path(path_type=Path, file_okay=False), help="[default: RUN/export]")
+@data_option
+def export(run: str | None, kind: str, output: Path | None, data: Path) -> None:
+    """Write a run's samples for other tools: JMeter (jtl), anything (csv), HdrHistogram's plotter (hdr).
+
+    One file a measurement; of the newest run if no RUN is named. Of an open loop, jtl and hdr count from the planned
+    moments, as the lab's tables do, and jtl has the service time as its Latency; csv has both moments.
+    """
+    found = report_.open_run(run, data)
+    for file in export_.export(found, kind, output or found.path / "export"):
+        out.print(f"{escape(short(file.path.absolute()))}: {file.samples:,} samples", soft_wrap=True)

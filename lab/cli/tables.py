@@ -1,0 +1,123 @@
+"""A run's tables, its reasons and what follows from them, for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from lab.analysis import verdict
+from lab.reporting import formatting
+from lab.reporting.run_view import INCOMPLETE, OPEN_FIGURES, Run
+from lab.storage import published
+from lab.storage.published import Row
+from lab.system import attached
+
+COLOURS = {verdict.VALID: "green", verdict.SUSPECT: "yellow", verdict.INVALID: "red", INCOMPLETE: "magenta"}
+
+
+@dataclass(frozen=True)
+class Further:
+    """Which columns a run has that not all have: the repeat, the service time, what was published."""
+
+    repeat: bool
+    service: bool
+    published: bool
+
+
+def print_run(run: Run, console: Console) -> None:
+    """Print a run's table, its reasons, and what was published, for a terminal."""
+    console.print(f"\n[bold]{escape(run.subject)}[/]: {run.scenario.question}")
+    console.print(f"[dim]{escape(formatting.settings(run.plan))}[/]\n")
+    print_whole(_table(run), console)
+    if not run.limits().empty:
+        console.print(_limits_table(run.limits(), run.plan.stance))
+    if run.plan.urls:
+        console.print(f"[dim]{attached.UNKNOWN}[/]", soft_wrap=True)
+    for variant, sentence in run.shape().items():
+        console.print(f"[bold]{variant}[/]: {sentence}", soft_wrap=True)
+    repeats = _has_repeats(run)
+    for row in run.cells:
+        which = f"{row['variant']} at {row['users']:,} users" + f", repeat {row['repeat']}" * repeats
+        for reason in row["reasons"]:
+            console.print(f"[{COLOURS[row['verdict']]}]{which}:[/] {escape(reason)}")
+    for sentence in run.insights():
+        console.print(sentence, markup=False)
+
+
+def print_whole(table: Table, console: Console) -> None:
+    """Print a table whose rows go on in the next line on a narrow terminal: a figure that is cut off would be none."""
+    needed = console.measure(table, options=console.options.update(max_width=1000)).maximum
+    width, console.width = console.width, max(needed, console.width)
+    console.print(table)
+    console.width = width
+
+
+def _table(run: Run) -> Table:
+    peers = [published.row_for(run.plan, cell, run.scenario.variant(cell.variant)) for cell in run.plan.cells]
+    further = Further(_has_repeats(run), run.plan.cells[0].load.is_open, any(peers))
+    table = Table(header_style="bold", pad_edge=False)
+    for heading, justify in _columns(further):
+        table.add_column(heading, justify=justify, no_wrap=heading == "variant")  # type: ignore[arg-type]
+    for row, peer in zip(run.cells, peers, strict=True):
+        table.add_row(*_cells(row, peer, further))
+    return table
+
+
+def _limits_table(limits: pd.DataFrame, stance: str) -> Table:
+    title = f"limits in force ({stance}), read back from the running services"
+    table = Table(title=title, title_justify="left", box=None)
+    table.add_column("")
+    for variant in limits.columns:
+        table.add_column(str(variant))
+    for name, row in limits.iterrows():
+        table.add_row(str(name).replace("_", " "), *(escape(formatting.limit_text(value)) for value in row))
+    return table
+
+
+def _has_repeats(run: Run) -> bool:
+    return any(cell.repeat > 1 for cell in run.plan.cells)
+
+
+def _columns(further: Further) -> list[tuple[str, str]]:
+    repeat = ("repeat",) * further.repeat
+    service = ("service mean", "service p50", "service p99") * further.service
+    latencies = ("mean s", "model s", "p50", "p90", "p99", "max", *service)
+    numbers = ("users", *repeat, "requests", *latencies, "req/s", "ok/s", "CPU s/1000")
+    columns = [("variant", "left"), *((name, "right") for name in numbers), ("errors", "left")]
+    if further.published:
+        columns.append(("published mean, req/s", "right"))
+    return [*columns, ("verdict", "left")]
+
+
+def _cells(row: Mapping[str, Any], peer: Row | None, further: Further) -> list[str]:
+    keys = ("mean_s", "predicted_mean_s", "p50_s", "p90_s", "p99_s", "max_s", *OPEN_FIGURES * further.service)
+    latencies = [formatting.seconds_text(row[key]) for key in keys]
+    rates = [formatting.rate_text(row[key]) for key in ("throughput_rps", "ok_throughput_rps")]
+    word = f"[{COLOURS[row['verdict']]}]{row['verdict']}[/]"
+    cells = [
+        row["variant"],
+        f"{row['users']:,}",
+        *[str(row["repeat"])] * further.repeat,
+        f"{row['requests']:,}",
+        *latencies,
+        *rates,
+        formatting.seconds_text(row["cpu_s_per_1000_requests"]),
+        escape(formatting.errors_text(row["errors"])),
+    ]
+    if further.published:
+        cells.append(_published(peer))
+    return [*cells, word]
+
+
+def _published(peer: Row | None) -> str:
+    if peer is None:
+        return "–"
+    failed = f", {peer.errors_percent:g} % failed" if peer.errors_percent else ""
+    ramp = f", ramp {peer.ramp_s:g} s" if peer.ramp_s else ""
+    return f"{peer.mean_s:.3f}, {peer.throughput_rps:.1f}{failed}{ramp}"

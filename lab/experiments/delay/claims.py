@@ -1,0 +1,163 @@
+"""The endpoint that waits: the published table, and what a short listen backlog does at its largest load."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lab.experiments.reproduction.judging import (
+    Check,
+    all_answered_s,
+    at_least,
+    at_most,
+    beside,
+    decide,
+    error_percent,
+    mean_s,
+    near,
+    of,
+    ok_rps,
+    ratios,
+    total_s,
+    wave_count,
+)
+from lab.experiments.reproduction.publication import UNDECIDED, VARIANTS, Claim, Experiment, Part, Row
+from lab.spec.planning import Wishes
+
+SHORT, LARGE = "accept count 100", "accept count 4096"
+# Fewer failures than this are chance, as for the verdict of a cell.
+FAILED_PERCENT = 0.1
+# From so many waves on, the ramp is a small part of the time.
+MANY_WAVES = 5
+
+
+def _t(row: Row) -> float:
+    return row.service_s or 0.0
+
+
+def _plateau(row: Row) -> float:
+    return (row.servers or 0.0) / _t(row) if row.service_s else 0.0
+
+
+def _all_waves_s(row: Row) -> float:
+    return wave_count(row) * _t(row)
+
+
+def _queued(rows: Sequence[Row], waves: int = 2) -> list[Row]:
+    return [row for row in of(rows, "mvc") if wave_count(row) >= waves]
+
+
+def keeps_t(variant: str) -> Claim:
+    """That a variant answers in t, however many users there are."""
+    return Claim(
+        f"{variant} keeps its mean latency at t up to the largest load.",
+        lambda rows: decide(near(of(rows, variant), mean_s, _t)),
+    )
+
+
+def formula_total(rows: Sequence[Row]) -> tuple[str, str]:
+    """Whether R requests on T threads take ⌈R/T⌉·t in all, from two waves on."""
+    return decide(check for row in _queued(rows) for check in near([row], total_s(row), _all_waves_s))
+
+
+def formula_mean(rows: Sequence[Row]) -> tuple[str, str]:
+    """Whether ⌈R/T⌉·t is what a request takes on average, from two waves on."""
+    return decide(near(_queued(rows), mean_s, _all_waves_s))
+
+
+def wave_model(rows: Sequence[Row]) -> tuple[str, str]:
+    """Whether means follow the wave model on platform threads."""
+    return decide(near(of(rows, "mvc"), mean_s, lambda row: row.model_mean_s or 0.0))
+
+
+def plateau(rows: Sequence[Row]) -> tuple[str, str]:
+    """Whether platform threads answer T/t requests a second once there are many waves."""
+    return decide(near(_queued(rows, MANY_WAVES), ok_rps, _plateau, "/s"))
+
+
+def free_throughput(rows: Sequence[Row]) -> tuple[str, str]:
+    """Whether WebFlux answers R/(t + ramp) a second: all that a burst lets it; from 100 users on.
+
+    The last user starts one step before the ramp ends, which matters where few stand for many.
+    """
+    many = of(rows, "webflux", users=lambda r: r >= 100)
+    return decide(near(many, ok_rps, lambda row: row.users / all_answered_s(row, _t(row)), "/s"))
+
+
+def alike_below_t(rows: Sequence[Row]) -> tuple[str, str]:
+    """Whether WebFlux and platform threads are equal while there is a thread for everybody."""
+    pairs = [pair for pair in beside(rows, "webflux", "mvc") if wave_count(pair[1]) == 1]
+    return decide(ratios(pairs, mean_s, 0.9, 1.1))
+
+
+def fails_at_most_load(rows: Sequence[Row]) -> tuple[str, str]:
+    """Whether requests to platform threads fail at the document's largest load."""
+    return decide(
+        at_least(of(rows, "mvc", users=lambda r: r == 4000), error_percent, lambda _: FAILED_PERCENT, " % failed")
+    )
+
+
+def short_backlog_fails(rows: Sequence[Row]) -> tuple[str, str]:
+    """Whether requests to platform threads fail with the short backlog."""
+    return decide(at_least(of(rows, "mvc", SHORT), error_percent, lambda _: FAILED_PERCENT, " % failed"))
+
+
+def large_backlog_cures(rows: Sequence[Row]) -> tuple[str, str]:
+    """Whether errors vanish with the large backlog; undecided where there were none with the short one."""
+    before = [(row, value) for row in of(rows, "mvc", SHORT) for value in map(error_percent, row.usable)]
+    if before and all(value < FAILED_PERCENT for _, value in before):
+        return UNDECIDED, f"There were none to vanish: {before[0][0].label} had {before[0][1]:.2g} % failed."
+    large = decide(at_most(of(rows, "mvc", LARGE), error_percent, lambda _: FAILED_PERCENT, " % failed"))
+    return large if before else (UNDECIDED, "Nothing valid was measured with the short backlog.")
+
+
+def bounded_by_threads(rows: Sequence[Row]) -> tuple[str, str]:
+    """Whether platform threads never answer more than T/t a second, whatever the backlog."""
+    return decide(at_most(of(rows, "mvc"), ok_rps, lambda row: 1.1 * _plateau(row), "/s"))
+
+
+def backlog_costs_time(rows: Sequence[Row]) -> tuple[str, str]:
+    """Whether virtual threads answer faster with the large backlog than with the short one."""
+    large = {row.users: row for row in of(rows, "mvc-virtual", LARGE)}
+    pairs = [(row, large[row.users]) for row in of(rows, "mvc-virtual", SHORT) if row.users in large]
+    checks: list[Check] = ratios(pairs, mean_s, 1.05, float("inf"))
+    return decide(checks)
+
+
+DELAY = Experiment(
+    name="delay",
+    title="2 s of waiting, 1 to 4000 users, 200 threads",
+    scenario="delay",
+    parts=(Part("", "delay", Wishes(variants=VARIANTS, users=(1, 10, 100, 500, 1000, 2000, 4000), threads=200)),),
+    claims=(
+        keeps_t("webflux"),
+        keeps_t("mvc-virtual"),
+        Claim(
+            "While there is a thread for every user, WebFlux and platform threads take the same time.", alike_below_t
+        ),
+        Claim("T platform threads answer at most T/t requests a second, and do.", plateau),
+        Claim("R requests on T threads take ⌈R/T⌉·t in all.", formula_total),
+        Claim("⌈R/T⌉·t is the mean latency.", formula_mean),
+        Claim("The mean on platform threads follows the wave model.", wave_model),
+        Claim("WebFlux answers R/(t + ramp) requests a second.", free_throughput),
+        Claim("Platform threads fail at 4000 users (published: 13.88 %).", fails_at_most_load),
+    ),
+)
+
+DELAY_OVERLOAD = Experiment(
+    name="delay-overload",
+    title="4000 users within a second, a listen backlog of 100 against 4096",
+    scenario="delay",
+    parts=tuple(
+        Part(name, "delay", Wishes(variants=VARIANTS, users=(4000,), threads=200, accept_count=count))
+        for name, count in ((SHORT, 100), (LARGE, 4096))
+    ),
+    claims=(
+        Claim("With a backlog of 100, requests to platform threads fail.", short_backlog_fails),
+        Claim("With a large backlog the errors vanish.", large_backlog_cures),
+        Claim("Platform threads answer at most T/t requests a second, with either backlog.", bounded_by_threads),
+        Claim(
+            "A short backlog makes virtual threads slower: dropped connections try again a second later.",
+            backlog_costs_time,
+        ),
+    ),
+)

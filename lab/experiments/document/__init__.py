@@ -1,0 +1,1 @@
+"""One document of a megabyte from MongoDB."""

@@ -1,0 +1,1 @@
+"""A bearer token verified and one row of MySQL selected."""

@@ -1,0 +1,198 @@
+"""From rows to confirmed, refuted or undecided: intervals of what was measured against the range of what was claimed.
+
+A claim about several rows is confirmed if the interval of every row lies in its range, refuted if that of any row lies
+outside (one counterexample is enough, whatever else is missing), and undecided otherwise: an interval that crosses a
+limit, a cell that is invalid, incomplete or was not measured.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+
+from lab.experiments.reproduction.publication import CONFIRMED, REFUTED, SINGLE_SHARE, UNDECIDED, Repeat, Row
+from lab.formulas import t_interval
+
+# "Is" means within this share: so much that a single measurement that is right can show it.
+NEAR = 0.10
+SHOWN = 2
+
+Measure = Callable[[Repeat], float | None]
+Expect = Callable[[Row], float]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One number that a claim depends on.
+
+    Attributes:
+        label: what it is a number of.
+        values: as measured, one a repeat; empty if there is none to be used.
+        low: the claim holds from here …
+        high: … to here.
+        unit: what follows the numbers in a sentence, such as `` s``.
+        single_share: what a single measurement may be off by.
+
+    """
+
+    label: str
+    values: tuple[float, ...]
+    low: float
+    high: float
+    unit: str = ""
+    single_share: float = SINGLE_SHARE
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Student's interval of the mean over repeats, at 95 %; for a single measurement a share of it."""
+        mean = fmean(self.values)
+        if len(self.values) == 1:
+            return mean - self.single_share * abs(mean), mean + self.single_share * abs(mean)
+        error = stdev(self.values) / math.sqrt(len(self.values))
+        reach = float(t_interval.reach(error, len(self.values) - 1))
+        return mean - reach, mean + reach
+
+    @property
+    def word(self) -> str:
+        """What this number alone says of the claim."""
+        if not self.values:
+            return UNDECIDED
+        low, high = self.interval
+        if self.low <= low and high <= self.high:
+            return CONFIRMED
+        return REFUTED if high < self.low or low > self.high else UNDECIDED
+
+    def __str__(self) -> str:
+        """The number beside its range, as part of a sentence."""
+        if not self.values:
+            return f"{self.label}: nothing valid was measured"
+        low, high = self.interval
+        found = f"{_short(fmean(self.values))}{self.unit} ({_short(low)} to {_short(high)})"
+        return f"{self.label}: {found}, claimed {self._range()}"
+
+    def _range(self) -> str:
+        if math.isinf(self.high):
+            return f"at least {_short(self.low)}{self.unit}"
+        if math.isinf(self.low):
+            return f"at most {_short(self.high)}{self.unit}"
+        return f"{_short(self.low)} to {_short(self.high)}{self.unit}"
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def decide(checks: Iterable[Check]) -> tuple[str, str]:
+    """The word of a claim, and the sentence with the numbers that decided it."""
+    found = list(checks)
+    if not found:
+        return UNDECIDED, "Nothing was measured that it is about."
+    for word in (REFUTED, UNDECIDED):
+        if deciding := [check for check in found if check.word == word]:
+            return word, _sentence(deciding)
+    return CONFIRMED, _sentence(sorted(found, key=_slack))
+
+
+def _slack(check: Check) -> float:
+    """How far a number is from the nearer end of its range: the tightest one is the evidence."""
+    mean = fmean(check.values)
+    return min(mean - check.low, check.high - mean) / (abs(mean) or 1.0)
+
+
+def _sentence(checks: Sequence[Check]) -> str:
+    more = f"; and {len(checks) - SHOWN} more" if len(checks) > SHOWN else ""
+    return "; ".join(str(check) for check in checks[:SHOWN]) + more + "."
+
+
+def measured(row: Row, measure: Measure) -> tuple[float, ...]:
+    """One number of each usable repeat of a row that has it."""
+    values = (measure(repeat) for repeat in row.usable)
+    return tuple(value for value in values if value is not None)
+
+
+def near(rows: Iterable[Row], measure: Measure, expect: Expect, unit: str = " s", share: float = NEAR) -> list[Check]:
+    """That a measured number is what is expected, within a share of it."""
+    return [
+        Check(
+            row.label,
+            measured(row, measure),
+            (1 - share) * expect(row),
+            (1 + share) * expect(row),
+            unit,
+            row.single_share,
+        )
+        for row in rows
+    ]
+
+
+def at_least(rows: Iterable[Row], measure: Measure, least: Expect, unit: str) -> list[Check]:
+    """That a measured number is so much or more."""
+    return [Check(row.label, measured(row, measure), least(row), math.inf, unit, row.single_share) for row in rows]
+
+
+def at_most(rows: Iterable[Row], measure: Measure, most: Expect, unit: str) -> list[Check]:
+    """That a measured number is so much or less."""
+    return [Check(row.label, measured(row, measure), -math.inf, most(row), unit, row.single_share) for row in rows]
+
+
+def ratios(pairs: Iterable[tuple[Row, Row]], measure: Measure, low: float, high: float) -> list[Check]:
+    """That the first row's number over the second's lies in a range; repeats are paired, as they were measured."""
+    return [
+        Check(_over(one, other), _paired(one, other, measure), low, high, " times", one.single_share)
+        for one, other in pairs
+    ]
+
+
+def _over(one: Row, other: Row) -> str:
+    """Both rows by name; a load that they share is named once."""
+    alike = one.label.removeprefix(one.variant) == other.label.removeprefix(other.variant)
+    return f"{one.variant if alike else one.label} over {other.label}"
+
+
+def _paired(one: Row, other: Row, measure: Measure) -> tuple[float, ...]:
+    below = {repeat.number: measure(repeat) for repeat in other.usable}
+    pairs = [(measure(repeat), below.get(repeat.number)) for repeat in one.usable]
+    return tuple(a / b for a, b in pairs if a is not None and b)
+
+
+def of(rows: Iterable[Row], variant: str, part: str | None = None, users: Callable[[int], bool] = bool) -> list[Row]:
+    """The rows of a variant; of one part, and of some loads."""
+    return [row for row in rows if row.variant == variant and part in (None, row.part) and users(row.users)]
+
+
+def beside(rows: Sequence[Row], one: str, other: str) -> list[tuple[Row, Row]]:
+    """The rows of two variants that have the same part and load."""
+    others = {(row.part, row.users): row for row in rows if row.variant == other}
+    return [(row, others[row.part, row.users]) for row in of(rows, one) if (row.part, row.users) in others]
+
+
+def mean_s(repeat: Repeat) -> float | None:
+    """Mean latency of the right answers."""
+    return repeat.mean_s
+
+
+def ok_rps(repeat: Repeat) -> float:
+    """Right answers a second."""
+    return repeat.ok_rps
+
+
+def error_percent(repeat: Repeat) -> float:
+    """Failed requests in percent."""
+    return 100 * repeat.error_share
+
+
+def total_s(row: Row) -> Measure:
+    """The time for all requests of a row that has one request a user."""
+    return lambda repeat: row.users / repeat.rps if repeat.rps else None
+
+
+def wave_count(row: Row) -> int:
+    """⌈R/T⌉, or ⌈R/N⌉ where connections are fewer; 1 where nothing limits."""
+    return 1 if row.servers is None else math.ceil(row.users / row.servers)
+
+
+def all_answered_s(row: Row, time_s: float) -> float:
+    """When R requests that take t each are answered: ⌈R/T⌉·t after the waves that end last began, within the ramp."""
+    return wave_count(row) * time_s + row.last_start_s

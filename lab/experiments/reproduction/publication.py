@@ -1,0 +1,224 @@
+"""The nouns of a reproduction: an experiment of a document, its parts, its rows beside ours, and what it claims."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from lab.analysis.verdict import SUSPECT
+from lab.errors import LabError
+from lab.experiments import SCENARIOS
+from lab.spec import planning
+from lab.spec.planning import Wishes
+from lab.spec.scenario import Limits, Plan
+from lab.storage import published
+
+# Who takes part, whatever else a scenario can measure.
+VARIANTS = ("mvc", "mvc-virtual", "webflux")
+CONFIRMED, REFUTED, UNDECIDED = "confirmed", "refuted", "undecided"
+# What a single measurement may be off by: the one pair of repeats in the documents' data differs by that much.
+SINGLE_SHARE = 0.05
+# The same where the CPU decides, at 95 %: one ratio of the example that ships has a standard deviation of 18 %.
+SINGLE_CPU_SHARE = 0.35
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """One measurement of a row; rates are scaled back to the document's number of users.
+
+    Attributes:
+        mean_s: mean latency of the right answers; None if there were none.
+        rps: answers and failures a second, as JMeter counts.
+        error_share: failed requests over all, 0 to 1.
+        usable: whether its verdict lets it decide anything: it is complete, not invalid, and not empty.
+
+    """
+
+    number: int
+    mean_s: float | None
+    rps: float
+    ok_rps: float
+    error_share: float
+    verdict: str
+    usable: bool
+
+
+@dataclass(frozen=True)
+class Row:
+    """One load of one variant: what was published, what theory says, and what was measured.
+
+    Attributes:
+        part: which part of the experiment it belongs to.
+        users: R of the document.
+        measured_users: how many there were in our scaled run.
+        servers: T or N, scaled back to the document's size; None where nothing limits the variant.
+        service_s: t; None where it is not known beforehand.
+        single_share: what a single measurement of it may be off by.
+        last_start_s: when the waves began that end last: the start of the first user in them.
+        answer_bytes: what one request moves over a shaped link; 0 where no link is shaped.
+        link_rate: bytes a second of the link in all, scaled back; 0 where it has no such limit.
+
+    """
+
+    part: str
+    users: int
+    measured_users: int
+    variant: str
+    published: published.Row | None
+    model_mean_s: float | None
+    servers: float | None
+    service_s: float | None
+    single_share: float
+    last_start_s: float
+    answer_bytes: int
+    link_rate: float
+    repeats: tuple[Repeat, ...]
+
+    @property
+    def usable(self) -> tuple[Repeat, ...]:
+        """The repeats that may decide something."""
+        return tuple(repeat for repeat in self.repeats if repeat.usable)
+
+    @property
+    def label(self) -> str:
+        """What sentences call it, such as ``mvc at R = 4,000 (pool 50, suspect)``."""
+        suspect = SUSPECT if any(repeat.verdict == SUSPECT for repeat in self.usable) else ""
+        about = ", ".join(filter(None, (self.part, suspect)))
+        return f"{self.variant} at R = {self.users:,}" + (f" ({about})" if about else "")
+
+
+Judge = Callable[[Sequence[Row]], tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a document, or theory, says; ``judge`` makes a word and a sentence of evidence from rows."""
+
+    text: str
+    judge: Judge
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A claim that was judged: confirmed, refuted or undecided, and the evidence."""
+
+    claim: str
+    word: str
+    evidence: str
+
+
+@dataclass(frozen=True)
+class Part:
+    """One run of an experiment, at the document's size.
+
+    Attributes:
+        name: what tells it from the other parts; empty if it is the only one.
+        table: the published table its rows are in.
+
+    """
+
+    name: str
+    table: str
+    wishes: Wishes
+
+    def limit(self, name: str) -> int:
+        """A limit at the document's size: what is wished for, or the same for all if nothing is."""
+        return int(getattr(self.wishes, name) or getattr(Limits(), name))
+
+    @property
+    def scales(self) -> list[float]:
+        """The scales, ascending, at which threads, connections, and users where there is more than one, are whole.
+
+        At any other, rounding would change R/T or R/N. Empty where the number of requests is scaled instead.
+        """
+        if self.wishes.requests is not None:
+            return []
+        steps = math.gcd(self.limit("threads"), self.limit("pool"))
+        scales = (step / steps for step in range(1, steps + 1))
+        return [scale for scale in scales if all(_is_whole(users * scale) for users in self.wishes.users)]
+
+    def scaled(self, scale: float) -> Wishes:
+        """The same with ratios kept: R/T, R/N, ramp/t and bytes a second for each user stay.
+
+        Where the number of requests is fixed, that is scaled and nothing else. A row of fewer than one user has one.
+
+        Raises:
+            LabError: it is more than the document, or a row would have another R/T or R/N, or a user no request.
+
+        """
+        wishes = self.wishes
+        if wishes.requests is not None:
+            least = max(wishes.users) / wishes.requests
+            if not least <= scale <= 1:
+                raise LabError(
+                    f"--scale {scale:g} is not possible.", f"Choose from {least:g}, one request for each user, to 1."
+                )
+            return replace(wishes, requests=round(wishes.requests * scale))
+        if not any(math.isclose(scale, possible) for possible in self.scales):
+            nearest = min(self.scales, key=lambda possible: abs(possible - scale))
+            raise LabError(
+                f"--scale {scale:g} is not possible.",
+                f"Choose from {self.scales[0]:g} to 1 what keeps threads, connections and users whole numbers; the "
+                f"nearest is {nearest:g}.",
+            )
+        return replace(
+            wishes,
+            users=list(dict.fromkeys(scaled_users(users, scale) for users in wishes.users)),
+            threads=round(self.limit("threads") * scale),
+            pool=round(self.limit("pool") * scale),
+            accept_count=max(1, round(self.limit("accept_count") * scale)),
+            link_rate=round(wishes.link_rate * scale),
+        )
+
+    def users_at(self, users: int, scale: float) -> int:
+        """How many users stand for R of the document."""
+        return users if self.wishes.requests is not None else scaled_users(users, scale)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """An experiment of a document, as data.
+
+    Attributes:
+        document: where it is from.
+        parts: its runs; several where they differ in more than users and variants.
+        cores: how many the full size needs, for ``memory_gb`` as well.
+
+    """
+
+    name: str
+    title: str
+    scenario: str
+    parts: tuple[Part, ...]
+    claims: tuple[Claim, ...]
+    cores: int = 2
+    memory_gb: float = 8.0
+
+    @property
+    def document(self) -> str:
+        """The document it is from."""
+        return str(published.table(self.parts[0].table)["source"])
+
+    @property
+    def slips(self) -> list[str]:
+        """What the document gets wrong, or leaves open, about its own numbers."""
+        return list(dict.fromkeys(note for part in self.parts for note in published.table(part.table)["notes"]))
+
+    def plan(self, part: Part, scale: float, seed: int | None = None, repeat: int = 1) -> Plan:
+        """The plan of one part at a scale; LabError if that is not possible."""
+        return planning.make_plan(SCENARIOS[self.scenario], replace(part.scaled(scale), seed=seed, repeat=repeat))
+
+    def judge(self, rows: Sequence[Row]) -> tuple[Finding, ...]:
+        """Every claim beside what was measured."""
+        return tuple(Finding(claim.text, *claim.judge(rows)) for claim in self.claims)
+
+
+def scaled_users(users: int, scale: float) -> int:
+    """R at a scale: at least one."""
+    return max(1, round(users * scale))
+
+
+def _is_whole(users: float) -> bool:
+    """Whether so many users are a whole number, or fewer than one, which stand for one."""
+    return users < 1 or math.isclose(users, round(users))

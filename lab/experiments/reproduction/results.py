@@ -1,0 +1,228 @@
+"""Reproductions: the runs of an experiment, its rows beside the published ones, and its claims judged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import pandas as pd
+import psutil
+
+from lab.analysis.verdict import INVALID
+from lab.errors import LabError
+from lab.experiments import SCENARIOS
+from lab.experiments.reproduction.publication import Experiment, Finding, Part, Row
+from lab.experiments.reproduction.rows import differences, rows_of, scale_of
+from lab.reporting import run_view
+from lab.reporting.run_view import INCOMPLETE, Run
+from lab.running import conductor, estimate
+from lab.running.estimate import Estimate
+from lab.running.progress import Reporter
+from lab.runtimes import host
+
+SCALES = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
+MOST_S = 3600.0
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """An experiment beside what was published. In a notebook its last expression shows the table.
+
+    Attributes:
+        scale: of the users, or of the requests where their number is fixed; 1 is the document's size.
+        runs: one a part; a part that was not measured has none.
+
+    """
+
+    experiment: Experiment
+    scale: float
+    runs: tuple[Run, ...]
+    rows: tuple[Row, ...]
+
+    @property
+    def claims(self) -> tuple[Finding, ...]:
+        """Every claim: confirmed, refuted or undecided, and the evidence."""
+        return self.experiment.judge(self.rows)
+
+    @property
+    def usable(self) -> bool:
+        """Whether all runs are complete, and no cell of them is invalid."""
+        return not any(cell["verdict"] in (INVALID, INCOMPLETE) for run in self.runs for cell in run.cells)
+
+    def table(self) -> pd.DataFrame:
+        """One row a part, load and variant; means over repeats, rates scaled back to the document's size."""
+        return pd.DataFrame([flat(row) for row in self.rows])
+
+    def as_json(self) -> dict[str, Any]:
+        """What ``lab reproduce --json`` prints."""
+        return {
+            "experiment": self.experiment.name,
+            "document": self.experiment.document,
+            "scale": self.scale,
+            "runs": [run.name for run in self.runs],
+            "rows": [flat(row) for row in self.rows],
+            "claims": [asdict(finding) for finding in self.claims],
+            "slips": self.experiment.slips,
+        }
+
+    def _repr_html_(self) -> str:
+        claims = pd.DataFrame([asdict(finding) for finding in self.claims])
+        tables = (self.table().to_html(index=False, float_format="{:.3f}".format), claims.to_html(index=False))
+        return "".join(map(str, tables))
+
+
+def flat(row: Row) -> dict[str, Any]:
+    """A row as one dictionary of JSON types."""
+    usable = row.usable
+    times = [repeat.mean_s for repeat in usable if repeat.mean_s is not None]
+    return {
+        "part": row.part,
+        "users": row.users,
+        "measured_users": row.measured_users,
+        "variant": row.variant,
+        "mean_s": fmean(times) if times else None,
+        "model_mean_s": row.model_mean_s,
+        "published_mean_s": row.published.mean_s if row.published else None,
+        "rps": fmean(repeat.rps for repeat in usable) if usable else None,
+        "ok_rps": fmean(repeat.ok_rps for repeat in usable) if usable else None,
+        "published_rps": row.published.throughput_rps if row.published else None,
+        "error_percent": 100 * fmean(repeat.error_share for repeat in usable) if usable else None,
+        "published_error_percent": row.published.errors_percent if row.published else None,
+        "repeats": len(usable),
+        "not_usable": [repeat.verdict for repeat in row.repeats if not repeat.usable],
+    }
+
+
+def carry_out(
+    wanted: Experiment,
+    scale: float,
+    command: Sequence[str],
+    runs: Path,
+    reporter: Reporter,
+    *,
+    seed: int | None = None,
+    repeat: int = 1,
+    runtime: str = "process",
+) -> Reproduction:
+    """Measure every part of an experiment, one run each, and judge.
+
+    Raises:
+        LabError: the scale is not possible, or something could not be started.
+
+    """
+    plans = [wanted.plan(part, scale, seed, repeat) for part in wanted.parts]
+    folders = [conductor.conduct(plan, command, runs, reporter, runtime) for plan in plans]
+    measured = {part.name: Run(folder) for part, folder in zip(wanted.parts, folders, strict=True)}
+    return _judged(wanted, scale, measured)
+
+
+def from_runs(wanted: Experiment, runs: Sequence[Run]) -> Reproduction:
+    """Judge runs that were made before.
+
+    Raises:
+        LabError: a run has not the settings of any part, two have those of the same, or their scales differ.
+
+    """
+    measured: dict[str, Run] = {}
+    scales: set[float] = set()
+    for run in runs:
+        part = _part_of(wanted, run, taken=measured)
+        measured[part.name] = run
+        scales.add(scale_of(part, run.plan))
+    if len(scales) != 1:
+        raise LabError(
+            f"The runs have different scales: {', '.join(f'{s:g}' for s in sorted(scales))}.", "Name others."
+        )
+    return _judged(wanted, scales.pop(), measured)
+
+
+def _judged(wanted: Experiment, scale: float, measured: Mapping[str, Run]) -> Reproduction:
+    """What was measured at a scale, by the name of the part, beside what was published."""
+    rows: list[Row] = []
+    for part in wanted.parts:
+        run = measured.get(part.name)
+        plan = run.plan if run else wanted.plan(part, scale)
+        rows += rows_of(wanted, part, scale, plan, run.cells if run else ())
+    return Reproduction(wanted, scale, tuple(measured.values()), tuple(rows))
+
+
+def _part_of(wanted: Experiment, run: Run, taken: Mapping[str, Run]) -> Part:
+    differing = {part.name: differences(wanted, part, run.plan) for part in wanted.parts}
+    fitting = [part for part in wanted.parts if not differing[part.name]]
+    for part in fitting:
+        if part.name not in taken:
+            return part
+    if fitting:
+        other = taken[fitting[0].name]
+        raise LabError(
+            f"{other.name} and {run.name} have the settings of the same part.",
+            f"Name one run for each part: python -m lab reproduce {wanted.name} --from RUN",
+        )
+    nearest = min(differing, key=lambda name: len(differing[name]))
+    raise LabError(
+        f"Run {run.name} does not have the settings of {wanted.name}{nearest and f' ({nearest})'}: "
+        f"{'; '.join(differing[nearest])}.",
+        f"Make one that has: python -m lab reproduce {wanted.name}",
+    )
+
+
+def expected(wanted: Experiment, scale: float, runs: Path, repeat: int = 1, seed: int | None = 0) -> list[Estimate]:
+    """How long each part takes at a scale; LabError if that, or something else that was asked for, is not possible."""
+    scenario = SCENARIOS[wanted.scenario]
+    plans = [wanted.plan(part, scale, seed, repeat) for part in wanted.parts]
+    return [estimate.of_plan(scenario, plan, plan.cells, runs) for plan in plans]
+
+
+def total_s(estimates: Sequence[Estimate]) -> float:
+    """All parts one after the other, in seconds."""
+    return sum(part.total_s for part in estimates)
+
+
+def scale_for_here(wanted: Experiment, runs: Path) -> tuple[float, str]:
+    """The largest scale for this machine's cores and memory that takes an hour at most, and why it is that."""
+    memory_gb = psutil.virtual_memory().total / 1e9
+    return default_scale(
+        wanted, len(host.cores()) or psutil.cpu_count() or 1, memory_gb, lambda s: total_s(expected(wanted, s, runs))
+    )
+
+
+def default_scale(
+    wanted: Experiment, cores: int, memory_gb: float, seconds: Callable[[float], float]
+) -> tuple[float, str]:
+    """The largest scale that a machine has room for and an hour is enough for.
+
+    Args:
+        seconds: how long a scale takes. Where a smaller one takes as long, time is no reason to choose it.
+
+    Returns:
+        The scale, and a sentence about why.
+
+    """
+    fits = min(cores / wanted.cores, memory_gb / wanted.memory_gb)
+    roomy = [scale for scale in SCALES if scale <= fits and _possible(wanted, scale)] or [_smallest(wanted)]
+    least_s = min(map(seconds, roomy))
+    chosen = next(scale for scale in roomy if seconds(scale) <= max(MOST_S, 1.1 * least_s))
+    if chosen == 1:
+        return chosen, "the document's size"
+    if chosen < roomy[0]:
+        return chosen, f"the largest that takes about an hour; the document's size takes {estimate.spoken(seconds(1))}"
+    return chosen, f"the document's size needs {wanted.cores} cores and {wanted.memory_gb:g} GB"
+
+
+def _possible(wanted: Experiment, scale: float) -> bool:
+    try:
+        return all(wanted.plan(part, scale) for part in wanted.parts)
+    except LabError:
+        return False
+
+
+def _smallest(wanted: Experiment) -> float:
+    return min(scale for scale in SCALES if _possible(wanted, scale))
+
+
+def open_runs(names: Sequence[str], data: Path) -> list[Run]:
+    """Runs by name or path, those that ship with the lab too."""
+    return [run_view.open_run(name, data) for name in names]

@@ -1,0 +1,116 @@
+"""From a plan and the cells that were measured to rows of the document's table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from lab.analysis import verdict
+from lab.errors import LabError
+from lab.experiments import SCENARIOS
+from lab.experiments.reproduction.publication import SINGLE_CPU_SHARE, SINGLE_SHARE, Experiment, Part, Repeat, Row
+from lab.spec import durations, prediction
+from lab.spec.scenario import Cell, Plan
+from lab.storage import published
+
+
+def rows_of(
+    experiment: Experiment, part: Part, scale: float, plan: Plan, cells: Sequence[Mapping[str, Any]]
+) -> list[Row]:
+    """The rows of one part, in the document's order.
+
+    Args:
+        scale: of the plan.
+        plan: what was, or would be, measured.
+        cells: of :attr:`lab.reporting.run_view.Run.cells`; none if nothing was measured.
+
+    """
+    full = experiment.plan(part, 1.0)
+    return [_row(part, full, cell, scale, plan, cells) for cell in full.cells]
+
+
+def _row(part: Part, full: Plan, cell: Cell, scale: float, plan: Plan, cells: Sequence[Mapping[str, Any]]) -> Row:
+    scenario = SCENARIOS[plan.scenario]
+    variant = scenario.variant(cell.variant)
+    users = part.users_at(cell.load.users, scale)
+    load = replace(cell.load, users=users)
+    factor = cell.load.users / users
+    servers = prediction.servers(scenario, full, variant)
+    shaped = bool(full.link.rate or full.link.connection_rate)
+    return Row(
+        part=part.name,
+        users=cell.load.users,
+        measured_users=users,
+        variant=cell.variant,
+        published=published.row_for(full, cell, variant, part.table),
+        model_mean_s=model_mean_s(plan, replace(cell, load=load)),
+        servers=None if servers is None else float(servers),
+        service_s=prediction.service_s(scenario, full),
+        single_share=SINGLE_CPU_SHARE if scenario.cpu_decides else SINGLE_SHARE,
+        last_start_s=durations.last_start_s(load, prediction.servers(scenario, plan, variant)),
+        answer_bytes=scenario.answer_bytes if shaped else 0,
+        link_rate=float(full.link.rate),
+        repeats=tuple(_repeat(c, factor) for c in cells if (c["variant"], c["users"]) == (cell.variant, users)),
+    )
+
+
+def _repeat(cell: Mapping[str, Any], factor: float) -> Repeat:
+    failed = sum(cell["errors"].values())
+    return Repeat(
+        number=cell["repeat"],
+        mean_s=cell["mean_s"],
+        rps=factor * (cell["throughput_rps"] or 0.0),
+        ok_rps=factor * (cell["ok_throughput_rps"] or 0.0),
+        error_share=failed / cell["requests"] if cell["requests"] else 0.0,
+        verdict=cell["verdict"],
+        usable=cell["requests"] > 0 and cell["verdict"] in (verdict.VALID, verdict.SUSPECT),
+    )
+
+
+def model_mean_s(plan: Plan, cell: Cell) -> float | None:
+    """The mean latency that theory predicts, over a shaped link too; None where it predicts none."""
+    scenario = SCENARIOS[plan.scenario]
+    if not (plan.link.rate or plan.link.connection_rate):
+        return prediction.predict(scenario, plan, cell)
+    servers = prediction.servers(scenario, plan, scenario.variant(cell.variant))
+    time_s = prediction.service_s(scenario, plan) or 0.0
+    return durations.mean_over_link_s(cell.load.users, servers, time_s, scenario.answer_bytes, plan.link)
+
+
+def scale_of(part: Part, plan: Plan) -> float:
+    """The scale that a plan has if it is that part: the share of its requests where their number is fixed, or threads.
+
+    0 where it has none, such as for a load that a duration ends.
+    """
+    if part.wishes.requests is not None:
+        return plan.cells[0].load.requests / part.wishes.requests
+    return (plan.limits.threads or 0) / part.limit("threads")
+
+
+def differences(experiment: Experiment, part: Part, plan: Plan) -> list[str]:
+    """What a plan has otherwise than a part of an experiment at its scale, like ``loops 3, not 1``; none if so.
+
+    Threads, pool, backlog, link, parameters and all of the load but its users decide; heap, users, generator and
+    repeats may differ.
+    """
+    if plan.scenario != experiment.scenario:
+        return [f"scenario {plan.scenario}, not {experiment.scenario}"]
+    try:
+        wanted = _settings(experiment.plan(part, scale_of(part, plan)))
+    except LabError:  # it is that part at no scale; the document's size says what it lacks
+        wanted = _settings(experiment.plan(part, 1.0))
+    mine = _settings(plan)
+    return [f"{name} {_text(mine[name])}, not {_text(wanted[name])}" for name in wanted if mine[name] != wanted[name]]
+
+
+def _settings(plan: Plan) -> dict[str, Any]:
+    limits = {name: value for name, value in asdict(plan.limits).items() if name != "heap_mb"}
+    link = {f"link_{name}": value for name, value in asdict(plan.link).items()}
+    load = asdict(plan.cells[0].load)
+    shape = {name: load[name] for name in load if name not in ("users", "workers", "remote_workers")}
+    return {**plan.parameters, **limits, **link, **shape}
+
+
+def _text(value: Any) -> str:
+    return f"{value:,g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)

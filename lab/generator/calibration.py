@@ -1,0 +1,134 @@
+"""What the generator can do on this machine, as ``lab calibrate`` found it: values, and the file they are kept in."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import json
+import os
+import platform
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from lab.runtimes.checkout import CALIBRATIONS, ROOT
+
+# What decides how fast the generator is, besides lab/loadgen.
+LIBRARIES = ("locust", "gevent", "httptools", "numpy")
+ALSO_OURS = (
+    "lab/spec/sample.py",
+    "lab/spec/http_address.py",
+    "lab/generator/known_delay_server.py",
+    "locustfiles/calibration.py",
+)
+GENERATOR, SERVER, UNKNOWN = "generator", "server", "something else"
+
+
+@dataclass(frozen=True)
+class Step:
+    """What the generator adds to latency at one part of its ceiling.
+
+    Attributes:
+        share: the part of the ceiling that was aimed at; 0 for one user alone.
+        rps: requests a second that it came to.
+        added_mean_s: mean latency, less the mean time that the server says it held its answers back. It includes the
+            network and the server's own work, so that it is no less than what the generator adds.
+        added_p99_s: the same for the 99th percentile.
+
+    """
+
+    share: float
+    rps: float
+    added_mean_s: float
+    added_p99_s: float
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """The most requests a second of one kind that one worker sends.
+
+    Attributes:
+        kind: see :data:`lab.spec.scenario.KINDS`.
+        limited_by: what was busy when it got no faster; if not the generator, the ceiling is at least ``rps``.
+        generator_cpu: of the generator's core, while it went as fast as it could; the same for ``server_cpu``.
+
+    """
+
+    kind: str
+    rps: float
+    limited_by: str
+    generator_cpu: float
+    server_cpu: float
+    steps: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """All ceilings of one machine.
+
+    Attributes:
+        fingerprint: of machine and generator: see :func:`fingerprint`.
+        time: when it was made, ISO 8601.
+
+    """
+
+    fingerprint: str
+    time: str
+    ceilings: tuple[Ceiling, ...]
+
+    def ceiling_rps(self, kind: str, workers: int, cores: int) -> float | None:
+        """What so many workers can send on so many cores; None where only a lower bound is known.
+
+        Workers that share a core share its time, so that more of them than cores add nothing.
+        """
+        for ceiling in self.ceilings:
+            if ceiling.kind == kind and ceiling.limited_by == GENERATOR:
+                return ceiling.rps * max(1, min(workers, cores))
+        return None
+
+    def as_json(self) -> dict[str, Any]:
+        """A dictionary of JSON types that :meth:`from_json` takes back."""
+        return asdict(self)
+
+    @staticmethod
+    def from_json(value: Mapping[str, Any]) -> Calibration:
+        """The calibration that :meth:`as_json` wrote; KeyError or TypeError where it is damaged."""
+        ceilings = tuple(Ceiling(**{**c, "steps": tuple(Step(**s) for s in c["steps"])}) for c in value["ceilings"])
+        return Calibration(value["fingerprint"], value["time"], ceilings)
+
+
+def fingerprint() -> str:
+    """What a calibration depends on, as 16 hexadecimal digits: processor, cores, Python, libraries, our generator."""
+    facts = [_processor(), str(os.cpu_count()), platform.python_version(), *map(importlib.metadata.version, LIBRARIES)]
+    digest = hashlib.sha256("\n".join(facts).encode())
+    for path in sorted([*(ROOT / "lab" / "generator" / "locust").glob("*.py"), *(ROOT / file for file in ALSO_OURS)]):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(named, platform.processor() or platform.machine())
+
+
+def find(folder: Path = CALIBRATIONS) -> Calibration | None:
+    """The calibration of this machine and this generator; None if there is none, or if its file is damaged."""
+    try:
+        return Calibration.from_json(json.loads((folder / f"{fingerprint()}.json").read_text()))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def keep(calibration: Calibration, folder: Path = CALIBRATIONS) -> Path:
+    """Write a calibration where :func:`find` looks for it, whole or not at all; returns the file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f"{calibration.fingerprint}.json"
+    neighbour = file.with_name(file.name + ".new")
+    neighbour.write_text(json.dumps(calibration.as_json(), indent=2) + "\n")
+    neighbour.replace(file)
+    return file

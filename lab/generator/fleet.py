@@ -1,0 +1,274 @@
+"""Locust's master and workers: started through a runtime, told what to play, listened to."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import queue
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lab.errors import Casualty
+from lab.runtimes import Launch, Running, Runtime
+from lab.runtimes.checkout import CONDUCTED, ROOT
+from lab.spec.scenario import Load
+
+CONNECT_WITHIN_S = 180.0
+# Workers on other machines are started by hand.
+REMOTE_WITHIN_S = 300.0
+# A worker's users start when its own clock says so; this much also covers a message on its way to a busy machine.
+# A burst takes a second: workers that begin a tenth of one apart still play the same.
+CLOCK_WITHIN_S = 0.1
+DISMISS_WITHIN_S = 5.0
+# In the image of the workers, the locustfiles are here.
+LOCUSTFILES = "/lab/locustfiles"
+POLL_S = 0.1
+
+
+@dataclass
+class Played:
+    """What the workers said about one phase, apart from its samples.
+
+    Attributes:
+        begun: requests sent; ``finished`` of them were answered or failed, and ``failed`` of those failed.
+        unix_start: the planned start.
+        untaken_s: how long answers that had come waited for a worker to take them up, all of them together.
+        ticks: by worker, (microseconds since the planned start, requests under way) about twenty times a second.
+        clock_step_s: by how much a worker's clock was set meanwhile, at most.
+        cpu: by worker, (Unix time, seconds of CPU so far) by its own reading, a few times a second.
+        whole: whether every worker reported that it is done.
+
+    """
+
+    unix_start: float = 0.0
+    begun: int = 0
+    finished: int = 0
+    failed: int = 0
+    untaken_s: float = 0.0
+    ticks: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+    clock_step_s: float = 0.0
+    cpu: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
+    whole: bool = False
+
+
+class Fleet:
+    """A Locust master and its workers, ready to play phases of load.
+
+    Args:
+        workers: those on this machine.
+        remote: how many there are on others.
+        headers: what every request says besides; it goes to the workers through pipe and socket only.
+
+    """
+
+    def __init__(
+        self,
+        master: Running,
+        workers: list[Running],
+        news: queue.Queue[dict[str, Any]],
+        remote: int = 0,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        self.master = master
+        self.workers = workers
+        self.remote = remote
+        self._headers = dict(headers or {})
+        self._news = news
+
+    def equip(self, tokens: Path) -> None:
+        """Send every worker the tokens in a file, one a line, and wait until it has them."""
+        self._order(do="equip", tokens=str(tokens))
+        self._await_all("equipped")
+
+    def spawn(self, users: int) -> None:
+        """Have Locust spawn the users; they wait until a phase is played."""
+        self._order(do="spawn", users=users)
+        self._await("spawned", CONNECT_WITHIN_S)
+
+    def play(
+        self,
+        url: str,
+        load: Load,
+        parameters: Mapping[str, int],
+        *,
+        warm_up: int,
+        within_s: float,
+        watched: Iterable[Running],
+        seed: Sequence[int] = (0,),
+        progress: Callable[[Played], None] = lambda _: None,
+        into: Played | None = None,
+    ) -> Played:
+        """Play one phase to its end.
+
+        Args:
+            url: what to load.
+            warm_up: number of the warm-up round; 0 for the measured load.
+            within_s: give up after so many seconds.
+            watched: the service and what it needs; the phase ends if one of them does.
+            seed: decides Poisson arrivals.
+            progress: is told how far it is, several times a second.
+            into: filled while the phase lasts, so that it holds what is known if the phase ends early.
+
+        Raises:
+            Casualty: one of those, the master or a worker ended, or the time was up.
+
+        """
+        played = into or Played()
+        order = {"url": url, "load": asdict(load), "parameters": dict(parameters), "seed": list(seed)}
+        self._order(do="phase", warm_up=warm_up, headers=self._headers, **order)
+        deadline = time.monotonic() + within_s
+        while time.monotonic() < deadline:
+            self._check_alive(*watched)
+            news = self._hear()
+            if news["event"] == "started":
+                played.unix_start = news["unix_start"]
+            elif news["event"] == "problem":
+                raise Casualty(news["sentence"], "", news["detail"])
+            elif news["event"] in ("progress", "over"):
+                _note(played, news)
+                progress(played)
+                if played.whole:
+                    return played
+        raise Casualty(
+            f"The load was not over after {within_s:.0f} s, {played.begun - played.finished:,} requests under way."
+        )
+
+    def await_workers(self) -> None:
+        """Wait until all workers have joined the master. Casualty if the clock of one differs from this machine's."""
+        for news in self._await_all("worker", REMOTE_WITHIN_S if self.remote else CONNECT_WITHIN_S):
+            if self.remote and abs(news["ahead_s"]) > CLOCK_WITHIN_S:
+                raise Casualty(f"The clock of a worker is {news['ahead_s']:+.2f} s off: set both by NTP.")
+
+    def dismiss(self) -> None:
+        """Send the workers on other machines home, so that they are free for the next cell; others end anyway."""
+        with contextlib.suppress(Casualty):
+            self._order(do="dismiss")
+            self._await("dismissed", DISMISS_WITHIN_S)
+
+    def _await_all(self, event: str, within_s: float = CONNECT_WITHIN_S) -> list[dict[str, Any]]:
+        """Wait until news of an event has come from every worker, and return them."""
+        heard: list[dict[str, Any]] = []
+        while not heard or heard[-1]["count"] < len(self.workers) + self.remote:
+            heard.append(self._await(event, within_s))
+        return heard
+
+    def _order(self, **order: Any) -> None:
+        try:
+            self.master.stdin.write(json.dumps(order) + "\n")
+        except OSError as error:
+            raise Casualty(
+                f"Locust's master {self.master.obituary() or 'does not listen'}.", "", self.master.log_tail()
+            ) from error
+
+    def _await(self, event: str, within_s: float) -> dict[str, Any]:
+        deadline = time.monotonic() + within_s
+        while time.monotonic() < deadline:
+            self._check_alive()
+            news = self._hear()
+            if news["event"] == event:
+                return news
+        raise Casualty(f"Locust's master did not report {event!r} within {within_s:.0f} s.", "", self.master.log_tail())
+
+    def _hear(self) -> dict[str, Any]:
+        """The master's next news; ``silence`` if there is none for a moment."""
+        try:
+            news = self._news.get(timeout=POLL_S)
+        except queue.Empty:
+            return {"event": "silence"}
+        if news["event"] == "lost":
+            raise Casualty("A Locust worker does not answer any more.")
+        return news
+
+    def _check_alive(self, *others: Running) -> None:
+        for running in (*others, *self.workers, self.master):
+            if ending := running.obituary():
+                name = running.launch.name
+                raise Casualty(f"The {name} {ending} in the middle of it.", "", running.log_tail())
+
+
+def _note(played: Played, news: dict[str, Any]) -> None:
+    played.begun, played.finished, played.failed = news["begun"], news["finished"], news["failed"]
+    played.untaken_s = news["untaken_s"]
+    for worker, ticks in news["ticks"].items():
+        played.ticks.setdefault(worker, []).extend((int(t), int(n)) for t, n in ticks)
+    played.clock_step_s = news["clock_step_s"]
+    for worker, readings in news["cpu"].items():
+        played.cpu.setdefault(worker, []).extend((float(t), float(spent)) for t, spent in readings)
+    played.whole = news["event"] == "over"
+
+
+@contextmanager
+def running_fleet(
+    runtime: Runtime,
+    scenario: str,
+    load: Load,
+    cores: frozenset[int],
+    logs: Path,
+    stream: Path,
+    image: str = "",
+    bind: tuple[str, int] | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> Iterator[Fleet]:
+    """Start a master and its workers; they end with the context. Their samples go to ``stream``.
+
+    Args:
+        scenario: the name of a locustfile.
+        load: says how many workers, here and on other machines.
+        image: to start the workers from, in containers; the master is a process in any case.
+        bind: where the master listens; any port of the runtime's host if None.
+        headers: what every request says besides.
+
+    """
+    host, at = bind or (runtime.host, 0)
+    locustfile = str(ROOT / "locustfiles" / f"{scenario}.py")
+    master_command: tuple[str, ...] = (
+        sys.executable,
+        "-m",
+        "lab.generator.locust.master",
+        "--locustfile",
+        locustfile,
+        "--samples",
+        str(stream),
+        "--statistics",
+        str(logs / "locust-statistics.csv"),
+    )
+    master_command += ("--bind", host, "--port", str(at), "--workers", str(load.workers + load.remote_workers))
+    surroundings = {"PYTHONPATH": str(ROOT), CONDUCTED: "1", "LOCUST_WAIT_FOR_WORKERS_REPORT_AFTER_RAMP_UP": "30"}
+    with ExitStack() as stack:
+        launch = Launch(
+            "Locust master", master_command, logs / "locust-master.log", surroundings, cores, talks=True, grace_s=0
+        )
+        master = stack.enter_context(runtime.started(launch))
+        news: queue.Queue[dict[str, Any]] = queue.Queue()
+        threading.Thread(target=_listen, args=(master, news), name="locust-news", daemon=True).start()
+        started = Fleet(master, [], news, load.remote_workers, headers)
+        port = started._await("listening", CONNECT_WITHIN_S)["port"]
+        for number in range(1, load.workers + 1):
+            log = logs / f"locust-worker-{number}.log"
+            command = _worker_command(scenario, host, port, in_container=bool(image))
+            told = {CONDUCTED: "1"} if image else surroundings
+            launch = Launch(f"Locust worker {number}", command, log, told, cores, grace_s=0, image=image)
+            started.workers.append(stack.enter_context(runtime.started(launch)))
+        if load.remote_workers:
+            stack.callback(started.dismiss)
+        yield started
+
+
+def _worker_command(scenario: str, host: str, port: int, in_container: bool) -> tuple[str, ...]:
+    python = "python3" if in_container else sys.executable
+    locustfile = f"{LOCUSTFILES}/{scenario}.py" if in_container else str(ROOT / "locustfiles" / f"{scenario}.py")
+    return (python, "-m", "locust", "-f", locustfile, "--worker", "--master-host", host, "--master-port", str(port))
+
+
+def _listen(master: Running, news: queue.Queue[dict[str, Any]]) -> None:
+    try:
+        for line in master.stdout:
+            news.put(json.loads(line))
+    except ValueError:  # the pipe was closed because the lab stops the master
+        return

@@ -1,0 +1,221 @@
+"""Locust's master as the lab runs it: orders come as JSON lines on stdin, news goes as JSON lines to stdout.
+
+Orders: ``{"do": "equip", "tokens": FILE}``, ``{"do": "spawn", "users": N}`` and ``{"do": "phase", …}`` with the fields
+that :class:`lab.generator.locust.phases.Phase` reads; ``{"do": "dismiss"}`` sends the workers home. The end of stdin ends the
+master and, through Locust, its workers.
+
+News: ``listening`` (port), ``worker`` (count, and by how many seconds its clock is ahead), ``equipped`` (count),
+``spawned``, ``problem`` (sentence, detail), ``progress`` (:data:`COUNTED`, the largest step of a worker's clock, and
+by worker ticks and readings of its own CPU time), ``over`` (the same, when all workers have reported all records of a
+phase), ``lost`` (a worker that has joined does not answer any more) and ``dismissed``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import logging
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import gevent
+import locust
+import pyarrow as pa
+from gevent.fileobject import FileObjectPosix
+from locust.env import Environment
+from locust.runners import MasterRunner
+from locust.stats import PERCENTILES_TO_REPORT, StatsCSV
+from locust.util.load_locustfile import load_locustfile
+
+from lab.spec import sample
+from lab.spec.scenario import Load
+
+# Before the first request is due, every user must have its orders, some 20 µs a user, and an open loop its plan.
+START_DELAY_S = 0.1
+START_DELAY_PER_USER_S = 50e-6
+START_DELAY_PER_SEND_S = 0.5e-6
+# Locust counts a worker's heartbeats down from 3, one a second; a busy one may miss some.
+LOST_BELOW = -10
+# What every report of a worker says of its phase so far, and news says of all of them together.
+COUNTED = ("begun", "finished", "failed", "untaken_s")
+
+
+def say(event: str, **fields: Any) -> None:
+    """Write one line of news to stdout."""
+    sys.stdout.write(json.dumps({"event": event, **fields}) + "\n")
+    sys.stdout.flush()
+
+
+class Door(MasterRunner):
+    """Locust's master, which lets in as many workers as it expects, and nobody after that.
+
+    Locust would share the users out again when another one comes, in the middle of a load; and whoever comes between
+    dismissal and end would stay with a master that is gone. They are not answered, and so try again: at the next one.
+
+    Args:
+        environment: Locust's.
+        bind: address to listen at.
+        port: port to listen at; 0 for any.
+        expected: how many workers.
+
+    """
+
+    def __init__(self, environment: Environment, bind: str, port: int, expected: int) -> None:
+        self._expected = expected
+        self._let_in: set[str] = set()
+        super().__init__(environment, bind, port)
+
+    def handle_message(self, client_id: str, msg: Any) -> None:
+        """Do as Locust does, except for the first message of a worker too many."""
+        if msg.type == "client_ready":
+            if client_id not in self._let_in and len(self._let_in) == self._expected:
+                return
+            self._let_in.add(client_id)
+        super().handle_message(client_id, msg)
+
+
+class Master:
+    """Turns orders into Locust messages, and the workers' reports into a file of samples and lines of news.
+
+    Args:
+        runner: Locust's master runner.
+        path: where samples go, as an Arrow stream that can be read up to wherever it was cut off.
+        statistics: where Locust's own statistics of the measured load go, as the CSV file that ``locust --csv`` writes.
+
+    """
+
+    def __init__(self, runner: MasterRunner, path: Path, statistics: Path) -> None:
+        self._runner = runner
+        self._statistics = statistics
+        self._file = path.open("wb")  # open for as long as the process lives
+        self._writer = pa.ipc.new_stream(self._file, sample.SCHEMA)
+        self._ready = 0
+        self._ahead_s: dict[str, float] = {}
+        self._equipped = 0
+        self._phase = 0
+        self._counts: dict[int, dict[str, float]] = {}
+        self._ticks: dict[int, list[list[int]]] = {}
+        self._cpu: dict[int, list[tuple[float, float]]] = {}
+        self._pending: set[int] = set()
+        self._clock_step_s = 0.0
+        runner.register_message("lab-report", self._on_report)
+        runner.register_message("lab-clock", self._on_clock)
+        runner.register_message("lab-ready", self._on_ready)
+        runner.register_message("lab-equipped", self._on_equipped)
+
+    def obey(self, order: dict[str, Any]) -> None:
+        """Carry out one order."""
+        getattr(self, f"_do_{order.pop('do')}")(**order)
+
+    def close(self) -> None:
+        """Finish the file of samples."""
+        self._writer.close()
+        self._file.close()
+
+    def _keep_statistics(self) -> None:
+        with self._statistics.open("w", newline="") as file:
+            StatsCSV(self._runner.environment, PERCENTILES_TO_REPORT).requests_csv(csv.writer(file))
+
+    def _on_ready(self, environment: Environment, msg: Any) -> None:
+        self._ready += 1
+        say("worker", count=self._ready, ahead_s=self._ahead_s[msg.node_id])
+
+    def _on_clock(self, environment: Environment, msg: Any) -> None:
+        ahead_s = msg.data["unix"] - time.time()
+        self._ahead_s[msg.node_id] = max(ahead_s, self._ahead_s.get(msg.node_id, ahead_s))
+
+    def _on_equipped(self, environment: Environment, msg: Any) -> None:
+        self._equipped += 1
+        say("equipped", count=self._equipped, tokens=msg.data["tokens"])
+
+    def watch(self) -> None:
+        """Say so when a worker that has joined has left or fallen silent; runs until that happens."""
+        while sum(client.heartbeat > LOST_BELOW for client in self._runner.clients.all) >= self._ready:
+            gevent.sleep(1)
+        say("lost")
+
+    def _do_dismiss(self) -> None:
+        self._runner.quit()
+        say("dismissed")
+
+    def _do_equip(self, tokens: str) -> None:
+        self._runner.send_message("lab-tokens", Path(tokens).read_text())
+
+    def _do_spawn(self, users: int) -> None:
+        self._runner.start(users, spawn_rate=users)
+        say("spawned", users=self._runner.user_count)
+
+    def _do_phase(self, url: str, warm_up: int, load: dict[str, Any], **how: Any) -> None:
+        self._phase += 1
+        workers = {self._runner.get_worker_index(client.id): client.user_count for client in self._runner.clients.all}
+        playing = _spread(load["users"], [workers.get(index, 0) for index in range(max(workers) + 1)])
+        self._counts, self._ticks, self._cpu, self._clock_step_s = {}, {}, {}, 0.0
+        self._pending = set(workers)
+        delay_s = START_DELAY_S + START_DELAY_PER_USER_S * load["users"]
+        unix_start = time.time() + delay_s + START_DELAY_PER_SEND_S * Load(**load).planned_sends
+        order = {"url": url, "warm_up": warm_up, "load": load, **how}
+        order |= {"number": self._phase, "counts": playing, "unix_start": unix_start}
+        self._runner.send_message("lab-phase", order)
+        say("started", unix_start=unix_start)
+
+    def _on_report(self, environment: Environment, msg: Any) -> None:
+        report = msg.data
+        if report["phase"] != self._phase:
+            return
+        worker = report["worker"]
+        if report["records"]:
+            self._writer.write_batch(sample.to_batch(report["records"], report["names"], worker, report["warm_up"]))
+            self._file.flush()
+        self._counts[worker] = {key: report[key] for key in COUNTED}
+        self._ticks.setdefault(worker, []).extend(report["ticks"])
+        self._clock_step_s = max(self._clock_step_s, report["clock_step_s"], key=abs)
+        self._cpu.setdefault(worker, []).append((report["unix_now"], report["cpu_s"]))
+        if report["last"]:
+            self._pending.discard(worker)
+        totals = {key: sum(c[key] for c in self._counts.values()) for key in COUNTED}
+        if report["problem"]:
+            say("problem", **report["problem"])
+        if not self._pending:
+            self._keep_statistics()
+        readings = {"ticks": self._ticks, "cpu": self._cpu, "clock_step_s": self._clock_step_s}
+        say("progress" if self._pending else "over", **totals, **readings)
+        self._ticks, self._cpu = {}, {}
+
+
+def _spread(users: int, capacity: list[int]) -> list[int]:
+    """Split a phase's users over the workers, no worker playing more than Locust spawned there."""
+    counts = [0] * len(capacity)
+    for _ in range(users):
+        worker = max(range(len(capacity)), key=lambda index: (capacity[index] - counts[index], -index))
+        counts[worker] += 1
+    return counts
+
+
+def main() -> None:
+    """Bind a port, say which, and obey until stdin ends."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--locustfile", required=True)
+    parser.add_argument("--samples", required=True, type=Path)
+    parser.add_argument("--statistics", required=True, type=Path)
+    parser.add_argument("--bind", default="127.0.0.1")
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--workers", required=True, type=int)
+    options = parser.parse_args()
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    user_classes, _ = load_locustfile(options.locustfile)
+    environment = Environment(user_classes=list(user_classes.values()), events=locust.events)
+    environment.runner = runner = Door(environment, options.bind, options.port, options.workers)
+    master = Master(runner, options.samples, options.statistics)
+    say("listening", port=runner.server.port)
+    gevent.spawn(master.watch)
+    for line in FileObjectPosix(sys.stdin.fileno(), "r"):
+        master.obey(json.loads(line))
+    master.close()
+    runner.quit()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,37 @@
+"""The bearer tokens that users of this worker pick from."""
+
+from __future__ import annotations
+
+import base64
+import json
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+_texts: list[str] = []
+
+
+def fill(text: str) -> None:
+    """Take over the tokens that the master sent, one a line: a worker on another machine has no file of them."""
+    _texts[:] = [text]
+    pairs.cache_clear()
+
+
+@cache
+def pairs() -> list[tuple[str, bytes]]:
+    """Every token with the email that is in it; those of the lab's own file where no master sent any."""
+    lines = (_texts[0] if _texts else _own_file().read_text()).split("\n")
+    return [(line, _email(line)) for line in lines]
+
+
+def _own_file() -> Path:
+    """The lab's file of tokens, made if need be, in another process: in this one ``jwt`` may be a locustfile's name."""
+    command = (sys.executable, "-m", "lab.system.databases.tokens")
+    return Path(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.strip())
+
+
+def _email(token: str) -> bytes:
+    payload = token.split(".")[1]
+    claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+    return str(claims["email"]).encode()

@@ -1,0 +1,112 @@
+"""The user class that the lab's locustfiles derive from."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from locust import User, events
+from locust.argument_parser import LocustArgumentParser
+from locust.env import Environment
+from locust.runners import WorkerRunner
+
+from lab.experiments import SCENARIOS
+from lab.generator.locust import token_pool
+from lab.generator.locust.http import HttpClient
+from lab.generator.locust.phases import Conductor
+from lab.generator.locust.recorder import LocustSink
+from lab.runtimes import up_state
+from lab.spec.scenario import Scenario
+
+
+class LabUser(User):
+    """A user of one scenario, with a client that records every request.
+
+    Under ``lab run`` the lab decides when each user sends and when it stops. Under plain ``locust`` it is an ordinary
+    Locust user, and the scenario's parameters are options of the command line (``--delay-ms 500``).
+
+    Attributes:
+        scenario: the scenario's name, set by the locustfile.
+        client: an :class:`~lab.generator.locust.http.HttpClient`.
+        path: the scenario's path with this user's parameters filled in.
+
+    """
+
+    abstract = True
+    scenario: ClassVar[str]
+    timeout_s: ClassVar[float] = 120.0
+
+    def __init__(self, environment: Environment) -> None:
+        super().__init__(environment)
+        self._parameters: Mapping[str, int] = {}
+        self.path = ""
+        self.random = random.Random()
+        self.client: HttpClient
+
+    def run(self) -> None:  # final in Locust for its own loop; the lab's loop replaces that one
+        """Loop as Locust does, or, under ``lab run``, as the lab's conductor says."""
+        conductor = Conductor.current
+        if conductor is None:
+            options = vars(self.environment.parsed_options)
+            scenario = SCENARIOS.get(self.scenario)
+            self.parameters = {p.name: options[p.name] for p in scenario.parameters} if scenario else {}
+            self.client = HttpClient(self.host or "", LocustSink(self.environment), self.timeout_s)
+            super().run()
+        else:
+            conductor.play(self)
+
+    def pick_token(self) -> tuple[str, bytes]:
+        """A token of a seeded user, any of them as likely as any other, and that user's email."""
+        return self.random.choice(token_pool.pairs())
+
+    @property
+    def parameters(self) -> Mapping[str, int]:
+        """The scenario's parameters by name."""
+        return self._parameters
+
+    @parameters.setter
+    def parameters(self, parameters: Mapping[str, int]) -> None:
+        self._parameters = parameters
+        scenario = SCENARIOS.get(self.scenario)  # none for the requests of a calibration, or to any address
+        self.path = scenario.path.format(**parameters) if scenario else ""  # now, as each request asks for it
+
+
+@events.init.add_listener
+def _ask_for_a_host(environment: Environment, **_: Any) -> None:
+    """Plain Locust needs an address from the start; asking thousands of users later would bury the reason."""
+    needs_host = Conductor.current is None and not isinstance(environment.runner, WorkerRunner)
+    if needs_host and not environment.host:
+        environment.host = _host_that_is_up(environment)
+    if needs_host and not environment.host and environment.web_ui is None:
+        sys.exit(
+            "error: There is no host to load: add -H http://127.0.0.1:8080, or start one: python -m lab up "
+            + environment.user_classes[0].scenario
+        )
+    if needs_host and environment.host:
+        try:
+            HttpClient(environment.host, LocustSink(environment), LabUser.timeout_s)
+        except (ValueError, OSError) as error:
+            sys.exit(f"error: There is no host to load: {error}. Name one as -H http://127.0.0.1:8080.")
+
+
+def _host_that_is_up(environment: Environment) -> str | None:
+    """Where 'lab up' has put the scenario of these users, if it has."""
+    up, scenarios = up_state.running(), {user.scenario for user in environment.user_classes}
+    return str(up["url"]) if up and scenarios == {up["scenario"]} else None
+
+
+@events.init_command_line_parser.add_listener
+def _offer_parameters(parser: LocustArgumentParser, **_: Any) -> None:
+    for scenario in _scenarios_in_use():
+        group = parser.add_argument_group(f"parameters of the scenario {scenario.name}")
+        for p in scenario.parameters:
+            group.add_argument(
+                f"--{p.name.replace('_', '-')}", type=int, default=p.default, help=f"{p.help}, in {p.unit}"
+            )
+
+
+def _scenarios_in_use() -> list[Scenario]:
+    used = {user.scenario for user in LabUser.__subclasses__() if hasattr(user, "scenario")}
+    return [scenario for name, scenario in SCENARIOS.items() if name in used]

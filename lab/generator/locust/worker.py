@@ -1,0 +1,55 @@
+"""A worker on a machine of its own: joins whatever runs at a master, plays one cell, and ends with it.
+
+Needs nothing but this checkout and a way to the master: samples and tokens travel in Locust's own messages. It serves
+every scenario, as the master says which users to spawn. One line on stdout says that it has joined.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+import time
+
+import gevent
+import locust
+from locust.env import Environment
+from locust.runners import WorkerRunner
+from locust.util.load_locustfile import load_locustfile
+
+from lab.generator.locust.phases import Conductor
+from lab.runtimes.checkout import ROOT
+
+# Locust's master answers every second. One that was killed never says goodbye, and the next does not know this worker.
+SILENT_S = 8.0
+
+
+def main() -> None:
+    """Join, and stay until the master says that it is over, or nothing any more."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--master-host", required=True)
+    parser.add_argument("--master-port", type=int, required=True)
+    options = parser.parse_args()
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    files = sorted((ROOT / "locustfiles").glob("*.py"))
+    users = [user for file in files for user in load_locustfile(str(file))[0].values()]
+    environment = Environment(user_classes=users, events=locust.events)
+    try:
+        runner = environment.create_worker_runner(options.master_host, options.master_port)
+    except ConnectionError:  # nobody there for minutes: whoever started this one starts the next
+        return
+    Conductor.join(runner)
+    print("joined", flush=True)
+    gevent.spawn(_leave_when_silent, runner)
+    runner.greenlet.join()
+
+
+def _leave_when_silent(runner: WorkerRunner) -> None:
+    joined = time.time()  # a master may end right after that, without a heartbeat
+    while time.time() - (runner.last_heartbeat_timestamp or joined) < SILENT_S:
+        gevent.sleep(1)
+    runner.greenlet.kill(block=False)
+
+
+if __name__ == "__main__":
+    main()

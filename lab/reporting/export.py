@@ -1,0 +1,149 @@
+"""A run's samples in the forms that other tools read: JMeter's JTL, plain CSV, HdrHistogram's percentiles.
+
+One file a cell, written in pieces, so that any number of samples fits in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from hdrh.histogram import HdrHistogram
+
+from lab.errors import LabError
+from lab.formulas import stats
+from lab.reporting.run_view import Run
+from lab.spec.sample import SCHEMA
+from lab.storage.run_folder import CellFolder
+
+# A histogram of latencies from 1 µs to an hour, exact to three digits.
+MOST_US = 3_600_000_000
+DIGITS = 3
+US_PER_MS = 1000.0
+
+
+@dataclass(frozen=True)
+class Exported:
+    """A file that was written, and how many samples it holds."""
+
+    path: Path
+    samples: int
+
+
+def export(run: Run, kind: str, folder: Path) -> Iterator[Exported]:
+    """Write the measured samples of every cell to a file of its own, in the plan's order.
+
+    Args:
+        run: any run; a cell without samples gives a file that says so by holding none.
+        kind: one of :data:`KINDS`.
+        folder: gets the files; it is made.
+
+    Raises:
+        LabError: there is no such kind, or the run is damaged.
+
+    """
+    if kind not in KINDS:
+        raise LabError(f"There is no format {kind!r}.", f"There is: {', '.join(KINDS)}.")
+    suffix, write = KINDS[kind]
+    folder.mkdir(parents=True, exist_ok=True)
+    for cell in run.folder.cells():
+        path = folder / f"{cell.cell.id}.{suffix}"
+        yield Exported(path, write(run, cell, path))
+
+
+def _write_jtl(run: Run, cell: CellFolder, path: Path) -> int:
+    started_ms = _started_ms(run)
+    return _write_rows(path, (_as_jtl(piece, cell, started_ms) for piece in _pieces(cell)))
+
+
+def _write_csv(run: Run, cell: CellFolder, path: Path) -> int:
+    return _write_rows(path, _pieces(cell))
+
+
+def _pieces(cell: CellFolder) -> Iterator[pd.DataFrame]:
+    """The measured samples in pieces; the first one is empty, so that every file has at least its header."""
+    columns = [name for name in SCHEMA.names if name != "warm_up"]
+    yield SCHEMA.empty_table().select(columns).to_pandas()
+    yield from cell.measured_pieces(columns)
+
+
+def _write_rows(path: Path, pieces: Iterable[pd.DataFrame]) -> int:
+    count = 0
+    with path.open("w", newline="", encoding="utf-8") as file:
+        for number, piece in enumerate(pieces):
+            piece.to_csv(file, index=False, header=number == 0)
+            count += len(piece)
+    return count
+
+
+def _started_ms(run: Run) -> int:
+    """When the run began, in ms since 1970; 0 if that is not recorded. Samples know only their own load's start."""
+    try:
+        return int(datetime.fromisoformat(run.folder.environment()["time"]).timestamp() * 1000)
+    except (KeyError, TypeError, ValueError):
+        return 0
+
+
+def _as_jtl(samples: pd.DataFrame, cell: CellFolder, started_ms: int) -> pd.DataFrame:
+    """Samples as rows of JMeter's CSV log, with the columns of its default configuration that have a meaning here.
+
+    JMeter's times are in whole ms. The first byte of an answer is not timed apart, so that ``Latency`` is ``elapsed``.
+    In an open loop ``timeStamp`` and ``elapsed`` count from the planned moment, as the lab does, or the percentiles of
+    ``elapsed`` would hide the queue; ``Latency`` is the service time then. Failures without an answer have a response
+    code in JMeter's own words.
+    """
+    failed = stats.error_class(samples)
+    asked = _as_users_see(samples, cell)
+    users = cell.cell.load.users
+    return pd.DataFrame(
+        {
+            "timeStamp": started_ms + asked["sent_us"] // 1000,
+            "elapsed": _whole_ms(asked["latency_us"]),
+            "label": samples["name"],
+            "responseCode": np.where(
+                samples["status"] > 0, samples["status"].astype(str), "Non HTTP response code: " + failed.astype(str)
+            ),
+            "responseMessage": np.where(failed == "", "OK", failed),
+            "threadName": f"{cell.cell.variant} 1-" + (samples["user"] + 1).astype(str),
+            "dataType": "text",
+            "success": np.where(failed == "", "true", "false"),
+            "failureMessage": failed,
+            "bytes": samples["bytes"],
+            "grpThreads": users,
+            "allThreads": users,
+            "Latency": _whole_ms(samples["latency_us"]),
+            "IdleTime": 0,
+            "Connect": _whole_ms(samples["connect_us"]),
+        }
+    )
+
+
+def _whole_ms(times_us: pd.Series) -> pd.Series:
+    return (times_us / US_PER_MS).round().astype("int64")
+
+
+def _as_users_see(samples: pd.DataFrame, cell: CellFolder) -> pd.DataFrame:
+    return stats.as_planned(samples) if cell.cell.load.is_open else samples
+
+
+def _write_hdr(run: Run, cell: CellFolder, path: Path) -> int:
+    """Write the percentiles of right answers in µs, in the text form that HdrHistogram's plotter takes."""
+    histogram = HdrHistogram(1, MOST_US, DIGITS)
+    for piece in cell.measured_pieces(["planned_us", "sent_us", "latency_us", "error"]):
+        latency_us = _as_users_see(piece[piece["error"] == ""], cell)["latency_us"].clip(1, MOST_US)
+        for value, count in zip(*np.unique(latency_us, return_counts=True), strict=True):
+            histogram.record_value(int(value), int(count))
+    with path.open("wb") as file:
+        histogram.output_percentile_distribution(file, 1.0)  # another ratio would leave its deviation in µs
+    return int(histogram.get_total_count())
+
+
+KINDS: dict[str, tuple[str, Callable[[Run, CellFolder, Path], int]]] = {
+    "jtl": ("jtl", _write_jtl),
+    "csv": ("csv", _write_csv),
+    "hdr": ("hgrm", _write_hdr),
+}

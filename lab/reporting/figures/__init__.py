@@ -1,0 +1,26 @@
+"""Pictures of samples: one style, readable in print, in grey and for colour-blind people, units on every axis."""
+
+from lab.reporting.figures.alive import alive
+from lab.reporting.figures.errors import errors_figure
+from lab.reporting.figures.forest import Bar, forest
+from lab.reporting.figures.formulas import totals_figure, waves_figure
+from lab.reporting.figures.panel import Panel
+from lab.reporting.figures.repeats import repeats_figure
+from lab.reporting.figures.run import run_figure, timeline_figure
+from lab.reporting.figures.style import Picture
+from lab.reporting.figures.sweep import sweep_figure
+
+__all__ = [
+    "Bar",
+    "Panel",
+    "Picture",
+    "alive",
+    "errors_figure",
+    "forest",
+    "repeats_figure",
+    "run_figure",
+    "sweep_figure",
+    "timeline_figure",
+    "totals_figure",
+    "waves_figure",
+]

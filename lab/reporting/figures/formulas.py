@@ -1,0 +1,67 @@
+"""The formulas as curves: how long R requests take in all, and how long each of them waits."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lab.formulas import laws
+from lab.reporting.figures.style import KNOWN, MODEL, SOFT_INK, Picture, legend, picture, prepare, thousands
+from lab.spec import prediction
+from lab.spec.scenario import Load
+
+POINTS = 400
+HELD, FREE = KNOWN["mvc"], KNOWN["webflux"]
+
+
+def totals_figure(
+    users: int = 1000, service_s: float = 2.0, threads: int = 200, connections: int | None = 400, calls: int = 1
+) -> Picture:
+    """The time for R requests at once by the documents' formulas, and what they say of throughput.
+
+    Args:
+        users: R, the most that is drawn.
+        service_s: t, how long one call takes.
+        threads: T, of which a synchronous request holds one.
+        connections: N to the database; None for any number.
+        calls: x calls in each request.
+
+    """
+    requests = np.unique(np.linspace(1, users, min(users, POINTS)).astype(int))
+    synchronous = np.array([laws.total_synchronous(r, service_s, threads, connections, calls) for r in requests])
+    reactive = np.array([laws.total_reactive(r, service_s, connections, calls) for r in requests])
+    limits = f"T = {threads}, N = {connections or 'any'}, x = {calls}, t = {service_s:g} s"
+    figure = picture(f"What the formulas say: {limits}", 3.8)
+    total, rate = figure.subplots(1, 2)
+    prepare(total, "time until all are answered", "requests at once (R)", "seconds")
+    prepare(rate, "throughput: R over that time", "requests at once (R)", "requests a second")
+    for seconds, style, label in (
+        (synchronous, HELD, "synchronous: ⌈R / min(N, T)⌉·t·x"),
+        (reactive, FREE, "reactive: ⌈R·x / N⌉·t" if connections else "reactive: t"),
+    ):
+        total.step(requests, seconds, where="post", color=style.colour, linestyle=style.dashes, label=label)
+        rate.plot(requests, requests / seconds, color=style.colour, linestyle=style.dashes, label=label)
+    for axes in (total, rate):
+        axes.set_xlim(0, users)
+        axes.set_ylim(0, 1.3 * axes.dataLim.y1)
+        thousands(axes)
+        axes.xaxis.set_major_formatter("{x:,.0f}")
+    legend(total, loc="upper left")
+    return figure
+
+
+def waves_figure(users: int = 2000, ramp_s: float = 1.0, service_s: float = 2.0, threads: int = 200) -> Picture:
+    """The latency of each user of a burst on T threads, in order of arrival: its mean is far from the total."""
+    load = Load(users=users, ramp_s=ramp_s)
+    latency = prediction.burst_latencies(load, service_s, threads)
+    total = laws.total_synchronous(users, service_s, threads)
+    figure = picture(f"Waves: {users:,} users over {ramp_s:g} s on {threads} threads, t = {service_s:g} s", 3.8)
+    axes = figure.subplots()
+    prepare(axes, "", "users in order of arrival", "latency, s")
+    axes.plot(np.arange(1, users + 1), latency, ".", color=HELD.colour, markersize=3, label="each user's latency")
+    axes.axhline(latency.mean(), **MODEL, label=f"their mean: {latency.mean():.3f} s")
+    axes.axhline(total, color=SOFT_INK, linestyle=":", linewidth=1.4, label=f"⌈R/T⌉·t, until all: {total:.3f} s")
+    axes.set_xlim(0, users)
+    axes.set_ylim(0, 1.35 * total)
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    legend(axes, loc="upper left", ncols=3)
+    return figure

@@ -1,0 +1,56 @@
+"""The repeats of a run side by side: before any test, the eye sees how far one lies from the next."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from lab.reporting.figures.style import Picture, legend, picture, prepare, say_empty, style_of
+
+VALID = "valid"
+HEADROOM = 1.15
+# More names do not fit into one line.
+MOST_NAMED = 3
+DOUBT = "Hollow points are not valid: see the reasons."
+
+
+def repeats_figure(title: str, table: pd.DataFrame) -> Picture:
+    """Throughput on the left, p99 on the right, a line a variant over its repeats.
+
+    Args:
+        title: of the figure.
+        table: rows of one load, with ``variant``, ``repeat``, ``ok_throughput_rps``, ``p99_s`` and ``verdict``.
+
+    """
+    missing = [
+        f"{row.variant}, repeat {row.repeat} ({row.verdict})" for row in table[table["p99_s"].isna()].itertuples()
+    ]
+    more = f" and {len(missing) - MOST_NAMED} more" if len(missing) > MOST_NAMED else ""
+    notes = [f"Without a right answer: {'; '.join(missing[:MOST_NAMED])}{more}."] * bool(missing)
+    notes += [DOUBT] * bool((table["verdict"] != VALID).any())
+    figure = picture(title, 3.6, " ".join(notes))
+    rate, slowest = figure.subplots(1, 2)
+    prepare(rate, "Throughput of right answers", "repeat", "requests / s")
+    prepare(slowest, "Slowest one in a hundred", "repeat", "p99, ms")
+    for variant, rows in table.sort_values("repeat").groupby("variant", sort=False):
+        _line(rate, str(variant), rows, rows["ok_throughput_rps"])
+        _line(slowest, str(variant), rows, rows["p99_s"] * 1000)
+    for axes in (rate, slowest):
+        axes.set_xticks(sorted(table["repeat"].unique()))
+        if 0 < axes.dataLim.y1 < np.inf:
+            axes.set_ylim(0, axes.dataLim.y1 * HEADROOM)
+        else:
+            say_empty(axes, "no right answer")
+    legend(rate, loc="lower left")
+    return figure
+
+
+def _line(axes: Axes, variant: str, rows: pd.DataFrame, values: pd.Series[float]) -> None:
+    style = style_of(variant)
+    doubtful = (rows["verdict"] != VALID).to_numpy()
+    look: dict[str, Any] = {"color": style.colour, "marker": style.marker}
+    axes.plot(rows["repeat"], values, **look, linestyle=style.dashes, linewidth=1.2, label=variant)
+    axes.plot(rows["repeat"][doubtful], values[doubtful], **look, linestyle="none", markerfacecolor="white")

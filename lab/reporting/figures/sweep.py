@@ -1,0 +1,140 @@
+"""The curves of a sweep: latency and throughput over the number of users."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from numpy.typing import NDArray
+
+from lab.formulas import t_interval
+from lab.reporting.figures.style import (
+    MODEL,
+    SOFT_INK,
+    VALID,
+    Picture,
+    legend,
+    picture,
+    plain_log_scale,
+    prepare,
+    style_of,
+)
+
+# Fewer repeats say too little about their own noise for an interval.
+LEAST_REPEATS = 3
+# How far apart two labels of the x axis must be to be read, as a share of the axis.
+LEAST_GAP = 0.055
+LIMITING = {"T": "T threads", "N": "N connections"}
+
+
+def sweep_figure(scenario: str, table: pd.DataFrame, plateaus: Sequence[tuple[str, float]]) -> Picture:
+    """Mean latency and throughput over the number of users, with model, published points and intervals of repeats.
+
+    A measurement that is not valid has a hollow, grey-ringed marker; one that has no result is named under the title.
+
+    Args:
+        scenario: its name.
+        table: rows as :meth:`lab.reporting.run_view.Run.table` gives them.
+        plateaus: what limits allow by theory, as :func:`lab.spec.prediction.plateaus` gives it.
+
+    """
+    figure = picture(f"{scenario}: latency and throughput over the number of users", 4.8, _missing(table))
+    mean, rate = figure.subplots(1, 2)
+    prepare(mean, "mean latency of right answers", "users (R)", "seconds")
+    prepare(rate, "throughput of right answers", "users (R)", "answers a second")
+    for variant, rows in table.groupby("variant", sort=False):
+        _curve(mean, str(variant), rows, "mean_s")
+        _curve(rate, str(variant), rows, "ok_throughput_rps")
+    _models(mean, table)
+    _published(mean, table, "published_mean_s", "published mean")
+    _published(rate, table, "published_rps", "published, failed requests included")
+    for letter, rps in plateaus:
+        rate.axhline(rps, **MODEL, label=f"{LIMITING[letter]}: {letter}/t = {rps:g} a second")
+    for axes in (mean, rate):
+        _explain_doubt(axes, table)
+        plain_log_scale(axes, "y")
+        users_axis(axes, sorted(int(users) for users in table["users"].unique()))
+        legend(axes, loc="upper left")
+    return figure
+
+
+def users_axis(axes: Axes, users: list[int]) -> None:
+    """A logarithmic x axis with a tick at every load that was measured, as long as labels do not touch."""
+    axes.set_xscale("log")
+    low, high = users[0] / 1.3, users[-1] * 1.3
+    axes.set_xlim(low, high)
+    shown: list[int] = []
+    for count in reversed(users):
+        if not shown or np.log(shown[-1] / count) / np.log(high / low) >= LEAST_GAP:
+            shown.append(count)
+    shown.sort()
+    axes.set_xticks(shown, [f"{n // 1000}k" if n >= 1000 and n % 1000 == 0 else f"{n:,}" for n in shown])
+    axes.set_xticks([], minor=True)
+
+
+def _curve(axes: Axes, variant: str, rows: pd.DataFrame, column: str) -> None:
+    """A line through the means, broken where nothing was measured; hollow where a repeat is not to be believed."""
+    style = style_of(variant)
+    line: dict[str, Any] = {"color": style.colour, "linestyle": style.dashes, "linewidth": 1.7}
+    dots: dict[str, Any] = {"linestyle": "none", "marker": style.marker, "markersize": 6.5, "color": style.colour}
+    means, hollow = [], []
+    for users, repeats in rows.groupby("users"):
+        values = repeats.dropna(subset=["mean_s"])[column].to_numpy(dtype=float)
+        means.append((users, values.mean() if len(values) else np.nan))
+        hollow += [means[-1]] * bool((repeats["verdict"] != VALID).any())
+        _interval(axes, means[-1][0], values, style.colour)
+    axes.plot(*_points(means), **line)
+    axes.plot(*_points(means), **dots, zorder=3)
+    axes.plot(*_points(hollow), **dots, markerfacecolor="white", markeredgewidth=1.3, zorder=3)
+    axes.plot([], [], **{**dots, **line}, label=variant)
+
+
+def _points(pairs: list[tuple[Any, float]]) -> NDArray[np.float64]:
+    return np.array(pairs, dtype=float).reshape(-1, 2).T
+
+
+def _interval(axes: Axes, users: Any, values: NDArray[np.float64], colour: str) -> None:
+    """Each repeat as a dash, and the t-interval of their mean as a bar where there are enough."""
+    if len(values) > 1:
+        axes.plot([users] * len(values), values, linestyle="none", marker="_", color=colour, markersize=9)
+    if len(values) >= LEAST_REPEATS:
+        half = t_interval.reach(values.std(ddof=1) / np.sqrt(len(values)), len(values) - 1)
+        axes.errorbar([users], [values.mean()], yerr=half, color=colour, capsize=4, linewidth=1.2, zorder=2)
+
+
+def _models(axes: Axes, table: pd.DataFrame) -> None:
+    predicted = table.dropna(subset=["predicted_mean_s"]).sort_values("users")
+    label = "model"
+    for _, rows in predicted.groupby("variant"):
+        axes.plot(rows["users"], rows["predicted_mean_s"].astype(float), **MODEL, zorder=4, label=label)
+        label = ""
+
+
+def _published(axes: Axes, table: pd.DataFrame, column: str, label: str) -> None:
+    """Published points as crosses in the colour of their variant, a little larger than what they may cover."""
+    for variant, rows in table.dropna(subset=[column]).groupby("variant", sort=False):
+        axes.plot(
+            rows["users"], rows[column].astype(float), linestyle="none", marker="x", markersize=10, zorder=5,
+            markeredgewidth=1.4, color=style_of(str(variant)).colour,
+        )  # fmt: skip
+    if table[column].notna().any():
+        axes.plot([], [], linestyle="none", marker="x", markersize=8, markeredgewidth=1.4, color=SOFT_INK, label=label)
+
+
+def _explain_doubt(axes: Axes, table: pd.DataFrame) -> None:
+    if (table["verdict"] != VALID).any():
+        label = "hollow: not valid, see the reasons"
+        axes.plot([], [], linestyle="none", marker="o", color=SOFT_INK, markerfacecolor="white", label=label)
+    if (table.groupby(["variant", "users"]).size() >= LEAST_REPEATS).any():
+        label = f"bar: {t_interval.CONFIDENCE:.0%} interval of the mean"
+        axes.plot([], [], linestyle="-", marker="_", color=SOFT_INK, label=label)
+
+
+def _missing(table: pd.DataFrame) -> str:
+    rows = table[table["mean_s"].isna()]
+    cells = [f"{row.variant} at {row.users:,} ({row.verdict})" for row in rows.itertuples()]
+    more = f" and {len(cells) - 6} more" if len(cells) > 6 else ""
+    return f"Without a right answer, so not drawn: {', '.join(cells[:6])}{more}." if cells else ""

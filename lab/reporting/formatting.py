@@ -1,0 +1,64 @@
+"""How settings and figures are written, wherever they are shown: in a terminal, on a page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lab.spec.scenario import EVEN, Load, Plan
+from lab.system import attached
+
+
+def settings(plan: Plan) -> str:
+    """What was asked of all cells, in one line."""
+    load = plan.cells[0].load
+    addresses = plan.urls if len(plan.urls) > 1 else {}  # a single one is the title
+    parameters = ", ".join(f"{key} {value}" for key, value in {**plan.parameters, **addresses}.items())
+    sent = f"headers {', '.join(plan.header_names)}" * bool(plan.header_names)
+    before = attached.warm_up_in_words(load) if plan.urls else ""
+    parts = (parameters, _shape(load), sent, before, _asked_limits(plan), f"seed {plan.seed}")
+    return "; ".join(filter(None, parts))
+
+
+def _asked_limits(plan: Plan) -> str:
+    """What was asked for; the table of the limits in force says the rest."""
+    names = {"threads": "threads {}", "accept_count": "accept count {}", "heap_mb": "heap {} MiB"}
+    asked = [text.format(limit) for name, text in names.items() if (limit := getattr(plan.limits, name)) is not None]
+    stances = {"default": "limits of each stack's own", "tuned": "limits tuned for each"}
+    return ", ".join([*filter(None, [stances.get(plan.stance)]), *asked])
+
+
+def _shape(load: Load) -> str:
+    arrivals = f", {load.arrivals} arrivals" * (load.arrivals != EVEN)
+    if load.is_open:
+        asked = f"open loop of {load.rate_rps:,g} requests/s for {load.duration_s:g} s"
+        return f"{asked}{arrivals}, latency from planned and service time from actual sends"
+    lasting = f"for {load.duration_s:g} s" if load.duration_s else f"of {load.requests:,} requests"
+    each = f"{load.loops} request{'s' * (load.loops > 1)} each" if load.is_burst else f"closed loop {lasting}"
+    return f"ramp {load.ramp_s:g} s{arrivals}, {each}"
+
+
+def limit_text(value: Any) -> str:
+    """A limit as people read it."""
+    if value is None or value != value:  # pandas turns a missing limit into NaN
+        return "–"
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return f"{value:,}" if isinstance(value, int) and value >= 10_000 else str(value)
+
+
+def seconds_text(value: float | None) -> str:
+    """A latency in seconds: to the millisecond, or to 10 µs below a tenth of a second."""
+    if value is None or value != value:  # pandas turns a missing number into NaN
+        return "–"
+    return f"{value:.3f}" if value >= 0.1 else f"{value:.5f}"
+
+
+def rate_text(value: float | None) -> str:
+    """A rate a second, to a tenth."""
+    return "–" if value is None or value != value else f"{value:,.1f}"
+
+
+def errors_text(errors: Mapping[str, int]) -> str:
+    """How many requests failed, by class."""
+    return ", ".join(f"{name} {count:,}" for name, count in errors.items()) or "none"

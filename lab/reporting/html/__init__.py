@@ -1,0 +1,236 @@
+"""A run as one HTML file that opens anywhere: pictures inside it, no script, nothing fetched from elsewhere."""
+
+from __future__ import annotations
+
+import base64
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from lab.analysis import pairing, verdict
+from lab.analysis.comparison import Comparison
+from lab.reporting.formatting import errors_text, limit_text, rate_text, seconds_text, settings
+from lab.reporting.html import rerun_command
+from lab.reporting.run_view import INCOMPLETE, Run
+from lab.storage import published
+from lab.system import attached
+
+if TYPE_CHECKING:
+    from lab.reporting.figures import Picture
+
+DPI = 144
+MEANINGS = {
+    verdict.VALID: "Nothing that the lab watches speaks against these numbers.",
+    verdict.SUSPECT: "Something speaks against some of these numbers.",
+    verdict.INVALID: "Some of these numbers are not what they seem.",
+    INCOMPLETE: "Some of it was not measured to its end.",
+}
+# Facts of environment.json that have a section of their own, or say nothing to a reader.
+LEFT_OUT = ("time", "commit", "uncommitted_changes", "packages", "runtime_because", "open_files")
+
+
+@dataclass(frozen=True)
+class Plate:
+    """A figure with what it shows, for those who see it and for those who do not."""
+
+    title: str
+    caption: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Page:
+    """What the template asks for, read off a run."""
+
+    run: Run
+
+    @property
+    def command(self) -> str:
+        """The line that measures it again, with the seed that it drew."""
+        return rerun_command.command(self.run.folder)
+
+    @property
+    def was_typed(self) -> bool:
+        """Whether a command made it, and not Python."""
+        return rerun_command.was_typed(self.run.folder)
+
+    @cached_property
+    def environment(self) -> dict[str, Any]:
+        """The machine and the checkout, as they were recorded before the run."""
+        return self.run.folder.environment()
+
+    @property
+    def machine(self) -> dict[str, str]:
+        """Facts about the machine, by name."""
+        facts = {key: value for key, value in self.environment.items() if key not in LEFT_OUT}
+        return {key.removesuffix("_bytes").replace("_", " "): _fact(key, value) for key, value in facts.items()}
+
+    @property
+    def settings(self) -> str:
+        """What was asked of all cells."""
+        return settings(self.run.plan)
+
+    @property
+    def meaning(self) -> str:
+        """What the run's verdict says."""
+        return MEANINGS[self.run.verdict]
+
+    @property
+    def counts(self) -> list[tuple[str, int]]:
+        """How many cells have each verdict, best first."""
+        counted = Counter(cell["verdict"] for cell in self.run.cells)
+        return [(word, counted[word]) for word in MEANINGS if counted[word]]
+
+    @property
+    def doubts(self) -> list[Mapping[str, Any]]:
+        """The cells that there are reasons to doubt."""
+        return [cell for cell in self.run.cells if cell["reasons"]]
+
+    @cached_property
+    def rows(self) -> list[dict[str, Any]]:
+        """The table, one dictionary a cell."""
+        return [{str(key): value for key, value in row.items()} for row in self.run.table().to_dict("records")]
+
+    @property
+    def cards(self) -> list[dict[str, Any]]:
+        """The rows of the first repeat at the largest load, which are told first."""
+        users = max(row["users"] for row in self.rows)
+        return [row for row in self.rows if row["users"] == users and row["repeat"] == 1]
+
+    def title_of(self, variant: str) -> str:
+        """What a variant is, in words."""
+        return self.run.scenario.variant(variant).title
+
+    @property
+    def has_published(self) -> bool:
+        """Whether any row has a published one beside it."""
+        return any(not _is_nothing(row["published_mean_s"]) for row in self.rows)
+
+    @property
+    def published(self) -> dict[str, Any]:
+        """Source, settings and notes of the published table."""
+        return published.table(self.run.plan.scenario)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is an open loop, whose latency is not the service time."""
+        return any(cell.load.is_open for cell in self.run.plan.cells)
+
+    @property
+    def has_repeats(self) -> bool:
+        """Whether anything was measured more than once."""
+        return any(row["repeat"] > 1 for row in self.rows)
+
+    @cached_property
+    def comparison(self) -> Comparison | None:
+        """Its variants side by side; None where there are no repeats, or nothing stands beside anything."""
+        if not self.has_repeats or len({row["variant"] for row in self.rows}) < 2:
+            return None
+        return pairing.compare(str(self.run.path), None, True, self.run.path.parent)
+
+    @property
+    def limits(self) -> tuple[list[str], list[tuple[str, list[str]]]]:
+        """Variants, and for each limit its name and what each of them stated."""
+        frame = self.run.limits()
+        rows = [(str(name).replace("_", " "), [limit_text(value) for value in row]) for name, row in frame.iterrows()]
+        return [str(variant) for variant in frame.columns], rows
+
+    @property
+    def unknown(self) -> str:
+        """What is not known of a service that the lab did not start; empty where it did."""
+        return attached.UNKNOWN if self.run.plan.urls else ""
+
+    @property
+    def decided(self) -> dict[str, str]:
+        """The plan's values that are the same for all cells."""
+        plan = self.run.plan
+        named = {**plan.parameters, **asdict(plan.limits), **(asdict(plan.link) if plan.link else {})}
+        numbers = {name.replace("_", " "): f"{value:,}" for name, value in named.items() if value is not None}
+        return numbers | dict(plan.urls) | {"limits": plan.stance, "seed": str(plan.seed)}
+
+    @cached_property
+    def plates(self) -> list[Plate]:
+        """The figures, each drawn once."""
+        run, drawn = self.run, []
+        if run.is_sweep:
+            drawn.append(_plate("Over the number of users", SWEEP, run.sweep_figure))
+        if self.has_repeats:
+            drawn.append(_plate("The repeats", REPEATS, run.repeats_figure))
+        if self.comparison:
+            drawn.append(_plate("The differences", FOREST, self.comparison.figure))
+        drawn.append(_plate("The distribution of latency", DISTRIBUTION, run.figure))
+        drawn.append(_plate("Over time", TIMELINE, run.timeline))
+        if any(not panel.right.all() for panel in run.panels()):
+            drawn.append(_plate("Failed requests", ERRORS, run.errors_figure))
+        return drawn
+
+
+SWEEP = (
+    "Mean latency and right answers a second. Dashed: what theory says. Crosses: what was published for the same "
+    "settings. Hollow: not valid."
+)
+REPEATS = "Every repeat: how far one lies from the next of the same variant. Hollow: not valid."
+FOREST = (
+    "One variant's value over the other's. Filled: a difference was found. The grey band is 5 % to either side: a line "
+    "that lies within it says that the two are alike for practical purposes."
+)
+DISTRIBUTION = (
+    "How long right answers took, on an axis of percentiles on which 90, 99 and 99.9 are equally far apart; and how "
+    "many requests were under way. Faded: not valid. Dashed: the mean that theory says."
+)
+TIMELINE = (
+    "One column a variant, each with a time axis of its own: every answer, requests under way, right answers a second, "
+    "and what the service spent meanwhile. Hatched: not valid."
+)
+ERRORS = "When requests failed, and how."
+
+
+def render(run: Run) -> str:
+    """A run as one HTML document; LabError where the run is damaged."""
+    templates = Environment(
+        loader=PackageLoader("lab.reporting.html", ""),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    templates.filters |= {"seconds": seconds_text, "with_unit": _with_unit, "rate": rate_text, "errors": errors_text}
+    return templates.get_template("report.html").render(page=Page(run), run=run)
+
+
+def write(run: Run, file: Path) -> None:
+    """Write a run as an HTML file; OSError where that is not possible."""
+    file.write_text(render(run), encoding="utf-8")
+
+
+def _plate(title: str, caption: str, draw: Callable[[], Picture]) -> Plate:
+    picture = base64.b64encode(draw().png(DPI)).decode()
+    return Plate(title, caption, f"data:image/png;base64,{picture}")
+
+
+def _is_nothing(value: Any) -> bool:
+    return value is None or value != value  # pandas turns a missing number into NaN
+
+
+def _with_unit(value: float | None) -> str:
+    return "–" if _is_nothing(value) else f"{seconds_text(value)} s"
+
+
+def _fact(key: str, value: Any) -> str:
+    if key == "calibration" and isinstance(value, dict):
+        ceilings = [f"{ceiling['kind']} {ceiling['rps']:,.0f}/s" for ceiling in value.get("ceilings", ())]
+        return f"one worker sends at most: {', '.join(ceilings) or 'not known'}"
+    if key in ("jars", "sources") and isinstance(value, dict):
+        return ", ".join(f"{name} {str(digest)[:12]}" for name, digest in value.items())
+    if key.endswith("_bytes") and isinstance(value, int):
+        return f"{value / 2**30:.1f} GiB"
+    if isinstance(value, dict):
+        return ", ".join(f"{name.replace('_', ' ')} {item}" for name, item in value.items())
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "shared"
+    return "–" if value is None else str(value)

@@ -1,0 +1,113 @@
+"""The line that measures again what a run has measured."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import asdict
+from typing import Any
+
+from lab.errors import LabError
+from lab.experiments import SCENARIOS
+from lab.spec import planning
+from lab.spec.planning import Wishes
+from lab.spec.scenario import Plan
+from lab.storage.run_folder import RunFolder
+from lab.system import attached
+
+
+def was_typed(run: RunFolder) -> bool:
+    """Whether a run was made by a command, and not from Python."""
+    return _typed(run)[:1] == ["python"]
+
+
+def command(run: RunFolder) -> str:
+    """The command that made a run, with the seed that it drew; of one made from Python, a command that calls it."""
+    words = _typed(run)
+    if not was_typed(run):
+        return shlex.join(["python", "-c", f"import lab; {_call(run)}"])
+    if not any(word.partition("=")[0] == "--seed" for word in words):
+        words += ["--seed", str(run.plan().seed)]
+    return shlex.join(words)
+
+
+def _typed(run: RunFolder) -> list[str]:
+    return [str(word) for word in run.read().get("command", [])]
+
+
+def _call(run: RunFolder) -> str:
+    plan = run.plan()
+    what: str | dict[str, str] = dict(plan.urls) or plan.scenario
+    if list(plan.urls) == [attached.NAME]:
+        what = plan.urls[attached.NAME]
+    given = asked(plan)
+    given |= given.pop("parameters", {})
+    if len(given["users"]) == 1:
+        (given["users"],) = given["users"]
+    if plan.header_names:
+        given["headers"] = dict.fromkeys(plan.header_names, "…")
+    if run.environment().get("runtime") == "docker":
+        given["runtime"] = "docker"
+    arguments = ", ".join([_python(what), *(f"{name}={_python(value)}" for name, value in given.items())])
+    return f"lab.{'load' if plan.urls else 'run'}({arguments})"
+
+
+def _python(value: Any) -> str:
+    """A value as Python has it, with the quotes that a shell leaves alone within its own."""
+    return repr(value) if isinstance(value, bool) else json.dumps(value, ensure_ascii=False)
+
+
+def asked(plan: Plan) -> dict[str, Any]:
+    """The fields of :class:`lab.spec.planning.Wishes` that give a plan again: users, seed, and what is not the default."""
+    wishes = _everything(plan)
+    for name in [name for name in wishes if name not in ("users", "seed")]:
+        fewer = {key: value for key, value in wishes.items() if key != name}
+        if _planned(plan, fewer) == plan:
+            wishes = fewer
+    return wishes
+
+
+def _planned(plan: Plan, wishes: dict[str, Any]) -> Plan | None:
+    """What is planned where this is asked for; None if that cannot be."""
+    try:
+        if plan.urls:
+            headers = dict.fromkeys(plan.header_names, "")
+            return attached.make_plan(list(plan.urls.values()), list(plan.urls), headers, Wishes(**wishes))
+        return planning.make_plan(SCENARIOS[plan.scenario], Wishes(**wishes))
+    except LabError:
+        return None
+
+
+def _everything(plan: Plan) -> dict[str, Any]:
+    """All that a plan says of what was asked for, defaults too."""
+    loads = {cell.load.users: cell.load for cell in plan.cells}
+    load, timeouts = plan.cells[0].load, {load.timeout_s for load in loads.values()}
+    everything = {
+        "users": list(loads),
+        **({} if plan.urls else _started(plan)),
+        "ramp_up": None if load.is_open else load.ramp_s,
+        "loops": load.loops if load.is_burst else None,
+        "duration": load.duration_s or None,
+        "requests": load.requests or None,
+        "rate": load.rate_rps or None,
+        "arrivals": load.arrivals,
+        "timeout": load.timeout_s if len(timeouts) == 1 else None,  # or else it follows from the users
+        "workers": load.workers,
+        "remote_workers": load.remote_workers,
+        "bind": plan.bind or None,
+        "repeat": max(cell.repeat for cell in plan.cells),
+        "pin": plan.pin,
+        "seed": plan.seed,
+    }
+    return {name: value for name, value in everything.items() if value is not None}
+
+
+def _started(plan: Plan) -> dict[str, Any]:
+    """What a plan says of the services, and of what is between them and their database."""
+    return {
+        "variants": list(dict.fromkeys(cell.variant for cell in plan.cells)),
+        "parameters": dict(plan.parameters),
+        "limits": plan.stance,
+        **{name: getattr(plan.limits, name) for name in planning.LEAST_LIMITS},
+        **{f"link_{name}": value for name, value in asdict(plan.link).items()},
+    }

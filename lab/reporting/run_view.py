@@ -1,0 +1,309 @@
+"""Runs as people read them: a table, a picture, an object for programs.
+
+What draws is imported where something is drawn, as it takes longer to load than most commands to answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from lab import experiments
+from lab.analysis import insights, verdict
+from lab.analysis.bottleneck import Bottleneck
+from lab.errors import LabError
+from lab.formulas import knee, stats
+from lab.formulas.knee import Bend, Point
+from lab.spec import prediction
+from lab.spec.scenario import Plan, Scenario
+from lab.storage import published, run_folder
+from lab.storage.run_folder import CellFolder, RunFolder
+from lab.system import attached
+
+if TYPE_CHECKING:
+    from lab.reporting.figures import Panel, Picture
+
+INCOMPLETE = "incomplete"
+LIMITS = (
+    "server",
+    "transport",
+    "request_threads_kind",
+    "request_threads_max",
+    "max_connections",
+    "accept_count",
+    "keep_alive_requests",
+    "pool_max",
+    "heap_max_bytes",
+    "cpus",
+    "gc",
+    "java",
+)
+# What later versions of the lab added; absent from runs that are older.
+LATER = ("cpu_s_per_1000_requests", "gc_pause_s", "pool_in_use", "pool_wait")
+FIGURES = ("mean_s", "p50_s", "p90_s", "p99_s", "max_s", "throughput_rps", "ok_throughput_rps", "predicted_mean_s")
+OPEN_FIGURES = ("service_mean_s", "service_p50_s", "service_p99_s")
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run that was made, read from its folder. In a notebook its last expression shows the table."""
+
+    folder: RunFolder
+
+    @cached_property
+    def plan(self) -> Plan:
+        """What was decided before the run."""
+        return self.folder.plan()
+
+    @property
+    def scenario(self) -> Scenario:
+        """The run's scenario; LabError if this lab does not know it."""
+        try:
+            return experiments.of(self.plan)
+        except KeyError:
+            raise LabError(
+                f"Run {self.name} is of a scenario {self.plan.scenario!r} that this lab does not know.",
+                "Use the lab's version that made it.",
+            ) from None
+
+    @property
+    def name(self) -> str:
+        """The run's name."""
+        return self.folder.name
+
+    @property
+    def path(self) -> Path:
+        """The run's folder."""
+        return self.folder.path
+
+    @cached_property
+    def cells(self) -> list[dict[str, Any]]:
+        """One dictionary a cell, in the plan's order; these are the ``cells`` of ``lab show --json``."""
+        return [_row(cell) for cell in self.folder.cells()]
+
+    @property
+    def verdict(self) -> str:
+        """The worst verdict of its cells."""
+        words = [cell["verdict"] for cell in self.cells]
+        return INCOMPLETE if INCOMPLETE in words else verdict.worst(words)
+
+    def as_json(self) -> dict[str, Any]:
+        """What ``lab show --json`` prints."""
+        return {"run": self.name, "scenario": self.plan.scenario, "cells": self.cells}
+
+    def table(self) -> pd.DataFrame:
+        """One row a cell, with the published figures beside ours where the settings are the same."""
+        rows = []
+        for cell, row in zip(self.plan.cells, self.cells, strict=True):
+            peer = published.row_for(self.plan, cell, self.scenario.variant(cell.variant))
+            rows.append(
+                {**row, "published_mean_s": peer and peer.mean_s, "published_rps": peer and peer.throughput_rps}
+            )
+        return pd.DataFrame(rows)
+
+    def limits(self) -> pd.DataFrame:
+        """The limits in force as the running services stated them: one row a limit, one column a variant."""
+        stated = {cell.cell.variant: cell.read("limits") for cell in self.folder.cells()}
+        frame = pd.DataFrame({variant: pd.Series(limits, dtype=object) for variant, limits in stated.items() if limits})
+        return frame.reindex([name for name in LIMITS if name in frame.index])
+
+    def insights(self) -> list[str]:
+        """What decided, when the load had settled, and what a sweep says: a sentence each, see :mod:`lab.analysis.insights`."""
+        return insights.sentences(self.folder)
+
+    def deciding(self) -> dict[str, Bottleneck]:
+        """By variant, which resource decided at the largest load, and the reading that shows it."""
+        return insights.deciding(self.folder)
+
+    def intervals(self) -> pd.DataFrame:
+        """Mean, p50 and p99 of each variant and load with their 95 % intervals: see :func:`lab.analysis.insights.intervals`."""
+        return pd.DataFrame(insights.intervals(self.folder))
+
+    def samples(self) -> pd.DataFrame:
+        """The measured samples of all cells, one row a request, told apart by ``variant``, ``users`` and ``repeat``."""
+        frames = [
+            cell.measured().assign(variant=cell.cell.variant, users=cell.cell.load.users, repeat=cell.cell.repeat)
+            for cell in self.folder.cells()
+        ]
+        return pd.concat(frames, ignore_index=True)
+
+    def figure(self) -> Picture:
+        """Latency distribution of each variant and its requests under way, at the largest load if there are several."""
+        from lab.reporting.figures import run_figure
+
+        return run_figure(self._at_largest_load("latency"), self.panels())
+
+    def timeline(self) -> Picture:
+        """What happened over time at the largest load, a column a variant: answers, throughput, CPU, GC, pool."""
+        from lab.reporting.figures import timeline_figure
+
+        cores = len(self.folder.environment().get("service_cores", [])) or None
+        return timeline_figure(self._at_largest_load("over time"), self.panels(), cores)
+
+    def repeats_figure(self) -> Picture:
+        """Throughput and p99 of every repeat at the largest load, side by side: how far one lies from the next."""
+        from lab.reporting.figures import repeats_figure
+
+        rows = self.table().query("users == @most", local_dict={"most": self._most_users})
+        return repeats_figure(self._at_largest_load("repeats"), rows)
+
+    def errors_figure(self) -> Picture:
+        """Failed requests over time by class, at the largest load."""
+        from lab.reporting.figures import errors_figure
+
+        return errors_figure(self._at_largest_load("failed requests"), self.panels())
+
+    def panels(self, users: int | None = None) -> list[Panel]:
+        """The first repeat of every variant as figures show it, at a number of users; at the largest if None."""
+        users = users or self._most_users
+        at_load = [cell for cell in self.folder.cells() if cell.cell.load.users == users]
+        first = min((cell.cell.repeat for cell in at_load), default=1)
+        return [self._panel(cell) for cell in at_load if cell.cell.repeat == first]
+
+    @property
+    def _most_users(self) -> int:
+        return max(cell.load.users for cell in self.plan.cells)
+
+    @property
+    def subject(self) -> str:
+        """The scenario, and the databases that it ran on: a stand-in is named wherever a result is shown.
+
+        Of services that the lab did not start: the address, or the labels of several.
+        """
+        if self.plan.urls:
+            return attached.subject(self.plan.urls)
+        titles = " and ".join(str(database["title"]) for database in self.folder.databases())
+        return f"{self.scenario.name} on {titles}" if titles else self.scenario.name
+
+    def _at_largest_load(self, what: str) -> str:
+        rate_rps = self.plan.cells[0].load.rate_rps
+        asked = f"{rate_rps:,g} requests/s, from their planned moments" if rate_rps else f"{self._most_users:,} users"
+        return f"{self.subject}: {what} at {asked}"
+
+    def _panel(self, cell: CellFolder) -> Panel:
+        from lab.reporting.figures import Panel
+
+        variant = self.scenario.variant(cell.cell.variant)
+        row = next(r for r in self.cells if (r["variant"], r["users"], r["repeat"]) == _key(cell))
+        return Panel(
+            variant=variant.name,
+            title=variant.title,
+            samples=stats.as_planned(cell.measured()) if cell.cell.load.is_open else cell.measured(),
+            verdict=row["verdict"],
+            predicted_mean_s=row["predicted_mean_s"],
+            metrics=cell.metrics(),
+            from_planned=cell.cell.load.is_open,
+        )
+
+    def sweep_figure(self) -> Picture:
+        """Mean latency and throughput over the number of users, with the model and the published points."""
+        from lab.reporting.figures import sweep_figure
+
+        return sweep_figure(self.subject, self.table(), prediction.plateaus(self.scenario, self.plan))
+
+    def bends(self) -> dict[str, Bend]:
+        """Plateau, knee and first errors of each variant: means over repeats, without cells that are not to be used."""
+        usable = [row for row in self.cells if row["verdict"] in (verdict.VALID, verdict.SUSPECT)]
+        points = {
+            variant: [_point([r for r in usable if (r["variant"], r["users"]) == (variant, users)]) for users in loads]
+            for variant, loads in _loads(usable).items()
+        }
+        return {variant: knee.bend(of_variant) for variant, of_variant in points.items()}
+
+    def shape(self) -> dict[str, str]:
+        """A sentence on each variant of a sweep: plateau, knee and first errors; empty if it is none."""
+        bends = self.bends() if self.is_sweep else {}
+        variants = dict.fromkeys(cell.variant for cell in self.plan.cells) if self.is_sweep else ()
+        return {variant: str(bends.get(variant, "no cell of it can be used")) for variant in variants}
+
+    @property
+    def is_sweep(self) -> bool:
+        """Whether the run has more than one number of users."""
+        return len({cell.load.users for cell in self.plan.cells}) > 1
+
+    def draw(self) -> list[Path]:
+        """Write the run's figures into its folder, and say where they are."""
+        drawn = {"figure.png": self.figure, "timeline.png": self.timeline}
+        if self.is_sweep:
+            drawn["sweep.png"] = self.sweep_figure
+        return [_save(draw, self.path / name) for name, draw in drawn.items()]
+
+    def _repr_html_(self) -> str:
+        return str(self.table().to_html(index=False, float_format="{:.3f}".format))
+
+
+def _save(draw: Callable[[], Picture], path: Path) -> Path:
+    draw().savefig(path, dpi=130)
+    return path
+
+
+def _loads(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[int]]:
+    return {
+        v: sorted({r["users"] for r in rows if r["variant"] == v}) for v in dict.fromkeys(r["variant"] for r in rows)
+    }
+
+
+def _point(repeats: Sequence[Mapping[str, Any]]) -> Point:
+    """The repeats of one load as one point."""
+    times = [row["mean_s"] for row in repeats if row["mean_s"] is not None]
+    failed, requests = sum(sum(row["errors"].values()) for row in repeats), sum(row["requests"] for row in repeats)
+    return Point(
+        users=repeats[0]["users"],
+        throughput_rps=fmean(row["ok_throughput_rps"] for row in repeats),
+        mean_s=fmean(times) if times else None,
+        error_share=failed / requests if requests else 0.0,
+    )
+
+
+def _key(cell: CellFolder) -> tuple[str, int, int]:
+    return cell.cell.variant, cell.cell.load.users, cell.cell.repeat
+
+
+def _row(folder: CellFolder) -> dict[str, Any]:
+    folder.check()
+    cell = folder.cell
+    row: dict[str, Any] = {
+        "variant": cell.variant,
+        "users": cell.load.users,
+        "ramp_s": cell.load.ramp_s,
+        "loops": cell.load.loops,
+        "repeat": cell.repeat,
+        "requests": 0,
+        "errors": {},
+    }
+    keys: tuple[str, ...] = FIGURES
+    if cell.load.is_open:
+        row, keys = {**row, "rate_rps": cell.load.rate_rps, "arrivals": cell.load.arrivals}, FIGURES + OPEN_FIGURES
+    if not folder.complete:
+        kept = sum(len(piece) for piece in folder.measured_pieces(["error"]))
+        there = f" {kept:,} samples of it are kept." * bool(kept)
+        nothing = {"requests": kept, **dict.fromkeys((*keys, *LATER))}
+        return {**row, **nothing, "verdict": INCOMPLETE, "reasons": [f"It was not measured to its end.{there}"]}
+    summary = folder.read("summary")
+    try:
+        later = {key: summary.get(key) for key in LATER}
+        return {**row, **later, **{key: summary[key] for key in ("requests", "errors", *keys, "verdict", "reasons")}}
+    except KeyError as error:
+        raise LabError(
+            f"Run {folder.path.parent.parent.name} is damaged: summary.json of {cell.id} has no {error}.",
+            "Delete the run's folder.",
+        ) from None
+
+
+def open_run(name: str | None = None, runs: Path = run_folder.RUNS) -> Run:
+    """A run by name or path, or the newest; example runs that ship with the lab are found by name too."""
+    run = Run(run_folder.find_run(name, runs))
+    for cell in run.plan.cells:
+        if cell.variant not in {variant.name for variant in run.scenario.variants}:
+            raise LabError(
+                f"Run {run.name} has a variant {cell.variant!r} that this lab does not know.",
+                "Use the lab's version that made it.",
+            )
+    _ = run.cells  # a damaged run is refused here, not in the middle of whatever reads it
+    return run

@@ -1,0 +1,80 @@
+"""Equal before fast: the same requests, good and bad, get the same answers from every variant."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import requests
+
+from lab.errors import Casualty
+from lab.spec.scenario import Exchange
+from lab.telemetry.actuator import Service
+
+WITHIN_S = 30.0
+SHOWN = 120
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a variant answered: enough to compare, and the beginning of the body for people."""
+
+    status: int
+    content_type: str
+    body_bytes: int
+    body_sha256: str
+    body_begin: str
+
+
+def prove(service: Service, contract: Iterable[Exchange]) -> dict[str, dict[str, Any]]:
+    """Send every request of a contract once.
+
+    Returns:
+        The answers by the exchanges' names, as dictionaries of JSON types.
+
+    Raises:
+        Casualty: the service did not answer, or with another status than the contract says.
+
+    """
+    answers = {}
+    for exchange in contract:
+        answer = _ask(service, exchange)
+        if answer.status != exchange.status:
+            raise Casualty(
+                f"The service answered {exchange.method} {exchange.path[:SHOWN]} ({exchange.name}) with status "
+                f"{answer.status} instead of {exchange.status}: {answer.body_begin!r}."
+            )
+        answers[exchange.name] = asdict(answer)
+    return answers
+
+
+def _ask(service: Service, exchange: Exchange) -> Answer:
+    try:
+        response = requests.request(
+            exchange.method,
+            service.url + exchange.path,
+            headers={name: value.encode() for name, value in exchange.headers.items()},
+            data=exchange.body.encode() or None,
+            timeout=WITHIN_S,
+        )
+    except requests.RequestException as error:
+        raise Casualty(f"The service did not answer {exchange.method} {exchange.path[:SHOWN]}: {error}.") from error
+    return Answer(
+        status=response.status_code,
+        content_type=response.headers.get("Content-Type", "").partition(";")[0],
+        body_bytes=len(response.content),
+        body_sha256=hashlib.sha256(response.content).hexdigest(),
+        body_begin=response.text[:SHOWN],
+    )
+
+
+def differences(one: Mapping[str, Mapping[str, Any]], other: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Where two variants answered differently, as parts of sentences; empty if they are equal."""
+    return [
+        f"{name}: {mine['status']} {mine['content_type']} {mine['body_begin']!r} here, "
+        f"{other[name]['status']} {other[name]['content_type']} {other[name]['body_begin']!r} there"
+        for name, mine in one.items()
+        if name in other and dict(mine) != dict(other[name])
+    ]

@@ -1,0 +1,154 @@
+"""A stack that stays up until it is told to go: for curl, for a browser, for Locust on its own.
+
+``python -m lab.running.held_stack`` holds it in a process of its own; :func:`up` starts that one and :func:`down` ends it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+import psutil
+from rich.console import Console
+
+from lab.cli.as_typed import typed
+from lab.errors import LabError
+from lab.experiments import SCENARIOS
+from lab.running.prerequisites import set_up
+from lab.running.progress import Reporter
+from lab.runtimes import process_id, up_state
+from lab.runtimes.checkout import ROOT
+from lab.spec.scenario import Plan
+from lab.storage import run_folder
+from lab.system.backends import Addresses
+from lab.system.databases import tokens
+from lab.telemetry import actuator
+
+LOG = up_state.FOLDER / "up.log"
+UP_WITHIN_S = 1800.0  # images may have to be built
+DOWN_WITHIN_S = 30.0
+USERS = 4000
+
+
+def up(plan: Plan, runtime: str, addresses: Addresses) -> dict[str, Any]:
+    """Start the stack of a plan's only cell, and return what is up once it is ready.
+
+    Raises:
+        LabError: something is up already, or it did not come up; with the last lines of its log.
+
+    """
+    if running := up_state.running():
+        raise LabError(
+            f"{running['scenario']} with {running['variant']} is up already.", f"End it first: {typed('down')}"
+        )
+    up_state.FOLDER.mkdir(parents=True, exist_ok=True)
+    up_state.STATE.unlink(missing_ok=True)
+    tidy()
+    order = {"plan": plan.as_json(), "runtime": runtime, "addresses": asdict(addresses)}
+    with LOG.open("wb") as log:
+        holder = subprocess.Popen(
+            (sys.executable, "-m", "lab.running.held_stack"),
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            cwd=ROOT,
+        )
+    assert holder.stdin
+    holder.stdin.write(json.dumps(order).encode())
+    holder.stdin.close()
+    deadline = time.monotonic() + UP_WITHIN_S
+    try:
+        while not (ready := up_state.running()):
+            if holder.poll() is not None or time.monotonic() > deadline:
+                raise LabError("The stack did not come up.", f"The whole log is in {LOG}.", _tail())
+            time.sleep(0.1)
+    except BaseException:
+        holder.terminate()
+        holder.wait(DOWN_WITHIN_S)
+        raise
+    return ready
+
+
+def _tail() -> str:
+    return "\n".join(LOG.read_text(errors="replace").splitlines()[-15:])
+
+
+def down() -> str:
+    """End what is up, and say what that was. LabError if nothing is."""
+    running = up_state.running()
+    if running is None:
+        raise LabError("Nothing is up.", f"Start something: {typed('up', 'delay')}")
+    holder = psutil.Process(running["pid"])
+    holder.terminate()
+    try:
+        holder.wait(DOWN_WITHIN_S)
+    except psutil.TimeoutExpired:
+        holder.kill()  # its guard ends what it started
+    up_state.STATE.unlink(missing_ok=True)
+    tidy()
+    return f"{running['scenario']} with {running['variant']}"
+
+
+def tidy() -> None:
+    """Remove the folders of stacks that are not up any more, with their logs; one that is, or comes up, stays."""
+    for run in run_folder.all_runs(up_state.FOLDER):
+        if run.state() != "running":
+            shutil.rmtree(run.path)
+
+
+def example_request(running: dict[str, Any]) -> str:
+    """A curl line for what is up, with a token where it needs one."""
+    scenario = SCENARIOS[running["scenario"]]
+    header = f"-H 'Authorization: Bearer {tokens.read_tokens(tokens.token_file())[0]}' " if scenario.bearer else ""
+    return f"curl -s {header}{running['url']}{scenario.path.format(**running['parameters'])}"
+
+
+def hold(plan: Plan, runtime: str, addresses: Addresses, command: Sequence[str]) -> None:
+    """Bring the stack up, write down where it is, and keep it until a signal comes."""
+    variant = SCENARIOS[plan.scenario].variant(plan.cells[0].variant)
+    reporter = Reporter(Console(file=sys.stderr, highlight=False, emoji=False))
+    with set_up(plan, command, up_state.FOLDER, reporter, USERS, runtime, addresses) as stage:
+        logs = stage.run.logs
+        with stage.runtime.started(stage.launch(variant, logs)) as running:
+            service = actuator.await_ready(running, logs)
+            me = {"pid": os.getpid(), "born": process_id.birth(os.getpid())}
+            facts = {**me, "url": service.url, "management": service.management}
+            about = {"scenario": plan.scenario, "variant": variant.name, "parameters": dict(plan.parameters)}
+            run_folder.write_json(up_state.STATE, {**about, **facts, "run": str(stage.run.path)})
+            while not (ending := running.obituary()):
+                time.sleep(0.5)
+            raise LabError(f"The service {ending}.", "", running.log_tail())
+
+
+def main() -> None:
+    """Read what to hold from stdin, and hold it."""
+    order = json.load(sys.stdin)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, _go)
+    plan = Plan.from_json(order["plan"])
+    plan = replace(plan, pin=False)
+    try:
+        hold(plan, order["runtime"], Addresses(**order["addresses"]), ["lab", "up", plan.scenario])
+    except LabError as error:
+        sys.exit(f"{error.detail}\nerror: {error.problem} {error.next_step}")
+    except KeyboardInterrupt:
+        print("ended")
+    finally:
+        up_state.STATE.unlink(missing_ok=True)
+
+
+def _go(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    main()

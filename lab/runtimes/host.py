@@ -1,0 +1,127 @@
+"""What this machine is and allows."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import resource
+import shutil
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from lab.errors import LabError
+from lab.runtimes.checkout import ROOT
+
+PACKAGES = ("locust", "gevent", "httptools", "numpy", "pandas", "pyarrow")
+# Logs and samples of a small run, and some to spare, in bytes.
+LEAST_FREE = 100 << 20
+# What a worker of Locust has for itself before it has any user.
+WORKER_MB = 50
+
+
+def raise_open_file_limit(needed: int) -> int:
+    """Raise this process's limit of open files, which children inherit, as far as it goes.
+
+    LabError if ``needed`` is more than the system allows.
+
+    Returns:
+        The limit now in force.
+
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    reach = hard if hard != resource.RLIM_INFINITY else max(needed, 1 << 20)
+    if needed > reach:
+        raise LabError(
+            f"This needs {needed} open files in one process, but the system allows {reach}.",
+            f"Use fewer users, or raise the limit (ulimit -n {needed}, or /etc/security/limits.conf).",
+        )
+    if soft < reach:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (reach, hard))
+    return reach
+
+
+def check_ports(users: int) -> None:
+    """LabError if one generator cannot open a connection for each user, for want of local ports (Linux)."""
+    try:
+        low, high = map(int, Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split())
+    except (OSError, ValueError):
+        return
+    if users > high - low:
+        raise LabError(
+            f"{users:,} users need as many local ports, but the system has {high - low:,}.",
+            'Use fewer users, or widen the range: sysctl -w net.ipv4.ip_local_port_range="1024 65535"',
+        )
+
+
+def check_memory(heap_mb: int, workers: int) -> None:
+    """LabError if the heap of a service and the workers of a load need more memory than this machine has."""
+    needed_mb, has_mb = heap_mb + workers * WORKER_MB, psutil.virtual_memory().total >> 20
+    if needed_mb > has_mb:
+        raise LabError(
+            f"A heap of {heap_mb:,} MiB and {workers:,} workers of {WORKER_MB} MiB each need more memory than the "
+            f"{has_mb:,} MiB that there are.",
+            "Choose a smaller --heap-mb, or fewer --workers.",
+        )
+
+
+def cores() -> tuple[int, ...]:
+    """The cores this process may use; empty where the system does not say (macOS)."""
+    return tuple(sorted(os.sched_getaffinity(0))) if hasattr(os, "sched_getaffinity") else ()
+
+
+def somaxconn() -> int | None:
+    """The kernel's cap on every listen backlog, where it says so (Linux)."""
+    try:
+        return int(Path("/proc/sys/net/core/somaxconn").read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def check_backlog(asked: int) -> None:
+    """LabError if the kernel would cut a listen backlog to less than is asked for (Linux)."""
+    cap = somaxconn()
+    if cap is not None and asked > cap:
+        raise LabError(
+            f"The kernel cuts every listen backlog to {cap} (somaxconn), and --accept-count {asked} is more.",
+            f"Use --accept-count {cap}, or raise the cap: sysctl -w net.core.somaxconn={asked}",
+        )
+
+
+def check_free_space(folder: Path) -> None:
+    """LabError if the disk of a folder, which may not exist yet, has too little space for a run."""
+    disk = shutil.disk_usage(next(path for path in (folder, *folder.absolute().parents) if path.exists()))
+    if disk.total and disk.free < LEAST_FREE:  # /proc and its like have no size
+        raise LabError(
+            f"A run needs {LEAST_FREE >> 20} MiB of disk space, and {folder} has {disk.free >> 20} MiB.",
+            "Free some space there, or keep runs on another disk.",
+        )
+
+
+def environment() -> dict[str, Any]:
+    """Facts about this machine and this checkout that results may depend on."""
+    return {
+        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "commit": _git("rev-parse", "HEAD"),
+        "uncommitted_changes": bool(_git("status", "--porcelain")),
+        "host": platform.node(),
+        "system": platform.platform(),
+        "cores": os.cpu_count(),
+        "memory_bytes": psutil.virtual_memory().total,
+        "open_files": resource.getrlimit(resource.RLIMIT_NOFILE)[0],
+        "somaxconn": somaxconn(),
+        "python": platform.python_version(),
+        "packages": {name: importlib.metadata.version(name) for name in PACKAGES},
+    }
+
+
+def _git(*arguments: str) -> str | None:
+    command = ("git", "-C", str(ROOT), *arguments)
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return None

@@ -1,0 +1,64 @@
+"""The tables of the documents that the lab reproduces, from ``data/published/``."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from functools import cache
+from typing import Any
+
+from lab.runtimes.checkout import ROOT
+from lab.spec.scenario import Cell, Plan, Variant
+
+PUBLISHED = ROOT / "data" / "published"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One published measurement.
+
+    Attributes:
+        throughput_rps: counts failed requests too, as JMeter does.
+        ramp_s: the ramp that the numbers fit, where it is not that of the published test plan.
+
+    """
+
+    users: int
+    variant: str
+    mean_s: float
+    throughput_rps: float
+    errors_percent: float
+    ramp_s: float | None = None
+
+
+@cache
+def table(scenario: str) -> dict[str, Any]:
+    """The published table of a scenario or experiment: source, settings, notes and rows; empty if there is none."""
+    path = PUBLISHED / f"{scenario}.json"
+    if not path.exists():
+        return {}
+    value: dict[str, Any] = json.loads(path.read_text())
+    value["rows"] = [Row(**row) for row in value["rows"]]
+    return value
+
+
+def row_for(plan: Plan, cell: Cell, variant: Variant, name: str = "") -> Row | None:
+    """The row published for the settings of this cell, if there is one; in the scenario's table if none is named.
+
+    Settings are those of the published test plan, the shape of its load among them: who starts when decides how long
+    the queue gets.
+    """
+    published, load = table(name or plan.scenario), cell.load
+    link = {f"link_{key}": value for key, value in asdict(plan.link).items()}
+    limits = asdict(plan.limits_of(variant.name).or_else(variant.own))
+    shape = {"loops": load.loops, "ramp_s": load.ramp_s, "arrivals": load.arrivals}
+    # A stack without such a limit of its own is as it was published.
+    mine = {**plan.parameters, **{k: v for k, v in limits.items() if v is not None}, **link, **shape}
+    if (
+        not published
+        or not load.is_burst
+        or any(mine.get(key, value) != value for key, value in published["settings"].items())
+    ):
+        return None
+    rows = [row for row in published["rows"] if (row.users, row.variant) == (load.users, variant.published_as)]
+    return rows[0] if rows else None

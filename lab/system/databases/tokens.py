@@ -1,0 +1,178 @@
+"""Bearer tokens: the key that signs them, one for each seeded user, and those that no service may believe."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import secrets
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jwt
+from filelock import FileLock
+
+from lab.errors import LabError
+from lab.system.databases import SEEDS
+from lab.system.databases.rows import SEED, USERS, users
+
+KEY_BYTES = 32
+# Fixed, so that the same key and seed give the same tokens: 2026-01-01 and 2100-01-01.
+ISSUED, EXPIRES = 1_767_225_600, 4_102_444_800
+UNAUTHORISED, UNKNOWN = 401, 404
+DIGESTS = {"HS256": "sha256", "HS384": "sha384", "RS256": "sha256"}
+
+
+def key_file(seeds: Path = SEEDS) -> Path:
+    """The file with the signing key in Base64, as the services want it; made on first use."""
+    file = seeds / "jwt.key"
+    with _locked(seeds):
+        if not file.exists():
+            _write_private(file, base64.b64encode(secrets.token_bytes(KEY_BYTES)).decode())
+    return file
+
+
+def signing_key(seeds: Path = SEEDS) -> bytes:
+    """The signing key itself. LabError if its file is damaged."""
+    file = key_file(seeds)
+    try:
+        key = base64.b64decode(file.read_text(), validate=True)
+    except ValueError:
+        key = b""
+    if len(key) != KEY_BYTES:
+        raise LabError(f"The signing key in {file} is damaged.", f"Delete it, and a new one is made: rm {file}")
+    return key
+
+
+def _locked(seeds: Path) -> FileLock:
+    seeds.mkdir(parents=True, exist_ok=True)
+    return FileLock(seeds / ".tokens.lock")
+
+
+def _write_private(file: Path, text: str) -> None:
+    """Write a file that only its owner can read, whole or not at all; the lock must be held."""
+    neighbour = file.with_name(f".{file.name}.new")
+    neighbour.unlink(missing_ok=True)
+    neighbour.touch(mode=0o600)
+    neighbour.write_text(text)
+    neighbour.replace(file)
+
+
+def token_file(seeds: Path = SEEDS, seed: int = SEED, count: int = USERS) -> Path:
+    """A file with the users' tokens, one a line in their order; made when it is needed for the first time."""
+    key = signing_key(seeds)
+    print_ = hashlib.sha256(key).hexdigest()[:12]
+    file = seeds / f"tokens-{seed}-{count}-{print_}.txt"
+    with _locked(seeds):
+        if not file.exists():
+            _write_private(file, "\n".join(token(user.email, key) for user in users(seed, count)))
+    return file
+
+
+def read_tokens(file: Path) -> list[str]:
+    """The tokens in a file of :func:`token_file`."""
+    return file.read_text().split("\n")
+
+
+def token(email: str, key: bytes) -> str:
+    """A token that every service must believe."""
+    return jwt.encode({"email": email, "iat": ISSUED, "exp": EXPIRES}, key, "HS256")
+
+
+class Hostile(NamedTuple):
+    """A token that must not get anybody's record, and the status that says so; None is no Authorization header."""
+
+    name: str
+    token: str | None
+    status: int
+
+
+def hostile(key: bytes, email: str, now: float | None = None) -> list[Hostile]:
+    """Everything that a service is offered to prove that it believes honest tokens only.
+
+    Args:
+        email: of a seeded user, whose record they try to get.
+        now: Unix time of "a second ago"; the clock's if None. Ask soon.
+
+    """
+    return [*_malformed(), *_forged(key, email), *_wrong_claims(key, email, int(time.time() if now is None else now))]
+
+
+def _malformed() -> list[Hostile]:
+    texts = {
+        "missing": None,
+        "empty": "",
+        "garbage": "not-a-token",
+        "two dots": "..",
+        "10 kB": f"{'a' * 5000}.{'b' * 5000}.{'c' * 238}",
+        "unicode": "þis.ïs.nö-tøken-✓",
+    }
+    return [Hostile(name, text, UNAUTHORISED) for name, text in texts.items()]
+
+
+def _forged(key: bytes, email: str) -> list[Hostile]:
+    header, payload, signature = token(email, key).split(".")
+    claims = _claims(email)
+    other_payload = _encoded({**claims, "age": 1})
+    flipped = ("A" if signature[0] != "A" else "B") + signature[1:]
+    texts = {
+        "tampered payload": f"{header}.{other_payload}.{signature}",
+        "tampered signature": f"{header}.{payload}.{flipped}",
+        "signature cut off": f"{header}.{payload}.",
+        "other key": _signed("HS256", claims, secrets.token_bytes(KEY_BYTES)),
+        "alg none": f"{_encoded({'alg': 'none', 'typ': 'JWT'})}.{payload}.",
+        "alg none, signature kept": f"{_encoded({'alg': 'none', 'typ': 'JWT'})}.{payload}.{signature}",
+        "HS384": _signed("HS384", claims, key),
+        "RS256-labelled": _signed("RS256", claims, key),
+    }
+    return [Hostile(name, text, UNAUTHORISED) for name, text in texts.items()]
+
+
+def _wrong_claims(key: bytes, email: str, now: int) -> list[Hostile]:
+    honest = _claims(email)
+    refused: dict[str, Mapping[str, Any]] = {
+        "expired by one second": {**honest, "exp": now - 1},
+        "no email": {name: value for name, value in honest.items() if name != "email"},
+        "null email": {**honest, "email": None},
+        "empty email": {**honest, "email": ""},
+        "numeric email": {**honest, "email": 1},
+        "list as email": {**honest, "email": [email]},
+    }
+    unknown = {
+        "unknown user": "nobody@example.org",
+        "SQL in the email": f"{email}' OR '1'='1' -- ",
+        "wildcard in the email": "%",
+        "email of other case": email.upper(),
+        "email and a blank": f"{email} ",
+        "unicode email": "þorn-✓@example.org",
+    }
+    return [
+        *(Hostile(name, _signed("HS256", claims, key), UNAUTHORISED) for name, claims in refused.items()),
+        *(Hostile(name, token(text, key), UNKNOWN) for name, text in unknown.items()),
+    ]
+
+
+def _claims(email: str) -> dict[str, Any]:
+    return {"email": email, "iat": ISSUED, "exp": EXPIRES}
+
+
+def _signed(algorithm: str, claims: Mapping[str, Any], key: bytes) -> str:
+    """A token by hand, as libraries rightly refuse to make some of these."""
+    body = f"{_encoded({'alg': algorithm, 'typ': 'JWT'})}.{_encoded(claims)}"
+    mac = hmac.digest(key, body.encode(), DIGESTS[algorithm])
+    return f"{body}.{_base64(mac)}"
+
+
+def _encoded(value: Mapping[str, Any]) -> str:
+    return _base64(json.dumps(value, separators=(",", ":")).encode())
+
+
+def _base64(value: bytes) -> str:
+    return base64.urlsafe_b64encode(value).rstrip(b"=").decode()
+
+
+if __name__ == "__main__":
+    print(token_file())

@@ -1,0 +1,166 @@
+"""Thin images for all that a run starts in Docker: services, databases, Locust workers.
+
+Each is tagged by what it is made of, and built only if that tag is not there. None runs as root.
+"""
+
+from __future__ import annotations
+
+import platform
+import re
+import shutil
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import docker  # type: ignore[import-untyped]
+
+from lab.errors import LabError
+from lab.runtimes import RUNTIMES, Runtime
+from lab.runtimes.checkout import ROOT
+from lab.runtimes.docker import connect
+from lab.runtimes.process import ProcessRuntime
+from lab.system.images.bases import JRE, MONGO, MYSQL, PYTHON, Bases, registry_obstacle
+from lab.system.images.builder import HERE, Builder, Image, Recipe, digest_of, dockerfile
+
+__all__ = ["JAR", "LOCUSTFILES", "MONGO_PORT", "MYSQL_PORT", "MYSQL_USER", "Image", "Images", "choose", "obstacle"]
+
+JAR = "/lab/service.jar"
+LOCUSTFILES = "/lab/locustfiles"
+MYSQL_PORT, MYSQL_USER = 3306, "lab"
+MONGO_PORT = 27017
+# What lab.generator.locust and the locustfiles import.
+WORKER_PACKAGES = ("locust", "httptools", "numpy", "pyarrow", "pyjwt")
+WORKER_LIBRARIES = ("manylinux_2_28", "manylinux_2_17", "manylinux2014")
+
+
+class Images:
+    """Builds what is missing, and says which product each image holds and why.
+
+    Args:
+        engine: a client of the Docker engine.
+        runtime: starts commands on this machine (mmdebstrap, go, pip).
+        say: is told what the builders are doing, line by line.
+
+    Every method raises LabError, with the builder's last lines, if an image cannot be built.
+
+    """
+
+    def __init__(self, engine: docker.DockerClient, runtime: Runtime, say: Callable[[str], None]) -> None:
+        self._builder = Builder(engine, runtime, say)
+        self._bases = Bases(self._builder)
+
+    def service(self, module: str, jar: Path, sources: str) -> Image:
+        """A service: a JRE and the jar, at :data:`JAR`.
+
+        Args:
+            sources: a digest of the sources that the jar was built from; another jar of the same is not packed again.
+
+        """
+        base = self._bases.get(JRE).tag
+        files = {"service.jar": jar}
+        return self._builder.built(
+            Recipe(f"lab-service-{module}", dockerfile("service"), base, sources, lambda _: files)
+        )
+
+    def mysql(self) -> Image:
+        """MySQL, listening at :data:`MYSQL_PORT` for the user ``lab`` with the password in ``LAB_PASSWORD``.
+
+        Arguments for mysqld go into the launch's command: ``("start-mysql", "--max-connections=500")``.
+        """
+        return self._with_script("mysql", self._bases.get(MYSQL))
+
+    def mongo(self) -> Image:
+        """MongoDB, or FerretDB in its place, listening at :data:`MONGO_PORT` without passwords."""
+        return self._with_script("mongo", self._bases.get(MONGO))
+
+    def _with_script(self, name: str, base: Image) -> Image:
+        files = {f"start-{name}": HERE / f"start-{name}"}
+        return self._builder.built(Recipe(f"lab-{name}", dockerfile(name), base.tag, digest_of(files), lambda _: files))
+
+    def worker(self) -> Image:
+        """A Locust worker: Python, the packages, the lab, and the locustfiles in :data:`LOCUSTFILES`."""
+        python = self._bases.get(PYTHON)
+        constraints = ROOT / "constraints.txt"
+        key = " ".join(WORKER_PACKAGES) + digest_of({"constraints": constraints})
+        packages = Recipe(
+            "lab-packages", dockerfile("packages"), python.tag, key, lambda folder: self._packages(python, folder)
+        )
+        files = {str(path.relative_to(ROOT)): path for part in ("lab", "locustfiles") for path in _python_files(part)}
+        base = self._builder.built(packages).tag
+        return self._builder.built(Recipe("lab-worker", dockerfile("worker"), base, digest_of(files), lambda _: files))
+
+    def _packages(self, python: Image, folder: Path) -> Mapping[str, Path]:
+        """Have this machine's pip fetch the packages for the Python of the image, which need not be this one."""
+        version = re.search(r"\d+\.\d+", python.product)
+        assert version
+        platforms = [f"--platform={library}_{_machine()}" for library in WORKER_LIBRARIES]
+        command: tuple[str, ...] = (
+            sys.executable,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--no-compile",
+            "--only-binary=:all:",
+        )
+        command += (f"--python-version={version[0]}", "--implementation=cp", *platforms, f"--target={folder}")
+        self._builder.say(f"pip install {' '.join(WORKER_PACKAGES)}")
+        self._builder.on_host((*command, "-c", str(ROOT / "constraints.txt"), *WORKER_PACKAGES))
+        return {"packages": folder}
+
+    def all(self, jars: Mapping[str, Path], sources: Callable[[str], str]) -> list[Image]:
+        """Every image there is.
+
+        Args:
+            jars: the jar of each service module.
+            sources: gives the digest of a module's sources.
+
+        """
+        services = [self.service(module, jar, sources(module)) for module, jar in jars.items()]
+        return [*services, self.mysql(), self.mongo(), self.worker()]
+
+
+def _python_files(part: str) -> list[Path]:
+    return sorted(path for path in (ROOT / part).rglob("*.py") if "__pycache__" not in path.parts)
+
+
+def _machine() -> str:
+    return {"arm64": "aarch64", "AMD64": "x86_64"}.get(platform.machine(), platform.machine())
+
+
+def choose(wanted: str) -> tuple[str, str]:
+    """Which runtime to use.
+
+    Args:
+        wanted: ``process``, ``docker``, or ``auto`` for Docker where an engine answers and images can be had.
+
+    Returns:
+        ``process`` or ``docker``, and why. LabError if ``docker`` is wanted and cannot be had.
+
+    """
+    if wanted not in RUNTIMES:
+        raise LabError(f"There is no runtime {wanted!r}.", f"There is: {', '.join(RUNTIMES)}.")
+    if wanted == "process":
+        return "process", "as asked"
+    try:
+        engine = connect()
+        why_not = obstacle(engine)
+    except LabError as error:
+        if wanted == "docker":
+            raise
+        return "process", error.problem.rstrip(".")
+    if not why_not:
+        return "docker", "as asked" if wanted == "docker" else "a Docker engine answers, and images can be had"
+    if wanted == "docker":
+        raise LabError(f"Images cannot be had: {why_not}.", "Install what is missing, or use --runtime process.")
+    return "process", f"images cannot be had: {why_not}"
+
+
+def obstacle(engine: docker.DockerClient) -> str:
+    """Why images could not be had on this machine; empty if they can, by all that is known before they are built."""
+    missing = Bases(Builder(engine, ProcessRuntime(), lambda _: None)).missing()
+    if not missing or not (why := registry_obstacle(missing[0].official)):
+        return ""
+    tools = ["mmdebstrap"] + ["go" for kind in missing if kind.goes_in]
+    lacking = [tool for tool in tools if not shutil.which(tool)]
+    return f"{missing[0].official} cannot be pulled ({why}), and {' and '.join(lacking)} is missing" if lacking else ""

@@ -1,0 +1,180 @@
+"""What is asked of things that run: are they ready, which limits hold, what do they use."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import requests
+from prometheus_client.parser import text_string_to_metric_families
+
+from lab.errors import Casualty
+from lab.runtimes import Running
+from lab.runtimes.checkout import ROOT
+
+READY_WITHIN_S = 180.0
+# Every second somebody asks how a service is; what must be known for the verdict is waited for.
+GLANCE_S, ANSWER_WITHIN_S = 2.0, 30.0
+HEAP = "jvm_heap_used_bytes"
+# Absent from the page until the first collection.
+GC_PAUSES = "jvm_gc_pause_seconds_sum"
+SETTLE_WITHIN_S = 10.0
+OBITUARY_WITHIN_S = 2.0
+# What is kept of a service's Prometheus page, summed over labels.
+KEPT_METRICS = (
+    "hikaricp_connections_active",
+    "hikaricp_connections_pending",
+    "http_server_requests_seconds_count",
+    "jvm_compilation_time_ms_total",
+    "jvm_gc_pause_seconds_count",
+    "jvm_gc_pause_seconds_sum",
+    "jvm_memory_used_bytes",
+    "jvm_threads_live_threads",
+    "mongodb_driver_pool_checkedout",
+    "mongodb_driver_pool_waitqueuesize",
+    "r2dbc_pool_acquired",
+    "r2dbc_pool_pending",
+    "tomcat_connections_current_connections",
+    "tomcat_threads_busy_threads",
+    "tomcat_threads_current_threads",
+)
+
+
+@dataclass(frozen=True)
+class Service:
+    """A running service and its two addresses: one for the load, one for questions that must be answered meanwhile.
+
+    One that the lab did not start has no address for questions.
+    """
+
+    running: Running
+    url: str
+    management: str
+
+
+def await_ready(running: Running, folder: Path, host: str | None = None) -> Service:
+    """Wait until a service says that it is up.
+
+    Args:
+        folder: where it writes its port files.
+        host: where it answers requests, if that is not where the runtime reaches it.
+
+    Raises:
+        Casualty: it ended, or was not ready in time; with the last lines of its log.
+
+    """
+    deadline = time.monotonic() + READY_WITHIN_S
+    while time.monotonic() < deadline:
+        if ending := running.obituary():
+            raise Casualty(f"The service {ending} while it started.", "", running.log_tail())
+        port, management = _port(folder / "application.port"), _port(folder / "application-management.port")
+        if port and management:
+            url, asked = (f"http://{at}:{number}" for at, number in map(running.reach, (port, management)))
+            service = Service(running, f"http://{host}:{running.reach(port)[1]}" if host else url, asked)
+            if _is_up(service):
+                return service
+        time.sleep(0.05)
+    raise Casualty(f"The service was not ready within {READY_WITHIN_S:.0f} s.", "", running.log_tail())
+
+
+def _port(file: Path) -> int | None:
+    try:
+        return int(file.read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def _is_up(service: Service) -> bool:
+    try:
+        return requests.get(f"{service.management}/actuator/health", timeout=GLANCE_S).ok
+    except requests.RequestException:
+        return False
+
+
+def silence(service: Service, otherwise: str) -> Casualty:
+    """What to raise if a service does not answer as it must: how it ended, if it did, which is known a moment later."""
+    deadline = time.monotonic() + OBITUARY_WITHIN_S
+    while not (ending := service.running.obituary()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    problem = f"The service {ending} in the middle of it." if ending else otherwise
+    return Casualty(problem, "", service.running.log_tail())
+
+
+def limits(service: Service) -> dict[str, Any]:
+    """The limits in force, read back from the running server's own objects. Casualty if it does not say."""
+    try:
+        response = requests.get(f"{service.management}/actuator/limits", timeout=ANSWER_WITHIN_S)
+        response.raise_for_status()
+        return dict(json.loads(response.text.replace(f"{ROOT}/", "")))  # a run tells nobody where this clone lies
+    except (requests.RequestException, ValueError) as error:
+        raise silence(service, f"The service did not say which limits are in force: {error}.") from error
+
+
+def scrape(service: Service, within_s: float = GLANCE_S) -> dict[str, float]:
+    """One reading of :data:`KEPT_METRICS`; empty if the service does not answer in time, or is not the lab's."""
+    if not service.management:
+        return {}
+    try:
+        page = requests.get(f"{service.management}/actuator/prometheus", timeout=within_s)
+        page.raise_for_status()
+        families = list(text_string_to_metric_families(page.text))
+    except (requests.RequestException, ValueError):
+        return {}
+    values: dict[str, float] = {}
+    for family in families:
+        for sample in family.samples:
+            # The management server counts the lab's own questions under the same name.
+            if sample.name in KEPT_METRICS and not sample.labels.get("uri", "").startswith("/actuator"):
+                values[sample.name] = values.get(sample.name, 0.0) + sample.value
+                if sample.labels.get("area") == "heap":
+                    values[HEAP] = values.get(HEAP, 0.0) + sample.value
+    return {GC_PAUSES: 0.0, **values} if values else {}
+
+
+def served(service: Service, expected: int | None = None) -> int | None:
+    """How many requests the service counts as answered so far; None if it does not say.
+
+    A server counts a request just after the client has its answer, so wait a little for the ``expected`` number.
+    """
+    deadline = time.monotonic() + SETTLE_WITHIN_S
+    while True:
+        count = scrape(service, ANSWER_WITHIN_S).get("http_server_requests_seconds_count")
+        if count is None or expected is None or count >= expected or time.monotonic() > deadline:
+            return None if count is None else int(count)
+        time.sleep(0.1)
+
+
+@dataclass(frozen=True)
+class Effort:
+    """What a service has spent so far: all CPU, and the time its just-in-time compilers were at work."""
+
+    at_s: float
+    cpu_s: float
+    jit_s: float
+
+    def since(self, before: Effort, requests: int) -> dict[str, float]:
+        """What was spent in between, as a row of numbers.
+
+        Returns:
+            ``requests``, ``elapsed_s``, ``cpu_us_per_request`` and ``jit_share`` (compiler time over elapsed time; the
+            JVM has two compilers, so that it may exceed 1).
+
+        """
+        elapsed_s = max(self.at_s - before.at_s, 1e-9)
+        return {
+            "requests": requests,
+            "elapsed_s": elapsed_s,
+            "cpu_us_per_request": (self.cpu_s - before.cpu_s) * 1e6 / max(requests, 1),
+            "jit_share": (self.jit_s - before.jit_s) / elapsed_s,
+        }
+
+
+def effort(service: Service) -> Effort:
+    """Read what a service has spent so far; Casualty if it does not say."""
+    values = scrape(service, ANSWER_WITHIN_S)
+    if "jvm_compilation_time_ms_total" not in values:
+        raise silence(service, "The service did not say how busy its compiler is.")
+    return Effort(time.monotonic(), service.running.cpu_s(), values["jvm_compilation_time_ms_total"] / 1000)

@@ -1,0 +1,172 @@
+"""Readings once a second while a load lasts: what everything uses, and what the service says of itself."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from lab.runtimes import Launch, Running, Runtime
+from lab.telemetry.actuator import Service, scrape
+
+MACHINE = "machine"
+PROBE_NICENESS = 19
+# Of somebody's cores, what programs used: without interrupts, whose time some kernels count as the program's too.
+CORES_BUSY = "cores_busy_s"
+# CPU seconds that the same piece of work took on one of somebody's cores; see lab/telemetry/cpu_speed.py.
+YARDSTICK = "yardstick_s"
+YARDSTICK_SCRIPT = Path(__file__).with_name("cpu_speed.py")
+YARDSTICK_ENDS_WITHIN_S = 5.0
+
+# Unix time, target, name, value.
+Row = tuple[float, str, str, float]
+
+
+@dataclass
+class Watch:
+    """Readings taken once a second: rows of (Unix time, target, name, value), and the moments a reading failed."""
+
+    rows: list[Row] = field(default_factory=list)
+    gaps: list[float] = field(default_factory=list)
+
+
+@contextmanager
+def watching(
+    service: Service,
+    others: Mapping[str, Running],
+    cores: Mapping[str, frozenset[int]] | None = None,
+    every_s: float = 1.0,
+) -> Iterator[Watch]:
+    """Read what the service, others and their cores use, and the service's own metrics, until the context ends.
+
+    The operating system and the service are asked by threads of their own, so that a service that is too busy to
+    answer leaves a gap in its own metrics only. The last reading is taken when the context ends.
+
+    Args:
+        cores: whose cores are watched, such as ``{"generator": {1}}``.
+
+    """
+    watch, stop = Watch(), threading.Event()
+    # Seconds since 1970 as they were when it began: whoever sets the clock meanwhile must not turn readings round.
+    ahead_s = time.time() - time.monotonic()
+    pids = {name: running.pid for name, running in {"service": service.running, **others}.items()}
+    families = {name: Family(pid) for name, pid in pids.items()}
+
+    def from_outside() -> None:
+        watch.rows += _from_outside(time.monotonic() + ahead_s, families, cores or {})
+
+    def from_inside() -> None:
+        now, values = time.monotonic() + ahead_s, scrape(service)
+        watch.rows += [(now, "service", key, value) for key, value in values.items()]
+        if not values:
+            watch.gaps.append(now)
+
+    threads = [
+        threading.Thread(target=_repeat, args=(read, stop, every_s), name="probes", daemon=True)
+        for read in (from_outside, from_inside)
+    ]
+    for thread in threads:
+        thread.start()
+    try:
+        yield watch
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join(5)
+
+
+@contextmanager
+def timing_cores(runtime: Runtime, cores: Mapping[str, frozenset[int]], log: Path, into: Watch) -> Iterator[None]:
+    """Add readings of :data:`YARDSTICK`, by whose core it is, until the context ends; none if nobody has cores."""
+    owners = {core: owner for owner, own in cores.items() for core in own}
+    if not owners:
+        yield
+        return
+
+    def listen() -> None:
+        for line in running.stdout:
+            now, core, spent_s = line.split()
+            into.rows.append((float(now), owners[int(core)], YARDSTICK, float(spent_s)))
+
+    command = (sys.executable, "-IS", str(YARDSTICK_SCRIPT), *map(str, owners))
+    with runtime.started(Launch("yardstick", command, log, talks=True)) as running:
+        thread = threading.Thread(target=listen, name="yardstick", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            running.stdin.close()  # which ends it
+            thread.join(YARDSTICK_ENDS_WITHIN_S)
+
+
+def _repeat(read: Callable[[], None], stop: threading.Event, every_s: float) -> None:
+    """Read once, then every so many seconds, and a last time when it is told to stop."""
+    if sys.platform == "linux":  # a thread's own: what is read must not hold up the workers on the same core
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), PROBE_NICENESS)
+    due = time.monotonic()
+    while not stop.wait(max(0.0, due - time.monotonic())):
+        read()
+        due = max(due + every_s, time.monotonic())
+    read()
+
+
+class Family:
+    """A process with its children, of which a database in a container may have some."""
+
+    def __init__(self, pid: int) -> None:
+        self._parent: psutil.Process | None = None
+        with contextlib.suppress(psutil.Error):
+            self._parent = psutil.Process(pid)
+        # Looking for children means looking at every process there is, so it is done once where there are none.
+        self._has_children = bool(self._children())
+
+    def _children(self) -> list[psutil.Process]:
+        with contextlib.suppress(psutil.Error):
+            return self._parent.children(recursive=True) if self._parent else []
+        return []
+
+    def usage(self) -> dict[str, float]:
+        """CPU seconds so far, memory and threads, of all of it; empty once it has ended."""
+        total = _usage(self._parent) if self._parent else {}
+        for child in self._children() if self._has_children else []:
+            for name, value in _usage(child).items():
+                total[name] = total.get(name, 0.0) + value
+        return total
+
+
+def _from_outside(now: float, families: Mapping[str, Family], cores: Mapping[str, frozenset[int]]) -> list[Row]:
+    """One reading of all that the operating system knows, at a moment in Unix time."""
+    rows = [(now, MACHINE, "cpu_s", _busy_s(psutil.cpu_times(), ("irq", "softirq")))]
+    if any(cores.values()):
+        each = dict(enumerate(psutil.cpu_times(percpu=True)))
+        # Where cores are missing, numbers are no places: then nothing is known of any, rather than of another's.
+        known = {owner: own for owner, own in cores.items() if own <= each.keys()}
+        rows += [(now, owner, CORES_BUSY, sum(_busy_s(each[core]) for core in own)) for owner, own in known.items()]
+    usage = {name: family.usage() for name, family in families.items()}
+    usage["lab"] = _usage(psutil.Process())  # without its children, which are the others
+    return [*rows, *((now, name, key, value) for name, used in usage.items() for key, value in used.items())]
+
+
+def _busy_s(times: Any, more: tuple[str, ...] = ()) -> float:
+    """CPU seconds that cores have been busy with programs, or were denied by the host of a virtual machine."""
+    spent = ("user", "nice", "system", "steal", *more)
+    return float(sum(getattr(times, name, 0.0) for name in spent))
+
+
+def _usage(process: psutil.Process) -> dict[str, float]:
+    try:
+        with process.oneshot():
+            # With the children that have ended: what a database's helper used must not vanish with it.
+            times, memory = process.cpu_times(), process.memory_info()
+            return {"cpu_s": sum(times[:4]), "rss_bytes": memory.rss, "threads": process.num_threads()}
+    except psutil.Error:
+        return {}
