@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -16,14 +15,13 @@ from patience import PATIENCE_S
 
 from lab.cli import main
 from lab.experiments import SCENARIOS
+from lab.runtimes.checkout import ROOT
 from lab.runtimes.process import ProcessRuntime
 from lab.spec import planning
 from lab.spec.planning import Wishes
 from lab.spec.scenario import Plan
 from lab.system import services
 from lab.system.services import Jdk
-
-ROOT = Path(__file__).resolve().parent.parent
 
 SamplesOf = Callable[..., pd.DataFrame]
 Command = Callable[..., subprocess.CompletedProcess[str]]

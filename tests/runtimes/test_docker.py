@@ -12,7 +12,6 @@ import threading
 import time
 import uuid
 from contextlib import ExitStack
-from pathlib import Path
 
 import psutil
 import pytest
@@ -20,11 +19,11 @@ from patience import PATIENCE_S, await_that
 
 from lab.errors import Casualty, LabError
 from lab.runtimes import Launch
+from lab.runtimes.checkout import ROOT
 from lab.runtimes.docker import IMAGE_LABEL, RUN_LABEL, DockerRuntime, clean, connect
 from lab.system import images as images_
 from lab.system.images import LOCUSTFILES, Images
 
-ROOT = Path(__file__).resolve().parent.parent
 SOCKET = "/var/run/docker.sock"
 WORKS = "import time; print('works', flush=True); time.sleep(600)"
 LISTENS = "import http.server as h; h.HTTPServer(('', 8080), h.SimpleHTTPRequestHandler).serve_forever()"

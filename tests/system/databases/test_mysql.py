@@ -8,7 +8,6 @@ import subprocess
 import sys
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from pathlib import Path
 
 import psutil
 import pytest
@@ -16,13 +15,13 @@ from patience import PATIENCE_S, await_that
 
 from lab.errors import LabError
 from lab.runtimes import Launch
+from lab.runtimes.checkout import ROOT
 from lab.runtimes.process import ProcessRuntime
 from lab.system.databases import SEEDS, Site, counters, mariadb, mysql, rows
 from lab.system.databases.starting import free_ports, started_on_free_port
 
 pytestmark = pytest.mark.java
 COUNT = 2000
-ROOT = Path(__file__).resolve().parent.parent
 
 
 @pytest.fixture(scope="module")

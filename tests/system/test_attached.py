@@ -16,6 +16,7 @@ import lab
 from lab.cli import as_typed
 from lab.errors import LabError
 from lab.reporting import html
+from lab.runtimes.checkout import ROOT
 from lab.spec.planning import Wishes
 from lab.spec.scenario import Load, Plan
 from lab.storage.run_folder import RunFolder
@@ -274,8 +275,7 @@ def test_an_interrupted_run_goes_on_with_the_same_headers(server, typed, tmp_pat
 def test_the_locustfile_runs_alone_too(server):
     """Under plain Locust the host is the whole address."""
     command = [sys.executable, "-m", "locust", "-f", "locustfiles/load.py", "--headless", "-u", "2", "-t", "2s"]
-    root = Path(__file__).resolve().parent.parent
     before = server.asked("/ok?alone")
-    done = subprocess.run([*command, "-H", f"{server.url}/ok?alone"], cwd=root, timeout=PATIENCE_S, check=False)
+    done = subprocess.run([*command, "-H", f"{server.url}/ok?alone"], cwd=ROOT, timeout=PATIENCE_S, check=False)
     assert done.returncode == 0
     assert server.asked("/ok?alone") > before
