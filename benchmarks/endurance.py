@@ -26,7 +26,7 @@ from lab.errors import LabError
 from lab.generator.fleet import Played
 from lab.runtimes import host
 from lab.runtimes.process import ProcessRuntime
-from lab.spec.scenario import Load
+from lab.spec.workload import Load
 
 USERS = 50
 EVERY_S = 10.0

@@ -24,15 +24,16 @@ import pandas as pd
 import peers
 from ours import ours
 
-from lab.analysis.verdict import Evidence
+from lab.analysis.observations import Observed
 from lab.errors import LabError
-from lab.experiments import SCENARIOS
+from lab.experiments import scenarios
 from lab.formulas import stats
-from lab.running import conductor
-from lab.running.prerequisites import Stage, set_up
-from lab.running.progress import Reporter
-from lab.spec.planning import Wishes, make_plan
-from lab.spec.scenario import Load
+from lab.running.invocation import Invocation
+from lab.running.testbed import Testbed, set_up
+from lab.running.warm_up import warm_up as warm_up_service
+from lab.spec.options import Options
+from lab.spec.planning import make_plan
+from lab.spec.workload import Load
 from lab.telemetry import actuator
 from lab.telemetry.actuator import Service
 
@@ -72,24 +73,24 @@ def main() -> int:
 
 def measure(rounds: int) -> dict:
     """Start and warm the service, let all generators take turns, and judge."""
-    wishes = Wishes(variants=["webflux"], users=[USERS], duration=float(SECONDS), heap_mb=HEAP_MB)
-    plan = make_plan(SCENARIOS["delay"], wishes)
+    options = Options(variants=["webflux"], users=[USERS], duration=float(SECONDS), heap_mb=HEAP_MB)
+    plan = make_plan(scenarios()["delay"], options)
     sustained: dict[str, list[Truth]] = {}
     bursts: list[Truth] = []
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        with set_up(plan, sys.argv, folder / "runs", Reporter(), USERS) as stage:
-            launch = stage.launch(stage.scenario.variant("webflux"), folder / "service")
-            with stage.runtime.started(launch) as running:
+        with set_up(plan, Invocation(sys.argv, folder / "runs"), USERS) as testbed:
+            launch = testbed.launch(testbed.plan.scenario.variant("webflux"), folder / "service")
+            with testbed.runtime.started(launch) as running:
                 service = actuator.await_ready(running, folder / "service")
-                warm_up(stage, service, folder)
-                running.confine(stage.cores.service)
-                ours_sustains(stage, service, folder)
+                warm_up(testbed, service, folder)
+                running.confine(testbed.cores.service)
+                ours_sustains(testbed, service, folder)
                 for number in range(1, rounds + 1):
                     for name, generator in in_turn(generators(), number):
-                        sustained.setdefault(name, []).append(generator(stage, service, folder))
+                        sustained.setdefault(name, []).append(generator(testbed, service, folder))
                         tell(f"round {number} of {rounds}, {name}", sustained[name][-1])
-                    bursts.append(ours_bursts(stage, service, folder))
+                    bursts.append(ours_bursts(testbed, service, folder))
                     tell(f"round {number} of {rounds}, our burst", bursts[-1])
     return summary(sustained, bursts)
 
@@ -99,47 +100,47 @@ def tell(step: str, truth: Truth) -> None:
     print(f"{step}: mean {truth.mean_s:.4f} s, p99 {truth.p99_s:.4f} s", file=sys.stderr, flush=True)
 
 
-def generators() -> dict[str, Callable[[Stage, Service, Path], Truth]]:
+def generators() -> dict[str, Callable[[Testbed, Service, Path], Truth]]:
     """Those that are installed, by name."""
     known = {OURS: ours_sustains, "wrk": wrk_says, "k6": k6_says}
     return {name: generator for name, generator in known.items() if name not in peers.missing()}
 
 
 def in_turn(
-    known: dict[str, Callable[[Stage, Service, Path], Truth]], number: int
-) -> list[tuple[str, Callable[[Stage, Service, Path], Truth]]]:
+    known: dict[str, Callable[[Testbed, Service, Path], Truth]], number: int
+) -> list[tuple[str, Callable[[Testbed, Service, Path], Truth]]]:
     """Another one begins each round, since a service is a little warmer for whoever comes later."""
     turns = list(known.items())
     first = (number - 1) % len(turns)
     return turns[first:] + turns[:first]
 
 
-def warm_up(stage: Stage, service: Service, folder: Path) -> None:
+def warm_up(testbed: Testbed, service: Service, folder: Path) -> None:
     """Rehearse as before any measurement of the lab; LabError if the service does not get warm."""
-    evidence = Evidence(planned=None)
+    observed = Observed()
     with (
-        ours(stage.runtime, "delay", USERS, stage.cores.generator, folder, service.running) as generator,
-        stage.reporter.phase("warm up", stage.scenario.rehearsal_rounds) as update,
+        ours(testbed.runtime, "delay", USERS, testbed.cores.generator, folder, service.running) as generator,
+        testbed.reporter.phase("warm up", testbed.plan.scenario.rehearsal_rounds) as update,
     ):
-        conductor.warm_up(stage, stage.plan.cells[0], service, generator.fleet, evidence, update)
-    if not evidence.warm:
+        warm_up_service(testbed, testbed.plan.cells[0], service, generator.fleet, observed, update)
+    if not observed.warm:
         raise LabError("The service did not get warm.", "Leave the machine to the benchmark, and try again.")
 
 
-def ours_sustains(stage: Stage, service: Service, folder: Path) -> Truth:
+def ours_sustains(testbed: Testbed, service: Service, folder: Path) -> Truth:
     """The lab's user under the sustained load, without what connecting took."""
-    samples = ours_plays(stage, service, folder, SUSTAINED)
+    samples = ours_plays(testbed, service, folder, SUSTAINED)
     return truth(samples.assign(latency_us=samples["latency_us"] - samples["connect_us"]))
 
 
-def ours_bursts(stage: Stage, service: Service, folder: Path) -> Truth:
+def ours_bursts(testbed: Testbed, service: Service, folder: Path) -> Truth:
     """The lab's user in the main experiment."""
-    return truth(ours_plays(stage, service, folder, BURST))
+    return truth(ours_plays(testbed, service, folder, BURST))
 
 
-def ours_plays(stage: Stage, service: Service, folder: Path, load: Load) -> pd.DataFrame:
+def ours_plays(testbed: Testbed, service: Service, folder: Path, load: Load) -> pd.DataFrame:
     """The lab's samples of a load."""
-    with ours(stage.runtime, "delay", USERS, stage.cores.generator, folder, service.running) as generator:
+    with ours(testbed.runtime, "delay", USERS, testbed.cores.generator, folder, service.running) as generator:
         generator.play(service.url, load, {"delay_ms": DELAY_MS})
     return generator.samples()
 
@@ -152,14 +153,14 @@ def truth(samples: pd.DataFrame) -> Truth:
     return Truth(found.mean_s, found.p99_s, found.throughput_rps)
 
 
-def wrk_says(stage: Stage, service: Service, folder: Path) -> Truth:
+def wrk_says(testbed: Testbed, service: Service, folder: Path) -> Truth:
     """The figures of wrk."""
-    return Truth(*peers.wrk_latency(f"{service.url}/delay/{DELAY_MS}", SUSTAINED, stage.cores.generator, folder))
+    return Truth(*peers.wrk_latency(f"{service.url}/delay/{DELAY_MS}", SUSTAINED, testbed.cores.generator, folder))
 
 
-def k6_says(stage: Stage, service: Service, folder: Path) -> Truth:
+def k6_says(testbed: Testbed, service: Service, folder: Path) -> Truth:
     """The figures of k6."""
-    return Truth(*peers.k6_latency(f"{service.url}/delay/{DELAY_MS}", SUSTAINED, stage.cores.generator, folder))
+    return Truth(*peers.k6_latency(f"{service.url}/delay/{DELAY_MS}", SUSTAINED, testbed.cores.generator, folder))
 
 
 def median(truths: list[Truth]) -> Truth:

@@ -26,7 +26,7 @@ from targets import KINDS, nginx
 from lab.errors import LabError
 from lab.runtimes import Runtime, host
 from lab.runtimes.process import ProcessRuntime
-from lab.spec.scenario import Load
+from lab.spec.workload import Load
 
 USERS = 50
 OURS = "our user"

@@ -11,10 +11,10 @@ import pandas as pd
 import pyarrow as pa
 
 from lab.errors import LabError
-from lab.experiments import SCENARIOS
+from lab.experiments import scenarios
 from lab.generator.fleet import Fleet, Played, fleet
 from lab.runtimes import Running, Runtime
-from lab.spec.scenario import Load
+from lab.spec.workload import Load
 
 NO_DELAY = {"delay_ms": 0}
 SPARE_S = 120.0
@@ -78,7 +78,7 @@ def ours(
     stream = home / "samples.arrows"
     with fleet(runtime, scenario, Load(users=users), cores, home, stream) as playing:
         playing.await_workers()
-        if tokens and SCENARIOS[scenario].bearer:
-            playing.equip(tokens)
+        if tokens and scenarios()[scenario].bearer:
+            playing.distribute_tokens(tokens)
         playing.spawn(users)
         yield Ours(playing, watched, stream)

@@ -21,7 +21,7 @@ from targets import Kind, Target
 
 from lab.errors import LabError
 from lab.runtimes.process import confined
-from lab.spec.scenario import Load
+from lab.spec.workload import Load
 
 SPARE_S = 120.0
 K6 = ("k6", "run", "--quiet", "--no-usage-report")

@@ -61,14 +61,14 @@ def mysql_seconds(site: Site) -> dict[str, float]:
     result = {"users: make, s": timed(rows.users)}
 
     def start() -> None:
-        with mysql.started(site):
+        with mysql.server(site):
             result["users: ready, s"] = time.monotonic() - began
 
     for which in ("first", "second"):
         began = time.monotonic()
         start()
         result[f"users: {which} run, until the server is ready, s"] = result.pop("users: ready, s")
-    with mysql.started(site) as database:
+    with mysql.server(site) as database:
         result["users: seed 100,000 rows, s"] = timed(lambda: mysql.seed_users(database, seed=2))
         result["users: seed again, s"] = timed(lambda: mysql.seed_users(database, seed=2))
     return result
@@ -87,7 +87,7 @@ def mongo_seconds(site: Site) -> dict[str, float]:
     result: dict[str, float] = {}
     began = time.monotonic()
     try:
-        with mongo.started(site) as database:
+        with mongo.server(site) as database:
             result["document: until the server is ready, s"] = time.monotonic() - began
             result["document: seed, s"] = timed(lambda: mongo.seed_document(database, seed=2))
             result["document: seed again, s"] = timed(lambda: mongo.seed_document(database, seed=2))
@@ -101,7 +101,7 @@ def link_cost(runtime: Runtime, home: Path) -> dict[str, float]:
     result: dict[str, float] = {}
     # Fast enough to be never waited for, but not zero, so that the link does its work.
     shape = Shape(latency_ms=0, rate=1e12, connection_rate=1e12)
-    with echo_server() as address, shaped_link.started(runtime, address, shape, home / "link") as (_, port):
+    with echo_server() as address, shaped_link.running_link(runtime, address, shape, home / "link") as (_, port):
         for name, to in (("without a link", address), ("through a link", ("127.0.0.1", port))):
             with socket.create_connection(to) as connection:
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -119,7 +119,7 @@ def _free_port() -> int:
 
 def _await_listening(running: Running, port: int) -> None:
     deadline = time.monotonic() + READY_WITHIN_S
-    while time.monotonic() < deadline and not running.obituary():
+    while time.monotonic() < deadline and not running.exit_reason():
         try:
             socket.create_connection(("127.0.0.1", port), 1).close()
             return

@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lab.analysis.comparison import Comparison
     from lab.experiments.reproduction.results import Reproduction
+    from lab.reporting.comparison_view import ComparisonView
     from lab.reporting.run_view import Run
-    from lab.spec.scenario import Plan
+    from lab.running.invocation import Invocation
+    from lab.spec.plan import Plan
 
 __version__ = "0.1.0"
 __all__ = ["choose", "compare", "load", "open_run", "reproduce", "run", "runs"]
@@ -32,7 +33,7 @@ def run(
     runtime: str = "process",
     data: str | Path | None = None,
     quiet: bool = False,
-    **wishes: Any,
+    **options: Any,
 ) -> Run:
     """Measure a scenario, and return the finished run.
 
@@ -43,7 +44,7 @@ def run(
         runtime: where services, databases and workers run: ``"process"``, ``"docker"`` or ``"auto"``.
         data: the folder that gets the run; ``data/runs`` of the checkout if not given.
         quiet: show no progress.
-        wishes: any other field of :class:`lab.spec.planning.Wishes` (``ramp_up``, ``loops``, ``duration``, ``rate``,
+        options: any other field of :class:`lab.spec.options.Options` (``ramp_up``, ``loops``, ``duration``, ``rate``,
             ``repeat``, ``threads``, ``seed``, …), and the scenario's parameters by name (``delay_ms=500``).
 
     Raises:
@@ -51,21 +52,17 @@ def run(
             raises nothing: it is in the run, with a verdict.
 
     """
-    from rich.console import Console
-
+    from lab.experiments import find_scenario
     from lab.reporting import run_view
     from lab.running import conductor
-    from lab.running.progress import Reporter
     from lab.spec import planning
-    from lab.storage import run_folder
+    from lab.spec.options import OF_A_RUN, Options, names
 
-    found = planning.find_scenario(scenario)
-    fields = {key: wishes.pop(key) for key in planning.OF_A_RUN if key in wishes}
-    asked = planning.Wishes(users=_counts(users), variants=planning.names(variants), parameters=wishes, **fields)
-    plan = planning.make_plan(found, asked)
-    reporter = Reporter(Console(quiet=quiet, highlight=False, emoji=False))
-    folder = conductor.conduct(plan, ["lab.run", scenario], Path(data) if data else run_folder.RUNS, reporter, runtime)
-    done = run_view.Run(folder)
+    found = find_scenario(scenario)
+    fields = {key: options.pop(key) for key in OF_A_RUN if key in options}
+    asked = Options(users=_counts(users), variants=names(variants), parameters=options, **fields)
+    invocation = _invocation(["lab.run", scenario], data, quiet, runtime=runtime)
+    done = run_view.Run(conductor.conduct(planning.make_plan(found, asked), invocation))
     done.draw()
     return done
 
@@ -77,7 +74,7 @@ def load(
     headers: dict[str, str] | None = None,
     data: str | Path | None = None,
     quiet: bool = False,
-    **wishes: Any,
+    **options: Any,
 ) -> Run:
     """Load a service of your own, which the lab does not start, with GET requests, and return the finished run.
 
@@ -87,36 +84,41 @@ def load(
         headers: sent with every request. Only their names are kept.
         data: the folder that gets the run; ``data/runs`` of the checkout if not given.
         quiet: show no progress.
-        wishes: about the load, as in :func:`run`: ``duration``, ``rate``, ``arrivals``, ``ramp_up``, ``repeat``, ….
+        options: about the load, as in :func:`run`: ``duration``, ``rate``, ``arrivals``, ``ramp_up``, ``repeat``, ….
 
     Raises:
         LabError: nobody answers there, or not with a right answer; or what was asked for cannot be done.
 
     """
-    from rich.console import Console
-
-    from lab.errors import LabError
+    from lab.errors import LabError, did_you_mean
     from lab.reporting import run_view
     from lab.running import conductor
-    from lab.running.progress import Reporter
-    from lab.spec import planning
-    from lab.storage import run_folder
-    from lab.system import attached
-    from lab.system.backends import Addresses
+    from lab.spec import attached
+    from lab.spec.options import Options
+    from lab.system.backends import Endpoints
 
-    if unknown := [name for name in wishes if name not in attached.OF_A_LOAD]:
-        raise LabError(
-            f"A load has no {unknown[0]!r}{planning.nearest(unknown[0], attached.OF_A_LOAD)}.", attached.OFFER
-        )
+    if unknown := [name for name in options if name not in attached.OF_A_LOAD]:
+        raise LabError(f"A load has no {unknown[0]!r}{did_you_mean(unknown[0], attached.OF_A_LOAD)}.", attached.OFFER)
     of = dict(url) if isinstance(url, dict) else {attached.NAME: url}
     fields = attached.headers([f"{name}: {value}" for name, value in (headers or {}).items()])
-    asked = planning.Wishes(users=_counts(users), **wishes)
+    asked = Options(users=_counts(users), **options)
     plan = attached.make_plan([str(each) for each in of.values()], list(of), fields, asked)
-    reporter = Reporter(Console(quiet=quiet, highlight=False, emoji=False))
-    folder = Path(data) if data else run_folder.RUNS
-    done = run_view.Run(conductor.conduct(plan, ["lab.load"], folder, reporter, addresses=Addresses(headers=fields)))
+    invocation = _invocation(["lab.load"], data, quiet, endpoints=Endpoints(headers=fields))
+    done = run_view.Run(conductor.conduct(plan, invocation))
     done.draw()
     return done
+
+
+def _invocation(command: list[str], data: str | Path | None, quiet: bool, **how: Any) -> Invocation:
+    """How to carry out what was asked for from Python: a folder, a display of progress, and what else was given."""
+    from rich.console import Console
+
+    from lab.running.invocation import Invocation
+    from lab.running.progress import Reporter
+    from lab.storage import run_folder
+
+    reporter = Reporter(Console(quiet=quiet, highlight=False, emoji=False))
+    return Invocation(command, Path(data) if data else run_folder.RUNS, reporter, **how)
 
 
 def _counts(users: int | list[int] | None) -> list[int]:
@@ -137,7 +139,7 @@ def compare(
     *,
     although_different: bool = False,
     data: str | Path | None = None,
-) -> Comparison:
+) -> ComparisonView:
     """Compare two runs, two variants (``"RUN:mvc"``), or all variants of one run; the newest if none is named.
 
     The result has ``table()``, ``figure()``, ``verdict`` and ``scoring``.
@@ -146,11 +148,11 @@ def compare(
         LabError: there is nothing to compare, or machine, limits or load differ and that was not allowed.
 
     """
-    from lab.analysis import pairing
+    from lab.reporting import comparison_view
     from lab.storage import run_folder
 
     names = [side if side is None or isinstance(side, str) else str(side.path) for side in (a, b)]
-    return pairing.compare(names[0], names[1], although_different, Path(data) if data else run_folder.RUNS)
+    return comparison_view.compare(names[0], names[1], although_different, Path(data) if data else run_folder.RUNS)
 
 
 def choose(
@@ -178,13 +180,13 @@ def choose(
     if source != "latest":
         return open_run(example if source == "example" else source, data)
     wanted = open_run(example).plan
-    mine = [name for name in runs(data) if name.partition("-")[2].rstrip("-0123456789") == wanted.scenario]
+    mine = [name for name in runs(data) if name.partition("-")[2].rstrip("-0123456789") == wanted.scenario.name]
     if alike:
         mine = [name for name in mine if _has_settings(wanted, name, data)]
     if not mine:
         like = f" like {example}" if alike else ""
         raise LabError(
-            f"There is no run of {wanted.scenario}{like} in {data or run_folder.RUNS} yet.",
+            f"There is no run of {wanted.scenario.name}{like} in {data or run_folder.RUNS} yet.",
             'Set SOURCE to "run now" or "example".',
         )
     return open_run(mine[-1], data)
@@ -235,17 +237,15 @@ def reproduce(
         LabError: there is no such experiment or run, or it cannot be done.
 
     """
-    from rich.console import Console
-
-    from lab.experiments.publications import find_experiment
+    from lab.experiments import find_publication
     from lab.experiments.reproduction import results
-    from lab.running.progress import Reporter
     from lab.storage import run_folder
 
-    wanted, folder = find_experiment(name), Path(data) if data else run_folder.RUNS
+    wanted, folder = find_publication(name), Path(data) if data else run_folder.RUNS
     if from_run:
-        names = [from_run] if isinstance(from_run, str) else from_run
-        return results.from_runs(wanted, results.open_runs(names, folder))
+        of = [from_run] if isinstance(from_run, str) else from_run
+        return results.from_runs(wanted, results.open_runs(of, folder))
     chosen = results.scale_for_here(wanted, folder)[0] if scale is None else scale
-    reporter = Reporter(Console(quiet=quiet, highlight=False, emoji=False))
-    return results.carry_out(wanted, chosen, ["lab.reproduce", name], folder, reporter, seed=seed, repeat=repeat)
+    return results.carry_out(
+        wanted, chosen, _invocation(["lab.reproduce", name], data, quiet), seed=seed, repeat=repeat
+    )

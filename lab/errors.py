@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
+
 
 class LabError(Exception):
     """One sentence that says what is wrong, and one that says what to do next.
@@ -29,5 +32,11 @@ class LabError(Exception):
         return [f"{type(self).__name__}: {self}"]
 
 
-class Casualty(LabError):
+class ComponentError(LabError):
     """Something that a cell needs died while it was needed: that cell is invalid, the others go on."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """`` (did you mean …?)`` if something known is similar, else nothing: the end of a sentence about a wrong name."""
+    close = difflib.get_close_matches(str(name), list(known), 1, 0.4)
+    return f" (did you mean {close[0]}?)" if close else ""

@@ -14,8 +14,6 @@ LARGE_BYTES = 1_019_684 + len('{"id":"1000","text":""}')
 class CalibrationUser(LabUser):
     """Sends and checks what the scenarios do, so that it costs what theirs cost."""
 
-    scenario = "calibration"
-
     @task
     def ask(self) -> None:
         """GET /KIND/{delay_ms}."""

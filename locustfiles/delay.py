@@ -6,13 +6,14 @@ In the lab:     python -m lab run delay --users 4000
 
 from locust import task
 
+from lab.experiments.delay.scenario import SCENARIO
 from lab.generator.locust import LabUser
 
 
 class DelayUser(LabUser):
     """Asks for the delay, and takes only the exact answer for right."""
 
-    scenario = "delay"
+    scenario = SCENARIO
 
     @task
     def wait_for_answer(self) -> None:

@@ -6,6 +6,7 @@ In the lab:     python -m lab run document --users 50
 
 from locust import task
 
+from lab.experiments.document.scenario import SCENARIO
 from lab.generator.locust import LabUser
 
 # The seeded text, and what is around it in the answer.
@@ -15,7 +16,7 @@ ANSWER_BYTES = 1_019_684 + len('{"id":"1000","text":""}')
 class DocumentUser(LabUser):
     """Fetches the document, and takes only all of it for right."""
 
-    scenario = "document"
+    scenario = SCENARIO
 
     @task
     def fetch(self) -> None:

@@ -6,13 +6,14 @@ In the lab:     python -m lab run jwt --users 50 --duration 20
 
 from locust import task
 
+from lab.experiments.jwt.scenario import SCENARIO
 from lab.generator.locust import LabUser
 
 
 class JwtUser(LabUser):
     """Asks who it is, with a token of its own choosing, and takes only that user's record for right."""
 
-    scenario = "jwt"
+    scenario = SCENARIO
 
     @task
     def who_am_i(self) -> None:

@@ -12,8 +12,6 @@ from lab.generator.locust import LabUser
 class LoadUser(LabUser):
     """Asks for what the address names."""
 
-    scenario = "load"
-
     @task
     def ask(self) -> None:
         """GET the path and query of the address."""

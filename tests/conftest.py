@@ -14,12 +14,12 @@ import pytest
 from patience import PATIENCE_S
 
 from lab.cli import main
-from lab.experiments import SCENARIOS
+from lab.experiments import scenarios
 from lab.runtimes.checkout import ROOT
 from lab.runtimes.process import ProcessRuntime
 from lab.spec import planning
-from lab.spec.planning import Wishes
-from lab.spec.scenario import Plan
+from lab.spec.options import Options
+from lab.spec.plan import Plan
 from lab.system import services
 from lab.system.services import Jdk
 
@@ -64,8 +64,8 @@ def samples_of() -> SamplesOf:
 @pytest.fixture
 def plan() -> Plan:
     """A plan of two cells, as small as one can be."""
-    wishes = Wishes(users=[5], variants=["mvc", "webflux"], seed=7, parameters={"delay_ms": 100})
-    return planning.make_plan(SCENARIOS["delay"], wishes)
+    options = Options(users=[5], variants=["mvc", "webflux"], seed=7, parameters={"delay_ms": 100})
+    return planning.make_plan(scenarios()["delay"], options)
 
 
 @pytest.fixture
@@ -108,8 +108,8 @@ def command() -> Command:
 def brief() -> Iterator[None]:
     """Short warm-ups, for tests that ask what is measured and not how warm a service was."""
     with pytest.MonkeyPatch.context() as patch:
-        for name, scenario in SCENARIOS.items():
-            patch.setitem(SCENARIOS, name, replace(scenario, rehearsal_rounds=3, rehearsal_requests=800))
+        for name, scenario in scenarios().items():
+            patch.setitem(scenarios(), name, replace(scenario, rehearsal_rounds=3, rehearsal_requests=800))
         yield
 
 

@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from lab.experiments import SCENARIOS
+from lab.experiments import scenarios
 from lab.formulas import stats
-from lab.spec.planning import Wishes, make_plan
+from lab.spec.options import Options
+from lab.spec.planning import make_plan
 from lab.spec.sample import SCHEMA
 from lab.storage.run_folder import RunFolder
 
@@ -19,8 +20,8 @@ ASKED_RPS, SENT_RPS, REQUESTS, SERVICE_S = 100, 50, 2000, 0.04
 
 def overloaded(runs: Path) -> RunFolder:
     """100 requests/s were planned, of which two users sent 50/s: each request later than the one before it."""
-    wishes = Wishes(users=[2], rate=ASKED_RPS, duration=REQUESTS / ASKED_RPS, seed=1)
-    plan = make_plan(SCENARIOS["delay"], wishes)
+    options = Options(users=[2], rate=ASKED_RPS, duration=REQUESTS / ASKED_RPS, seed=1)
+    plan = make_plan(scenarios()["delay"], options)
     run = RunFolder.create(plan, ["python", "-m", "lab", "run", "delay"], {}, runs)
     number = np.arange(REQUESTS)
     measured = {"planned_us": number * 10**6 // ASKED_RPS, "sent_us": number * 10**6 // SENT_RPS, "user": number % 2}

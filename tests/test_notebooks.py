@@ -14,11 +14,11 @@ from patience import PATIENCE_S
 
 import lab
 from lab.errors import LabError
-from lab.experiments import SCENARIOS
+from lab.experiments import scenarios
 from lab.reporting import figures
 from lab.reporting.figures import Picture
 from lab.spec import planning
-from lab.spec.planning import Wishes
+from lab.spec.options import Options
 from lab.storage import run_folder
 
 NOTEBOOKS = sorted((Path(__file__).resolve().parent.parent / "notebooks").glob("*.ipynb"))
@@ -106,7 +106,7 @@ def test_theory_needs_no_limit_that_the_lab_has_set(tmp_path, stance):
     run = tmp_path / "20260101T000000Z-delay"
     shutil.copytree(run_folder.EXAMPLES / "delay-sweep", run)
     value = json.loads((run / "run.json").read_text())
-    plan = planning.make_plan(SCENARIOS["delay"], Wishes(limits=stance, users=SCENARIOS["delay"].sweep_users))
+    plan = planning.make_plan(scenarios()["delay"], Options(limits=stance, users=scenarios()["delay"].sweep_users))
     (run / "run.json").write_text(json.dumps({**value, "plan": plan.as_json()}))
     notebook = nbformat.read(NOTEBOOKS[0].with_name("04-theory.ipynb"), as_version=4)
     (first,) = [cell for cell in notebook.cells if "lab.choose(" in cell.source]

@@ -12,7 +12,7 @@ QUEUED = 1.1
 
 
 @dataclass(frozen=True)
-class Readings:
+class Usage:
     """What is known of one load; None for what was not read.
 
     Attributes:
@@ -58,7 +58,7 @@ class Bottleneck:
     sentence: str
 
 
-def name(readings: Readings) -> Bottleneck:
+def name(readings: Usage) -> Bottleneck:
     """The resource that decided a load.
 
     The generator comes first, as nothing else can be believed then. Where nobody waits nothing decides, however busy it
@@ -71,20 +71,20 @@ def name(readings: Readings) -> Bottleneck:
     return Bottleneck("nothing", _unbound(readings))
 
 
-def _generator(r: Readings) -> Bottleneck | None:
+def _generator(r: Usage) -> Bottleneck | None:
     if r.generator_cpu is None or r.generator_cpu < GENERATOR_FULL:
         return None
     return Bottleneck("generator", f"The generator decided: a Locust worker used {r.generator_cpu:.0%} of its core.")
 
 
-def _unqueued(r: Readings) -> Bottleneck | None:
+def _unqueued(r: Usage) -> Bottleneck | None:
     if r.mean_s is None or not r.service_s or r.mean_s > QUEUED * r.service_s:
         return None
     alone = f"the mean of {r.mean_s:.3f} s is that of one request alone ({r.service_s:.3f} s)"
     return Bottleneck("nothing", f"Nothing was short: {alone}.")
 
 
-def _link(r: Readings) -> Bottleneck | None:
+def _link(r: Usage) -> Bottleneck | None:
     if r.link_cpu is not None and r.link_cpu >= GENERATOR_FULL:
         return Bottleneck("link", f"The link decided: the process that shapes it used {r.link_cpu:.0%} of its core.")
     if not r.link_rate or r.bytes_rps is None or r.bytes_rps < LINK_FULL * r.link_rate:
@@ -93,7 +93,7 @@ def _link(r: Readings) -> Bottleneck | None:
     return Bottleneck("link", f"The link to the database decided: {passed}.")
 
 
-def _database(r: Readings) -> Bottleneck | None:
+def _database(r: Usage) -> Bottleneck | None:
     if not r.database_cpu:
         return None
     kind, used = max(r.database_cpu.items(), key=lambda item: item[1])
@@ -102,13 +102,13 @@ def _database(r: Readings) -> Bottleneck | None:
     return Bottleneck("database", f"The database decided: {kind} used {used:.2f} of {r.database_cpus:g} cores.")
 
 
-def _cpu(r: Readings) -> Bottleneck | None:
+def _cpu(r: Usage) -> Bottleneck | None:
     if r.service_cpu is None or not r.service_cpus or r.service_cpu < CPU_FULL * r.service_cpus:
         return None
     return Bottleneck("CPU", f"The CPU decided: the service used {r.service_cpu:.2f} of its {r.service_cpus:g} cores.")
 
 
-def _pool(r: Readings) -> Bottleneck | None:
+def _pool(r: Usage) -> Bottleneck | None:
     if r.pool_busy is None or not r.pool or r.pool_busy < FULL * r.pool:
         return None
     if r.pool_waiting is not None and r.pool_waiting < 1:  # as many users as connections: full, and nobody waits
@@ -116,19 +116,19 @@ def _pool(r: Readings) -> Bottleneck | None:
     return Bottleneck("pool", f"The pool decided: {r.pool_busy:.0f} of {r.pool:g} connections were in use{_idle(r)}.")
 
 
-def _threads(r: Readings) -> Bottleneck | None:
+def _threads(r: Usage) -> Bottleneck | None:
     if r.threads_busy is None or not r.threads or r.threads_busy < FULL * r.threads:
         return None
     return Bottleneck("threads", f"The threads decided: {r.threads_busy:.0f} of {r.threads:g} were busy{_idle(r)}.")
 
 
-def _idle(r: Readings) -> str:
+def _idle(r: Usage) -> str:
     if r.service_cpu is None or not r.service_cpus:
         return ""
     return f", while the service used {r.service_cpu:.2f} of {r.service_cpus:g} cores"
 
 
-def _unbound(r: Readings) -> str:
+def _unbound(r: Usage) -> str:
     if r.mean_s is None:
         return "Nothing was answered, so that nothing can be said about what decided."
     if r.generator_cpu is not None and r.service_cpu is None:

@@ -54,8 +54,8 @@ def clock(step_s: float) -> list[str]:
     return [f"The clock was set by {step_s * 1000:+,.0f} ms during the load."]
 
 
-def taken(cores: Mapping[str, float], machine: float | None) -> list[str]:
-    """Whether other programs took our cores.
+def foreign_load(cores: Mapping[str, float], machine: float | None) -> list[str]:
+    """Whether other programs used our cores.
 
     Args:
         cores: the part that they took of whose cores, such as ``{"generator": 0.5}``; empty if nobody had any.

@@ -1,20 +1,16 @@
-"""What a comparison found: ratios with intervals, a scorecard, a figure, and a sentence."""
+"""What a comparison found: ratios with intervals, a scorecard, and a sentence."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
 from lab.analysis import scorecard
 from lab.formulas import inference
 from lab.formulas.inference import Ratio
-
-if TYPE_CHECKING:
-    from lab.reporting.figures import Picture
 
 WORTH_FINDING = 1.05
 CPU = "CPU s per 1000 requests"
@@ -29,7 +25,7 @@ METRICS = {
 
 
 @dataclass(frozen=True)
-class Row:
+class MetricRow:
     """One metric at one load.
 
     Attributes:
@@ -79,7 +75,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The rows of a comparison, and what has to be known beside them. In a notebook it shows its table.
+    """The rows of a comparison, and what has to be known beside them.
 
     Attributes:
         interleaved: whether both sides are of one run, measured in turns.
@@ -88,7 +84,7 @@ class Comparison:
 
     """
 
-    rows: tuple[Row, ...]
+    rows: tuple[MetricRow, ...]
     interleaved: bool
     notes: tuple[str, ...]
     summaries: dict[str, dict[str, Any]]
@@ -117,13 +113,13 @@ class Comparison:
             sentence for pair in pairs for sentence in self._sentences([r for r in self.rows if (r.a, r.b) == pair])
         )
 
-    def _sentences(self, rows: Sequence[Row]) -> list[str]:
+    def _sentences(self, rows: Sequence[MetricRow]) -> list[str]:
         if not any(row.ratio for row in rows):
             return [f"{rows[0].b} against {rows[0].a}: there is nothing to compare."]
         loads = dict.fromkeys(row.users for row in rows)
         return [self._sentence([row for row in rows if row.users == users]) for users in loads]
 
-    def _sentence(self, rows: Sequence[Row]) -> str:
+    def _sentence(self, rows: Sequence[MetricRow]) -> str:
         first = rows[0]
         known = [row for row in rows if row.ratio]
         label = f"{first.b} against {first.a} at {first.users:,} users"
@@ -141,7 +137,7 @@ class Comparison:
             parts.append(f"one run a side cannot tell in {_names(once)}")
         return f"{label} ({repeats} {how}): {'; '.join(parts)}."
 
-    def _cost(self, rows: Sequence[Row]) -> str:
+    def _cost(self, rows: Sequence[MetricRow]) -> str:
         """How many repeats it would take to find 5 % in the noisiest of these."""
         needed, noisiest = max((self._needed(row.ratio, WORTH_FINDING), _short(row)) for row in rows if row.ratio)
         more = " or more" * (needed == inference.MOST_REPEATS)
@@ -208,24 +204,6 @@ class Comparison:
         rows = [row for row in self.rows if (row.a, row.b, row.metric) == (a, b, metric)]
         return [_held_against(row, claimed) for row in rows]
 
-    def figure(self) -> Picture:
-        """The ratios and their intervals as a forest plot."""
-        from lab.reporting.figures import Bar, forest
-
-        bars = [
-            Bar(
-                f"{row.b} / {row.a}",
-                f"{row.users:,} users: {row.metric}",
-                row.ratio.ratio,
-                row.ratio.low,
-                row.ratio.high,
-                row.differs,
-            )
-            for row in self.rows
-            if row.ratio
-        ]
-        return forest(bars)
-
     def as_json(self) -> dict[str, Any]:
         """What ``lab compare --json`` prints."""
         return {
@@ -239,16 +217,8 @@ class Comparison:
             "notes": list(self.notes),
         }
 
-    def _repr_html_(self) -> str:
-        sentences = "".join(
-            f"<p>{escape(sentence)}</p>"
-            for sentence in (*self.verdict.splitlines(), self.correction, self.scoring, *self.notes)
-            if sentence
-        )
-        return str(self.table().to_html(index=False, float_format="{:.3f}".format)) + sentences
 
-
-def _held_against(row: Row, claimed: float) -> str:
+def _held_against(row: MetricRow, claimed: float) -> str:
     label = f"{row.b} over {row.a} at {row.users:,} users, {_short(row)}"
     if row.ratio is None:
         return f"{label}: there is nothing to compare with {claimed:g}."
@@ -259,7 +229,7 @@ def _held_against(row: Row, claimed: float) -> str:
     return f"{label}: {row.ratio.ratio:.2f} ({row.ratio.low:.2f} to {row.ratio.high:.2f}); {claimed:g} {word}."
 
 
-def _claim(row: Row) -> str:
+def _claim(row: MetricRow) -> str:
     """A found difference in words: the interval as percent more or less, or as a factor where it is large."""
     ratio = row.ratio
     if ratio is None or ratio.low is None or ratio.high is None:
@@ -271,15 +241,15 @@ def _claim(row: Row) -> str:
     return f"{_short(row)} {100 * ends[0]:.1f} to {100 * ends[1]:.1f} % {direction}"
 
 
-def _names(rows: Sequence[Row]) -> str:
+def _names(rows: Sequence[MetricRow]) -> str:
     return ", ".join(_short(row) for row in rows)
 
 
-def _short(row: Row) -> str:
+def _short(row: MetricRow) -> str:
     return "CPU per request" if row.metric == CPU else row.metric.split()[0]
 
 
-def _flat(row: Row) -> dict[str, Any]:
+def _flat(row: MetricRow) -> dict[str, Any]:
     ratio = row.ratio
     return {
         "a": row.a,

@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lab import experiments
-from lab.analysis import bottleneck, observations, verdict
-from lab.analysis.bottleneck import Bottleneck, Readings
+from lab.analysis import bottleneck, verdict
+from lab.analysis.bottleneck import Bottleneck, Usage
+from lab.analysis.service_cost import POOL_IN_USE
 from lab.formulas import inference, laws, stats, steady_state
 from lab.formulas.inference import Estimate
-from lab.formulas.laws import Level
+from lab.formulas.laws import LoadLevel
 from lab.spec import prediction
-from lab.spec.scenario import Plan, Variant
+from lab.spec.plan import Plan
+from lab.spec.system import Variant
 from lab.storage.run_folder import CellFolder, RunFolder
 from lab.telemetry import series
 
@@ -35,13 +36,12 @@ MOST_MISFIT = 0.10
 def sentences(run: RunFolder) -> list[str]:
     """What decided, when it settled, and what a sweep says, for each variant of a run; from believable cells only."""
     plan = run.plan()
-    variants = [experiments.of(plan).variant(name) for name in dict.fromkeys(cell.variant for cell in plan.cells)]
     found = [
         *_lacking(run),
         *_gone_on(run),
-        *(sentence for variant in variants for sentence in _of_variant(run, plan, variant)),
+        *(sentence for variant in plan.variants for sentence in _of_variant(run, plan, variant)),
     ]
-    return found + ([uneven] if experiments.of(plan).cpu_decides and (uneven := _uneven_machine(run)) else [])
+    return found + ([uneven] if plan.scenario.cpu_decides and (uneven := _uneven_machine(run)) else [])
 
 
 def _lacking(run: RunFolder) -> Iterator[str]:
@@ -75,10 +75,8 @@ def _uneven_machine(run: RunFolder) -> str | None:
 def deciding(run: RunFolder) -> dict[str, Bottleneck]:
     """By variant, what decided at its largest load; nothing of a variant without a believable cell."""
     plan = run.plan()
-    names = dict.fromkeys(cell.variant for cell in plan.cells)
-    largest = {name: _largest(cells) for name in names if (cells := believable(run, name))}
-    variant = experiments.of(plan).variant
-    return {name: bottleneck.name(watched(run, plan, variant(name), cell)) for name, cell in largest.items()}
+    largest = [(variant, _largest(cells)) for variant in plan.variants if (cells := believable(run, variant.name))]
+    return {variant.name: bottleneck.name(watched(run, plan, variant, cell)) for variant, cell in largest}
 
 
 def _largest(cells: Sequence[CellFolder]) -> CellFolder:
@@ -139,9 +137,9 @@ def believable(run: RunFolder, variant: str) -> list[CellFolder]:
     ]
 
 
-def levels(run: RunFolder, variant: str) -> list[Level]:
+def levels(run: RunFolder, variant: str) -> list[LoadLevel]:
     """The right answers of each believable cell of a variant."""
-    return [Level(folder.cell.load.users, *_answers(folder)) for folder in believable(run, variant)]
+    return [LoadLevel(folder.cell.load.users, *_answers(folder)) for folder in believable(run, variant)]
 
 
 def _answers(folder: CellFolder) -> tuple[Floats, Floats]:
@@ -183,12 +181,12 @@ def _estimates(cells: list[CellFolder]) -> dict[str, Estimate]:
     return dict(zip(ESTIMATED, inference.within_run(ended_s - latency_s, latency_s, (50, 99)), strict=True))
 
 
-def watched(run: RunFolder, plan: Plan, variant: Variant, folder: CellFolder) -> Readings:
+def watched(run: RunFolder, plan: Plan, variant: Variant, folder: CellFolder) -> Usage:
     """What was read of a cell while its load lasted, for :func:`lab.analysis.bottleneck.name`."""
-    scenario = experiments.of(plan)
+    scenario = plan.scenario
     summary, limits, metrics = folder.read("summary"), folder.read("limits"), folder.metrics()
     elapsed_s, rate = summary.get("elapsed_s") or 0.0, summary.get("ok_throughput_rps") or 0.0
-    service_s = prediction.service_s(scenario, plan)
+    service_s = prediction.service_s(plan)
 
     def used(target: str) -> float | None:
         spent_s = series.cpu_s(metrics, target, elapsed_s)
@@ -200,10 +198,10 @@ def watched(run: RunFolder, plan: Plan, variant: Variant, folder: CellFolder) ->
 
     backing = {target: used(target) or 0.0 for target in series.targets(metrics) if not target.startswith(OURS)}
     machine = run.environment()
-    pool_busy = typical(*observations.POOL_IN_USE)
+    pool_busy = typical(*POOL_IN_USE)
     if pool_busy is None and scenario.databases and service_s:
         pool_busy = rate * service_s  # Little's law: each connection is held for at least what the link takes
-    return Readings(
+    return Usage(
         generator_cpu=folder.read("evidence").get("worker_cpu"),
         service_cpu=used("service"),
         service_cpus=limits.get("cpus"),

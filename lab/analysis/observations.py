@@ -1,42 +1,112 @@
-"""From what workers and probes said of one load to metrics on its time axis, and to evidence for the verdict."""
+"""From what was observed of one cell to metrics on its time axis, and to the evidence for its verdict."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from lab.analysis.verdict import Evidence
-from lab.formulas import trend
+from lab.analysis.evidence import Counts, Ending, Evidence, GeneratorState, Interference, ServiceState
+from lab.analysis.steadiness import steadiness
+from lab.formulas.stats import Summary
 from lab.generator.fleet import Played
-from lab.spec.scenario import Load
+from lab.spec.workload import Load
 from lab.telemetry.actuator import GC_PAUSES
-from lab.telemetry.sampler import CORES_BUSY, MACHINE, YARDSTICK, Row, Watch
+from lab.telemetry.sampler import CORES_BUSY, MACHINE, Reading, Telemetry
+from lab.telemetry.series import counter
 
-# How the three pools name the connections in use, and the requests that wait for one.
-POOL_IN_USE = ("hikaricp_connections_active", "r2dbc_pool_acquired", "mongodb_driver_pool_checkedout")
-POOL_WAITING = ("hikaricp_connections_pending", "r2dbc_pool_pending", "mongodb_driver_pool_waitqueuesize")
-# What :func:`note_steadiness` looks at.
-STEADY_COLUMNS = ("sent_us", "latency_us", "error")
-# Ten seconds, less the usual ramp: in a shorter time a trend cannot be told from chance.
-MIN_STEADY_S = 9.0
-# As many requests a second are few enough to be counted by chance.
-MIN_PER_READING = 20
-# In the first second every user connects, which is another load.
-CONNECTING_S = 1.0
 # Planned sends and counting are done by timers, and those that are due within this time come round together.
 TOGETHER_S = 0.001
-# Readings of the yardstick are four a second; single ones hold an interrupt or a change of core.
-SMOOTHED_READINGS = 5
 
 
-def metrics(played: Played, watch: Watch) -> list[Row]:
+@dataclass
+class Observed:
+    """What was observed of one cell so far; every step of a measurement fills a field of its own as it goes.
+
+    So what was seen until something died, or somebody pressed Ctrl-C, is there all the same.
+
+    Attributes:
+        warm_up: one row a round: see :meth:`lab.telemetry.actuator.Effort.since`, and ``users``.
+        warm: whether what a request costs had settled.
+        limits_broken: limits that the running service states otherwise than was asked.
+        played: what the generator said of the measured load.
+        telemetry: what was read while it lasted.
+        served: requests the service counted meanwhile; None if it did not say.
+        queries: what the databases answered meanwhile; None if there is none, or it does not count.
+        ending: why it ended before its time, if it did.
+
+    """
+
+    warm_up: list[dict[str, float]] = field(default_factory=list)
+    warm: bool = False
+    limits_broken: list[str] = field(default_factory=list)
+    played: Played = field(default_factory=Played)
+    telemetry: Telemetry = field(default_factory=Telemetry)
+    served: int | None = None
+    queries: int | None = None
+    ending: Ending = field(default_factory=Ending)
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """Under which conditions a cell was measured, as far as they decide what its observations mean.
+
+    Attributes:
+        cpu_decides: whether the service's CPU time a request is part of the question.
+        own_service: whether the lab started the service; else it may be among the other programs.
+        owned_cores: whose cores are whose; empty where they share all of them.
+        ceiling_rps: the most such requests a second that the generator can send; None if that is not known.
+        others: other runs of this lab that were measuring at the same time.
+
+    """
+
+    cpu_decides: bool
+    own_service: bool
+    owned_cores: Mapping[str, frozenset[int]]
+    ceiling_rps: float | None
+    others: Sequence[str]
+
+
+def evidence(
+    observed: Observed, conditions: Conditions, load: Load, summary: Summary, samples: pd.DataFrame
+) -> Evidence:
+    """What the observations of a cell mean.
+
+    Args:
+        samples: of the measured load, with :data:`lab.analysis.steadiness.COLUMNS`; none are needed of a burst.
+
+    """
+    played, telemetry, elapsed_s = observed.played, observed.telemetry, summary.elapsed_s
+    counts = Counts(
+        load.planned_requests, played.begun, played.finished, played.whole, observed.served, observed.queries
+    )
+    generator = GeneratorState(
+        counted_in_system=counted_in_system(played, elapsed_s),
+        awaiting_dispatch=played.dispatch_delay_s / elapsed_s if elapsed_s else 0.0,
+        counting_error=counting_error(played, load, elapsed_s),
+        stood_still_s=stood_still_s(played, elapsed_s),
+        worker_cpu=worker_cpu(telemetry, played, elapsed_s),
+        ceiling_rps=conditions.ceiling_rps,
+        clock_step_s=played.clock_step_s,
+    )
+    interference = Interference(
+        foreign_cpu=foreign_cpu(telemetry, os.cpu_count() or 1) if conditions.own_service else None,
+        foreign_cores=foreign_cores(telemetry, conditions.owned_cores),
+        others=tuple(conditions.others),
+    )
+    steady = steadiness(load, samples, metrics(played, telemetry), conditions.cpu_decides)
+    service = ServiceState(tuple(observed.warm_up), observed.warm, gc_share(telemetry), tuple(observed.limits_broken))
+    return Evidence(counts, generator, interference, steady, service, observed.ending)
+
+
+def metrics(played: Played, telemetry: Telemetry) -> list[Reading]:
     """All readings as rows of (seconds since the planned start, target, name, value)."""
-    rows = [(t - played.unix_start, target, name, value) for t, target, name, value in watch.rows]
-    rows += [(t - played.unix_start, "service", "gap", 1.0) for t in watch.gaps]
+    rows = [(t - played.unix_start, target, name, value) for t, target, name, value in telemetry.rows]
+    rows += [(t - played.unix_start, "service", "gap", 1.0) for t in telemetry.gaps]
     for worker, ticks in played.ticks.items():
         rows += [(t_us / 1e6, f"worker {int(worker) + 1}", "under_way", float(n)) for t_us, n in ticks]
     return rows
@@ -80,10 +150,10 @@ def _typical_interval_s(ticks: Sequence[tuple[int, int]]) -> float:
     return float(np.median([b[0] - a[0] for a, b in pairwise(ticks)])) / 1e6
 
 
-def foreign_cpu(watch: Watch, cores: int) -> float | None:
+def foreign_cpu(telemetry: Telemetry, cores: int) -> float | None:
     """The part of the machine that programs took which are not of this run; None if the load was too short to tell."""
     spent: dict[str, list[tuple[float, float]]] = {}
-    for t, target, name, value in watch.rows:
+    for t, target, name, value in telemetry.rows:
         if name == "cpu_s":
             spent.setdefault(target, []).append((t, value))
     used = {target: readings[-1][1] - readings[0][1] for target, readings in spent.items()}
@@ -94,7 +164,7 @@ def foreign_cpu(watch: Watch, cores: int) -> float | None:
     return max(0.0, foreign_s / elapsed_s / cores)
 
 
-def taken(watch: Watch, cores: Mapping[str, frozenset[int]]) -> dict[str, float]:
+def foreign_cores(telemetry: Telemetry, cores: Mapping[str, frozenset[int]]) -> dict[str, float]:
     """The part of whose cores was used by programs that are not of this run; empty if the load was too short to tell.
 
     Args:
@@ -102,149 +172,31 @@ def taken(watch: Watch, cores: Mapping[str, frozenset[int]]) -> dict[str, float]
 
     """
     own = {"service": 0.0, "generator": 0.0}
-    for target in {target for _, target, name, _ in watch.rows if name == "cpu_s"} - {MACHINE}:
-        _, values = _series(watch.rows, target, "cpu_s")
+    for target in {target for _, target, name, _ in telemetry.rows if name == "cpu_s"} - {MACHINE}:
+        _, values = counter(telemetry.rows, target, "cpu_s")
         own["service" if target == "service" else "generator"] += values[-1] - values[0]
     shares = {}
     for owner, mine in cores.items():
-        times, values = _series(watch.rows, owner, CORES_BUSY)
+        times, values = counter(telemetry.rows, owner, CORES_BUSY)
         if len(times) and times[-1] - times[0] >= 1:
             used_s = values[-1] - values[0] - own[owner]
             shares[owner] = max(0.0, float(used_s / (times[-1] - times[0]) / len(mine)))
     return shares
 
 
-def note_steadiness(
-    evidence: Evidence, load: Load, samples: pd.DataFrame, rows: Iterable[Row], cpu_decides: bool
-) -> None:
-    """Note whether anything still fell or drifted in a load that is meant to be the same from begin to end.
-
-    A burst is not: its waves rise. Nor is one that is over within ten seconds.
-
-    Args:
-        samples: with :data:`STEADY_COLUMNS`, of the measured load.
-        rows: those of :func:`metrics`.
-        cpu_decides: whether the service's CPU time a request is part of the question.
-
-    """
-    if load.is_burst or samples.empty:
-        return
-    begin_s, end_s = load.ramp_s, load.duration_s or samples["sent_us"].max() / 1e6
-    if end_s - begin_s < MIN_STEADY_S:
-        return
-    begin_s += CONNECTING_S
-    latency, drift = trend.latency_by_second(samples, begin_s, end_s), trend.drift(samples, begin_s, end_s)
-    if cpu_decides:
-        # Cores that change by themselves change what they do in a second: that is told apart from the service's doing.
-        rows = list(rows)
-        owners = dict.fromkeys(target for _, target, name, _ in rows if name == YARDSTICK)
-        evidence.slowed = {owner: _slowed(rows, owner, begin_s, end_s) for owner in owners}
-        latency = latency / slowness(rows, "service", latency.index.to_numpy(dtype=float) + 0.5)
-        drift = None if drift is None else (1 + drift) * (1 + evidence.slowed.get("service", 0.0)) - 1
-        evidence.cpu_fall = trend.fall(_cpu_per_request(samples, rows, begin_s, end_s))
-    evidence.latency_fall = trend.fall(latency.to_numpy(dtype=float))
-    if not load.is_open:
-        evidence.drift = drift
-
-
-def slowness(rows: Iterable[Row], owner: str, at_s: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How slow somebody's cores were at some moments, as a multiple of the median; 1.0 if nobody measured it.
-
-    Args:
-        at_s: seconds since the planned start, shape (n,).
-
-    """
-    times, spent_s = _series(rows, owner, YARDSTICK)
-    if not len(times):
-        return np.ones(len(at_s))
-    around = pd.Series(spent_s).rolling(SMOOTHED_READINGS, center=True, min_periods=1).median()
-    slow: NDArray[np.float64] = np.interp(at_s, times, around / np.median(spent_s))
-    return slow
-
-
-def _slowed(rows: Iterable[Row], owner: str, begin_s: float, end_s: float) -> float:
-    """By which part somebody's cores were slower in the second half of a time than in the first."""
-    first, second = slowness(rows, owner, np.linspace(begin_s, end_s, 1000)).reshape(2, -1).mean(axis=1)
-    return float(second / first - 1)
-
-
-def _cpu_per_request(samples: pd.DataFrame, rows: list[Row], begin_s: float, end_s: float) -> NDArray[np.float64]:
-    """CPU seconds of the service a request between one reading and the next, at the same speed of its cores."""
-    times, cpu_s = _series(rows, "service", "cpu_s")
-    within = (times >= begin_s) & (times <= end_s)
-    times, cpu_s = times[within], cpu_s[within]
-    if len(times) < 2:
-        return np.zeros(0)
-    ended_s = (samples["sent_us"] + samples["latency_us"]).to_numpy() / 1e6
-    requests, _ = np.histogram(ended_s, bins=times)
-    enough = requests >= MIN_PER_READING
-    slow = slowness(rows, "service", (times[1:] + times[:-1]) / 2)
-    cost: NDArray[np.float64] = np.diff(cpu_s) / slow / np.maximum(requests, 1)
-    return cost[enough]
-
-
-def server_truth(rows: Iterable[Row], begin_s: float, end_s: float, requests: int) -> dict[str, float | None]:
-    """What the load cost the service, by its own and the system's account, cut to the load's time.
-
-    Args:
-        rows: those of :func:`metrics`.
-        begin_s: the first request was sent, in seconds since the planned start.
-        end_s: the last request ended.
-        requests: how many there were.
-
-    Returns:
-        ``cpu_s_per_1000_requests``; ``gc_pause_s``, for how long the garbage collector stopped it; ``pool_in_use`` and
-        ``pool_wait``, the mean numbers of connections in use and of requests that waited for one; ``yardstick_s``, the
-        CPU seconds of the same piece of work on the service's cores, which tell one machine's speed at one time from
-        another's. None where unknown.
-
-    """
-    rows = list(rows)
-    cpu_s = _spent(*_series(rows, "service", "cpu_s"), begin_s, end_s)
-    return {
-        "cpu_s_per_1000_requests": None if cpu_s is None or not requests else cpu_s / requests * 1000,
-        "gc_pause_s": _spent(*_series(rows, "service", GC_PAUSES), begin_s, end_s),
-        "pool_in_use": _mean(rows, POOL_IN_USE, begin_s, end_s),
-        "pool_wait": _mean(rows, POOL_WAITING, begin_s, end_s),
-        "yardstick_s": _mean([row for row in rows if row[1] == "service"], (YARDSTICK,), begin_s, end_s),
-    }
-
-
-def _series(rows: Iterable[Row], target: str, name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Times and values of one metric, each of shape (n,)."""
-    found = np.array([(t, value) for t, of, what, value in rows if (of, what) == (target, name)], dtype=float)
-    return (found[:, 0], found[:, 1]) if len(found) else (np.zeros(0), np.zeros(0))
-
-
-def _spent(times: NDArray[np.float64], values: NDArray[np.float64], begin_s: float, end_s: float) -> float | None:
-    """By how much a counter grew, taken to grow evenly between two readings; None if none is from after the end.
-
-    Before its first reading it is taken to have stood still: what it counts had not begun.
-    """
-    if len(times) < 2 or times[-1] < end_s:
-        return None
-    begun, ended = np.interp([begin_s, end_s], times, values)
-    return float(ended - begun)
-
-
-def _mean(rows: list[Row], names: tuple[str, ...], begin_s: float, end_s: float) -> float | None:
-    found = [value for t, _, name, value in rows if name in names and begin_s <= t <= end_s]
-    return sum(found) / len(found) if found else None
-
-
-def gc_share(watch: Watch) -> float | None:
+def gc_share(telemetry: Telemetry) -> float | None:
     """The part of the watched time in which the garbage collector stopped the service."""
-    times, pauses = _series(watch.rows, "service", GC_PAUSES)
+    times, pauses = counter(telemetry.rows, "service", GC_PAUSES)
     return float((pauses[-1] - pauses[0]) / (times[-1] - times[0])) if len(times) > 1 else None
 
 
-def worker_cpu(watch: Watch, played: Played, elapsed_s: float) -> float | None:
+def worker_cpu(telemetry: Telemetry, played: Played, elapsed_s: float) -> float | None:
     """The busiest worker's mean use of a core while the load lasted; None if it was too short to tell.
 
     Workers on this machine are watched; what happens on others, only their own readings say.
     """
     readings = {f"by its own count, {worker}": list(rows) for worker, rows in played.cpu.items()}
-    for t, target, name, value in watch.rows:
+    for t, target, name, value in telemetry.rows:
         begun, over = played.unix_start - 1, played.unix_start + elapsed_s + 1
         if name == "cpu_s" and target.startswith("worker") and begun <= t <= over:
             readings.setdefault(target, []).append((t, value))

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from lab.analysis import verdict
-from lab.analysis.comparison import CPU, METRICS, Comparison, Row
-from lab.analysis.selection import Side, differences, find_sides
-from lab.cli import as_typed
+from lab.analysis.comparison import CPU, METRICS, Comparison, MetricRow
+from lab.analysis.selection import Side, confounders, find_sides
 from lab.errors import LabError
 from lab.formulas import inference
 from lab.storage.run_folder import CellFolder
@@ -43,7 +42,7 @@ def compare(a: str | None, b: str | None, although_different: bool, runs: Path) 
     usable = {side: [cell for cell in side.cells() if _word(cell) in BELIEVED] for side in sides}
     # What never ran stated nothing: that is not a difference, but nothing to compare.
     compared = [pair for pair in pairs if all(usable[side] for side in pair)]
-    differing = list(dict.fromkeys(difference for pair in compared for difference in differences(*pair)))
+    differing = list(dict.fromkeys(difference for pair in compared for difference in confounders(*pair)))
     if differing and not although_different:
         raise LabError(
             f"{one.label} and {other.label} differ in more than what is compared: {'; '.join(differing)}.",
@@ -108,7 +107,7 @@ def _notes(side: Side) -> list[str]:
     """Sentences on what of a side was left out or is in doubt; one where none of it was measured."""
     if any(cell.complete for cell in side.cells()):
         return [note for cell in side.cells() if (note := _note(side, cell))]
-    resume = as_typed.as_typed(f"python -m lab resume {shlex.quote(side.run.called)}")
+    resume = f"python -m lab resume {shlex.quote(side.run.called)}"
     return [f"{side.label} was not measured, so that it is left out; what is missing is measured by: {resume}"]
 
 
@@ -125,7 +124,7 @@ def _name(side: Side, cell: CellFolder) -> str:
     return f"{side.run.name}/{cell.cell.id}"
 
 
-def _rows(a: Side, b: Side, usable: dict[Side, list[CellFolder]], interleaved: bool) -> Iterator[Row]:
+def _rows(a: Side, b: Side, usable: dict[Side, list[CellFolder]], interleaved: bool) -> Iterator[MetricRow]:
     loads = [cell.cell.load.users for cell in a.cells()]
     common = [users for users in dict.fromkeys(loads) if users in {cell.cell.load.users for cell in b.cells()}]
     if not common:
@@ -139,7 +138,7 @@ def _rows(a: Side, b: Side, usable: dict[Side, list[CellFolder]], interleaved: b
         for metric, (field, _) in METRICS.items():
             in_a, in_b = ([_value(cell, field) for cell in cells.values()] for cells in (of_a, of_b))
             test = inference.paired_ratio if interleaved else inference.unpaired_ratio
-            yield Row(*labels, users, metric, _typical(in_a), _typical(in_b), test(in_a, in_b))
+            yield MetricRow(*labels, users, metric, _typical(in_a), _typical(in_b), test(in_a, in_b))
 
 
 def _value(cell: CellFolder, field: str) -> float:
@@ -164,7 +163,7 @@ def _typical(values: Sequence[float]) -> float | None:
     return float(np.exp(np.log(known).mean())) if known else None
 
 
-def _corrected(rows: Sequence[Row]) -> list[Row]:
+def _corrected(rows: Sequence[MetricRow]) -> list[MetricRow]:
     """The rows with p values that allow for how many there are."""
     tested = [row for row in rows if row.ratio and row.ratio.p is not None]
     corrected = inference.holm([row.ratio.p for row in tested if row.ratio and row.ratio.p is not None])

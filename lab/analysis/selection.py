@@ -72,7 +72,7 @@ def _named(text: str | None, runs: Path) -> Side:
     return side
 
 
-def differences(one: Side, other: Side) -> list[str]:
+def confounders(one: Side, other: Side) -> list[str]:
     """In what two sides differ besides their variant: machine, parameters, limits, load; one sentence part each.
 
     Of loads only those of numbers of users that both have: others are not compared.
@@ -112,7 +112,7 @@ def _decided(side: Side) -> dict[str, Any]:
     plan = side.run.plan()
     link = {f"link {name}": value for name, value in asdict(plan.link).items()}
     how = {"limits": plan.stance, "pin": plan.pin}
-    return {"scenario": plan.scenario, **plan.parameters, **asdict(plan.limits), **link, **how}
+    return {"scenario": plan.scenario.name, **plan.parameters, **asdict(plan.limits), **link, **how}
 
 
 def _loads(side: Side) -> dict[int, dict[str, Any]]:

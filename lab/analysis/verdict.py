@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from lab.analysis import checks
+from lab.analysis.evidence import Evidence
 from lab.formulas.stats import Summary
 
 VALID, SUSPECT, INVALID = "valid", "suspect", "invalid"
@@ -29,74 +30,6 @@ GC_SUSPECT_SHARE = 0.25
 WRONG = ("wrong body", "malformed", "truncated")
 
 
-@dataclass
-class Evidence:
-    """What is known of a cell besides its samples.
-
-    Attributes:
-        planned: requests the load should have sent; None where a duration decides.
-        begun: requests the workers say they sent.
-        finished: requests the workers say were answered or failed.
-        whole: whether every worker reported the end of its part.
-        served: requests the service counted meanwhile; None if it did not say.
-        queries: what the databases answered meanwhile; None if there is none, or it does not count.
-        counted_in_system: N, mean requests under way as the workers counted them; None if they did not.
-        untaken: of these, how many had their answer already, which a worker had not come round to.
-        counting_error: by how much ``counted_in_system`` may err.
-        stood_still_s: the longest time in which a worker did nothing, not even count.
-        worker_cpu: the busiest worker's mean use of its core during the load, 1.0 being all of it.
-        foreign_cpu: the part of the machine that other programs took meanwhile; None if unknown.
-        taken: the part of whose cores other programs took, such as ``{"generator": 0.5}``; empty if nobody had cores of
-            their own.
-        ceiling_rps: the most such requests a second that the generator can send; None if that is not known.
-        clock_step_s: by how much a worker's clock was set during the load.
-        latency_fall: by which part latency fell from the first to the last second of a steady load; the same for the
-            service's CPU time a request, where the CPU decides.
-        drift: by which part throughput in the second half of a closed loop differs from the first; None if unknown.
-        slowed: by which part whose cores themselves were slower in the second half, where the CPU decides; these three
-            have that taken out.
-        warm_up: one row a round: see :meth:`lab.telemetry.actuator.Effort.since`, and ``users``.
-        warm: whether what a request costs had settled.
-        gc_share: the part of the load's time that the service's garbage collector stopped it; None if unknown.
-        limits_broken: limits that the running service states otherwise than was asked.
-        casualties: what died or failed.
-        interrupted: whether the person at the keyboard ended it.
-        others: other runs of this lab that were measuring at the same time.
-
-    """
-
-    planned: int | None = None
-    begun: int = 0
-    finished: int = 0
-    whole: bool = False
-    served: int | None = None
-    queries: int | None = None
-    counted_in_system: float | None = None
-    untaken: float = 0.0
-    counting_error: float = 0.0
-    stood_still_s: float = 0.0
-    worker_cpu: float | None = None
-    foreign_cpu: float | None = None
-    taken: dict[str, float] = field(default_factory=dict)
-    ceiling_rps: float | None = None
-    clock_step_s: float = 0.0
-    latency_fall: float = 0.0
-    cpu_fall: float = 0.0
-    drift: float | None = None
-    slowed: dict[str, float] = field(default_factory=dict)
-    warm_up: list[dict[str, float]] = field(default_factory=list)
-    warm: bool = False
-    gc_share: float | None = None
-    limits_broken: list[str] = field(default_factory=list)
-    casualties: list[str] = field(default_factory=list)
-    interrupted: bool = False
-    others: list[str] = field(default_factory=list)
-
-    def as_json(self) -> dict[str, Any]:
-        """A dictionary of JSON types that ``Evidence(**…)`` takes back."""
-        return asdict(self)
-
-
 @dataclass(frozen=True)
 class Verdict:
     """``valid``, ``suspect`` or ``invalid``, and why it is not valid."""
@@ -113,15 +46,17 @@ def judge(evidence: Evidence, summary: Summary, answered: int) -> Verdict:
 
     """
     invalid = [*_broke_off(evidence), *_lost(evidence, summary, answered), *_wrong(summary)]
-    invalid += [f"A limit did not take: {limit}." for limit in evidence.limits_broken]
-    invalid += checks.clock(evidence.clock_step_s)
+    invalid += [f"A limit did not take: {limit}." for limit in evidence.service.limits_broken]
+    invalid += checks.clock(evidence.generator.clock_step_s)
     failed, suspect = _failed(summary), _unsettled(evidence)
     (suspect if sum(summary.errors.values()) < summary.requests else invalid).extend(failed)
-    suspect += checks.unsteady(evidence.latency_fall, evidence.cpu_fall, evidence.drift)
-    suspect += checks.slowed(evidence.slowed)
-    suspect += checks.taken(evidence.taken, evidence.foreign_cpu)
-    near = checks.ceiling(summary.throughput_rps, evidence.ceiling_rps)
-    still = checks.stood_still(evidence.stood_still_s)
+    suspect += checks.unsteady(
+        evidence.steadiness.latency_fall, evidence.steadiness.cpu_fall, evidence.steadiness.drift
+    )
+    suspect += checks.slowed(evidence.steadiness.slowed)
+    suspect += checks.foreign_load(evidence.interference.foreign_cores, evidence.interference.foreign_cpu)
+    near = checks.ceiling(summary.throughput_rps, evidence.generator.ceiling_rps)
+    still = checks.stood_still(evidence.generator.stood_still_s)
     for reason, severe in [
         *_late(summary),
         *_short_of_users(summary),
@@ -156,30 +91,38 @@ def _value(limit: Any) -> str:
 
 
 def _broke_off(evidence: Evidence) -> list[str]:
-    reasons = list(evidence.casualties)
-    if evidence.interrupted:
+    reasons = list(evidence.ending.component_errors)
+    if evidence.ending.interrupted:
         reasons.append("It was interrupted before it was over.")
     return reasons
 
 
 def _lost(evidence: Evidence, summary: Summary, answered: int) -> list[str]:
     reasons = []
-    if not summary.requests and not evidence.planned:
+    if not summary.requests and not evidence.counts.planned:
         reasons.append("Nothing was measured.")
-    if evidence.planned is not None and evidence.begun < evidence.planned:
-        reasons.append(f"Only {evidence.begun:,} of {evidence.planned:,} planned requests were sent.")
-    if summary.requests != evidence.finished and evidence.whole:
+    if evidence.counts.planned is not None and evidence.counts.begun < evidence.counts.planned:
+        reasons.append(f"Only {evidence.counts.begun:,} of {evidence.counts.planned:,} planned requests were sent.")
+    if summary.requests != evidence.counts.finished and evidence.counts.whole:
         reasons.append(
-            f"The workers finished {evidence.finished:,} requests, but {summary.requests:,} samples arrived."
+            f"The workers finished {evidence.counts.finished:,} requests, but {summary.requests:,} samples arrived."
         )
-    if evidence.whole and evidence.served is not None and not answered <= evidence.served <= evidence.begun:
-        reasons.append(f"The service counted {evidence.served:,} requests, the samples hold {answered:,} answers.")
     if (
-        evidence.whole
-        and evidence.queries is not None
-        and not answered <= evidence.queries <= evidence.begun + OWN_QUERIES
+        evidence.counts.whole
+        and evidence.counts.served is not None
+        and not answered <= evidence.counts.served <= evidence.counts.begun
     ):
-        reasons.append(f"The database counted {evidence.queries:,} queries for {answered:,} answers, not one for each.")
+        reasons.append(
+            f"The service counted {evidence.counts.served:,} requests, the samples hold {answered:,} answers."
+        )
+    if (
+        evidence.counts.whole
+        and evidence.counts.queries is not None
+        and not answered <= evidence.counts.queries <= evidence.counts.begun + OWN_QUERIES
+    ):
+        reasons.append(
+            f"The database counted {evidence.counts.queries:,} queries for {answered:,} answers, not one for each."
+        )
     return reasons
 
 
@@ -200,16 +143,18 @@ def _failed(summary: Summary) -> list[str]:
 
 def _unsettled(evidence: Evidence) -> list[str]:
     reasons = []
-    if evidence.warm_up and not evidence.warm:
+    if evidence.service.warm_up and not evidence.service.warm:
         reasons.append(
-            f"The service was not warm after {len(evidence.warm_up)} rounds: the cost of a request still moved."
+            f"The service was not warm after {len(evidence.service.warm_up)} rounds: the cost of a request still moved."
         )
-    if evidence.gc_share is not None and evidence.gc_share > GC_SUSPECT_SHARE:
+    if evidence.service.gc_share is not None and evidence.service.gc_share > GC_SUSPECT_SHARE:
         reasons.append(
-            f"The garbage collector stopped the service for {evidence.gc_share:.0%} of the time: raise --heap-mb."
+            f"The garbage collector stopped the service for {evidence.service.gc_share:.0%} of the time: raise --heap-mb."
         )
-    if evidence.others:
-        reasons.append(f"Another run measured on this machine at the same time ({', '.join(evidence.others)}).")
+    if evidence.interference.others:
+        reasons.append(
+            f"Another run measured on this machine at the same time ({', '.join(evidence.interference.others)})."
+        )
     return reasons
 
 
@@ -241,14 +186,16 @@ def _slow(summary: Summary) -> list[tuple[str, bool]]:
 
 
 def _busy(evidence: Evidence) -> list[tuple[str, bool]]:
-    cpu = evidence.worker_cpu
+    cpu = evidence.generator.worker_cpu
     if cpu is None or cpu <= WORKER_CPU_SUSPECT:
         return []
     return [(f"A Locust worker used {cpu:.0%} of its core: add --workers or cores.", cpu > WORKER_CPU_INVALID)]
 
 
 def _little(evidence: Evidence, summary: Summary) -> list[str]:
-    counted, implied = evidence.counted_in_system, summary.in_system + evidence.untaken
-    if counted is None or abs(counted - implied) <= max(LITTLE_SLACK + evidence.counting_error, LITTLE_SHARE * implied):
+    counted, implied = evidence.generator.counted_in_system, summary.in_system + evidence.generator.awaiting_dispatch
+    if counted is None or abs(counted - implied) <= max(
+        LITTLE_SLACK + evidence.generator.counting_error, LITTLE_SHARE * implied
+    ):
         return []
     return [f"Little's law is broken: {counted:.1f} requests were under way on average, X·R gives {implied:.1f}."]

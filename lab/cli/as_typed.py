@@ -36,7 +36,7 @@ def program(name: str) -> str:
 
 
 def without_secrets(words: Sequence[str]) -> Iterator[str]:
-    """The words of a command line as they may be kept: no values of headers, no passwords in addresses."""
+    """The words of a command line as they may be kept: no values of headers, no passwords in endpoints."""
     for before, word in pairwise(("", *words)):
         if before == "--header" or word.startswith("--header="):
             yield HEADER.sub(rf"\1\2: {HIDDEN}", word)

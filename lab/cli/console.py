@@ -10,12 +10,19 @@ from typing import Any
 from rich.console import Console
 
 from lab.analysis import slo, verdict
+from lab.cli import as_typed
 from lab.reporting import run_view
+from lab.running.progress import Reporter
 
 # Without emoji, or an address such as a:b:c would be shown with a picture in it.
 out = Console(highlight=False, emoji=False)
 err = Console(stderr=True, highlight=False, emoji=False)
 BAD_INPUT, NOT_VALID, INTERRUPTED = 2, 1, 130
+
+
+def reporter() -> Reporter:
+    """Shows progress, with command lines as they work in the shell of whoever reads them."""
+    return Reporter(err, spelled=as_typed.as_typed)
 
 
 def short(path: Path) -> str:

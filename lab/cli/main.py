@@ -15,11 +15,10 @@ from rich.markup import escape
 
 import lab
 from lab.cli import as_typed
-from lab.cli.commands import calibrate, compare, maintenance, results, run, worker
+from lab.cli.commands import calibrate, compare, load, maintenance, results, resume, run, up, worker
 from lab.cli.commands.reproduce import reproduce
 from lab.cli.console import BAD_INPUT, INTERRUPTED, err, out
-from lab.errors import LabError
-from lab.spec import planning
+from lab.errors import LabError, did_you_mean
 
 # Wide enough for the result table where the output is a file, which has no width of its own.
 FILE_WIDTH = 180
@@ -45,7 +44,7 @@ class Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """As in click, but with an offer."""
         if args[0] not in self.commands and not args[0].startswith("-"):
-            offer = planning.nearest(args[0], self.commands)
+            offer = did_you_mean(args[0], self.commands)
             raise LabError(f"There is no command {args[0]!r}{offer}.", f"There is: {', '.join(self.commands)}.")
         return super().resolve_command(ctx, args)
 
@@ -82,16 +81,16 @@ def cli() -> None:
 for command in (
     run.run,
     run.sweep,
-    run.load,
-    run.resume,
+    load.load,
+    resume.resume,
     reproduce,
     results.show,
     results.list_,
     compare.compare,
     results.report,
     results.export,
-    run.up,
-    run.down,
+    up.up,
+    up.down,
     worker.worker,
     maintenance.seed,
     maintenance.images,

@@ -10,7 +10,8 @@ import click
 
 from lab.analysis import slo
 from lab.runtimes import RUNTIMES
-from lab.spec.scenario import EVEN, POISSON, Load, Scenario
+from lab.spec.scenario import Scenario
+from lab.spec.workload import EVEN, POISSON, Load
 from lab.storage import run_folder
 
 data_option = click.option(

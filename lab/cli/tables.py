@@ -15,8 +15,7 @@ from lab.analysis import verdict
 from lab.reporting import formatting
 from lab.reporting.run_view import INCOMPLETE, OPEN_FIGURES, Run
 from lab.storage import published
-from lab.storage.published import Row
-from lab.system import attached
+from lab.storage.published import PublishedRow
 
 COLOURS = {verdict.VALID: "green", verdict.SUSPECT: "yellow", verdict.INVALID: "red", INCOMPLETE: "magenta"}
 
@@ -38,7 +37,7 @@ def print_run(run: Run, console: Console) -> None:
     if not run.limits().empty:
         console.print(_limits_table(run.limits(), run.plan.stance))
     if run.plan.urls:
-        console.print(f"[dim]{attached.UNKNOWN}[/]", soft_wrap=True)
+        console.print(f"[dim]{formatting.UNKNOWN}[/]", soft_wrap=True)
     for variant, sentence in run.shape().items():
         console.print(f"[bold]{variant}[/]: {sentence}", soft_wrap=True)
     repeats = _has_repeats(run)
@@ -95,7 +94,7 @@ def _columns(further: Further) -> list[tuple[str, str]]:
     return [*columns, ("verdict", "left")]
 
 
-def _cells(row: Mapping[str, Any], peer: Row | None, further: Further) -> list[str]:
+def _cells(row: Mapping[str, Any], peer: PublishedRow | None, further: Further) -> list[str]:
     keys = ("mean_s", "predicted_mean_s", "p50_s", "p90_s", "p99_s", "max_s", *OPEN_FIGURES * further.service)
     latencies = [formatting.seconds_text(row[key]) for key in keys]
     rates = [formatting.rate_text(row[key]) for key in ("throughput_rps", "ok_throughput_rps")]
@@ -115,7 +114,7 @@ def _cells(row: Mapping[str, Any], peer: Row | None, further: Further) -> list[s
     return [*cells, word]
 
 
-def _published(peer: Row | None) -> str:
+def _published(peer: PublishedRow | None) -> str:
     if peer is None:
         return "–"
     failed = f", {peer.errors_percent:g} % failed" if peer.errors_percent else ""

@@ -1,20 +1,56 @@
-"""The experiments, one file each. A new one is a new file here, named in :data:`SCENARIOS`."""
+"""Everything that has a name: one folder an experiment, with what is asked (``scenario``) and claimed (``claims``).
+
+An experiment is found by its folder: ``scenario.SCENARIO`` is what ``lab run`` measures, ``claims.PUBLICATIONS`` is what
+``lab reproduce`` repeats and judges.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import importlib
+import pkgutil
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from lab.experiments.delay.scenario import DELAY
-from lab.experiments.document.scenario import DOCUMENT
-from lab.experiments.jwt.scenario import JWT
-from lab.spec.attached import LOAD, variants
-from lab.spec.scenario import Plan, Scenario
+from lab.errors import LabError, did_you_mean
+from lab.spec.scenario import Scenario
 
-SCENARIOS: dict[str, Scenario] = {scenario.name: scenario for scenario in (DELAY, DOCUMENT, JWT)}
+if TYPE_CHECKING:
+    from lab.experiments.reproduction.publication import Publication
 
 
-def of(plan: Plan) -> Scenario:
-    """The scenario that a plan measures; KeyError if this lab does not know it."""
-    if plan.scenario == LOAD.name:
-        return replace(LOAD, variants=variants(plan.urls))
-    return SCENARIOS[plan.scenario]
+@cache
+def scenarios() -> dict[str, Scenario]:
+    """Every scenario by its name."""
+    found = (importlib.import_module(f"{__name__}.{name}.scenario").SCENARIO for name in _with("scenario.py"))
+    return {scenario.name: scenario for scenario in found}
+
+
+@cache
+def publications() -> dict[str, Publication]:
+    """Every published experiment that can be reproduced, by its name."""
+    found = (importlib.import_module(f"{__name__}.{name}.claims").PUBLICATIONS for name in _with("claims.py"))
+    return {publication.name: publication for several in found for publication in several}
+
+
+def find_scenario(name: str) -> Scenario:
+    """The scenario of that name; LabError offers the nearest."""
+    known = scenarios()
+    if str(name) not in known:
+        raise LabError(f"There is no scenario {name!r}{did_you_mean(name, known)}.", f"There is: {', '.join(known)}.")
+    return known[name]
+
+
+def find_publication(name: str) -> Publication:
+    """The published experiment of that name; LabError offers the nearest."""
+    known = publications()
+    if name not in known:
+        raise LabError(f"There is no experiment {name!r}{did_you_mean(name, known)}.", f"There is: {', '.join(known)}.")
+    return known[name]
+
+
+def _with(file: str) -> list[str]:
+    """The folders here that hold a file of that name, in the order of their names."""
+    here = [Path(path) for path in __path__]
+    names = sorted(module.name for module in pkgutil.iter_modules(__path__) if module.ispkg)
+    return [name for name in names if any((folder / name / file).exists() for folder in here)]

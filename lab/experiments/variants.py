@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from lab.spec.scenario import NOT_SET, Limits, Variant
+from lab.spec.limits import NOT_SET, Limits
+from lab.spec.system import Variant
 
 TOMCAT = {
     "server.tomcat.threads.max": "{threads}",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,7 +9,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from lab.formulas import t_interval
+from lab.formulas import queueing, t_interval
 
 DRAWS = 4000
 # A mean of so many times t shows a queue that was kept filled; a slowest tenth of so many times t, that some waited.
@@ -35,12 +34,12 @@ def total_synchronous(
         calls: x calls, one after the other, in each request.
 
     """
-    return math.ceil(requests / min(threads, connections or threads)) * service_s * calls
+    return queueing.wave_count(requests, min(threads, connections or threads)) * service_s * calls
 
 
 def total_reactive(requests: int, service_s: float, connections: int | None = None, calls: int = 1) -> float:
     """⌈R·x/N⌉·t: the same where no request holds a thread and its x calls go out together; t if nothing limits them."""
-    return math.ceil(requests * calls / connections) * service_s if connections else service_s
+    return queueing.wave_count(requests * calls, connections) * service_s
 
 
 def in_system(throughput_rps: float, mean_s: float) -> float:
@@ -136,7 +135,7 @@ def _peaks(parameters: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class Level:
+class LoadLevel:
     """The right answers of one cell of a sweep: when they ended and how long they took, shapes (n,)."""
 
     users: int
@@ -160,7 +159,7 @@ class Servers:
     users: int
 
 
-def estimate_servers(levels: Sequence[Level]) -> Servers | None:
+def estimate_servers(levels: Sequence[LoadLevel]) -> Servers | None:
     """T from a sweep's samples, without being told: whatever the phase, T threads end T requests in any time t.
 
     The time t is read from the lowest load, where nobody waits. The answers are counted in windows of that length, all
@@ -196,7 +195,7 @@ def estimate_servers(levels: Sequence[Level]) -> Servers | None:
     return Servers(count, service_s, largest.users) if count >= ABOVE_LOWEST * _most_under_way(lowest) else None
 
 
-def _most_under_way(level: Level) -> int:
+def _most_under_way(level: LoadLevel) -> int:
     """How many requests were under way at once, at most; one that begins as another ends, to the µs, comes after it."""
     begun, ended = (np.sort(np.round(moments, 6)) for moments in (level.ended_s - level.latency_s, level.ended_s))
     return int((np.arange(1, len(begun) + 1) - np.searchsorted(ended, begun, side="right")).max())

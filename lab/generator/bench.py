@@ -15,11 +15,12 @@ import psutil
 import pyarrow as pa
 import requests
 
-from lab.errors import Casualty
+from lab.errors import ComponentError
 from lab.generator.fleet import Fleet, Played, running_fleet
 from lab.runtimes import Launch, Running, Runtime
 from lab.runtimes.checkout import ROOT
-from lab.spec.scenario import KINDS, Load
+from lab.spec.scenario import KINDS
+from lab.spec.workload import Load
 
 LOCUSTFILE = "calibration"
 # What comes in this part of the time is not counted: connections are opened then.
@@ -67,7 +68,7 @@ class Bench:
     _readings: list[tuple[float, float, float]] = field(default_factory=list)
 
     def play(self, kind: str, users: int, delay_ms: int, duration_s: float) -> Outcome:
-        """Play a closed loop, its first sends spread over the delay, and measure it. Casualty if one died."""
+        """Play a closed loop, its first sends spread over the delay, and measure it. ComponentError if one died."""
         self._held()
         self._readings = []
         played = self.fleet.play(
@@ -126,15 +127,15 @@ class Bench:
         return pa.Table.from_batches(batches)
 
 
-def _ended(server: Running) -> Casualty:
-    return Casualty(f"The reference server {server.obituary() or 'does not answer'}.", "", server.log_tail())
+def _ended(server: Running) -> ComponentError:
+    return ComponentError(f"The reference server {server.exit_reason() or 'does not answer'}.", "", server.log_tail())
 
 
 @contextmanager
-def started(
+def running_bench(
     runtime: Runtime, tokens: Path, users: int, server_cores: frozenset[int], cores: frozenset[int], folder: Path
 ) -> Iterator[Bench]:
-    """Start a server and a generator of one worker; they end with the context. Casualty if one does not start.
+    """Start a server and a generator of one worker; they end with the context. ComponentError if one does not start.
 
     Args:
         tokens: a file of tokens, one a line.
@@ -153,7 +154,7 @@ def started(
             raise _ended(server)
         port = json.loads(line)["port"]
         fleet.await_workers()
-        fleet.equip(tokens)
+        fleet.distribute_tokens(tokens)
         fleet.spawn(users)
         beside = [psutil.Process(), psutil.Process(fleet.master.pid)] if len(cores) == 1 else []
         yield Bench(f"http://{runtime.host}:{port}", server, fleet, beside, stream)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from lab.runtimes.checkout import CALIBRATIONS, ROOT
+from lab.runtimes.temporary import whole_file
 
 # What decides how fast the generator is, besides lab/loadgen.
 LIBRARIES = ("locust", "gevent", "httptools", "numpy")
@@ -128,7 +129,6 @@ def keep(calibration: Calibration, folder: Path = CALIBRATIONS) -> Path:
     """Write a calibration where :func:`find` looks for it, whole or not at all; returns the file."""
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{calibration.fingerprint}.json"
-    neighbour = file.with_name(file.name + ".new")
-    neighbour.write_text(json.dumps(calibration.as_json(), indent=2) + "\n")
-    neighbour.replace(file)
+    with whole_file(file) as neighbour:
+        neighbour.write_text(json.dumps(calibration.as_json(), indent=2) + "\n")
     return file

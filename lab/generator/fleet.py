@@ -14,10 +14,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lab.errors import Casualty
+from lab.errors import ComponentError
 from lab.runtimes import Launch, Running, Runtime
 from lab.runtimes.checkout import CONDUCTED, ROOT
-from lab.spec.scenario import Load
+from lab.spec.workload import Load
 
 CONNECT_WITHIN_S = 180.0
 # Workers on other machines are started by hand.
@@ -38,7 +38,7 @@ class Played:
     Attributes:
         begun: requests sent; ``finished`` of them were answered or failed, and ``failed`` of those failed.
         unix_start: the planned start.
-        untaken_s: how long answers that had come waited for a worker to take them up, all of them together.
+        dispatch_delay_s: how long answers that had come waited for a worker to take them up, all of them together.
         ticks: by worker, (microseconds since the planned start, requests under way) about twenty times a second.
         clock_step_s: by how much a worker's clock was set meanwhile, at most.
         cpu: by worker, (Unix time, seconds of CPU so far) by its own reading, a few times a second.
@@ -50,7 +50,7 @@ class Played:
     begun: int = 0
     finished: int = 0
     failed: int = 0
-    untaken_s: float = 0.0
+    dispatch_delay_s: float = 0.0
     ticks: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     clock_step_s: float = 0.0
     cpu: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
@@ -81,10 +81,10 @@ class Fleet:
         self._headers = dict(headers or {})
         self._news = news
 
-    def equip(self, tokens: Path) -> None:
+    def distribute_tokens(self, tokens: Path) -> None:
         """Send every worker the tokens in a file, one a line, and wait until it has them."""
-        self._order(do="equip", tokens=str(tokens))
-        self._await_all("equipped")
+        self._order(do="tokens", file=str(tokens))
+        self._await_all("tokens")
 
     def spawn(self, users: int) -> None:
         """Have Locust spawn the users; they wait until a phase is played."""
@@ -116,7 +116,7 @@ class Fleet:
             into: filled while the phase lasts, so that it holds what is known if the phase ends early.
 
         Raises:
-            Casualty: one of those, the master or a worker ended, or the time was up.
+            ComponentError: one of those, the master or a worker ended, or the time was up.
 
         """
         played = into or Played()
@@ -129,25 +129,25 @@ class Fleet:
             if news["event"] == "started":
                 played.unix_start = news["unix_start"]
             elif news["event"] == "problem":
-                raise Casualty(news["sentence"], "", news["detail"])
+                raise ComponentError(news["sentence"], "", news["detail"])
             elif news["event"] in ("progress", "over"):
                 _note(played, news)
                 progress(played)
                 if played.whole:
                     return played
-        raise Casualty(
+        raise ComponentError(
             f"The load was not over after {within_s:.0f} s, {played.begun - played.finished:,} requests under way."
         )
 
     def await_workers(self) -> None:
-        """Wait until all workers have joined the master. Casualty if the clock of one differs from this machine's."""
+        """Wait until all workers have joined the master. ComponentError if the clock of one differs from this machine's."""
         for news in self._await_all("worker", REMOTE_WITHIN_S if self.remote else CONNECT_WITHIN_S):
             if self.remote and abs(news["ahead_s"]) > CLOCK_WITHIN_S:
-                raise Casualty(f"The clock of a worker is {news['ahead_s']:+.2f} s off: set both by NTP.")
+                raise ComponentError(f"The clock of a worker is {news['ahead_s']:+.2f} s off: set both by NTP.")
 
     def dismiss(self) -> None:
         """Send the workers on other machines home, so that they are free for the next cell; others end anyway."""
-        with contextlib.suppress(Casualty):
+        with contextlib.suppress(ComponentError):
             self._order(do="dismiss")
             self._await("dismissed", DISMISS_WITHIN_S)
 
@@ -162,8 +162,8 @@ class Fleet:
         try:
             self.master.stdin.write(json.dumps(order) + "\n")
         except OSError as error:
-            raise Casualty(
-                f"Locust's master {self.master.obituary() or 'does not listen'}.", "", self.master.log_tail()
+            raise ComponentError(
+                f"Locust's master {self.master.exit_reason() or 'does not listen'}.", "", self.master.log_tail()
             ) from error
 
     def _await(self, event: str, within_s: float) -> dict[str, Any]:
@@ -173,7 +173,9 @@ class Fleet:
             news = self._hear()
             if news["event"] == event:
                 return news
-        raise Casualty(f"Locust's master did not report {event!r} within {within_s:.0f} s.", "", self.master.log_tail())
+        raise ComponentError(
+            f"Locust's master did not report {event!r} within {within_s:.0f} s.", "", self.master.log_tail()
+        )
 
     def _hear(self) -> dict[str, Any]:
         """The master's next news; ``silence`` if there is none for a moment."""
@@ -182,19 +184,19 @@ class Fleet:
         except queue.Empty:
             return {"event": "silence"}
         if news["event"] == "lost":
-            raise Casualty("A Locust worker does not answer any more.")
+            raise ComponentError("A Locust worker does not answer any more.")
         return news
 
     def _check_alive(self, *others: Running) -> None:
         for running in (*others, *self.workers, self.master):
-            if ending := running.obituary():
+            if ending := running.exit_reason():
                 name = running.launch.name
-                raise Casualty(f"The {name} {ending} in the middle of it.", "", running.log_tail())
+                raise ComponentError(f"The {name} {ending} in the middle of it.", "", running.log_tail())
 
 
 def _note(played: Played, news: dict[str, Any]) -> None:
     played.begun, played.finished, played.failed = news["begun"], news["finished"], news["failed"]
-    played.untaken_s = news["untaken_s"]
+    played.dispatch_delay_s = news["dispatch_delay_s"]
     for worker, ticks in news["ticks"].items():
         played.ticks.setdefault(worker, []).extend((int(t), int(n)) for t, n in ticks)
     played.clock_step_s = news["clock_step_s"]

@@ -1,12 +1,19 @@
-"""How settings and figures are written, wherever they are shown: in a terminal, on a page."""
+"""How settings and figures are written, wherever they are shown: in a terminal, in a report, in a figure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from lab.spec.scenario import EVEN, Load, Plan
-from lab.system import attached
+from lab.spec import attached
+from lab.spec.plan import Plan
+from lab.spec.workload import EVEN, Load
+
+MOST_IN_A_TITLE = 55
+UNKNOWN = (
+    "Not known, as the lab did not start the service: its limits, CPU, memory and pools, how many requests it counted "
+    "itself, and whether it was warm."
+)
 
 
 def settings(plan: Plan) -> str:
@@ -15,7 +22,7 @@ def settings(plan: Plan) -> str:
     addresses = plan.urls if len(plan.urls) > 1 else {}  # a single one is the title
     parameters = ", ".join(f"{key} {value}" for key, value in {**plan.parameters, **addresses}.items())
     sent = f"headers {', '.join(plan.header_names)}" * bool(plan.header_names)
-    before = attached.warm_up_in_words(load) if plan.urls else ""
+    before = warm_up_in_words(load) if plan.urls else ""
     parts = (parameters, _shape(load), sent, before, _asked_limits(plan), f"seed {plan.seed}")
     return "; ".join(filter(None, parts))
 
@@ -62,3 +69,17 @@ def rate_text(value: float | None) -> str:
 def errors_text(errors: Mapping[str, int]) -> str:
     """How many requests failed, by class."""
     return ", ".join(f"{name} {count:,}" for name, count in errors.items()) or "none"
+
+
+def attached_title(urls: Mapping[str, str]) -> str:
+    """What titles call services that the lab did not start: the address, cut where it is long, or the labels of several."""
+    text = next(iter(urls.values())) if len(urls) == 1 else " and ".join(urls)
+    return text if len(text) <= MOST_IN_A_TITLE else f"{text[: MOST_IN_A_TITLE - 1]}…"
+
+
+def warm_up_in_words(load: Load) -> str:
+    """What :func:`warm_up` makes of a load."""
+    what = (
+        f"{attached.warm_up(load).duration_s:g} s of the same load" if load.duration_s else "one request of each user"
+    )
+    return f"{what} before, not counted"

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from lab import experiments
 from lab.analysis import insights, verdict
 from lab.analysis.bottleneck import Bottleneck
 from lab.errors import LabError
 from lab.formulas import knee, stats
 from lab.formulas.knee import Bend, Point
+from lab.reporting import formatting
 from lab.spec import prediction
-from lab.spec.scenario import Plan, Scenario
+from lab.spec.plan import Plan
+from lab.spec.scenario import Scenario
 from lab.storage import published, run_folder
 from lab.storage.run_folder import CellFolder, RunFolder
-from lab.system import attached
 
 if TYPE_CHECKING:
     from lab.reporting.figures import Panel, Picture
@@ -63,14 +63,8 @@ class Run:
 
     @property
     def scenario(self) -> Scenario:
-        """The run's scenario; LabError if this lab does not know it."""
-        try:
-            return experiments.of(self.plan)
-        except KeyError:
-            raise LabError(
-                f"Run {self.name} is of a scenario {self.plan.scenario!r} that this lab does not know.",
-                "Use the lab's version that made it.",
-            ) from None
+        """What was measured, as it was defined then."""
+        return self.plan.scenario
 
     @property
     def name(self) -> str:
@@ -95,7 +89,7 @@ class Run:
 
     def as_json(self) -> dict[str, Any]:
         """What ``lab show --json`` prints."""
-        return {"run": self.name, "scenario": self.plan.scenario, "cells": self.cells}
+        return {"run": self.name, "scenario": self.plan.scenario.name, "cells": self.cells}
 
     def table(self) -> pd.DataFrame:
         """One row a cell, with the published figures beside ours where the settings are the same."""
@@ -168,7 +162,7 @@ class Run:
 
     @property
     def _most_users(self) -> int:
-        return max(cell.load.users for cell in self.plan.cells)
+        return self.plan.most_users
 
     @property
     def subject(self) -> str:
@@ -177,7 +171,7 @@ class Run:
         Of services that the lab did not start: the address, or the labels of several.
         """
         if self.plan.urls:
-            return attached.subject(self.plan.urls)
+            return formatting.attached_title(self.plan.urls)
         titles = " and ".join(str(database["title"]) for database in self.folder.databases())
         return f"{self.scenario.name} on {titles}" if titles else self.scenario.name
 
@@ -205,7 +199,7 @@ class Run:
         """Mean latency and throughput over the number of users, with the model and the published points."""
         from lab.reporting.figures import sweep_figure
 
-        return sweep_figure(self.subject, self.table(), prediction.plateaus(self.scenario, self.plan))
+        return sweep_figure(self.subject, self.table(), prediction.plateaus(self.plan))
 
     def bends(self) -> dict[str, Bend]:
         """Plateau, knee and first errors of each variant: means over repeats, without cells that are not to be used."""
@@ -299,11 +293,5 @@ def _row(folder: CellFolder) -> dict[str, Any]:
 def open_run(name: str | None = None, runs: Path = run_folder.RUNS) -> Run:
     """A run by name or path, or the newest; example runs that ship with the lab are found by name too."""
     run = Run(run_folder.find_run(name, runs))
-    for cell in run.plan.cells:
-        if cell.variant not in {variant.name for variant in run.scenario.variants}:
-            raise LabError(
-                f"Run {run.name} has a variant {cell.variant!r} that this lab does not know.",
-                "Use the lab's version that made it.",
-            )
     _ = run.cells  # a damaged run is refused here, not in the middle of whatever reads it
     return run

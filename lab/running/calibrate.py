@@ -6,13 +6,14 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lab.errors import Casualty
+from lab.errors import ComponentError
 from lab.generator import bench, calibration
 from lab.generator.bench import Bench, Outcome
 from lab.generator.calibration import Calibration, Ceiling, Step
-from lab.running.prerequisites import SPARE_FILES, Cores
 from lab.running.progress import Reporter, Update
+from lab.running.testbed import SPARE_FILES
 from lab.runtimes import host, temporary
+from lab.runtimes.host import Cores
 from lab.runtimes.process import ProcessRuntime, confined
 from lab.spec.scenario import KINDS
 from lab.system.databases import tokens
@@ -45,7 +46,7 @@ def calibrate(reporter: Reporter) -> Calibration:
 
     Raises:
         LabError: the machine allows too few open files, or something could not be started.
-        Casualty: server or generator died, or requests failed.
+        ComponentError: server or generator died, or requests failed.
 
     """
     host.raise_open_file_limit(MOST_USERS + SPARE_FILES)
@@ -56,14 +57,14 @@ def calibrate(reporter: Reporter) -> Calibration:
         temporary.folder() as folder,
         ProcessRuntime() as runtime,
         confined(cores.generator),
-        bench.started(runtime, file, MOST_USERS, cores.service, cores.generator, folder) as ready,
+        bench.running_bench(runtime, file, MOST_USERS, cores.service, cores.generator, folder) as ready,
     ):
         ceilings = measure(ready, reporter, Pace())
     return Calibration(calibration.fingerprint(), made, ceilings)
 
 
 def measure(ready: Bench, reporter: Reporter, pace: Pace, kinds: Sequence[str] = KINDS) -> tuple[Ceiling, ...]:
-    """Warm up, then find the ceiling of each kind and what is added below it. Casualty as for :func:`calibrate`."""
+    """Warm up, then find the ceiling of each kind and what is added below it. ComponentError as for :func:`calibrate`."""
     with reporter.phase("warm up"):
         for kind in kinds:
             _played(ready, kind, USERS, 0, pace.rest_s)
@@ -106,5 +107,5 @@ def limited_by(most: Outcome) -> str:
 def _played(ready: Bench, kind: str, users: int, delay_ms: int, duration_s: float) -> Outcome:
     found = ready.play(kind, users, delay_ms, duration_s)
     if found.failed:
-        raise Casualty(f"{found.failed:,} {kind} requests failed.", "Try again: python -m lab calibrate")
+        raise ComponentError(f"{found.failed:,} {kind} requests failed.", "Try again: python -m lab calibrate")
     return found

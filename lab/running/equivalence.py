@@ -9,16 +9,16 @@ from typing import Any
 
 import requests
 
-from lab.errors import Casualty
+from lab.errors import ComponentError
 from lab.spec.scenario import Exchange
-from lab.telemetry.actuator import Service
+from lab.system.service import Service
 
 WITHIN_S = 30.0
 SHOWN = 120
 
 
 @dataclass(frozen=True)
-class Answer:
+class ProvedAnswer:
     """What a variant answered: enough to compare, and the beginning of the body for people."""
 
     status: int
@@ -35,14 +35,14 @@ def prove(service: Service, contract: Iterable[Exchange]) -> dict[str, dict[str,
         The answers by the exchanges' names, as dictionaries of JSON types.
 
     Raises:
-        Casualty: the service did not answer, or with another status than the contract says.
+        ComponentError: the service did not answer, or with another status than the contract says.
 
     """
     answers = {}
     for exchange in contract:
         answer = _ask(service, exchange)
         if answer.status != exchange.status:
-            raise Casualty(
+            raise ComponentError(
                 f"The service answered {exchange.method} {exchange.path[:SHOWN]} ({exchange.name}) with status "
                 f"{answer.status} instead of {exchange.status}: {answer.body_begin!r}."
             )
@@ -50,7 +50,7 @@ def prove(service: Service, contract: Iterable[Exchange]) -> dict[str, dict[str,
     return answers
 
 
-def _ask(service: Service, exchange: Exchange) -> Answer:
+def _ask(service: Service, exchange: Exchange) -> ProvedAnswer:
     try:
         response = requests.request(
             exchange.method,
@@ -60,8 +60,10 @@ def _ask(service: Service, exchange: Exchange) -> Answer:
             timeout=WITHIN_S,
         )
     except requests.RequestException as error:
-        raise Casualty(f"The service did not answer {exchange.method} {exchange.path[:SHOWN]}: {error}.") from error
-    return Answer(
+        raise ComponentError(
+            f"The service did not answer {exchange.method} {exchange.path[:SHOWN]}: {error}."
+        ) from error
+    return ProvedAnswer(
         status=response.status_code,
         content_type=response.headers.get("Content-Type", "").partition(";")[0],
         body_bytes=len(response.content),
@@ -70,7 +72,7 @@ def _ask(service: Service, exchange: Exchange) -> Answer:
     )
 
 
-def differences(one: Mapping[str, Mapping[str, Any]], other: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def unequal_answers(one: Mapping[str, Mapping[str, Any]], other: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Where two variants answered differently, as parts of sentences; empty if they are equal."""
     return [
         f"{name}: {mine['status']} {mine['content_type']} {mine['body_begin']!r} here, "

@@ -10,8 +10,8 @@ from pathlib import Path
 from statistics import median
 
 from lab.errors import LabError
-from lab.spec import durations
-from lab.spec.scenario import Cell, Plan, Scenario
+from lab.spec import prediction
+from lab.spec.plan import Cell, Plan
 from lab.storage import run_folder
 
 # What a cell takes besides its load where nothing is known yet: start of service and workers, warm-up, end. Two cores
@@ -23,7 +23,7 @@ RUNS_TO_LEARN_FROM = 20
 
 
 @dataclass(frozen=True)
-class Estimate:
+class TimeEstimate:
     """What a run takes, in seconds.
 
     Attributes:
@@ -53,15 +53,15 @@ class Estimate:
         )
 
 
-def of_plan(scenario: Scenario, plan: Plan, cells: Sequence[Cell], runs: Path) -> Estimate:
+def of_plan(plan: Plan, cells: Sequence[Cell], runs: Path) -> TimeEstimate:
     """What it will take to measure these cells of a plan, learned from the runs in a folder where there are any."""
-    known = spent_around(scenario.name, runs)
-    guess_s = AROUND_BUSY_CELL_S if scenario.cpu_decides else AROUND_CELL_S
-    return Estimate(
+    known = spent_around(plan.scenario.name, runs)
+    guess_s = AROUND_BUSY_CELL_S if plan.scenario.cpu_decides else AROUND_CELL_S
+    return TimeEstimate(
         cells=len(cells),
-        load_s=sum(durations.load_s(scenario, plan, cell) for cell in cells),
+        load_s=sum(prediction.load_s(plan, cell) for cell in cells),
         around_s=median(known) if known else guess_s,
-        set_up_s=SET_UP_S + DATABASE_S * len(scenario.databases),
+        set_up_s=SET_UP_S + DATABASE_S * len(plan.scenario.databases),
         learned=len(known),
     )
 

@@ -12,23 +12,21 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
 import psutil
 from rich.console import Console
 
-from lab.cli.as_typed import typed
 from lab.errors import LabError
-from lab.experiments import SCENARIOS
-from lab.running.prerequisites import set_up
+from lab.running.invocation import Invocation
 from lab.running.progress import Reporter
+from lab.running.testbed import set_up
 from lab.runtimes import process_id, up_state
 from lab.runtimes.checkout import ROOT
-from lab.spec.scenario import Plan
+from lab.spec.plan import Plan
 from lab.storage import run_folder
-from lab.system.backends import Addresses
+from lab.system.backends import Endpoints
 from lab.system.databases import tokens
 from lab.telemetry import actuator
 
@@ -38,7 +36,7 @@ DOWN_WITHIN_S = 30.0
 USERS = 4000
 
 
-def up(plan: Plan, runtime: str, addresses: Addresses) -> dict[str, Any]:
+def up(plan: Plan, runtime: str, endpoints: Endpoints) -> dict[str, Any]:
     """Start the stack of a plan's only cell, and return what is up once it is ready.
 
     Raises:
@@ -47,12 +45,12 @@ def up(plan: Plan, runtime: str, addresses: Addresses) -> dict[str, Any]:
     """
     if running := up_state.running():
         raise LabError(
-            f"{running['scenario']} with {running['variant']} is up already.", f"End it first: {typed('down')}"
+            f"{running['scenario']} with {running['variant']} is up already.", "End it first: python -m lab down"
         )
     up_state.FOLDER.mkdir(parents=True, exist_ok=True)
     up_state.STATE.unlink(missing_ok=True)
     tidy()
-    order = {"plan": plan.as_json(), "runtime": runtime, "addresses": asdict(addresses)}
+    order = {"plan": plan.as_json(), "runtime": runtime, "endpoints": asdict(endpoints)}
     with LOG.open("wb") as log:
         holder = subprocess.Popen(
             (sys.executable, "-m", "lab.running.held_stack"),
@@ -86,7 +84,7 @@ def down() -> str:
     """End what is up, and say what that was. LabError if nothing is."""
     running = up_state.running()
     if running is None:
-        raise LabError("Nothing is up.", f"Start something: {typed('up', 'delay')}")
+        raise LabError("Nothing is up.", "Start something: python -m lab up delay")
     holder = psutil.Process(running["pid"])
     holder.terminate()
     try:
@@ -107,24 +105,29 @@ def tidy() -> None:
 
 def example_request(running: dict[str, Any]) -> str:
     """A curl line for what is up, with a token where it needs one."""
-    scenario = SCENARIOS[running["scenario"]]
-    header = f"-H 'Authorization: Bearer {tokens.read_tokens(tokens.token_file())[0]}' " if scenario.bearer else ""
-    return f"curl -s {header}{running['url']}{scenario.path.format(**running['parameters'])}"
+    header = f"-H 'Authorization: Bearer {tokens.read_tokens(tokens.token_file())[0]}' " if running["bearer"] else ""
+    return f"curl -s {header}{running['url']}{running['path']}"
 
 
-def hold(plan: Plan, runtime: str, addresses: Addresses, command: Sequence[str]) -> None:
+def hold(plan: Plan, runtime: str, endpoints: Endpoints) -> None:
     """Bring the stack up, write down where it is, and keep it until a signal comes."""
-    variant = SCENARIOS[plan.scenario].variant(plan.cells[0].variant)
+    scenario, (variant,) = plan.scenario, plan.variants
     reporter = Reporter(Console(file=sys.stderr, highlight=False, emoji=False))
-    with set_up(plan, command, up_state.FOLDER, reporter, USERS, runtime, addresses) as stage:
-        logs = stage.run.logs
-        with stage.runtime.started(stage.launch(variant, logs)) as running:
+    invocation = Invocation(["lab", "up", scenario.name], up_state.FOLDER, reporter, runtime, endpoints)
+    with set_up(plan, invocation, USERS) as testbed:
+        logs = testbed.run.logs
+        with testbed.runtime.started(testbed.launch(variant, logs)) as running:
             service = actuator.await_ready(running, logs)
             me = {"pid": os.getpid(), "born": process_id.birth(os.getpid())}
             facts = {**me, "url": service.url, "management": service.management}
-            about = {"scenario": plan.scenario, "variant": variant.name, "parameters": dict(plan.parameters)}
-            run_folder.write_json(up_state.STATE, {**about, **facts, "run": str(stage.run.path)})
-            while not (ending := running.obituary()):
+            about: dict[str, Any] = {
+                "scenario": scenario.name,
+                "variant": variant.name,
+                "parameters": dict(plan.parameters),
+            }
+            about |= {"path": scenario.path.format(**plan.parameters), "bearer": scenario.bearer}
+            run_folder.write_json(up_state.STATE, {**about, **facts, "run": str(testbed.run.path)})
+            while not (ending := running.exit_reason()):
                 time.sleep(0.5)
             raise LabError(f"The service {ending}.", "", running.log_tail())
 
@@ -137,7 +140,7 @@ def main() -> None:
     plan = Plan.from_json(order["plan"])
     plan = replace(plan, pin=False)
     try:
-        hold(plan, order["runtime"], Addresses(**order["addresses"]), ["lab", "up", plan.scenario])
+        hold(plan, order["runtime"], Endpoints(**order["endpoints"]))
     except LabError as error:
         sys.exit(f"{error.detail}\nerror: {error.problem} {error.next_step}")
     except KeyboardInterrupt:

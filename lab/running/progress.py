@@ -20,10 +20,14 @@ class Reporter:
     Args:
         console: where to show them; standard error by default, so that results can be piped.
         quiet: show nothing.
+        spelled: how commands of the lab that a text names are to be spelled.
 
     """
 
-    def __init__(self, console: Console | None = None, quiet: bool = False) -> None:
+    def __init__(
+        self, console: Console | None = None, quiet: bool = False, spelled: Callable[[str], str] = str
+    ) -> None:
+        self._spelled = spelled
         self.console = console or Console(stderr=True, quiet=quiet, highlight=False, emoji=False)
 
     @contextmanager
@@ -69,6 +73,7 @@ class Reporter:
             style: a colour, as Rich calls it.
 
         """
+        text = self._spelled(text)
         shown = Text(text)
         at = text.find(word)
         shown.stylize(style, at, at + len(word or text))

@@ -12,7 +12,7 @@ from lab.runtimes import Runtime, temporary
 from lab.runtimes.process import ProcessRuntime
 from lab.spec.scenario import Scenario
 from lab.system import services
-from lab.system.backends import Addresses
+from lab.system.backends import Endpoints
 from lab.system.databases import SEEDS, Site, mongo, mysql, tokens
 from lab.system.databases.rows import DOCUMENT_LENGTH, USERS, document, sums, users
 
@@ -35,7 +35,7 @@ class Seeded:
     elapsed_s: float
 
 
-def seed(scenarios: Iterable[Scenario], addresses: Addresses, seeds: Path = SEEDS) -> Iterator[Seeded]:
+def seed(scenarios: Iterable[Scenario], endpoints: Endpoints, seeds: Path = SEEDS) -> Iterator[Seeded]:
     """Seed what some scenarios need, where it is not yet, one thing after the other.
 
     However an earlier attempt ended, afterwards everything is whole. LabError if a server or a tool is missing, or
@@ -50,9 +50,9 @@ def seed(scenarios: Iterable[Scenario], addresses: Addresses, seeds: Path = SEED
     kinds = {kind for scenario in wanted for kind in scenario.databases}
     with temporary.folder() as folder, ProcessRuntime() as runtime:
         if "mysql" in kinds:
-            yield _timed(lambda: _users(addresses.mysql, _site(runtime, folder, seeds)))
-        if "mongo" in kinds and addresses.mongo:
-            yield _timed(lambda: _document(addresses.mongo))
+            yield _timed(lambda: _users(endpoints.mysql, _site(runtime, folder, seeds)))
+        if "mongo" in kinds and endpoints.mongo:
+            yield _timed(lambda: _document(endpoints.mongo))
     if any(scenario.bearer for scenario in wanted):
         yield _timed(lambda: _tokens(seeds))
 
@@ -75,7 +75,7 @@ def _users(url: str, site: Site) -> tuple[str, str, bool]:
         written = bool(mysql.seed_users(database))
         return f"{USERS:,} users in {database.title}", checksum, written
     written = not mysql.is_seeded(site.seeds)
-    with mysql.started(site) as database:
+    with mysql.server(site) as database:
         return f"{USERS:,} users in {database.title}", checksum, written
 
 

@@ -61,11 +61,11 @@ class Running(Protocol):
     def reach(self, port: int) -> tuple[str, int]:
         """Host and port at which this machine, and whatever else runs in the same runtime, reaches a port of it."""
 
-    def obituary(self) -> str:
+    def exit_reason(self) -> str:
         """How it ended, such as ``was killed by SIGKILL``; empty while it lives."""
 
     def await_end(self) -> str:
-        """Wait until it has ended, and say how, as :meth:`obituary` does."""
+        """Wait until it has ended, and say how, as :meth:`exit_reason` does."""
 
     def confine(self, cores: frozenset[int]) -> None:
         """From now on let it use only these cores; nothing happens if the set is empty."""

@@ -28,7 +28,7 @@ from docker.errors import APIError, DockerException, ImageNotFound, NotFound  # 
 from docker.models.containers import Container  # type: ignore[import-untyped]
 from docker.types import Ulimit  # type: ignore[import-untyped]
 
-from lab.errors import Casualty, LabError
+from lab.errors import ComponentError, LabError
 from lab.runtimes import Launch, tail
 from lab.runtimes.checkout import ROOT
 from lab.runtimes.process import ProcessRunning, ProcessRuntime, unhurried
@@ -54,7 +54,7 @@ def connect() -> docker.DockerClient:
 
 @contextmanager
 def engine_asked(what: str) -> Iterator[None]:
-    """Turn what the engine refuses into a LabError, and its silence into a Casualty; ImageNotFound passes."""
+    """Turn what the engine refuses into a LabError, and its silence into a ComponentError; ImageNotFound passes."""
     try:
         yield
     except ImageNotFound:
@@ -63,7 +63,7 @@ def engine_asked(what: str) -> Iterator[None]:
         raise LabError(f"Docker could not {what}: {error.explanation or error}.") from error
     except (DockerException, requests.RequestException, urllib3.exceptions.HTTPError) as error:
         problem = f"The Docker engine does not answer any more, asked to {what}."
-        raise Casualty(problem, "When it does: python -m lab clean", str(error)) from error
+        raise ComponentError(problem, "When it does: python -m lab clean", str(error)) from error
 
 
 class DockerRunning:
@@ -100,7 +100,7 @@ class DockerRunning:
         """Its address on the run's network, so that no proxy of the engine stands in between."""
         return self._ip, port
 
-    def obituary(self) -> str:
+    def exit_reason(self) -> str:
         """How it ended; empty while it lives."""
         return self._ending
 

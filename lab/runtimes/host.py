@@ -1,4 +1,4 @@
-"""What this machine is and allows."""
+"""What this machine is and allows: facts, limits, ports, memory, cores."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import resource
 import shutil
 import subprocess
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -125,3 +126,30 @@ def _git(*arguments: str) -> str | None:
         return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.strip()
     except (OSError, subprocess.SubprocessError):
         return None
+
+
+@dataclass(frozen=True)
+class Cores:
+    """Which cores the service and the generator have to themselves; empty sets where they share all of them."""
+
+    service: frozenset[int]
+    generator: frozenset[int]
+
+    @property
+    def cpus(self) -> int:
+        """How many cores the service has."""
+        return len(self.service) or len(cores()) or os.cpu_count() or 1
+
+    @property
+    def owned(self) -> dict[str, frozenset[int]]:
+        """Whose cores are whose; empty where they share all of them."""
+        return {owner: mine for owner, mine in (("service", self.service), ("generator", self.generator)) if mine}
+
+    @staticmethod
+    def split(pin: bool) -> Cores:
+        """The first half of the cores for the service, the rest for the generator and the databases."""
+        usable = cores()
+        if not pin or len(usable) < 2:
+            return Cores(frozenset(), frozenset())
+        half = len(usable) // 2
+        return Cores(frozenset(usable[:half]), frozenset(usable[half:]))

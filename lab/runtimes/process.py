@@ -55,7 +55,7 @@ class ProcessRunning:
         """On loopback."""
         return LOOPBACK, port
 
-    def obituary(self) -> str:
+    def exit_reason(self) -> str:
         """How it ended; empty while it lives."""
         code = self._process.poll()
         if code is None:
@@ -65,7 +65,7 @@ class ProcessRunning:
     def await_end(self) -> str:
         """Wait until it has ended, and say how."""
         self._process.wait()
-        return self.obituary()
+        return self.exit_reason()
 
     def confine(self, cores: frozenset[int]) -> None:
         """Confine every thread it has, and so every thread it will have, to these cores."""

@@ -46,3 +46,19 @@ def _held(path: Path, lock: int) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def whole_file(path: Path, private: bool = False) -> Iterator[Path]:
+    """Yield a neighbour of a file to write to, which takes its place in the end: it is there whole or not at all.
+
+    Args:
+        private: only its owner may read it, from its first byte on.
+
+    """
+    neighbour = path.with_name(f".{path.name}.new")
+    neighbour.unlink(missing_ok=True)
+    if private:
+        neighbour.touch(mode=0o600)
+    yield neighbour
+    neighbour.replace(path)

@@ -1,10 +1,31 @@
-"""A service that is there already: the lab knows its address, and nothing else of it."""
+"""The plan to load services that are there already: the lab knows their addresses, and nothing else of them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from lab.spec.scenario import Load, Scenario, Variant
+from lab.errors import LabError
+from lab.spec import http_address, planning
+from lab.spec.limits import DEFAULT, NOT_KNOWN, NOT_SET
+from lab.spec.options import Options
+from lab.spec.plan import Plan
+from lab.spec.scenario import Scenario
+from lab.spec.system import Variant
+from lab.spec.workload import Load
+
+# A service that is in use is warm; one that was just started gets at most this much of the load beforehand.
+WARM_UP_S = 5.0
+NAME = "service"
+# Which options a load can have: those about who sends when, and how often it is measured.
+OF_A_LOAD = (
+    *("ramp_up", "loops", "duration", "requests", "rate", "arrivals", "timeout", "workers", "remote_workers", "bind"),
+    *("repeat", "seed", "pin"),
+)
+OFFER = f"There is: {', '.join(OF_A_LOAD)}."
+LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
+FIELD = re.compile(r"([A-Za-z0-9!#$%&'*+.^_`|~-]+):[ \t]*([\x20-\x7e\t]*)")
 
 LOAD = Scenario(
     name="load",
@@ -23,6 +44,73 @@ LOAD = Scenario(
 )
 
 
-def variants(urls: Mapping[str, str]) -> tuple[Variant, ...]:
-    """A variant for each address, by its label."""
-    return tuple(Variant(name=label, module="", title=url) for label, url in urls.items())
+def scenario_of(urls: Mapping[str, str]) -> Scenario:
+    """The scenario with a variant for each address, by its label."""
+    return replace(LOAD, variants=tuple(Variant(name=label, module="", title=url) for label, url in urls.items()))
+
+
+def make_plan(urls: Sequence[str], names: Sequence[str], headers: Mapping[str, str], asked: Options) -> Plan:
+    """Check what was asked for and fill in defaults; LabError where it cannot be done.
+
+    Args:
+        urls: what to load, each a variant of the plan.
+        names: a label for each; one address needs none.
+        headers: of which the plan keeps the names.
+        asked: about the load.
+
+    """
+    labels = [str(name) for name in names] if names or len(urls) != 1 else [NAME]
+    if not urls or len(labels) != len(urls):
+        raise LabError(
+            f"{len(urls)} addresses and {len(names)} names do not go together.",
+            "Name each: python -m lab load URL URL --name old --name new",
+        )
+    for label in labels:
+        if not LABEL.fullmatch(label):
+            raise LabError(f"--name {label!r} is not possible.", "Use letters, digits, dots and dashes, 40 at most.")
+    if len(set(labels)) < len(labels):
+        raise LabError("A --name is there twice.", "Give each address its own.")
+    of = dict(zip(labels, map(_checked, urls), strict=True))
+    plan = planning.make_plan(scenario_of(of), replace(asked, limits=DEFAULT))
+    return replace(plan, stance=NOT_KNOWN, limits=NOT_SET, urls=of, header_names=tuple(headers))
+
+
+def _checked(url: str) -> str:
+    """The address, without a fragment; LabError if it is none."""
+    example = "Write it as http://127.0.0.1:8080/path, with spaces and umlauts %-encoded."
+    try:
+        parts = http_address.split(url)
+    except ValueError:
+        guess = f"http://{url}" if re.match(r"[\w.-]+(:\d+)?(/|$)", url) else ""
+        hint = f"Did you mean {guess}?" if guess else example
+        raise LabError(f"{url!r} is not an http or https address.", hint) from None
+    if parts.username is not None:
+        raise LabError(
+            "The address holds a user or a password, and addresses are written down.",
+            "Send them as --header 'Authorization: Basic …', of which only the name is.",
+        )
+    if not url.isascii() or re.search(r"[\s\x00-\x1f\x7f]", url):
+        raise LabError(f"{url!r} is not an address as it is sent.", example)
+    return parts._replace(fragment="").geturl()
+
+
+def headers(texts: Sequence[str]) -> dict[str, str]:
+    """Fields of the head from ``Name: value``, one each. LabError says which is none, but not what it holds."""
+    found: dict[str, str] = {}
+    for number, text in enumerate(texts, 1):
+        if not (field := FIELD.fullmatch(text)):
+            raise LabError(f"--header number {number} is not a header.", "Write --header 'Name: value', in ASCII.")
+        found[field[1]] = field[2].strip()
+    return found
+
+
+def warm_up(load: Load) -> Load:
+    """The load before the measured one, which is not counted: the same users or rate, but short.
+
+    It lasts :data:`WARM_UP_S` at most; where requests are counted it is one of each user, so that not many more are
+    sent than were asked for.
+    """
+    if not load.duration_s:
+        return replace(load, ramp_s=min(load.ramp_s, WARM_UP_S), loops=1, requests=0)
+    duration_s = min(load.duration_s, WARM_UP_S)
+    return replace(load, duration_s=duration_s, ramp_s=min(load.ramp_s, duration_s / 2))

@@ -1,10 +1,10 @@
-"""Numbers as people give them: from the command line they have a type, from Python they may be anything."""
+"""Reads single numbers that people gave: from the command line they have a type, from Python they may be anything."""
 
 from __future__ import annotations
 
 import math
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeVar
 
 from lab.errors import LabError
 
@@ -41,6 +41,16 @@ def real(option: str, value: Any) -> float:
     if not math.isfinite(found):
         raise LabError(f"{option} {found:g} is not possible.", "Write a finite number, such as 20 or 0.5.")
     return found + 0.0
+
+
+Number = TypeVar("Number", int, float)
+
+
+def at_least(option: str, value: Number, least: float) -> Number:
+    """The same number; LabError names the option if it is too small."""
+    if value < least:
+        raise LabError(f"{option} {value:g} is not possible.", f"It must be at least {least:g}.")
+    return value
 
 
 def _shown(value: Any) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from lab.spec.scenario import POISSON, Cell, Load, Plan
+from lab.spec.plan import Cell, Plan
+from lab.spec.workload import POISSON, Load
 
 Seed = tuple[int, ...]
 

@@ -8,13 +8,14 @@ from functools import cache
 from typing import Any
 
 from lab.runtimes.checkout import ROOT
-from lab.spec.scenario import Cell, Plan, Variant
+from lab.spec.plan import Cell, Plan
+from lab.spec.system import Variant
 
 PUBLISHED = ROOT / "data" / "published"
 
 
 @dataclass(frozen=True)
-class Row:
+class PublishedRow:
     """One published measurement.
 
     Attributes:
@@ -38,17 +39,17 @@ def table(scenario: str) -> dict[str, Any]:
     if not path.exists():
         return {}
     value: dict[str, Any] = json.loads(path.read_text())
-    value["rows"] = [Row(**row) for row in value["rows"]]
+    value["rows"] = [PublishedRow(**row) for row in value["rows"]]
     return value
 
 
-def row_for(plan: Plan, cell: Cell, variant: Variant, name: str = "") -> Row | None:
+def row_for(plan: Plan, cell: Cell, variant: Variant, name: str = "") -> PublishedRow | None:
     """The row published for the settings of this cell, if there is one; in the scenario's table if none is named.
 
     Settings are those of the published test plan, the shape of its load among them: who starts when decides how long
     the queue gets.
     """
-    published, load = table(name or plan.scenario), cell.load
+    published, load = table(name or plan.scenario.name), cell.load
     link = {f"link_{key}": value for key, value in asdict(plan.link).items()}
     limits = asdict(plan.limits_of(variant.name).or_else(variant.own))
     shape = {"loops": load.loops, "ramp_s": load.ramp_s, "arrivals": load.arrivals}

@@ -1,6 +1,8 @@
 """Runs on disk. The only module that knows their folders and file names.
 
-History of the format: 1 (2026-11-21) the first.
+History of the format:
+1 (2026-11-21) the first; run.json names its scenario (see :mod:`lab.storage.format_1`).
+2 (2026-11-21) run.json holds the scenario's value, so that a run is read by what was measured, not by what is today.
 """
 
 from __future__ import annotations
@@ -27,10 +29,11 @@ from filelock import FileLock
 from lab.errors import LabError
 from lab.runtimes import process_id
 from lab.runtimes.checkout import ROOT
-from lab.spec.scenario import Cell, Plan
-from lab.storage import sample_file
+from lab.runtimes.temporary import whole_file
+from lab.spec.plan import Cell, Plan
+from lab.storage import format_1, sample_file
 
-FORMAT = 1
+FORMAT = 2
 RUNS = ROOT / "data" / "runs"
 EXAMPLES = ROOT / "data" / "example"
 METRICS = ("t_s", "target", "name", "value")
@@ -157,7 +160,7 @@ class RunFolder:
     @staticmethod
     def create(plan: Plan, command: Sequence[str], environment: Mapping[str, Any], runs: Path) -> RunFolder:
         """Make the folder of a new run, and write down what was decided and where, before anything is started."""
-        stem = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{plan.scenario}"
+        stem = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{plan.scenario.name}"
         runs.mkdir(parents=True, exist_ok=True)
         for attempt in range(1, 1000):
             folder = RunFolder(runs / (stem if attempt == 1 else f"{stem}-{attempt}"))
@@ -174,17 +177,23 @@ class RunFolder:
     def read(self) -> dict[str, Any]:
         """run.json, checked; LabError if it is damaged or from another format."""
         run = read_json(self.path / "run.json")
-        if run.get("format") != FORMAT:
+        if run.get("format") not in (1, FORMAT):
             raise LabError(
-                f"Run {self.name} has format {run.get('format')}, this lab reads {FORMAT}.",
+                f"Run {self.name} has format {run.get('format')}, this lab reads 1 to {FORMAT}.",
                 "Use the lab's version that wrote it.",
             )
         return run
 
     def plan(self) -> Plan:
-        """What was decided before the run; LabError if run.json is damaged."""
+        """What was decided before the run; LabError if run.json is damaged, or names a scenario that is not known."""
+        run = self.read()
         try:
-            return Plan.from_json(self.read()["plan"])
+            return Plan.from_json(format_1.upgraded(run["plan"]) if run["format"] == 1 else run["plan"])
+        except format_1.UnknownScenarioError as error:
+            raise LabError(
+                f"Run {self.name} is of a scenario {error} that this lab does not know.",
+                "Use the lab's version that made it.",
+            ) from None
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise _damaged(self.path / "run.json", str(error)) from error
 
@@ -353,10 +362,9 @@ def others_running(mine: RunFolder) -> list[str]:
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
-    """Write a file whole or not at all: into a neighbour first, which then takes its place."""
-    neighbour = path.with_name(path.name + ".new")
-    neighbour.write_text(json.dumps(value, indent=2) + "\n")
-    neighbour.replace(path)
+    """Write a JSON file whole or not at all."""
+    with whole_file(path) as neighbour:
+        neighbour.write_text(json.dumps(value, indent=2) + "\n")
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from lab.runtimes.temporary import whole_file
 from lab.spec.sample import SCHEMA
 
 ROW_GROUP, PIECE = 1_000_000, 250_000
@@ -19,13 +20,11 @@ ROW_GROUP, PIECE = 1_000_000, 250_000
 def merge(stream: Path, into: Path) -> None:
     """Turn a stream of batches into one Parquet file; a stream that was cut off gives what is whole in it.
 
-    The file is there whole or not at all: it is written as a neighbour first, which then takes its place.
+    The file is there whole or not at all.
     """
-    neighbour = into.with_name(into.name + ".new")
-    with pq.ParquetWriter(neighbour, SCHEMA, compression="zstd") as writer:
+    with whole_file(into) as neighbour, pq.ParquetWriter(neighbour, SCHEMA, compression="zstd") as writer:
         for table in _in_groups(_whole_batches(stream)):
             writer.write_table(table, row_group_size=len(table))
-    neighbour.replace(into)
 
 
 def whole(path: Path, stream: Path) -> pa.Table:

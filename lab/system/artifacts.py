@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from lab.runtimes.temporary import whole_file
+
 # In the folder of the services, and not in what is removed.
 LOCK = ".in-use.lock"
 # In a module's target: copies of its jar, and what is made from them (lab.system.aot_cache).
@@ -29,9 +31,8 @@ def kept(jar: Path) -> Path:
     copy = jar.parent / FOLDER / f"{jar.stem}-{digest(jar)[:16]}.jar"
     if not copy.exists():
         copy.parent.mkdir(parents=True, exist_ok=True)
-        neighbour = copy.with_suffix(".new")
-        shutil.copyfile(jar, neighbour)
-        neighbour.replace(copy)
+        with whole_file(copy) as neighbour:
+            shutil.copyfile(jar, neighbour)
     os.utime(copy)
     return copy
 

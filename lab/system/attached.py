@@ -1,102 +1,26 @@
-"""A service that the lab did not start: the plan to load it, a first request, and what can be said of it."""
+"""Services that the lab did not start: a first request to each, and what stands for their processes."""
 
 from __future__ import annotations
 
 import http.client
 import io
-import re
 import socket
 import ssl
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 from pathlib import Path
 from typing import IO
 from urllib.parse import SplitResult, urljoin
 
 from lab.errors import LabError
 from lab.runtimes import Launch
-from lab.spec import http_address, planning
-from lab.spec.attached import LOAD, variants
-from lab.spec.planning import Wishes
-from lab.spec.scenario import NOT_SET, Load, Plan
-from lab.telemetry.actuator import Service
+from lab.spec import http_address
+from lab.spec.plan import Plan
+from lab.system.service import Service
 
-# A service that is in use is warm; one that was just started gets at most this much of the load beforehand.
-WARM_UP_S = 5.0
 ANSWER_WITHIN_S = 30.0
 # What the generator receives at once: answers that are larger cost it more, and have a ceiling of their own.
 LARGE_BYTES = 65_536
-MOST_IN_A_TITLE = 55
-NAME = "service"
-NOT_KNOWN = "not known"
-UNKNOWN = (
-    "Not known, as the lab did not start the service: its limits, CPU, memory and pools, how many requests it counted "
-    "itself, and whether it was warm."
-)
-# Which wishes a load can have: those about who sends when, and how often it is measured.
-OF_A_LOAD = (
-    *("ramp_up", "loops", "duration", "requests", "rate", "arrivals", "timeout", "workers", "remote_workers", "bind"),
-    *("repeat", "seed", "pin"),
-)
-OFFER = f"There is: {', '.join(OF_A_LOAD)}."
-LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
-FIELD = re.compile(r"([A-Za-z0-9!#$%&'*+.^_`|~-]+):[ \t]*([\x20-\x7e\t]*)")
-
-
-def make_plan(urls: Sequence[str], names: Sequence[str], headers: Mapping[str, str], wishes: Wishes) -> Plan:
-    """Check what was asked for and fill in defaults; LabError where it cannot be done.
-
-    Args:
-        urls: what to load, each a variant of the plan.
-        names: a label for each; one address needs none.
-        headers: of which the plan keeps the names.
-        wishes: about the load.
-
-    """
-    labels = [str(name) for name in names] if names or len(urls) != 1 else [NAME]
-    if not urls or len(labels) != len(urls):
-        raise LabError(
-            f"{len(urls)} addresses and {len(names)} names do not go together.",
-            "Name each: python -m lab load URL URL --name old --name new",
-        )
-    for label in labels:
-        if not LABEL.fullmatch(label):
-            raise LabError(f"--name {label!r} is not possible.", "Use letters, digits, dots and dashes, 40 at most.")
-    if len(set(labels)) < len(labels):
-        raise LabError("A --name is there twice.", "Give each address its own.")
-    of = dict(zip(labels, map(_checked, urls), strict=True))
-    plan = planning.make_plan(replace(LOAD, variants=variants(of)), replace(wishes, limits=planning.DEFAULT))
-    return replace(plan, stance=NOT_KNOWN, limits=NOT_SET, urls=of, header_names=tuple(headers))
-
-
-def _checked(url: str) -> str:
-    """The address, without a fragment; LabError if it is none."""
-    example = "Write it as http://127.0.0.1:8080/path, with spaces and umlauts %-encoded."
-    try:
-        parts = http_address.split(url)
-    except ValueError:
-        guess = f"http://{url}" if re.match(r"[\w.-]+(:\d+)?(/|$)", url) else ""
-        hint = f"Did you mean {guess}?" if guess else example
-        raise LabError(f"{url!r} is not an http or https address.", hint) from None
-    if parts.username is not None:
-        raise LabError(
-            "The address holds a user or a password, and addresses are written down.",
-            "Send them as --header 'Authorization: Basic …', of which only the name is.",
-        )
-    if not url.isascii() or re.search(r"[\s\x00-\x1f\x7f]", url):
-        raise LabError(f"{url!r} is not an address as it is sent.", example)
-    return parts._replace(fragment="").geturl()
-
-
-def headers(texts: Sequence[str]) -> dict[str, str]:
-    """Fields of the head from ``Name: value``, one each. LabError says which is none, but not what it holds."""
-    found: dict[str, str] = {}
-    for number, text in enumerate(texts, 1):
-        if not (field := FIELD.fullmatch(text)):
-            raise LabError(f"--header number {number} is not a header.", "Write --header 'Name: value', in ASCII.")
-        found[field[1]] = field[2].strip()
-    return found
 
 
 def check_headers(plan: Plan, given: Mapping[str, str]) -> None:
@@ -185,30 +109,6 @@ def _check_status(url: str, answer: http.client.HTTPResponse) -> None:
     raise LabError(f"{said}.", "Mend the address: it is asked by GET, and only a status of 200 to 299 is right.")
 
 
-def subject(urls: Mapping[str, str]) -> str:
-    """What titles call that which was loaded: the address, cut where it is long, or the labels of several."""
-    text = next(iter(urls.values())) if len(urls) == 1 else " and ".join(urls)
-    return text if len(text) <= MOST_IN_A_TITLE else f"{text[: MOST_IN_A_TITLE - 1]}…"
-
-
-def warm_up(load: Load) -> Load:
-    """The load before the measured one, which is not counted: the same users or rate, but short.
-
-    It lasts :data:`WARM_UP_S` at most; where requests are counted it is one of each user, so that not many more are
-    sent than were asked for.
-    """
-    if not load.duration_s:
-        return replace(load, ramp_s=min(load.ramp_s, WARM_UP_S), loops=1, requests=0)
-    duration_s = min(load.duration_s, WARM_UP_S)
-    return replace(load, duration_s=duration_s, ramp_s=min(load.ramp_s, duration_s / 2))
-
-
-def warm_up_in_words(load: Load) -> str:
-    """What :func:`warm_up` makes of a load."""
-    what = f"{warm_up(load).duration_s:g} s of the same load" if load.duration_s else "one request of each user"
-    return f"{what} before, not counted"
-
-
 class Elsewhere:
     """What stands for the process of a service that the lab did not start: see :class:`lab.runtimes.Running`."""
 
@@ -221,7 +121,7 @@ class Elsewhere:
         """Nobody asks."""
         return "", port
 
-    def obituary(self) -> str:
+    def exit_reason(self) -> str:
         """Whether it lives, only its answers tell."""
         return ""
 
@@ -241,6 +141,6 @@ class Elsewhere:
         return ""
 
 
-def service(url: str) -> Service:
+def attached_service(url: str) -> Service:
     """A service of which only the address is known."""
     return Service(Elsewhere(), url, management="")

@@ -9,9 +9,10 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lab.errors import Casualty, LabError
+from lab.errors import ComponentError, LabError
 from lab.runtimes import Running
-from lab.spec.scenario import Exchange, Plan, Scenario
+from lab.spec.plan import Plan
+from lab.spec.scenario import Exchange, Scenario
 from lab.system import shaped_link
 from lab.system.databases import TITLES, Database, Site, containers, counters, mongo, mysql, tokens
 from lab.system.databases.rows import users
@@ -20,7 +21,7 @@ HONEST_USERS = (0, 49_999, 99_999)
 
 
 @dataclass(frozen=True)
-class Addresses:
+class Endpoints:
     """Servers of the user's own, to be used instead of the lab's; empty where there is none. All of it may be secret.
 
     Attributes:
@@ -39,7 +40,7 @@ class Backing:
 
     Attributes:
         databases: by kind, as the lab reaches them (never through the link).
-        environment: what the services are told: addresses, password, key; never on a command line.
+        environment: what the services are told: endpoints, password, key; never on a command line.
         links: what runs between services and databases, by name.
         tokens: a file with a token of each seeded user, one a line; None if the scenario has none.
         contract: the scenario's exchanges, and those with honest and hostile tokens.
@@ -62,15 +63,15 @@ class Backing:
         own = {kind: database.running for kind, database in self.databases.items() if database.running}
         return {**own, **self.links}
 
-    def obituaries(self) -> list[str]:
+    def exit_reasons(self) -> list[str]:
         """One sentence for each of them that has ended."""
-        endings = {TITLES.get(name, name): running.obituary() for name, running in self.running().items()}
+        endings = {TITLES.get(name, name): running.exit_reason() for name, running in self.running().items()}
         return [f"The {name} of this run {ending}." for name, ending in endings.items() if ending]
 
     def check_alive(self) -> None:
-        """Casualty if one of them has ended."""
-        for obituary in self.obituaries():
-            raise Casualty(obituary)
+        """ComponentError if one of them has ended."""
+        for exit_reason in self.exit_reasons():
+            raise ComponentError(exit_reason)
 
     def shape_links(self, on: bool) -> None:
         """Have the links shape what they pass on, or not."""
@@ -78,40 +79,39 @@ class Backing:
             shaped_link.switch(running, on)
 
     def queries(self) -> int | None:
-        """How many queries the databases have answered so far; None if one does not count, Casualty if one is gone."""
+        """How many queries the databases have answered so far; None if one does not count, ComponentError if one is gone."""
         try:
             counts = [counters.queries(database) for database in self.databases.values()]
         except LabError as error:
             self.check_alive()
-            raise Casualty(error.problem, error.next_step) from error
+            raise ComponentError(error.problem, error.next_step) from error
         return sum(count for count in counts if count is not None) if counts and None not in counts else None
 
 
-NO_ADDRESSES = Addresses()
+NO_ENDPOINTS = Endpoints()
 
 
-def modules(scenario: Scenario, addresses: Addresses) -> set[str]:
+def modules(scenario: Scenario, endpoints: Endpoints) -> set[str]:
     """The Maven modules to build for what stands behind a scenario's services."""
-    needs_stand_in = "mongo" in scenario.databases and not addresses.mongo and not shutil.which("mongod")
+    needs_stand_in = "mongo" in scenario.databases and not endpoints.mongo and not shutil.which("mongod")
     return {"mongo-standin"} if needs_stand_in else set()
 
 
 @contextmanager
-def started(
-    scenario: Scenario, plan: Plan, site: Site, addresses: Addresses, images: Mapping[str, str]
-) -> Iterator[Backing]:
-    """Start or find, seed and check what a scenario needs; the lab's own servers end with the context.
+def running_backends(plan: Plan, site: Site, endpoints: Endpoints, images: Mapping[str, str]) -> Iterator[Backing]:
+    """Start or find, seed and check what a plan's scenario needs; the lab's own servers end with the context.
 
     Args:
         images: by kind of database, to start it in a container; none for processes.
 
     """
+    scenario = plan.scenario
     with ExitStack() as stack:
         databases: dict[str, Database] = {}
         links: dict[str, Running] = {}
         environment: dict[str, str] = {}
         for kind in scenario.databases:
-            databases[kind] = stack.enter_context(_database(kind, site, addresses, images.get(kind, "")))
+            databases[kind] = stack.enter_context(_database(kind, site, endpoints, images.get(kind, "")))
             seen, running = stack.enter_context(_through_link(databases[kind], plan, site))
             environment |= _told(seen)
             if running:
@@ -125,10 +125,10 @@ def started(
         yield Backing(databases, environment, links, file, exchanges)
 
 
-def _database(kind: str, site: Site, addresses: Addresses, image: str) -> AbstractContextManager[Database]:
-    if image and not getattr(addresses, kind):
-        return containers.started(kind, site, image)
-    return mysql.started(site, addresses.mysql) if kind == "mysql" else mongo.started(site, addresses.mongo)
+def _database(kind: str, site: Site, endpoints: Endpoints, image: str) -> AbstractContextManager[Database]:
+    if image and not getattr(endpoints, kind):
+        return containers.database(kind, site, image)
+    return mysql.server(site, endpoints.mysql) if kind == "mysql" else mongo.server(site, endpoints.mongo)
 
 
 @contextmanager
@@ -137,7 +137,7 @@ def _through_link(database: Database, plan: Plan, site: Site) -> Iterator[tuple[
         yield database, None
         return
     shape = shaped_link.Shape(plan.link.latency_ms, plan.link.rate, plan.link.connection_rate)
-    with shaped_link.started(site.runtime, (database.host, database.port), shape, site.logs, site.cores) as (
+    with shaped_link.running_link(site.runtime, (database.host, database.port), shape, site.logs, site.cores) as (
         running,
         port,
     ):

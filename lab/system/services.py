@@ -18,7 +18,8 @@ from filelock import FileLock
 from lab.errors import LabError
 from lab.runtimes import Launch, Runtime
 from lab.runtimes.checkout import ROOT
-from lab.spec.scenario import Limits, Variant
+from lab.spec.limits import Limits
+from lab.spec.system import Variant
 from lab.system import artifacts, maven
 
 SERVICES = ROOT / "services"
@@ -151,7 +152,7 @@ def launch(
     variant: Variant,
     limits: Limits,
     cpus: int,
-    jdk: Jdk,
+    java: str,
     jar: Path,
     folder: Path,
     environment: Mapping[str, str] = NOTHING,
@@ -159,6 +160,7 @@ def launch(
     """The command line of a service: any free ports, on loopback, written to files in ``folder`` once it listens.
 
     Args:
+        java: the path of the JVM's launcher.
         cpus: for how many the JVM sizes itself, whatever it may use while it starts.
         environment: what it is told about its databases.
         folder: gets the service's log, the garbage collector's log and the port files.
@@ -171,7 +173,7 @@ def launch(
     arguments = [text for argument in variant.jvm_arguments if (text := _filled(argument, values))]
     pool = {"LAB_POOL": str(limits.pool)} if limits.pool is not None else {}
     command = (
-        jdk.java,
+        java,
         *((f"-Xms{heap}", f"-Xmx{heap}", *MEMORY_READY) if limits.heap_mb else ()),
         f"-XX:ActiveProcessorCount={cpus}",
         "-Xlog:gc:file=gc.log",

@@ -27,6 +27,7 @@ from pathlib import Path
 from lab.errors import LabError
 from lab.runtimes import Launch, Running, Runtime
 from lab.runtimes.checkout import ROOT
+from lab.runtimes.temporary import whole_file
 
 LOOPBACK = "127.0.0.1"
 READY_WITHIN_S = 180.0
@@ -278,9 +279,8 @@ async def serve(shape: Shape, to: tuple[str, int], port_file: Path, bind: str = 
     server = await asyncio.get_running_loop().create_server(
         lambda: ServiceEnd(shape, up, down, to), bind, 0, backlog=BACKLOG
     )
-    neighbour = port_file.with_name(port_file.name + ".new")
-    neighbour.write_text(str(server.sockets[0].getsockname()[1]))
-    neighbour.replace(port_file)
+    with whole_file(port_file) as neighbour:
+        neighbour.write_text(str(server.sockets[0].getsockname()[1]))
     await server.serve_forever()
 
 
@@ -296,7 +296,7 @@ def launch(
 
 
 @contextmanager
-def started(
+def running_link(
     runtime: Runtime, to: tuple[str, int], shape: Shape, folder: Path, cores: frozenset[int] = frozenset()
 ) -> Iterator[tuple[Running, int]]:
     """Start a link; yields its process and its port at the runtime's host. LabError if it does not come up."""
@@ -306,8 +306,8 @@ def started(
     with runtime.started(launch(to, shape, folder, cores, runtime.host)) as running:
         deadline = time.monotonic() + READY_WITHIN_S
         while not port_file.exists():
-            if running.obituary() or time.monotonic() > deadline:
-                raise LabError(f"The link {running.obituary() or 'is not ready'}.", "", running.log_tail())
+            if running.exit_reason() or time.monotonic() > deadline:
+                raise LabError(f"The link {running.exit_reason() or 'is not ready'}.", "", running.log_tail())
             time.sleep(0.02)
         yield running, int(port_file.read_text())
 

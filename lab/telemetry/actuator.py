@@ -11,9 +11,10 @@ from typing import Any
 import requests
 from prometheus_client.parser import text_string_to_metric_families
 
-from lab.errors import Casualty
+from lab.errors import ComponentError
 from lab.runtimes import Running
 from lab.runtimes.checkout import ROOT
+from lab.system.service import Service
 
 READY_WITHIN_S = 180.0
 # Every second somebody asks how a service is; what must be known for the verdict is waited for.
@@ -22,7 +23,7 @@ HEAP = "jvm_heap_used_bytes"
 # Absent from the page until the first collection.
 GC_PAUSES = "jvm_gc_pause_seconds_sum"
 SETTLE_WITHIN_S = 10.0
-OBITUARY_WITHIN_S = 2.0
+EXIT_REASON_WITHIN_S = 2.0
 # What is kept of a service's Prometheus page, summed over labels.
 KEPT_METRICS = (
     "hikaricp_connections_active",
@@ -43,18 +44,6 @@ KEPT_METRICS = (
 )
 
 
-@dataclass(frozen=True)
-class Service:
-    """A running service and its two addresses: one for the load, one for questions that must be answered meanwhile.
-
-    One that the lab did not start has no address for questions.
-    """
-
-    running: Running
-    url: str
-    management: str
-
-
 def await_ready(running: Running, folder: Path, host: str | None = None) -> Service:
     """Wait until a service says that it is up.
 
@@ -63,13 +52,13 @@ def await_ready(running: Running, folder: Path, host: str | None = None) -> Serv
         host: where it answers requests, if that is not where the runtime reaches it.
 
     Raises:
-        Casualty: it ended, or was not ready in time; with the last lines of its log.
+        ComponentError: it ended, or was not ready in time; with the last lines of its log.
 
     """
     deadline = time.monotonic() + READY_WITHIN_S
     while time.monotonic() < deadline:
-        if ending := running.obituary():
-            raise Casualty(f"The service {ending} while it started.", "", running.log_tail())
+        if ending := running.exit_reason():
+            raise ComponentError(f"The service {ending} while it started.", "", running.log_tail())
         port, management = _port(folder / "application.port"), _port(folder / "application-management.port")
         if port and management:
             url, asked = (f"http://{at}:{number}" for at, number in map(running.reach, (port, management)))
@@ -77,7 +66,7 @@ def await_ready(running: Running, folder: Path, host: str | None = None) -> Serv
             if _is_up(service):
                 return service
         time.sleep(0.05)
-    raise Casualty(f"The service was not ready within {READY_WITHIN_S:.0f} s.", "", running.log_tail())
+    raise ComponentError(f"The service was not ready within {READY_WITHIN_S:.0f} s.", "", running.log_tail())
 
 
 def _port(file: Path) -> int | None:
@@ -94,17 +83,17 @@ def _is_up(service: Service) -> bool:
         return False
 
 
-def silence(service: Service, otherwise: str) -> Casualty:
+def silence(service: Service, otherwise: str) -> ComponentError:
     """What to raise if a service does not answer as it must: how it ended, if it did, which is known a moment later."""
-    deadline = time.monotonic() + OBITUARY_WITHIN_S
-    while not (ending := service.running.obituary()) and time.monotonic() < deadline:
+    deadline = time.monotonic() + EXIT_REASON_WITHIN_S
+    while not (ending := service.running.exit_reason()) and time.monotonic() < deadline:
         time.sleep(0.05)
     problem = f"The service {ending} in the middle of it." if ending else otherwise
-    return Casualty(problem, "", service.running.log_tail())
+    return ComponentError(problem, "", service.running.log_tail())
 
 
 def limits(service: Service) -> dict[str, Any]:
-    """The limits in force, read back from the running server's own objects. Casualty if it does not say."""
+    """The limits in force, read back from the running server's own objects. ComponentError if it does not say."""
     try:
         response = requests.get(f"{service.management}/actuator/limits", timeout=ANSWER_WITHIN_S)
         response.raise_for_status()
@@ -173,7 +162,7 @@ class Effort:
 
 
 def effort(service: Service) -> Effort:
-    """Read what a service has spent so far; Casualty if it does not say."""
+    """Read what a service has spent so far; ComponentError if it does not say."""
     values = scrape(service, ANSWER_WITHIN_S)
     if "jvm_compilation_time_ms_total" not in values:
         raise silence(service, "The service did not say how busy its compiler is.")

@@ -1,7 +1,7 @@
-"""How fast cores are: the same small piece of work, timed by the CPU seconds it takes, again and again on each of them.
+"""How fast cores are: a fixed piece of work, timed on each of them by the CPU seconds it takes, again and again.
 
 A virtual machine shares its cores with guests it cannot see, and a laptop slows down when it is hot: what a request
-costs changes, although no program here takes anything away. ``python yardstick.py CORE …`` prints lines of
+costs changes, although no program here takes anything away. ``python cpu_speed.py CORE …`` prints lines of
 ``UNIX_TIME CORE SECONDS`` until its stdin ends. It imports nothing of the lab, so that it starts at once.
 """
 

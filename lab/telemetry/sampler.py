@@ -16,36 +16,38 @@ from typing import Any
 import psutil
 
 from lab.runtimes import Launch, Running, Runtime
-from lab.telemetry.actuator import Service, scrape
+from lab.system.service import Service
+from lab.telemetry.actuator import scrape
 
 MACHINE = "machine"
 PROBE_NICENESS = 19
 # Of somebody's cores, what programs used: without interrupts, whose time some kernels count as the program's too.
 CORES_BUSY = "cores_busy_s"
 # CPU seconds that the same piece of work took on one of somebody's cores; see lab/telemetry/cpu_speed.py.
-YARDSTICK = "yardstick_s"
-YARDSTICK_SCRIPT = Path(__file__).with_name("cpu_speed.py")
-YARDSTICK_ENDS_WITHIN_S = 5.0
+FIXED_WORK = "yardstick_s"
+FIXED_WORK_SCRIPT = Path(__file__).with_name("cpu_speed.py")
+ENDS_WITHIN_S = 5.0
 
 # Unix time, target, name, value.
-Row = tuple[float, str, str, float]
+Reading = tuple[float, str, str, float]
 
 
 @dataclass
-class Watch:
+class Telemetry:
     """Readings taken once a second: rows of (Unix time, target, name, value), and the moments a reading failed."""
 
-    rows: list[Row] = field(default_factory=list)
+    rows: list[Reading] = field(default_factory=list)
     gaps: list[float] = field(default_factory=list)
 
 
 @contextmanager
-def watching(
+def sampling(
     service: Service,
     others: Mapping[str, Running],
     cores: Mapping[str, frozenset[int]] | None = None,
     every_s: float = 1.0,
-) -> Iterator[Watch]:
+    into: Telemetry | None = None,
+) -> Iterator[Telemetry]:
     """Read what the service, others and their cores use, and the service's own metrics, until the context ends.
 
     The operating system and the service are asked by threads of their own, so that a service that is too busy to
@@ -53,22 +55,23 @@ def watching(
 
     Args:
         cores: whose cores are watched, such as ``{"generator": {1}}``.
+        into: gets the readings as they are taken; a new one if None.
 
     """
-    watch, stop = Watch(), threading.Event()
+    telemetry, stop = into if into is not None else Telemetry(), threading.Event()
     # Seconds since 1970 as they were when it began: whoever sets the clock meanwhile must not turn readings round.
     ahead_s = time.time() - time.monotonic()
     pids = {name: running.pid for name, running in {"service": service.running, **others}.items()}
     families = {name: Family(pid) for name, pid in pids.items()}
 
     def from_outside() -> None:
-        watch.rows += _from_outside(time.monotonic() + ahead_s, families, cores or {})
+        telemetry.rows += _from_outside(time.monotonic() + ahead_s, families, cores or {})
 
     def from_inside() -> None:
         now, values = time.monotonic() + ahead_s, scrape(service)
-        watch.rows += [(now, "service", key, value) for key, value in values.items()]
-        if not values:
-            watch.gaps.append(now)
+        telemetry.rows += [(now, "service", key, value) for key, value in values.items()]
+        if not values and service.management:
+            telemetry.gaps.append(now)
 
     threads = [
         threading.Thread(target=_repeat, args=(read, stop, every_s), name="probes", daemon=True)
@@ -77,7 +80,7 @@ def watching(
     for thread in threads:
         thread.start()
     try:
-        yield watch
+        yield telemetry
     finally:
         stop.set()
         for thread in threads:
@@ -85,8 +88,8 @@ def watching(
 
 
 @contextmanager
-def timing_cores(runtime: Runtime, cores: Mapping[str, frozenset[int]], log: Path, into: Watch) -> Iterator[None]:
-    """Add readings of :data:`YARDSTICK`, by whose core it is, until the context ends; none if nobody has cores."""
+def timing_cores(runtime: Runtime, cores: Mapping[str, frozenset[int]], log: Path, into: Telemetry) -> Iterator[None]:
+    """Add readings of :data:`FIXED_WORK`, by whose core it is, until the context ends; none if nobody has cores."""
     owners = {core: owner for owner, own in cores.items() for core in own}
     if not owners:
         yield
@@ -95,17 +98,17 @@ def timing_cores(runtime: Runtime, cores: Mapping[str, frozenset[int]], log: Pat
     def listen() -> None:
         for line in running.stdout:
             now, core, spent_s = line.split()
-            into.rows.append((float(now), owners[int(core)], YARDSTICK, float(spent_s)))
+            into.rows.append((float(now), owners[int(core)], FIXED_WORK, float(spent_s)))
 
-    command = (sys.executable, "-IS", str(YARDSTICK_SCRIPT), *map(str, owners))
-    with runtime.started(Launch("yardstick", command, log, talks=True)) as running:
-        thread = threading.Thread(target=listen, name="yardstick", daemon=True)
+    command = (sys.executable, "-IS", str(FIXED_WORK_SCRIPT), *map(str, owners))
+    with runtime.started(Launch("CPU speed", command, log, talks=True)) as running:
+        thread = threading.Thread(target=listen, name="cpu-speed", daemon=True)
         thread.start()
         try:
             yield
         finally:
             running.stdin.close()  # which ends it
-            thread.join(YARDSTICK_ENDS_WITHIN_S)
+            thread.join(ENDS_WITHIN_S)
 
 
 def _repeat(read: Callable[[], None], stop: threading.Event, every_s: float) -> None:
@@ -143,7 +146,7 @@ class Family:
         return total
 
 
-def _from_outside(now: float, families: Mapping[str, Family], cores: Mapping[str, frozenset[int]]) -> list[Row]:
+def _from_outside(now: float, families: Mapping[str, Family], cores: Mapping[str, frozenset[int]]) -> list[Reading]:
     """One reading of all that the operating system knows, at a moment in Unix time."""
     rows = [(now, MACHINE, "cpu_s", _busy_s(psutil.cpu_times(), ("irq", "softirq")))]
     if any(cores.values()):

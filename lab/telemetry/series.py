@@ -1,9 +1,16 @@
-"""Numbers from the readings that were taken once a second while a load lasted (metrics.parquet)."""
+"""Series of readings: counters and gauges that were read once a second while a load lasted."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
+
+from lab.telemetry.sampler import Reading
+
+Floats = NDArray[np.float64]
 
 
 def cpu_s(metrics: pd.DataFrame, target: str, until_s: float) -> float | None:
@@ -29,3 +36,20 @@ def targets(metrics: pd.DataFrame) -> list[str]:
 
 def _rows(metrics: pd.DataFrame, target: str, name: str) -> pd.DataFrame:
     return metrics[(metrics["target"] == target) & (metrics["name"] == name)].sort_values("t_s")
+
+
+def counter(rows: Iterable[Reading], target: str, name: str) -> tuple[Floats, Floats]:
+    """Times and values of one metric among readings that were not stored yet, each of shape (n,)."""
+    found = np.array([(t, value) for t, of, what, value in rows if (of, what) == (target, name)], dtype=float)
+    return (found[:, 0], found[:, 1]) if len(found) else (np.zeros(0), np.zeros(0))
+
+
+def growth(times: Floats, values: Floats, begin_s: float, end_s: float) -> float | None:
+    """By how much a counter grew, taken to grow evenly between two readings; None if none is from after the end.
+
+    Before its first reading it is taken to have stood still: what it counts had not begun.
+    """
+    if len(times) < 2 or times[-1] < end_s:
+        return None
+    begun, ended = np.interp([begin_s, end_s], times, values)
+    return float(ended - begun)

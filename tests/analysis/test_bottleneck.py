@@ -6,7 +6,7 @@ import pytest
 
 import lab
 from lab.analysis import bottleneck
-from lab.analysis.bottleneck import Readings
+from lab.analysis.bottleneck import Usage
 
 IDLE = {"generator_cpu": 0.2, "service_cpu": 0.3, "service_cpus": 2, "mean_s": 2.0, "service_s": 1.0}
 THREADS = {"threads_busy": 200, "threads": 200}
@@ -30,7 +30,7 @@ POOL = {"pool_busy": 50.0, "pool": 50}
 )
 def test_the_full_resource_is_named_with_its_number(readings, name, number):
     """What is full decides; where several are, the one that the others wait for."""
-    found = bottleneck.name(Readings(**readings))
+    found = bottleneck.name(Usage(**readings))
     assert found.name == name
     assert number in found.sentence
 
@@ -50,14 +50,14 @@ def test_the_full_resource_is_named_with_its_number(readings, name, number):
 )
 def test_a_resource_is_full_from_its_limit_on(name, full, not_full):
     """The same reading a little lower names nothing."""
-    assert bottleneck.name(Readings(**{**IDLE, **full})).name == name
-    assert bottleneck.name(Readings(**{**IDLE, **not_full})).name == "nothing"
+    assert bottleneck.name(Usage(**{**IDLE, **full})).name == name
+    assert bottleneck.name(Usage(**{**IDLE, **not_full})).name == "nothing"
 
 
 def test_a_mean_within_a_tenth_of_one_request_alone_is_no_queue():
     """A little more is one, of which nothing says where it stands."""
-    assert "Nothing was short" in bottleneck.name(Readings(**{**IDLE, "mean_s": 1.10})).sentence
-    assert "No resource" in bottleneck.name(Readings(**{**IDLE, "mean_s": 1.11})).sentence
+    assert "Nothing was short" in bottleneck.name(Usage(**{**IDLE, "mean_s": 1.10})).sentence
+    assert "No resource" in bottleneck.name(Usage(**{**IDLE, "mean_s": 1.11})).sentence
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_a_mean_within_a_tenth_of_one_request_alone_is_no_queue():
 )
 def test_where_nothing_is_full_nothing_is_named(readings, words):
     """Room everywhere, or nothing that was read, is said; no resource is blamed."""
-    found = bottleneck.name(Readings(**readings))
+    found = bottleneck.name(Usage(**readings))
     assert found.name == "nothing"
     assert words in found.sentence
 

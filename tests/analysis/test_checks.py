@@ -33,19 +33,19 @@ def test_a_clock_that_was_set_is_named_with_its_step(step_s, words):
 
 def test_a_stolen_core_is_named_with_its_owner():
     """The generator's cores and the service's are told apart."""
-    (reason,) = checks.taken({"service": 0.20, "generator": 0.55}, 0.4)
+    (reason,) = checks.foreign_load({"service": 0.20, "generator": 0.55}, 0.4)
     assert reason.startswith("Other programs took 55% of the generator's cores")
 
 
 @pytest.mark.parametrize(("machine", "found"), [(None, 0), (0.10, 0), (0.11, 1)])
 def test_without_cores_of_its_own_the_machine_counts(machine, found):
     """A run that is not pinned shares everything with everybody."""
-    assert len(checks.taken({}, machine)) == found
+    assert len(checks.foreign_load({}, machine)) == found
 
 
 def test_a_busy_machine_does_not_matter_where_our_cores_are_free():
     """What others do on cores that nobody measures on is their business."""
-    assert checks.taken({"service": 0.0, "generator": 0.01}, 0.9) == []
+    assert checks.foreign_load({"service": 0.0, "generator": 0.01}, 0.9) == []
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,10 @@ import pytest
 import lab
 from lab.analysis import scorecard
 from lab.errors import LabError
-from lab.experiments import SCENARIOS
+from lab.experiments import scenarios
 from lab.formulas import stats
 from lab.spec import planning, sample
-from lab.spec.planning import Wishes
+from lab.spec.options import Options
 from lab.storage.run_folder import CellFolder, RunFolder
 
 MACHINE = {"host": "here", "cores": 2, "runtime": "process", "jdk": {"version": "25"}}
@@ -51,11 +51,11 @@ def judge(folder: CellFolder, word: str, reason: str) -> None:
 def made(tmp_path):
     """A function that makes a run: mean latencies in seconds by variant, repeats that differ by 1 %, all seeded."""
 
-    def make(means, repeat=5, environment=None, seed=1, users=(10,), **wishes) -> RunFolder:
-        asked = Wishes(
-            users=users, variants=list(means), repeat=repeat, seed=seed, parameters={"delay_ms": 100}, **wishes
+    def make(means, repeat=5, environment=None, seed=1, users=(10,), **options) -> RunFolder:
+        asked = Options(
+            users=users, variants=list(means), repeat=repeat, seed=seed, parameters={"delay_ms": 100}, **options
         )
-        plan = planning.make_plan(SCENARIOS["delay"], asked)
+        plan = planning.make_plan(scenarios()["delay"], asked)
         run = RunFolder.create(plan, [], environment or MACHINE, tmp_path)
         chance = np.random.default_rng(seed)
         for folder in run.cells():
@@ -201,7 +201,7 @@ def test_a_claim_is_held_against_the_interval(made, claimed, repeat, words):
 
 
 @pytest.mark.parametrize(
-    ("wishes", "environment", "named"),
+    ("options", "environment", "named"),
     [
         ({}, {**MACHINE, "host": "there"}, "host is here and there"),
         ({}, {**MACHINE, "jdk": {"version": "21"}}, "jdk is 25 and 21"),
@@ -211,9 +211,9 @@ def test_a_claim_is_held_against_the_interval(made, claimed, repeat, words):
         ({"ramp_up": 3.0}, None, "ramp s is 1.0 and 3.0"),
     ],
 )
-def test_other_machines_and_limits_are_refused_unless_told(made, compared, wishes, environment, named):
+def test_other_machines_and_limits_are_refused_unless_told(made, compared, options, environment, named):
     """What differs is said in one sentence; with --although-different it is compared, and said beside it."""
-    one, two = made({"mvc": 0.1}), made({"mvc": 0.1}, environment=environment, seed=2, **wishes)
+    one, two = made({"mvc": 0.1}), made({"mvc": 0.1}, environment=environment, seed=2, **options)
     refused = compared(one.name, two.name)
     assert refused.returncode == 2
     assert refused.stdout == ""

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from lab.analysis import observations
-from lab.analysis.verdict import Evidence
+from lab.analysis.evidence import Steadiness
+from lab.analysis.service_cost import service_cost
+from lab.analysis.steadiness import slowness, steadiness
 from lab.generator.fleet import Played
-from lab.spec.scenario import Load
-from lab.telemetry.sampler import CORES_BUSY, MACHINE, YARDSTICK, Watch
+from lab.spec.workload import Load
+from lab.telemetry.sampler import CORES_BUSY, FIXED_WORK, MACHINE, Telemetry
 
 CORES = {"service": frozenset({0}), "generator": frozenset({1})}
 
@@ -19,49 +21,49 @@ def readings(target: str, name: str, rate: float, seconds: int = 11, first: floa
     return [(float(t), target, name, first + rate * t) for t in range(seconds)]
 
 
-def watch(generator_busy: float, service_busy: float = 0.5) -> Watch:
+def telemetry(generator_busy: float, service_busy: float = 0.5) -> Telemetry:
     """Ten seconds in which the service takes half of its core, and worker, master and lab 40 % of theirs."""
     rows = readings("service", "cpu_s", 0.5) + readings("worker 1", "cpu_s", 0.3)
     rows += readings("master", "cpu_s", 0.06) + readings("lab", "cpu_s", 0.04)
     rows += readings("generator", CORES_BUSY, generator_busy) + readings("service", CORES_BUSY, service_busy)
-    return Watch(rows + readings(MACHINE, "cpu_s", generator_busy + service_busy))
+    return Telemetry(rows + readings(MACHINE, "cpu_s", generator_busy + service_busy))
 
 
 def test_what_is_left_of_a_core_was_taken_by_others():
     """A core busy to 90 %, of which ours used 40 %, was taken to 50 %."""
-    shares = observations.taken(watch(generator_busy=0.9), CORES)
+    shares = observations.foreign_cores(telemetry(generator_busy=0.9), CORES)
     assert shares["generator"] == pytest.approx(0.5)
     assert shares["service"] == pytest.approx(0.0)
 
 
 def test_cores_of_nobody_were_taken_by_nobody():
     """Without pinning there is nothing to say of anybody's cores."""
-    assert observations.taken(watch(0.9), {}) == {}
+    assert observations.foreign_cores(telemetry(0.9), {}) == {}
 
 
 def test_the_cost_of_a_request_is_cut_to_the_load():
     """Of ten seconds that were watched, the load lasted four; only their CPU counts, read between the seconds too."""
     rows = readings("service", "cpu_s", 0.5) + readings("service", "jvm_gc_pause_seconds_sum", 0.01)
     rows += readings("service", "hikaricp_connections_active", 1.0, first=0.0)
-    truth = observations.server_truth(rows, 2.5, 6.5, requests=1000)
-    assert truth["cpu_s_per_1000_requests"] == pytest.approx(2.0)
-    assert truth["gc_pause_s"] == pytest.approx(0.04)
-    assert truth["pool_in_use"] == pytest.approx(np.mean([3, 4, 5, 6]))
-    assert truth["pool_wait"] is None
+    cost = service_cost(rows, 2.5, 6.5, requests=1000)
+    assert cost["cpu_s_per_1000_requests"] == pytest.approx(2.0)
+    assert cost["gc_pause_s"] == pytest.approx(0.04)
+    assert cost["pool_in_use"] == pytest.approx(np.mean([3, 4, 5, 6]))
+    assert cost["pool_wait"] is None
 
 
 def test_what_was_not_read_is_not_known():
     """No readings, no requests: no figure, rather than a wrong one."""
-    assert set(observations.server_truth([], 0.0, 1.0, 10).values()) == {None}
-    assert observations.server_truth(readings("service", "cpu_s", 1.0), 0.0, 1.0, 0)["cpu_s_per_1000_requests"] is None
+    assert set(service_cost([], 0.0, 1.0, 10).values()) == {None}
+    assert service_cost(readings("service", "cpu_s", 1.0), 0.0, 1.0, 0)["cpu_s_per_1000_requests"] is None
 
 
 def test_what_nobody_read_after_the_end_is_not_known():
     """A counter that was last read in mid-load would show too little."""
     rows = readings("service", "cpu_s", 0.5) + readings("service", "jvm_gc_pause_seconds_sum", 0.01, seconds=5)
-    truth = observations.server_truth(rows, 2.5, 6.5, requests=1000)
-    assert truth["cpu_s_per_1000_requests"] == pytest.approx(2.0)
-    assert truth["gc_pause_s"] is None
+    cost = service_cost(rows, 2.5, 6.5, requests=1000)
+    assert cost["cpu_s_per_1000_requests"] == pytest.approx(2.0)
+    assert cost["gc_pause_s"] is None
 
 
 def played(ticks, whole: bool = True) -> Played:
@@ -99,26 +101,19 @@ def test_counting_errs_by_what_changes_between_two_counts():
     assert observations.counting_error(played([]), Load(users=100), 60.0) == 0.0
 
 
-def noted(load: Load, samples, rows=(), cpu_decides: bool = True) -> Evidence:
-    """What is noted of a load."""
-    evidence = Evidence()
-    observations.note_steadiness(evidence, load, samples, rows, cpu_decides)
-    return evidence
-
-
 def test_the_waves_of_a_burst_are_no_trend(samples_of):
     """Latencies that change by design over twelve seconds leave a burst without a doubt."""
     sent = np.linspace(0, 12, 6000)
     samples = samples_of(list(2.0 - sent / 12), sent_s=list(sent))
-    assert noted(Load(users=6000), samples) == Evidence()
-    assert noted(Load(users=6000, duration_s=12), samples).latency_fall > 0.3
+    assert steadiness(Load(users=6000), samples, (), True) == Steadiness()
+    assert steadiness(Load(users=6000, duration_s=12), samples, (), True).latency_fall > 0.3
 
 
 def test_a_short_loop_is_not_asked_for_trends(samples_of):
     """Five seconds are not enough to tell a trend from chance."""
     sent = np.linspace(0, 5, 6000)
     samples = samples_of(list(2.0 - sent / 5), sent_s=list(sent))
-    assert noted(Load(users=600, duration_s=5), samples) == Evidence()
+    assert steadiness(Load(users=600, duration_s=5), samples, (), True) == Steadiness()
 
 
 @pytest.mark.parametrize("cpu_decides", [True, False])
@@ -128,14 +123,14 @@ def test_cpu_time_a_request_may_fall_only_where_it_does_not_decide(samples_of, c
     samples = samples_of([0.01] * 20_000, sent_s=list(sent))
     cpu = np.cumsum(np.linspace(0.8, 0.4, 21))
     rows = [(float(t), "service", "cpu_s", value) for t, value in enumerate(cpu)]
-    found = noted(Load(users=10, duration_s=20), samples, rows, cpu_decides)
+    found = steadiness(Load(users=10, duration_s=20), samples, rows, cpu_decides)
     assert (found.cpu_fall > 0.3) == cpu_decides
     assert found.latency_fall == 0.0
 
 
 def core_speed(at, owner: str = "service"):
     """Four readings a second, for 20 seconds, of a core that is ``at(seconds)`` times as slow as it can be."""
-    return [(float(t), owner, YARDSTICK, 0.0004 * at(t)) for t in np.arange(-0.5, 20.5, 0.25)]
+    return [(float(t), owner, FIXED_WORK, 0.0004 * at(t)) for t in np.arange(-0.5, 20.5, 0.25)]
 
 
 def closed_loop(samples_of, slow_at, users: int = 50):
@@ -152,9 +147,9 @@ def test_a_machine_that_changes_is_not_the_service_that_changes(samples_of):
     """Cores that become a third faster raise throughput: it is told from a service that warms up."""
     samples, cpu = closed_loop(samples_of, lambda at: 1.5 - at / 40)
     load = Load(users=50, duration_s=20)
-    unknown = noted(load, samples, cpu)
+    unknown = steadiness(load, samples, cpu, True)
     assert min(unknown.latency_fall, unknown.cpu_fall, unknown.drift) > 0.15
-    known = noted(load, samples, cpu + core_speed(lambda at: 1.5 - at / 40))
+    known = steadiness(load, samples, cpu + core_speed(lambda at: 1.5 - at / 40), True)
     assert max(known.latency_fall, known.cpu_fall, abs(known.drift)) < 0.03
     assert known.slowed["service"] == pytest.approx((1.125 / 1.375) - 1, abs=0.02)
 
@@ -162,7 +157,7 @@ def test_a_machine_that_changes_is_not_the_service_that_changes(samples_of):
 def test_a_service_that_warms_up_on_a_steady_machine_is_still_found(samples_of):
     """What the yardstick does not show is the service's own doing."""
     samples, cpu = closed_loop(samples_of, lambda at: 1.5 - at / 40)
-    found = noted(Load(users=50, duration_s=20), samples, cpu + core_speed(lambda at: 1.0))
+    found = steadiness(Load(users=50, duration_s=20), samples, cpu + core_speed(lambda at: 1.0), True)
     assert min(found.latency_fall, found.cpu_fall, found.drift) > 0.15
     assert found.slowed == {"service": pytest.approx(0.0)}
 
@@ -171,13 +166,13 @@ def test_a_core_is_as_slow_as_its_readings_around_a_moment():
     """One reading that holds an interrupt does not count, and where nobody measured, nothing is known."""
     rows = core_speed(lambda at: 2.0 if at >= 10 else 1.0)
     rows[20] = (*rows[20][:3], 1.0)
-    slow = observations.slowness(rows, "service", np.array([0.0, rows[20][0], 9.0, 11.0, 20.0]))
+    slow = slowness(rows, "service", np.array([0.0, rows[20][0], 9.0, 11.0, 20.0]))
     assert slow / slow[0] == pytest.approx([1.0, 1.0, 1.0, 2.0, 2.0])
-    assert observations.slowness(rows, "generator", np.array([1.0, 2.0])) == pytest.approx([1.0, 1.0])
+    assert slowness(rows, "generator", np.array([1.0, 2.0])) == pytest.approx([1.0, 1.0])
 
 
 def test_the_speed_of_the_cores_is_kept_for_the_time_of_the_load():
     """So that cells of a run can be told apart by it."""
     rows = core_speed(lambda at: 2.0 if at >= 10 else 1.0) + core_speed(lambda at: 9.0, owner="generator")
-    assert observations.server_truth(rows, 0.0, 9.0, 1)["yardstick_s"] == pytest.approx(0.0004)
-    assert observations.server_truth(rows, 10.0, 20.0, 1)["yardstick_s"] == pytest.approx(0.0008)
+    assert service_cost(rows, 0.0, 9.0, 1)["yardstick_s"] == pytest.approx(0.0004)
+    assert service_cost(rows, 10.0, 20.0, 1)["yardstick_s"] == pytest.approx(0.0008)

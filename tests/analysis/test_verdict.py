@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 from lab.analysis import verdict
-from lab.analysis.verdict import INVALID, SUSPECT, VALID, Evidence
+from lab.analysis.evidence import Evidence
+from lab.analysis.verdict import INVALID, SUSPECT, VALID
 from lab.formulas import stats
 from lab.formulas.stats import Summary
 
@@ -45,7 +46,7 @@ def evidence(**changes) -> Evidence:
         "warm": True,
         "gc_share": 0.01,
     }
-    return Evidence(**{**good, **changes})
+    return Evidence.of(**{**good, **changes})
 
 
 def judged(summary: Summary = GOOD, answered: int = 1000, **changes) -> tuple[str, str]:
@@ -71,7 +72,7 @@ def test_a_good_measurement_is_valid_without_reasons():
         {"worker_cpu": 0.7},
         {"gc_share": 0.1},
         {"counted_in_system": 640.0},
-        {"counted_in_system": 800.0, "untaken": 134.0},
+        {"counted_in_system": 800.0, "awaiting_dispatch": 134.0},
         {"counted_in_system": 706.0, "counting_error": 40.0},
         {"stood_still_s": 0.5},
     ],
@@ -84,7 +85,7 @@ def test_what_is_unknown_or_within_bounds_is_not_held_against_it(changes):
 @pytest.mark.parametrize(
     ("changes", "word", "words"),
     [
-        ({"casualties": ["The service was killed by SIGKILL."]}, INVALID, "killed by SIGKILL"),
+        ({"component_errors": ["The service was killed by SIGKILL."]}, INVALID, "killed by SIGKILL"),
         ({"interrupted": True}, INVALID, "interrupted"),
         ({"begun": 990, "finished": 1000}, INVALID, "Only 990 of 1,000 planned requests were sent"),
         ({"finished": 1001}, INVALID, "1,001 requests, but 1,000 samples"),
@@ -147,13 +148,13 @@ def test_all_failed_is_judged_without_a_mean():
 def test_nothing_measured_is_invalid():
     """No samples at all, for whatever reason, is never a valid cell."""
     empty = stats.summarise(pd.DataFrame())
-    assert verdict.judge(Evidence(planned=1000), empty, 0).word == INVALID
+    assert verdict.judge(Evidence.of(planned=1000), empty, 0).word == INVALID
 
 
 def test_nothing_measured_in_a_closed_loop_is_invalid():
     """A closed loop has no planned number, but a cell that sent nothing shows nothing."""
     empty = stats.summarise(pd.DataFrame())
-    assert verdict.judge(Evidence(planned=None, whole=True), empty, 0).word == INVALID
+    assert verdict.judge(Evidence.of(planned=None, whole=True), empty, 0).word == INVALID
 
 
 def test_the_worst_reasons_come_first():
@@ -165,8 +166,8 @@ def test_the_worst_reasons_come_first():
 
 def test_evidence_survives_json():
     """What is kept in evidence.json gives the same evidence again."""
-    before = evidence(casualties=["a"], others=["b"])
-    assert Evidence(**before.as_json()) == before
+    before = evidence(component_errors=["a"], others=["b"])
+    assert Evidence.of(**before.as_json()) == before
 
 
 @pytest.mark.parametrize(

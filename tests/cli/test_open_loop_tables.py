@@ -7,14 +7,15 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from lab.experiments import SCENARIOS
-from lab.formulas import stats
+from lab.experiments import scenarios
+from lab.formulas import queueing, stats
 from lab.reporting import run_view
 from lab.running.conductor import deadline_s
 from lab.spec import prediction, schedule
-from lab.spec.planning import Wishes, make_plan
+from lab.spec.options import Options
+from lab.spec.planning import make_plan
 from lab.spec.sample import SCHEMA
-from lab.spec.scenario import Load
+from lab.spec.workload import Load
 from lab.storage.run_folder import RunFolder
 
 OMITTED = {"sent_s": [0.0, 0.9], "planned_s": [0.0, 0.1], "user": [0, 0]}
@@ -24,8 +25,8 @@ OMITTED = {"sent_s": [0.0, 0.9], "planned_s": [0.0, 0.1], "user": [0, 0]}
 def shown(typed, tmp_path, samples_of):
     """A function that shows a run of two requests, of which a busy user sent the second late, as table and JSON."""
 
-    def show(**wishes) -> tuple[str, dict]:
-        plan = make_plan(SCENARIOS["delay"], Wishes(variants=["mvc"], users=[1], seed=1, **wishes))
+    def show(**options) -> tuple[str, dict]:
+        plan = make_plan(scenarios()["delay"], Options(variants=["mvc"], users=[1], seed=1, **options))
         run = RunFolder.create(plan, [], {}, tmp_path / "runs")
         cell = run.begin(plan.cells[0])
         samples = samples_of([0.9, 0.05], **OMITTED)
@@ -72,7 +73,7 @@ def test_the_deadline_is_later_than_the_last_answer_in_theory(rate_rps):
     """Also where more is asked than T threads can answer, the queue has time to be served, twice over."""
     load = Load(10_000, ramp_s=0.0, rate_rps=rate_rps, duration_s=60.0, timeout_s=1.0)
     mean_s = prediction.mean_latency(load, 2.0, 200)
-    last_s = load.duration_s + prediction.queue_latencies(schedule.planned_s(load, (1,)), 2.0, 200).max()
+    last_s = load.duration_s + queueing.queue_latencies(schedule.planned_s(load, (1,)), 2.0, 200).max()
     assert deadline_s(load, mean_s) > 2 * last_s
     assert deadline_s(replace(load, timeout_s=120.0), None) > load.duration_s + 120.0
 

@@ -24,7 +24,7 @@ def console() -> Console:
 
 
 def test_log_lines_are_said_as_they_are(console):
-    """A casualty's log, with a styled word or without, comes out unchanged."""
+    """A component_error's log, with a styled word or without, comes out unchanged."""
     reporter = Reporter(console)
     reporter.say(TOMCAT)
     reporter.say(f"It broke.\n{TOMCAT}", "It broke.", "red")

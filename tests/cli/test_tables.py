@@ -8,17 +8,18 @@ import shutil
 
 import pytest
 
-from lab.experiments import SCENARIOS
-from lab.spec.planning import Wishes, make_plan
+from lab.experiments import scenarios
+from lab.spec.options import Options
+from lab.spec.planning import make_plan
 from lab.storage import published, run_folder
 
 LINK = {"link_rate": 3_500_000, "link_connection_rate": 90_000}
 
 
-def row_for(scenario: str, variant: str = "mvc", **wishes) -> published.Row | None:
+def row_for(scenario: str, variant: str = "mvc", **options) -> published.Row | None:
     """What is published for a run of one variant."""
-    plan = make_plan(SCENARIOS[scenario], Wishes(variants=[variant], **wishes))
-    return published.row_for(plan, plan.cells[0], SCENARIOS[scenario].variant(variant))
+    plan = make_plan(scenarios()[scenario], Options(variants=[variant], **options))
+    return published.row_for(plan, plan.cells[0], scenarios()[scenario].variant(variant))
 
 
 def test_the_published_settings_have_their_row():

@@ -14,11 +14,10 @@ import pytest
 
 import lab
 from lab.errors import LabError
-from lab.experiments import SCENARIOS
+from lab.experiments import find_publication, publications, scenarios
 from lab.experiments.delay import claims as delay
 from lab.experiments.document import claims as document
 from lab.experiments.jwt import claims as jwt
-from lab.experiments.publications import EXPERIMENTS, find_experiment
 from lab.experiments.reproduction import results
 from lab.experiments.reproduction.judging import Check, decide
 from lab.experiments.reproduction.publication import (
@@ -29,17 +28,18 @@ from lab.experiments.reproduction.publication import (
     UNDECIDED,
     VARIANTS,
     Repeat,
-    Row,
+    ReproducedRow,
 )
 from lab.experiments.reproduction.rows import rows_of
+from lab.formulas import queueing
 from lab.reporting.run_view import Run
 from lab.runtimes.checkout import ROOT
 from lab.spec import planning, prediction, schedule
-from lab.spec.planning import Wishes
-from lab.spec.scenario import Cell, Plan
+from lab.spec.options import Options
+from lab.spec.plan import Cell, Plan
 from lab.storage.run_folder import RunFolder
 
-ALL = pytest.mark.parametrize("name", list(EXPERIMENTS))
+ALL = pytest.mark.parametrize("name", list(publications()))
 T, T_S = 200, 2.0
 SHIPPED = (("delay", "delay-sweep"), ("jwt", "jwt-repeats"))
 
@@ -49,12 +49,16 @@ def repeat(mean_s: float, rps: float = 1.0, failed: float = 0.0, number: int = 1
     return Repeat(number, mean_s, rps, rps * (1 - failed), failed, verdict, usable=verdict != "invalid")
 
 
-def row(variant: str, users: int, *repeats: Repeat, part: str = "", servers: float | None = None, **other) -> Row:
+def row(
+    variant: str, users: int, *repeats: Repeat, part: str = "", servers: float | None = None, **other
+) -> ReproducedRow:
     """A row of the document with what was measured of it."""
     values = {"published": None, "model_mean_s": None, "service_s": T_S, "last_start_s": 0.0, "answer_bytes": 0}
     values |= {"link_rate": 0.0, "single_share": SINGLE_SHARE, **other}
     held = T if variant == "mvc" and servers is None else servers
-    return Row(part=part, users=users, measured_users=users, variant=variant, servers=held, repeats=repeats, **values)
+    return ReproducedRow(
+        part=part, users=users, measured_users=users, variant=variant, servers=held, repeats=repeats, **values
+    )
 
 
 @pytest.mark.parametrize(
@@ -136,9 +140,9 @@ def test_the_plateau_of_a_link(rate, word):
     assert document.plateau_of_link(rows)[0] == word
 
 
-def as_theory_says(name: str, scale: float) -> list[Row]:
+def as_theory_says(name: str, scale: float) -> list[ReproducedRow]:
     """An experiment in a world where each request takes t, and waits for nothing but a thread or a connection."""
-    experiment, rows = find_experiment(name), []
+    experiment, rows = find_publication(name), []
     for part in experiment.parts:
         plan = experiment.plan(part, scale)
         rows += rows_of(experiment, part, scale, plan, [_queue(plan, cell) for cell in plan.cells])
@@ -146,12 +150,14 @@ def as_theory_says(name: str, scale: float) -> list[Row]:
 
 
 def _queue(plan: Plan, cell: Cell) -> dict[str, Any]:
-    scenario = SCENARIOS[plan.scenario]
-    t = prediction.service_s(scenario, plan) or scenario.answer_bytes / plan.link.connection_rate
-    latencies = prediction.burst_latencies(
-        cell.load, t, prediction.servers(scenario, plan, scenario.variant(cell.variant))
+    scenario = plan.scenario
+    t = prediction.service_s(plan) or scenario.answer_bytes / plan.link.connection_rate
+    starts_s, servers = (
+        schedule.planned_s(cell.load, prediction.ANY_SEED),
+        prediction.servers(plan, scenario.variant(cell.variant)),
     )
-    rate = cell.load.users / (schedule.planned_s(cell.load, prediction.ANY_SEED) + latencies).max()
+    latencies = queueing.burst_latencies(starts_s, t, servers, cell.load.loops)
+    rate = cell.load.users / (starts_s + latencies).max()
     figures = {"mean_s": latencies.mean(), "throughput_rps": rate, "ok_throughput_rps": rate, "errors": {}}
     about = {"variant": cell.variant, "users": cell.load.users, "repeat": 1, "verdict": "valid"}
     return {**figures, **about, "requests": len(latencies)}
@@ -159,7 +165,7 @@ def _queue(plan: Plan, cell: Cell) -> dict[str, Any]:
 
 def scales(name: str) -> list[float]:
     """Those at which all parts of an experiment are possible."""
-    parts = find_experiment(name).parts
+    parts = find_publication(name).parts
     return [scale for scale in parts[0].scales if all(scale in part.scales for part in parts)]
 
 
@@ -176,7 +182,7 @@ def scales(name: str) -> list[float]:
 def test_a_scale_changes_no_word(name, refuted):
     """Where the model holds, every claim gets the same word at every scale that is possible, the smallest included."""
     for scale in scales(name):
-        findings = find_experiment(name).judge(as_theory_says(name, scale))
+        findings = find_publication(name).judge(as_theory_says(name, scale))
         assert {finding.claim for finding in findings if finding.word == REFUTED} == refuted, scale
         assert all(finding.word != UNDECIDED for finding in findings), (scale, findings)
 
@@ -261,7 +267,7 @@ def test_the_interval_is_students():
 @ALL
 def test_nothing_measured_is_undecided(name):
     """Every claim of every experiment can be judged without a measurement, and does not guess."""
-    experiment = find_experiment(name)
+    experiment = find_publication(name)
     assert decide(())[0] == UNDECIDED
     rows = [row(v, users) for v in VARIANTS for users in (1, 50, 100, 400, 4000)]
     for nothing in ([], rows):
@@ -272,11 +278,11 @@ def test_nothing_measured_is_undecided(name):
 @pytest.mark.parametrize("scale", [1.0, 0.1])
 def test_a_scale_keeps_the_ratios(name, scale):
     """R/T, R/N, the link's bytes for each user and ramp/t are the document's, or users and requests are."""
-    experiment = find_experiment(name)
+    experiment = find_publication(name)
     for part in experiment.parts:
         full, plan = experiment.plan(part, 1.0), experiment.plan(part, scale)
         users, mine = max(c.load.users for c in full.cells), max(c.load.users for c in plan.cells)
-        if part.wishes.requests:
+        if part.options.requests:
             assert (mine, plan.limits) == (users, full.limits)
             assert plan.cells[0].load.requests == scale * full.cells[0].load.requests
             continue
@@ -297,7 +303,7 @@ def test_a_scale_keeps_the_ratios(name, scale):
 )
 def test_a_scale_that_would_judge_something_else_is_refused(name, scale):
     """Half a connection, two and a half users or less than a request for each: what is possible is offered, and is."""
-    experiment = find_experiment(name)
+    experiment = find_publication(name)
     with pytest.raises(LabError, match=f"--scale {scale:g}") as caught:
         experiment.plan(experiment.parts[0], scale)
     offered = [float(number) for number in re.findall(r"\d\S*\d", caught.value.next_step)]
@@ -348,19 +354,19 @@ def test_a_part_that_was_not_measured_is_undecided():
     assert done.table()["mean_s"].notna().sum() == 3
 
 
-def made(folder: Path, name: str, wishes: Wishes) -> Run:
+def made(folder: Path, name: str, options: Options) -> Run:
     """A run of an experiment's scenario as it is on disk before its first cell."""
-    plan = planning.make_plan(SCENARIOS[find_experiment(name).scenario], wishes)
+    plan = planning.make_plan(scenarios()[find_publication(name).scenario], options)
     return Run(RunFolder.create(plan, [], {}, folder))
 
 
-@pytest.mark.parametrize("name", list(EXPERIMENTS))
+@pytest.mark.parametrize("name", list(publications()))
 def test_a_run_has_the_scale_that_it_was_made_with(name, tmp_path):
     """Of requests for jwt, of users elsewhere, whichever of the loads it has."""
-    experiment = find_experiment(name)
+    experiment = find_publication(name)
     for scale in (1.0, 0.3, 0.1):
-        wishes = [part.scaled(scale) for part in experiment.parts]
-        runs = [made(tmp_path, name, replace(wish, users=wish.users[:1])) for wish in wishes]
+        options = [part.scaled(scale) for part in experiment.parts]
+        runs = [made(tmp_path, name, replace(wish, users=wish.users[:1])) for wish in options]
         done = results.from_runs(experiment, runs)
         assert done.scale == pytest.approx(scale)
         assert done.runs == tuple(runs)
@@ -381,8 +387,8 @@ def test_a_run_has_the_scale_that_it_was_made_with(name, tmp_path):
 )
 def test_another_load_is_not_judged(name, asked, named, tmp_path):
     """What the model or the claim is not about is refused, and what differs is said."""
-    experiment = find_experiment(name)
-    run = made(tmp_path, name, replace(experiment.parts[0].wishes, **asked))
+    experiment = find_publication(name)
+    run = made(tmp_path, name, replace(experiment.parts[0].options, **asked))
     with pytest.raises(LabError, match=re.escape(named)):
         results.from_runs(experiment, [run])
 
@@ -451,7 +457,7 @@ def test_the_command_prints_json(typed):
 def test_the_command_lists_and_estimates(typed, tmp_path):
     """Without a name it lists the experiments; a dry run says what each part takes, and starts nothing."""
     listed = typed("reproduce").stdout
-    assert all(name in listed for name in EXPERIMENTS)
+    assert all(name in listed for name in publications())
     planned = typed("reproduce", "document-latency", "--scale", "0.1", "--dry-run", "--data", str(tmp_path))
     assert planned.returncode == 0
     assert all(f"pool {pool}: 12 cells" in planned.stdout for pool in document.POOLS)
@@ -478,8 +484,8 @@ def test_bad_input_is_said(typed, arguments, named):
 @ALL
 def test_an_experiment_names_its_document_and_its_slips(name):
     """Where it is from, what is odd about it, and a scenario that exists."""
-    experiment = find_experiment(name)
-    assert experiment.scenario in SCENARIOS
+    experiment = find_publication(name)
+    assert experiment.scenario in scenarios()
     assert experiment.document
     assert experiment.slips
 

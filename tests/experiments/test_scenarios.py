@@ -11,15 +11,16 @@ import pytest
 import requests
 
 from lab.errors import LabError
-from lab.experiments import SCENARIOS
+from lab.experiments import scenarios
 from lab.reporting import run_view
 from lab.running import conductor
 from lab.running.conductor import conduct
-from lab.running.prerequisites import set_up
+from lab.running.invocation import Invocation
 from lab.running.progress import Reporter
+from lab.running.testbed import set_up
 from lab.runtimes.docker import connect
 from lab.spec import planning
-from lab.spec.planning import Wishes
+from lab.spec.options import Options
 from lab.system import images
 from lab.system.databases import mysql, tokens
 from lab.telemetry import actuator
@@ -45,14 +46,14 @@ def runtime(request):
 @pytest.fixture(autouse=True)
 def cold(monkeypatch):
     """One short round of warm-up: here it is about answers, not about time."""
-    for name, scenario in SCENARIOS.items():
-        monkeypatch.setitem(SCENARIOS, name, replace(scenario, rehearsal_rounds=1, rehearsal_requests=200))
+    for name, scenario in scenarios().items():
+        monkeypatch.setitem(scenarios(), name, replace(scenario, rehearsal_rounds=1, rehearsal_requests=200))
 
 
-def measured(scenario: str, runtime: str, folder, **wishes) -> run_view.Run:
+def measured(scenario: str, runtime: str, folder, **options) -> run_view.Run:
     """A small run of all three variants."""
-    plan = planning.make_plan(SCENARIOS[scenario], Wishes(seed=1, heap_mb=512, pool=20, **wishes))
-    return run_view.Run(conduct(plan, ["test"], folder, Reporter(quiet=True), runtime))
+    plan = planning.make_plan(scenarios()[scenario], Options(seed=1, heap_mb=512, pool=20, **options))
+    return run_view.Run(conduct(plan, Invocation(["test"], folder, Reporter(quiet=True), runtime)))
 
 
 def test_every_document_comes_whole(runtime, tmp_path):
@@ -60,7 +61,7 @@ def test_every_document_comes_whole(runtime, tmp_path):
     run = measured("document", runtime, tmp_path, users=[20])
     for cell in run.folder.cells():
         samples, evidence = cell.measured(), cell.read("evidence")
-        assert not evidence["casualties"], evidence["casualties"]
+        assert not evidence["component_errors"], evidence["component_errors"]
         assert list(samples["bytes"]) == [DOCUMENT_BYTES] * 20
         assert set(samples["error"]) == {""}
         if runtime == "process":  # FerretDB, which may stand in for MongoDB in containers, does not count
@@ -74,7 +75,7 @@ def test_everybody_gets_their_own_record_and_nobody_anothers(runtime, tmp_path):
     run = measured("jwt", runtime, tmp_path, users=[8], requests=500)
     for cell in run.folder.cells():
         evidence, contract = cell.read("evidence"), cell.read("contract")
-        assert not evidence["casualties"], evidence["casualties"]
+        assert not evidence["component_errors"], evidence["component_errors"]
         assert {answer["status"] for answer in contract.values()} == {200, 401, 404}
         assert evidence["begun"] == evidence["finished"] == evidence["served"] == 500
         assert set(cell.measured()["error"]) == {""}
@@ -83,11 +84,11 @@ def test_everybody_gets_their_own_record_and_nobody_anothers(runtime, tmp_path):
 @pytest.mark.parametrize("variant", ["mvc", "webflux"])
 def test_a_connection_that_has_rested_costs_no_round_trip_more(variant, tmp_path):
     """A pool that pings it first would pay the link twice, and the other would not."""
-    wishes = Wishes(users=[1], requests=1, variants=[variant], seed=1, heap_mb=256, pool=1)
-    plan = planning.make_plan(SCENARIOS["jwt"], wishes)
-    with set_up(plan, ["test"], tmp_path, Reporter(quiet=True), 1) as stage:
-        database = stage.backing.databases["mysql"]
-        (token, *_) = tokens.read_tokens(stage.backing.tokens)
+    options = Options(users=[1], requests=1, variants=[variant], seed=1, heap_mb=256, pool=1)
+    plan = planning.make_plan(scenarios()["jwt"], options)
+    with set_up(plan, Invocation(["test"], tmp_path, Reporter(quiet=True)), 1) as testbed:
+        database = testbed.backing.databases["mysql"]
+        (token, *_) = tokens.read_tokens(testbed.backing.tokens)
 
         def pings() -> int:
             with mysql.connection(database) as link:
@@ -95,12 +96,12 @@ def test_a_connection_that_has_rested_costs_no_round_trip_more(variant, tmp_path
                 cursor.execute("show global status like 'Com_admin_commands'")
                 return int(cursor.fetchone()[1])
 
-        with stage.runtime.started(stage.launch(stage.scenario.variant(variant), tmp_path)) as running:
+        with testbed.runtime.started(testbed.launch(testbed.plan.scenario.variant(variant), tmp_path)) as running:
             service = actuator.await_ready(running, tmp_path)
 
             def ask() -> int:
                 header = {"Authorization": f"Bearer {token}"}
-                return requests.get(service.url + stage.scenario.path, headers=header, timeout=60).status_code
+                return requests.get(service.url + testbed.plan.scenario.path, headers=header, timeout=60).status_code
 
             assert ask() == 200
             before = pings()
@@ -113,10 +114,10 @@ def test_a_connection_that_has_rested_costs_no_round_trip_more(variant, tmp_path
 def test_a_slow_link_makes_connections_the_limit(tmp_path):
     """Ten connections over a link of 200 ms answer fifty requests in no less than five turns."""
     plan = planning.make_plan(
-        SCENARIOS["document"],
-        Wishes(users=[50], variants=["webflux"], seed=1, heap_mb=512, pool=10, link_latency_ms=200, ramp_up=0.1),
+        scenarios()["document"],
+        Options(users=[50], variants=["webflux"], seed=1, heap_mb=512, pool=10, link_latency_ms=200, ramp_up=0.1),
     )
-    run = run_view.Run(conduct(plan, ["test"], tmp_path, Reporter(quiet=True)))
+    run = run_view.Run(conduct(plan, Invocation(["test"], tmp_path, Reporter(quiet=True))))
     (row,), (cell,) = run.cells, run.folder.cells()
     assert row["predicted_mean_s"] == pytest.approx(0.2 * 3, rel=0.15)
     assert cell.read("summary")["elapsed_s"] >= 5 * 0.2 * 0.98
@@ -125,16 +126,18 @@ def test_a_slow_link_makes_connections_the_limit(tmp_path):
 
 def test_a_service_with_another_key_is_invalid_and_not_fast(tmp_path):
     """Its refusals are quick, and no measurement: the contract says so, and without it the database does."""
-    wishes = Wishes(users=[20], requests=500, variants=["mvc"], repeat=2, seed=1, heap_mb=256, pool=20)
-    plan = planning.make_plan(SCENARIOS["jwt"], wishes)
-    with set_up(plan, ["test"], tmp_path, Reporter(quiet=True), 200) as stage:
-        other = {**stage.backing.environment, "LAB_JWT_KEY": base64.b64encode(bytes(32)).decode()}
-        brief = replace(stage.scenario, rehearsal_requests=100, rehearsal_rounds=3)
-        proving = replace(stage, scenario=brief, backing=replace(stage.backing, environment=other))
+    options = Options(users=[20], requests=500, variants=["mvc"], repeat=2, seed=1, heap_mb=256, pool=20)
+    plan = planning.make_plan(scenarios()["jwt"], options)
+    with set_up(plan, Invocation(["test"], tmp_path, Reporter(quiet=True)), 200) as testbed:
+        other = {**testbed.backing.environment, "LAB_JWT_KEY": base64.b64encode(bytes(32)).decode()}
+        brief = replace(testbed.plan.scenario, rehearsal_requests=100, rehearsal_rounds=3)
+        proving = replace(
+            testbed, plan=replace(plan, scenario=brief), backing=replace(testbed.backing, environment=other)
+        )
         trusting = replace(proving, backing=replace(proving.backing, contract=()))
         for case, cell in zip((proving, trusting), plan.cells, strict=True):
             conductor.measure(case, cell)
-    proved, trusted = run_view.Run(stage.run).cells
+    proved, trusted = run_view.Run(testbed.run).cells
     assert (proved["verdict"], proved["requests"]) == ("invalid", 0)
     assert "token of " in proved["reasons"][0]
     assert "401 instead of 200" in proved["reasons"][0]

@@ -17,10 +17,10 @@ import requests
 from patience import PATIENCE_S
 
 from lab.analysis import verdict
-from lab.experiments import SCENARIOS
+from lab.experiments import scenarios
 from lab.runtimes import Launch, host
 from lab.runtimes.process import ProcessRuntime
-from lab.spec.scenario import Limits
+from lab.spec.limits import Limits
 from lab.storage.run_folder import ROOT
 from lab.system import aot_cache, services
 from lab.telemetry import actuator
@@ -40,13 +40,13 @@ def cached(launch: Launch, jdk: services.Jdk, runtime: ProcessRuntime) -> Launch
 @pytest.fixture(scope="module")
 def running(tmp_path_factory, jdk):
     """All three variants, by name, as the lab itself starts them."""
-    variants, limits = SCENARIOS["delay"].variants, Limits(heap_mb=256)
+    variants, limits = scenarios()["delay"].variants, Limits(heap_mb=256)
     with ProcessRuntime() as runtime, ExitStack() as stack:
         jars = services.build([variant.module for variant in variants], jdk, runtime, lambda line: None)
         started = {}
         for variant in variants:
             folder = tmp_path_factory.mktemp(variant.name)
-            launch = cached(services.launch(variant, limits, 2, jdk, jars[variant.module], folder), jdk, runtime)
+            launch = cached(services.launch(variant, limits, 2, jdk.java, jars[variant.module], folder), jdk, runtime)
             started[variant.name] = (stack.enter_context(runtime.started(launch)), folder)
         yield {name: actuator.await_ready(process, folder) for name, (process, folder) in started.items()}
 
@@ -77,7 +77,7 @@ def test_only_delays_up_to_a_minute_are_waited_for(running, path, status):
 @pytest.mark.parametrize("variant", ["mvc", "mvc-virtual", "webflux"])
 def test_the_limits_are_those_promised(running, variant):
     """What the running server states is what the variant promises."""
-    asked = services.promised_limits(SCENARIOS["delay"].variant(variant), Limits(heap_mb=256), 2)
+    asked = services.promised_limits(scenarios()["delay"].variant(variant), Limits(heap_mb=256), 2)
     assert verdict.broken_limits(asked, actuator.limits(running[variant])) == []
 
 
@@ -178,10 +178,10 @@ NARROW = Limits(threads=4, heap_mb=256, accept_count=2**31 - 1)
 @pytest.fixture(scope="module", params=["mvc", "webflux"])
 def narrow(request, tmp_path_factory, jdk):
     """A variant and its service, on a disk that Spring would call full, with a backlog beyond every kernel's cap."""
-    variant, folder = SCENARIOS["delay"].variant(request.param), tmp_path_factory.mktemp("narrow")
+    variant, folder = scenarios()["delay"].variant(request.param), tmp_path_factory.mktemp("narrow")
     with ProcessRuntime() as runtime:
         jar = services.build([variant.module], jdk, runtime, lambda _: None)[variant.module]
-        launch = services.launch(variant, NARROW, 2, jdk, jar, folder)
+        launch = services.launch(variant, NARROW, 2, jdk.java, jar, folder)
         launch = cached(launch, jdk, runtime)
         full = replace(launch, command=(*launch.command, "--management.health.diskspace.threshold=1000000TB"))
         with runtime.started(full) as process:

@@ -7,11 +7,11 @@ import math
 import pytest
 
 import lab
-from lab.experiments import SCENARIOS
+from lab.experiments import scenarios
 from lab.formulas import knee
 from lab.formulas.knee import Point
 from lab.spec import planning
-from lab.spec.planning import Wishes
+from lab.spec.options import Options
 from lab.storage.run_folder import RunFolder
 
 
@@ -139,6 +139,6 @@ def test_a_sweep_is_shown_with_its_bends(typed):
 
 def test_a_variant_without_a_usable_cell_is_not_left_out(typed, tmp_path):
     """A sweep of which nothing was measured says so of every variant."""
-    plan = planning.make_plan(SCENARIOS["delay"], Wishes(users=[1, 2], seed=1))
+    plan = planning.make_plan(scenarios()["delay"], Options(users=[1, 2], seed=1))
     RunFolder.create(plan, [], {}, tmp_path)
     assert typed("show", "--data", str(tmp_path)).stdout.count("no cell of it can be used") == 3

@@ -11,7 +11,7 @@ import pytest
 import lab
 from lab.analysis import insights
 from lab.formulas import laws
-from lab.formulas.laws import Level
+from lab.formulas.laws import LoadLevel
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_too_little_is_not_fitted(users, rates):
     assert laws.fit_scalability(users, rates) is None
 
 
-def burst(users: int, threads: int, service_s: float, ramp_s: float, chance) -> Level:
+def burst(users: int, threads: int, service_s: float, ramp_s: float, chance) -> LoadLevel:
     """A burst on a D/D/T queue whose service takes a little longer now and then, as a real one does."""
     free, ended, latency = [0.0] * threads, [], []
     for i in range(users):
@@ -102,10 +102,10 @@ def burst(users: int, threads: int, service_s: float, ramp_s: float, chance) -> 
         heapq.heappush(free, departure)
         ended.append(departure)
         latency.append(departure - arrival)
-    return Level(users, np.array(ended), np.array(latency))
+    return LoadLevel(users, np.array(ended), np.array(latency))
 
 
-def closed(users: int, threads: int, service_s: float, until_s: float, chance) -> Level:
+def closed(users: int, threads: int, service_s: float, until_s: float, chance) -> LoadLevel:
     """A closed loop on the same queue: whoever is answered asks again."""
     arrivals, free, ended, latency = [(0.0, i) for i in range(users)], [0.0] * threads, [], []
     while arrivals[0][0] < until_s:
@@ -115,7 +115,7 @@ def closed(users: int, threads: int, service_s: float, until_s: float, chance) -
         heapq.heappush(arrivals, (departure, user))
         ended.append(departure)
         latency.append(departure - arrival)
-    return Level(users, np.array(ended), np.array(latency))
+    return LoadLevel(users, np.array(ended), np.array(latency))
 
 
 @pytest.mark.parametrize("threads", [50, 100, 200])
@@ -147,7 +147,7 @@ def test_threads_are_counted_in_the_shipped_sweep():
 def test_no_plateau_gives_no_threads():
     """Loads that never queue, one that always does, and no load at all say nothing about T."""
     chance = np.random.default_rng(1)
-    nothing = Level(5, np.array([]), np.array([]))
+    nothing = LoadLevel(5, np.array([]), np.array([]))
     assert laws.estimate_servers([]) is None
     assert laws.estimate_servers([nothing]) is None
     assert laws.estimate_servers([burst(10, 50, 2.0, 1.0, chance), burst(40, 50, 2.0, 1.0, chance)]) is None
@@ -168,15 +168,15 @@ def test_threads_are_counted_from_a_burst_of_more_users_than_threads():
     assert laws.estimate_servers(levels).count == pytest.approx(20, rel=0.03)
 
 
-def alone(slow_s: float = 1.0) -> Level:
+def alone(slow_s: float = 1.0) -> LoadLevel:
     """A lowest load of requests that are far apart and take a second each, but for a fifth that are slow."""
-    return Level(1, 10.0 * np.arange(1, 101), np.array([1.0] * 80 + [slow_s] * 20))
+    return LoadLevel(1, 10.0 * np.arange(1, 101), np.array([1.0] * 80 + [slow_s] * 20))
 
 
-def queue(rate_rps: float = 100.0, latency_s: float = 2.0) -> Level:
+def queue(rate_rps: float = 100.0, latency_s: float = 2.0) -> LoadLevel:
     """A largest load: answers at an even rate for twenty seconds."""
     ended = np.arange(0, 20, 1 / rate_rps)
-    return Level(1000, ended, np.full(len(ended), latency_s))
+    return LoadLevel(1000, ended, np.full(len(ended), latency_s))
 
 
 @pytest.mark.parametrize(("latency_s", "threads"), [(1.49, None), (1.51, 100)])
@@ -196,6 +196,6 @@ def test_a_lowest_load_whose_slowest_tenth_takes_a_third_longer_shows_no_service
 @pytest.mark.parametrize(("rate_rps", "threads"), [(109, None), (111, 111)])
 def test_threads_are_more_by_a_tenth_than_what_the_lowest_load_had_under_way(rate_rps, threads):
     """A hundred at once that take a second each may have waited for 109 threads, as counts err, but not for 111."""
-    lowest = Level(100, np.ones(100), np.ones(100))
+    lowest = LoadLevel(100, np.ones(100), np.ones(100))
     found = laws.estimate_servers([lowest, queue(rate_rps)])
     assert (found and found.count) == (threads and pytest.approx(threads, abs=1))

@@ -8,18 +8,19 @@ import pytest
 from patience import PATIENCE_S
 
 from lab.analysis import observations, verdict
-from lab.analysis.verdict import VALID, Evidence
+from lab.analysis.evidence import Evidence
+from lab.analysis.verdict import VALID
 from lab.formulas.stats import summarise
 from lab.generator import bench
 from lab.running import calibrate
 from lab.running.calibrate import Pace
-from lab.running.prerequisites import Cores
 from lab.running.progress import Reporter
+from lab.runtimes.host import Cores
 from lab.runtimes.process import ProcessRuntime, confined
-from lab.spec.scenario import Load
+from lab.spec.workload import Load
 from lab.system.databases.tokens import token_file
 from lab.telemetry.actuator import Service
-from lab.telemetry.sampler import watching
+from lab.telemetry.sampler import sampling
 
 pytestmark = pytest.mark.slow
 PACE = Pace(ceiling_s=1.2, rest_s=0.3, step_s=0.5, shares=(0.25,))
@@ -38,7 +39,9 @@ def ready(tmp_path_factory, cores):
     with (
         ProcessRuntime() as runtime,
         confined(cores.generator),
-        bench.started(runtime, token_file(), calibrate.MOST_USERS, cores.service, cores.generator, folder) as started,
+        bench.running_bench(
+            runtime, token_file(), calibrate.MOST_USERS, cores.service, cores.generator, folder
+        ) as started,
     ):
         yield started
 
@@ -70,15 +73,21 @@ def test_nothing_is_answered_before_the_server_lets_it_go(ready):
 def test_a_saturated_generator_is_caught_by_name(ready, cores, ceilings):
     """One worker, many users, no delay: the verdict says what was too busy, whichever that was on this machine."""
     service = Service(ready.server, ready.url, ready.url)
-    with watching(service, {"worker 1": ready.fleet.workers[0], "master": ready.fleet.master}, cores.owned) as watch:
+    with sampling(
+        service, {"worker 1": ready.fleet.workers[0], "master": ready.fleet.master}, cores.owned
+    ) as telemetry:
         load = Load(users=100, ramp_s=0.0, duration_s=2.5)
         parameters = {"kind": 0, "delay_ms": 0}
         played = ready.fleet.play(ready.url, load, parameters, warm_up=0, within_s=PATIENCE_S, watched=[ready.server])
     summary = summarise(ready.samples(played.finished).to_pandas())
-    evidence = Evidence(begun=played.begun, finished=played.finished, whole=played.whole)
-    evidence.worker_cpu = observations.worker_cpu(watch, played, summary.elapsed_s)
-    evidence.taken = observations.taken(watch, cores.owned)
-    evidence.ceiling_rps = ceilings["small"].rps
+    evidence = Evidence.of(
+        begun=played.begun,
+        finished=played.finished,
+        whole=played.whole,
+        worker_cpu=observations.worker_cpu(telemetry, played, summary.elapsed_s),
+        foreign_cores=observations.foreign_cores(telemetry, cores.owned),
+        ceiling_rps=ceilings["small"].rps,
+    )
     found = verdict.judge(evidence, summary, summary.requests)
     assert found.word != VALID, evidence
     named = ("A Locust worker used", "The generator sent", "Other programs took")

@@ -13,27 +13,30 @@ from dataclasses import replace
 
 import pytest
 
-from lab.errors import Casualty, LabError
-from lab.experiments import SCENARIOS
+from lab.errors import ComponentError, LabError
+from lab.experiments import scenarios
 from lab.generator.fleet import Played, running_fleet
 from lab.reporting import run_view
 from lab.running.conductor import conduct
+from lab.running.invocation import Invocation
 from lab.running.progress import Reporter
 from lab.runtimes import Launch
 from lab.runtimes.checkout import ROOT
 from lab.runtimes.process import ProcessRuntime
 from lab.spec import planning
-from lab.spec.planning import Wishes
-from lab.spec.scenario import Cell, Limits, Load
+from lab.spec.limits import Limits
+from lab.spec.options import Options
+from lab.spec.plan import Cell
+from lab.spec.workload import Load
 from lab.storage.run_folder import CellFolder
 from lab.system import services
+from lab.system.databases.free_port import free_ports
 from lab.system.databases.rows import users
-from lab.system.databases.starting import free_ports
 from lab.system.databases.tokens import token
 from lab.telemetry import actuator
 
 pytestmark = [pytest.mark.java, pytest.mark.slow]
-DELAY, JWT = SCENARIOS["delay"], SCENARIOS["jwt"]
+DELAY, JWT = scenarios()["delay"], scenarios()["jwt"]
 
 
 @contextmanager
@@ -55,7 +58,7 @@ def service(jdk, tmp_path_factory) -> Iterator[actuator.Service]:
     folder, variant = tmp_path_factory.mktemp("service"), DELAY.variant("webflux")
     with ProcessRuntime() as runtime:
         jars = services.build([variant.module], jdk, runtime, lambda line: None)
-        launch = services.launch(variant, Limits(heap_mb=256), 2, jdk, jars[variant.module], folder)
+        launch = services.launch(variant, Limits(heap_mb=256), 2, jdk.java, jars[variant.module], folder)
         with runtime.started(launch) as running:
             yield actuator.await_ready(running, folder)
 
@@ -93,7 +96,7 @@ def test_a_worker_elsewhere_joins_one_fleet_after_the_other(service, tmp_path):
             running_fleet(runtime, "jwt", only, frozenset(), tmp_path, tmp_path / "samples", bind=address) as fleet,
         ):
             fleet.await_workers()
-            fleet.equip(tokens)
+            fleet.distribute_tokens(tokens)
         worker.send_signal(signal.SIGINT)
         said, complaint = worker.communicate(timeout=60)
     assert worker.returncode == 130, complaint
@@ -154,7 +157,7 @@ def test_a_worker_whose_clock_is_behind_is_not_let_play(tmp_path):
         ProcessRuntime() as runtime,
         runtime.started(launch),
         running_fleet(runtime, "delay", shape, frozenset(), tmp_path, tmp_path / "samples", bind=address) as fleet,
-        pytest.raises(Casualty, match=r"clock of a worker is -0\.3"),
+        pytest.raises(ComponentError, match=r"clock of a worker is -0\.3"),
     ):
         fleet.await_workers()
 
@@ -162,7 +165,7 @@ def test_a_worker_whose_clock_is_behind_is_not_let_play(tmp_path):
 def test_a_run_that_waits_for_a_worker_elsewhere(tmp_path):
     """``--workers 0 --remote-workers 1``: all samples come from the worker, and the counts agree."""
     address = f"127.0.0.1:{next(free_ports())}"
-    wishes = Wishes(
+    options = Options(
         users=[20],
         variants=["webflux"],
         seed=1,
@@ -173,10 +176,12 @@ def test_a_run_that_waits_for_a_worker_elsewhere(tmp_path):
         parameters={"delay_ms": 50},
     )
     with worker_elsewhere(tmp_path / "empty", address):
-        run = run_view.Run(conduct(planning.make_plan(DELAY, wishes), ["test"], tmp_path, Reporter(quiet=True)))
+        run = run_view.Run(
+            conduct(planning.make_plan(DELAY, options), Invocation(["test"], tmp_path, Reporter(quiet=True)))
+        )
     (cell,) = run.folder.cells()
     evidence = cell.read("evidence")
-    assert not evidence["casualties"], evidence["casualties"]
+    assert not evidence["component_errors"], evidence["component_errors"]
     assert evidence["begun"] == evidence["finished"] == evidence["served"] == len(cell.measured()) == 20
     assert run.plan.bind == address
 
@@ -185,8 +190,8 @@ def test_a_port_that_is_taken_is_said_before_anything_starts(tmp_path):
     """With the option that names another."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
-        plan = planning.make_plan(DELAY, Wishes(users=[5], remote_workers=1, bind=address))
+        plan = planning.make_plan(DELAY, Options(users=[5], remote_workers=1, bind=address))
         with pytest.raises(LabError, match="cannot listen") as caught:
-            conduct(plan, ["test"], tmp_path / "runs", Reporter(quiet=True))
+            conduct(plan, Invocation(["test"], tmp_path / "runs", Reporter(quiet=True)))
     assert "--bind" in caught.value.next_step
     assert not (tmp_path / "runs").exists()

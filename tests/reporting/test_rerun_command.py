@@ -9,13 +9,12 @@ from dataclasses import replace
 import pytest
 
 from lab.errors import LabError
-from lab.experiments import SCENARIOS
+from lab.experiments import scenarios
 from lab.reporting.html import rerun_command
 from lab.running import conductor
-from lab.spec import planning
-from lab.spec.planning import Wishes
+from lab.spec import attached, planning
+from lab.spec.options import Options
 from lab.storage.run_folder import RunFolder
-from lab.system import attached
 
 ASKED = [
     ("delay", {"users": [400]}),
@@ -44,8 +43,8 @@ def conducted(monkeypatch):
     """What was to be carried out: plans, and the commands that are recorded with them. Nothing is."""
     found = []
 
-    def conduct(plan, words, *_, **__):
-        found.append((plan, words))
+    def conduct(plan, invocation):
+        found.append((plan, list(invocation.command)))
         raise LabError("Nothing is measured here.", "")
 
     monkeypatch.setattr(conductor, "conduct", conduct)
@@ -60,11 +59,11 @@ def carry_out(line: str) -> None:
         exec(text, {})
 
 
-@pytest.mark.parametrize(("scenario", "wishes"), ASKED)
+@pytest.mark.parametrize(("scenario", "options"), ASKED)
 @pytest.mark.parametrize("by", ["lab.run", "lab.reproduce"])
-def test_a_run_of_python_is_repeated_by_the_line(made, conducted, scenario, wishes, by):
+def test_a_run_of_python_is_repeated_by_the_line(made, conducted, scenario, options, by):
     """It calls what exists, with all that was asked for and the seed; whatever made it, the plan is the same again."""
-    plan = planning.make_plan(SCENARIOS[scenario], Wishes(**wishes, seed=123))
+    plan = planning.make_plan(scenarios()[scenario], Options(**options, seed=123))
     run = made(plan, by, scenario)
     assert not rerun_command.was_typed(run)
     carry_out(rerun_command.command(run))
@@ -72,12 +71,12 @@ def test_a_run_of_python_is_repeated_by_the_line(made, conducted, scenario, wish
 
 
 def test_a_load_of_python_is_repeated_by_the_line(made, conducted):
-    """Addresses and the names of headers are in it; their values have to be filled in."""
+    """Endpoints and the names of headers are in it; their values have to be filled in."""
     for urls in (
         {attached.NAME: "http://127.0.0.1:1/a?b='c'"},
         {"old": "http://127.0.0.1:1/", "new": "http://127.0.0.1:2/"},
     ):
-        asked = Wishes(users=[3, 5], duration=4.0, seed=5)
+        asked = Options(users=[3, 5], duration=4.0, seed=5)
         plan = attached.make_plan(list(urls.values()), list(urls), {"X-Key": "secret"}, asked)
         line = rerun_command.command(made(plan, "lab.load"))
         assert 'headers={"X-Key": "…"}' in line
@@ -87,7 +86,7 @@ def test_a_load_of_python_is_repeated_by_the_line(made, conducted):
 
 def test_the_call_has_nothing_that_is_the_default_anyway(made):
     """It is as short as what a person would write."""
-    plan = planning.make_plan(SCENARIOS["delay"], Wishes(users=[400], seed=5))
+    plan = planning.make_plan(scenarios()["delay"], Options(users=[400], seed=5))
     assert rerun_command.command(made(plan, "lab.run", "delay")) == (
         """python -c 'import lab; lab.run("delay", users=400, seed=5)'"""
     )
@@ -96,7 +95,7 @@ def test_the_call_has_nothing_that_is_the_default_anyway(made):
 
 def test_a_plan_that_this_lab_would_make_otherwise_is_told_in_full(made):
     """What an older lab decided is stated, not left to what this one decides."""
-    plan = planning.make_plan(SCENARIOS["delay"], Wishes(users=[400], seed=5))
+    plan = planning.make_plan(scenarios()["delay"], Options(users=[400], seed=5))
     (text,) = shlex.split(rerun_command.command(made(replace(plan, limits=planning.NOT_SET), "lab.run")))[2:]
     (call,) = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
     stated = {keyword.arg for keyword in call.keywords}
@@ -114,7 +113,7 @@ def test_a_plan_that_this_lab_would_make_otherwise_is_told_in_full(made):
 )
 def test_a_command_is_repeated_with_the_seed_that_it_drew(made, typed, repeated):
     """One that was given stays, in either form."""
-    plan = planning.make_plan(SCENARIOS["delay"], Wishes(seed=1))
+    plan = planning.make_plan(scenarios()["delay"], Options(seed=1))
     run = made(plan, "python", "-m", "lab", *typed.split())
     assert rerun_command.was_typed(run)
     assert rerun_command.command(run) == f"python -m lab {repeated}"

@@ -10,9 +10,9 @@ import pytest
 
 import lab
 from lab.analysis.verdict import INVALID
-from lab.experiments import SCENARIOS
-from lab.running.prerequisites import Cores
+from lab.experiments import scenarios
 from lab.runtimes import Launch
+from lab.runtimes.host import Cores
 from lab.runtimes.process import ProcessRuntime
 
 pytestmark = [pytest.mark.java, pytest.mark.slow]
@@ -21,14 +21,14 @@ pytestmark = [pytest.mark.java, pytest.mark.slow]
 @pytest.fixture(scope="module")
 def troubled(tmp_path_factory):
     """A run on a cold JVM that ignores its limit of threads, with a program that spins on the generator's core."""
-    delay, folder = SCENARIOS["delay"], tmp_path_factory.mktemp("troubled")
+    delay, folder = scenarios()["delay"], tmp_path_factory.mktemp("troubled")
     mvc = delay.variant("mvc")
     deaf = {key: value for key, value in mvc.properties.items() if key != "server.tomcat.threads.max"}
     changed = replace(delay, variants=(replace(mvc, properties=deaf),), rehearsal_rounds=1)
     spin = Launch("spinner", (sys.executable, "-c", "while True: pass"), folder / "spin.log")
     spin = replace(spin, cores=Cores.split(pin=True).generator)
     with pytest.MonkeyPatch.context() as patch, ProcessRuntime() as runtime, runtime.started(spin):
-        patch.setitem(SCENARIOS, "delay", changed)
+        patch.setitem(scenarios(), "delay", changed)
         run = lab.run("delay", 20, threads=7, duration=2.5, delay_ms=100, heap_mb=256, data=folder, quiet=True, seed=1)
         (folder,) = run.folder.cells()
         return run.cells[0], run.folder.environment(), folder.metrics()

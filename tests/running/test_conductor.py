@@ -9,8 +9,7 @@ import psutil
 import pytest
 
 import lab
-from lab.formulas import stats
-from lab.spec import prediction
+from lab.formulas import queueing, stats
 
 pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.usefixtures("brief")]
 
@@ -127,7 +126,7 @@ def test_platform_threads_behave_as_the_model_says(run):
     """Nobody beats theory: the mean of `mvc` is at least that of a queue with what was really sent, and when."""
     rows = {cell["variant"]: cell for cell in run.cells}
     sent_s = np.sort(cell_of(run, "mvc").measured()["sent_us"]) / 1e6
-    assert rows["mvc"]["mean_s"] >= prediction.queue_latencies(sent_s, DELAY_MS / 1000, THREADS).mean()
+    assert rows["mvc"]["mean_s"] >= queueing.queue_latencies(sent_s, DELAY_MS / 1000, THREADS).mean()
     assert rows["mvc"]["predicted_mean_s"] > 1.2 * DELAY_MS / 1000
     for variant in ("mvc-virtual", "webflux"):
         assert rows[variant]["predicted_mean_s"] == pytest.approx(DELAY_MS / 1000)
@@ -169,8 +168,8 @@ def test_python_sees_the_run_as_frames(run, data):
 @pytest.fixture(scope="module")
 def closed(data, brief):
     """A closed loop of two workers."""
-    wishes = {"users": 41, "duration": 4.0, "delay_ms": 200, "threads": 10, "workers": 2, "variants": ["mvc"]}
-    return lab.run("delay", **wishes, heap_mb=256, data=data, quiet=True)
+    options = {"users": 41, "duration": 4.0, "delay_ms": 200, "threads": 10, "workers": 2, "variants": ["mvc"]}
+    return lab.run("delay", **options, heap_mb=256, data=data, quiet=True)
 
 
 def test_two_workers_share_the_load(closed):

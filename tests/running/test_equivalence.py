@@ -8,8 +8,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from lab.errors import Casualty
-from lab.experiments import SCENARIOS
+from lab.errors import ComponentError
+from lab.experiments import scenarios
 from lab.running import equivalence
 from lab.spec.scenario import Exchange
 from lab.telemetry.actuator import Service
@@ -60,19 +60,19 @@ def answers(service: Service, path: str, status: int = 200) -> dict:
 @pytest.mark.parametrize(("path", "differs"), [("/good", False), ("/same", False), ("/other", True), ("/bad", True)])
 def test_answers_differ_by_status_type_or_body(service, path, differs):
     """Two variants are equal if status, type and body are; how the type names its charset does not matter."""
-    found = equivalence.differences(answers(service, path, ANSWERS[path][0]), answers(service, "/good"))
+    found = equivalence.unequal_answers(answers(service, path, ANSWERS[path][0]), answers(service, "/good"))
     assert bool(found) == differs
     assert all(line.startswith("it: ") for line in found)
 
 
 def test_a_difference_beyond_what_is_shown_counts(service):
     """Long bodies are compared whole, though only their beginning is kept."""
-    assert equivalence.differences(answers(service, "/long"), answers(service, "/long-too"))
+    assert equivalence.unequal_answers(answers(service, "/long"), answers(service, "/long-too"))
 
 
 def test_a_wrong_status_is_a_casualty(service):
     """A status that the contract does not name ends the cell, with what was answered."""
-    with pytest.raises(Casualty) as caught:
+    with pytest.raises(ComponentError) as caught:
         answers(service, "/bad", 200)
     for words in ("/bad", "status 400", "instead of 200"):
         assert words in caught.value.problem
@@ -80,14 +80,14 @@ def test_a_wrong_status_is_a_casualty(service):
 
 def test_a_silent_service_is_a_casualty(service):
     """A service that does not answer ends the cell, in one sentence."""
-    with pytest.raises(Casualty) as caught:
+    with pytest.raises(ComponentError) as caught:
         answers(Service(None, "http://127.0.0.1:1", ""), "/good")
     assert "/good" in caught.value.problem
 
 
 def test_every_scenario_has_a_contract_of_good_and_bad():
     """Each scenario proves right answers and refusals."""
-    for scenario in SCENARIOS.values():
+    for scenario in scenarios().values():
         statuses = {exchange.status for exchange in scenario.contract}
         assert 200 in statuses or scenario.bearer  # whose good answers need tokens, which lab.system.backends adds
         assert any(status >= 400 for status in statuses)

@@ -5,27 +5,26 @@ from __future__ import annotations
 import pytest
 
 import lab
-from lab.experiments import SCENARIOS
+from lab.experiments import scenarios
 from lab.running import estimate
-from lab.spec import durations, planning
-from lab.spec.planning import Wishes
-from lab.spec.scenario import Link
+from lab.spec import planning, prediction
+from lab.spec.options import Options
 from lab.storage.run_folder import RunFolder
 
-DELAY, DOCUMENT = SCENARIOS["delay"], SCENARIOS["document"]
+DELAY, DOCUMENT = scenarios()["delay"], scenarios()["document"]
 
 
-def load_s(scenario, **wishes) -> float:
+def load_s(scenario, **options) -> float:
     """How long the only cell of a plan takes by theory."""
-    plan = planning.make_plan(scenario, Wishes(variants=["mvc"], **wishes))
-    return durations.load_s(scenario, plan, plan.cells[0])
+    plan = planning.make_plan(scenario, Options(variants=["mvc"], **options))
+    return prediction.load_s(plan, plan.cells[0])
 
 
 def test_the_time_of_a_load_is_that_of_the_example():
     """On every cell of the example sweep, theory is within a tenth of what the load took."""
     run = lab.open_run("delay-sweep")
     for folder in run.folder.cells():
-        expected = durations.load_s(run.scenario, run.plan, folder.cell)
+        expected = prediction.load_s(run.plan, folder.cell)
         assert expected == pytest.approx(folder.read("summary")["elapsed_s"], rel=0.1), folder.cell.id
 
 
@@ -48,13 +47,15 @@ def test_a_shaped_link_decides_where_it_is_the_slowest():
 
 def test_the_mean_over_a_link_waits_for_earlier_waves():
     """Two full waves of 10 over a line that does 10 in a second: half wait one second, half two."""
-    assert durations.mean_over_link_s(20, 10, 0.0, 100, Link(rate=1000)) == pytest.approx(1.5)
-    assert durations.mean_over_link_s(20, None, 0.0, 100, Link(rate=1000)) == pytest.approx(2.0)
+    rate, options = 10 * DOCUMENT.answer_bytes, {"variants": ["webflux"], "users": [20]}
+    few, many = (planning.make_plan(DOCUMENT, Options(link_rate=rate, pool=pool, **options)) for pool in (10, 20))
+    assert prediction.predict_over_link(few, few.cells[0]) == pytest.approx(1.5)
+    assert prediction.predict_over_link(many, many.cells[0]) == pytest.approx(2.0)
 
 
 def test_the_estimate_learns_from_cells_that_were_measured(plan, tmp_path):
     """Without runs it is a documented guess; with runs the median of what their cells took besides the load."""
-    guessed = estimate.of_plan(DELAY, plan, plan.cells, tmp_path)
+    guessed = estimate.of_plan(plan, plan.cells, tmp_path)
     assert (guessed.learned, guessed.around_s) == (0, estimate.AROUND_CELL_S)
     run = RunFolder.create(plan, [], {}, tmp_path)
     for cell, spent_s in zip(plan.cells, (7.0, 9.0), strict=True):
@@ -66,7 +67,7 @@ def test_the_estimate_learns_from_cells_that_were_measured(plan, tmp_path):
         folder = broken.begin(cell)
         folder.keep("timing", {"elapsed_s": 0.5})
         folder.keep("summary", {"elapsed_s": 0.0})
-    learned = estimate.of_plan(DELAY, plan, plan.cells, tmp_path)
+    learned = estimate.of_plan(plan, plan.cells, tmp_path)
     assert (learned.learned, learned.around_s) == (2, 8.0)
     assert "as in 2 cells before" in str(learned)
     assert estimate.spent_around("document", tmp_path) == []

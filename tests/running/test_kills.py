@@ -37,9 +37,9 @@ SMALL = "--users 50 --delay-ms 200 --ramp-up 0.2 --heap-mb 256 --seed 4"
 BRIEFLY = """
 from dataclasses import replace
 from lab.cli import main
-from lab.scenarios import SCENARIOS
-for name, scenario in SCENARIOS.items():
-    SCENARIOS[name] = replace(scenario, rehearsal_requests=scenario.rehearsal_requests // 20)
+from lab.experiments import scenarios
+for name, scenario in scenarios().items():
+    scenarios()[name] = replace(scenario, rehearsal_requests=scenario.rehearsal_requests // 20)
 main()
 """
 

@@ -9,14 +9,14 @@ from dataclasses import replace
 import pytest
 from patience import await_that
 
-from lab.experiments import SCENARIOS
+from lab.experiments import scenarios
 from lab.running import seeding
 from lab.runtimes.process import ProcessRuntime
 from lab.storage.run_folder import ROOT
-from lab.system.backends import NO_ADDRESSES
+from lab.system.backends import NO_ENDPOINTS
 from lab.system.databases import SEEDS, Site, mariadb, mysql, rows
 
-JWT, DELAY, DOCUMENT = (SCENARIOS[name] for name in ("jwt", "delay", "document"))
+JWT, DELAY, DOCUMENT = (scenarios()[name] for name in ("jwt", "delay", "document"))
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def server(jdk, tmp_path_factory):
         site = Site(runtime, folder / "data", folder / "logs", jdk.home, folder / "seeds")
         mariadb.unpacked(Site(runtime, folder / "data", folder / "logs", jdk.home, SEEDS))
         (folder / "seeds" / f"mariadb-{mariadb.VERSION}").symlink_to(SEEDS / f"mariadb-{mariadb.VERSION}")
-        with mysql.started(site, count=10) as database:
+        with mysql.server(site, count=10) as database:
             yield database
 
 
@@ -60,7 +60,7 @@ def test_a_seeding_that_was_killed_is_mended_by_the_next(server, tmp_path, typed
 def test_tokens_are_made_once(tmp_path):
     """A new folder gets a key and tokens; the same again gives the same bytes and writes nothing."""
     only_tokens = [replace(JWT, databases=())]
-    first, second = (list(seeding.seed(only_tokens, NO_ADDRESSES, tmp_path)) for _ in range(2))
+    first, second = (list(seeding.seed(only_tokens, NO_ENDPOINTS, tmp_path)) for _ in range(2))
     assert [(one.written, two.written) for one, two in zip(first, second, strict=True)] == [(True, False)]
     assert first[0].checksum == second[0].checksum
     assert first[0].what == second[0].what
@@ -68,7 +68,7 @@ def test_tokens_are_made_once(tmp_path):
 
 def test_nothing_is_seeded_beforehand_where_every_run_does_it(typed):
     """The delay needs no data; a MongoDB of the lab's own starts empty."""
-    assert list(seeding.seed([DELAY, DOCUMENT], NO_ADDRESSES)) == []
+    assert list(seeding.seed([DELAY, DOCUMENT], NO_ENDPOINTS)) == []
     done = typed("seed", "document")
     assert (done.returncode, done.stdout) == (0, "There is nothing to seed beforehand.\n")
 

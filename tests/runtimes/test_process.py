@@ -22,5 +22,5 @@ def test_one_that_hangs_while_somebody_listens_to_it_is_ended_too(runtime, tmp_p
         reader.start()
         os.kill(running.pid, signal.SIGSTOP)
         await_that(lambda: process.status() == psutil.STATUS_STOPPED)
-    assert running.obituary() == "was killed by SIGKILL"
+    assert running.exit_reason() == "was killed by SIGKILL"
     await_that(lambda: not reader.is_alive())

@@ -1,4 +1,4 @@
-"""From wishes to a plan, or to one sentence and a next step."""
+"""From options to a plan, or to one sentence and a next step."""
 
 from __future__ import annotations
 
@@ -11,22 +11,24 @@ import pytest
 
 import lab
 from lab.cli.options import Seconds
-from lab.errors import LabError
-from lab.experiments import SCENARIOS
-from lab.spec import durations, numbers, planning, prediction
-from lab.spec.planning import Wishes, make_plan
-from lab.spec.scenario import NOT_SET, Limits, Plan
+from lab.errors import LabError, did_you_mean
+from lab.experiments import find_scenario, scenarios
+from lab.spec import numbers, planning, prediction
+from lab.spec.limits import NOT_SET, Limits
+from lab.spec.options import Options, names
+from lab.spec.plan import Plan
+from lab.spec.planning import make_plan
 
-DELAY, JWT = SCENARIOS["delay"], SCENARIOS["jwt"]
+DELAY, JWT = scenarios()["delay"], scenarios()["jwt"]
 
 
-def plan_of(**wishes) -> Plan:
-    """The plan that these wishes give."""
-    return planning.make_plan(DELAY, Wishes(**wishes))
+def plan_of(**options) -> Plan:
+    """The plan that these options give."""
+    return planning.make_plan(DELAY, Options(**options))
 
 
 def test_defaults_are_the_published_experiment():
-    """Without wishes: 4000 users over 1 s, once each, on all variants, 2 s and 200 threads."""
+    """Without options: 4000 users over 1 s, once each, on all variants, 2 s and 200 threads."""
     plan = plan_of()
     assert [cell.variant for cell in plan.cells] == ["mvc", "mvc-virtual", "webflux"]
     load = plan.cells[0].load
@@ -82,11 +84,11 @@ def test_a_rate_makes_an_open_loop_with_users_enough():
 
 def test_a_scenario_of_a_fixed_duration_needs_none_for_its_rate():
     """What the scenario lasts by default, an open loop of it lasts too; how long a request takes nobody knows."""
-    jwt = SCENARIOS["jwt"]
-    load = planning.make_plan(jwt, Wishes(rate=500.0, users=[100])).cells[0].load
+    jwt = scenarios()["jwt"]
+    load = planning.make_plan(jwt, Options(rate=500.0, users=[100])).cells[0].load
     assert (load.duration_s, load.planned_requests) == (jwt.load.duration_s, 500 * jwt.load.duration_s)
     with pytest.raises(LabError, match="--rate needs --users"):
-        planning.make_plan(jwt, Wishes(rate=500.0))
+        planning.make_plan(jwt, Options(rate=500.0))
 
 
 def test_runs_from_before_there_were_rates_can_be_read():
@@ -117,7 +119,7 @@ def test_a_plan_survives_json():
 
 
 @pytest.mark.parametrize(
-    ("wishes", "named"),
+    ("options", "named"),
     [
         ({"users": [0]}, "--users 0"),
         ({"users": [-1]}, "--users -1"),
@@ -137,7 +139,7 @@ def test_a_plan_survives_json():
         ({"rate": math.inf, "duration": 3.0}, "--rate inf"),
         ({"rate": 10.0}, "--rate needs --duration"),
         ({"rate": 10.0, "duration": math.inf}, "--duration inf"),
-        ({"rate": 10.0, "duration": 0.0}, "for 0 s"),
+        ({"rate": 10.0, "duration": 0.0}, "--duration 0 "),
         ({"rate": 0.1, "duration": 2.0}, "--rate 0.1 for 2 s"),
         ({"rate": 1e6, "duration": 1e3}, "--rate 1e+06 for 1000 s"),
         ({"rate": 10.0, "loops": 2}, "--rate and --loops exclude"),
@@ -165,10 +167,10 @@ def test_a_plan_survives_json():
         ({"parameters": {"delay": 5}}, "did you mean delay_ms?"),
     ],
 )
-def test_what_cannot_be_done_is_said_with_the_next_step(wishes, named):
+def test_what_cannot_be_done_is_said_with_the_next_step(options, named):
     """Every bad wish gives one sentence that names it, and what to do instead."""
     with pytest.raises(LabError) as caught:
-        plan_of(**wishes)
+        plan_of(**options)
     assert named in caught.value.problem
     assert caught.value.problem.endswith(".")
     assert caught.value.next_step.endswith(".")
@@ -189,23 +191,23 @@ def test_a_variant_named_twice_is_measured_once():
 def test_an_unknown_scenario_is_answered_with_the_nearest():
     """A slip of the finger gets an offer; something else gets the list only."""
     with pytest.raises(LabError, match="did you mean delay"):
-        planning.find_scenario("dealy")
+        find_scenario("dealy")
     with pytest.raises(LabError) as caught:
-        planning.find_scenario("zzz")
+        find_scenario("zzz")
     assert "did you mean" not in caught.value.problem
     assert "delay" in caught.value.next_step
 
 
 def test_nearest_offers_only_what_is_near():
     """The offer is one known name, or nothing."""
-    assert planning.nearest("shwo", ["run", "show", "list"]) == " (did you mean show?)"
-    assert planning.nearest("qqq", ["run", "show", "list"]) == ""
+    assert did_you_mean("shwo", ["run", "show", "list"]) == " (did you mean show?)"
+    assert did_you_mean("qqq", ["run", "show", "list"]) == ""
 
 
 def test_limits_are_equal_unless_another_stance_is_asked_for():
     """The default sets the same for all; ``default`` sets nothing; ``tuned`` sets what suits each variant."""
-    plans = {stance: make_plan(JWT, Wishes(limits=stance)) for stance in ("equal", "default", "tuned")}
-    assert plans["equal"] == make_plan(JWT, Wishes(seed=plans["equal"].seed))
+    plans = {stance: make_plan(JWT, Options(limits=stance)) for stance in ("equal", "default", "tuned")}
+    assert plans["equal"] == make_plan(JWT, Options(seed=plans["equal"].seed))
     assert plans["default"].limits_of("mvc") == NOT_SET
     tuned = {variant: plans["tuned"].limits_of(variant) for variant in ("mvc", "mvc-virtual", "webflux")}
     assert tuned["mvc"].threads
@@ -217,7 +219,7 @@ def test_limits_are_equal_unless_another_stance_is_asked_for():
 
 def test_what_is_asked_for_goes_before_what_is_tuned():
     """``--limits tuned --pool 7`` has a pool of 7 for all."""
-    plan = make_plan(JWT, Wishes(limits="tuned", pool=7))
+    plan = make_plan(JWT, Options(limits="tuned", pool=7))
     assert {plan.limits_of(variant.name).pool for variant in JWT.variants} == {7}
 
 
@@ -225,12 +227,12 @@ def test_what_is_asked_for_goes_before_what_is_tuned():
 def test_a_limit_and_none_at_all_contradict_one_another(wish):
     """``--limits default --threads 5`` is refused in one sentence that names both."""
     with pytest.raises(LabError, match=f"--limits default .*--{next(iter(wish)).replace('_', '-')}"):
-        make_plan(JWT, Wishes(limits="default", **wish))
+        make_plan(JWT, Options(limits="default", **wish))
 
 
 def test_a_plan_from_before_there_were_stances_is_read_as_equal():
     """Old runs stay readable."""
-    plan = make_plan(DELAY, Wishes(seed=1))
+    plan = make_plan(DELAY, Options(seed=1))
     old = json.loads(json.dumps(plan.as_json()))
     for name in ("stance", "own_limits", "bind"):
         del old[name]
@@ -243,13 +245,13 @@ def test_a_plan_from_before_there_were_stances_is_read_as_equal():
 
 def test_theory_knows_what_a_stack_does_by_itself():
     """Tomcat has 200 threads if nobody says otherwise, HikariCP ten connections, MongoDB's driver a hundred."""
-    for scenario, users, servers in ((DELAY, 400, 200), (JWT, 50, 10), (SCENARIOS["document"], 50, 100)):
-        plan = make_plan(scenario, Wishes(limits="default", users=[users]))
-        assert prediction.servers(scenario, plan, scenario.variant("mvc")) == servers
+    for scenario, users, servers in ((DELAY, 400, 200), (JWT, 50, 10), (scenarios()["document"], 50, 100)):
+        plan = make_plan(scenario, Options(limits="default", users=[users]))
+        assert prediction.servers(plan, scenario.variant("mvc")) == servers
 
 
 @pytest.mark.parametrize(
-    ("wishes", "named"),
+    ("options", "named"),
     [
         ({"workers": 0}, "--workers"),
         ({"bind": "127.0.0.1"}, "--bind"),
@@ -258,10 +260,10 @@ def test_theory_knows_what_a_stack_does_by_itself():
         ({"remote_workers": 9, "users": [5]}, "--users"),
     ],
 )
-def test_workers_elsewhere_that_cannot_be_are_refused(wishes, named):
+def test_workers_elsewhere_that_cannot_be_are_refused(options, named):
     """No worker at all, an address for nobody, one that nobody can go to, and more workers than users."""
     with pytest.raises(LabError, match=named):
-        make_plan(DELAY, Wishes(**wishes))
+        make_plan(DELAY, Options(**options))
 
 
 @pytest.mark.parametrize(
@@ -283,7 +285,7 @@ def test_what_is_no_time_is_refused(text):
 def test_more_requests_than_can_be_kept_are_refused(load):
     """One sentence says how many are possible."""
     with pytest.raises(LabError, match="too many requests") as caught:
-        planning.make_plan(SCENARIOS["delay"], Wishes(users=[4000], **load))
+        planning.make_plan(scenarios()["delay"], Options(users=[4000], **load))
     assert "100,000,000" in caught.value.next_step
 
 
@@ -323,17 +325,17 @@ def test_what_python_users_may_type_is_refused_in_one_sentence(asked, named, tmp
 @pytest.mark.parametrize("asked", ["mvc,webflux", "mvc, webflux", ["mvc", "webflux"], ("mvc", "webflux")])
 def test_variants_are_named_as_one_likes(asked):
     """As a list, or in one text with commas as on the command line."""
-    assert planning.names(asked) == ["mvc", "webflux"]
+    assert names(asked) == ["mvc", "webflux"]
 
 
 def test_a_negative_zero_is_a_zero():
     """Nobody is shown a ramp of minus zero."""
-    plan = make_plan(DELAY, Wishes(users=[5], ramp_up=-0.0))
+    plan = make_plan(DELAY, Options(users=[5], ramp_up=-0.0))
     assert math.copysign(1, plan.cells[0].load.ramp_s) == 1
 
 
 @pytest.mark.parametrize(
-    ("scenario", "wishes"),
+    ("scenario", "options"),
     [
         ("delay", {"users": [100, 4000], "threads": 10}),
         ("delay", {"users": [400], "threads": 10, "loops": 3, "parameters": {"delay_ms": 60_000}}),
@@ -344,41 +346,41 @@ def test_a_negative_zero_is_a_zero():
         ("jwt", {"users": [300], "pool": 1, "link_latency_ms": 1000, "limits": "tuned"}),
     ],
 )
-def test_nobody_is_given_up_whom_theory_has_wait(scenario, wishes):
+def test_nobody_is_given_up_whom_theory_has_wait(scenario, options):
     """Whatever is short, threads, connections or the link, the default timeout is twice the time of all users."""
-    plan = make_plan(SCENARIOS[scenario], Wishes(**wishes))
+    plan = make_plan(scenarios()[scenario], Options(**options))
     for cell in plan.cells:
         once = replace(cell, load=replace(cell.load, ramp_s=0.0, loops=1, duration_s=0.0))
-        assert cell.load.timeout_s >= 1.99 * durations.load_s(SCENARIOS[scenario], plan, once)
+        assert cell.load.timeout_s >= 1.99 * prediction.load_s(plan, once)
 
 
 def test_a_pool_that_is_smaller_than_the_threads_decides_how_long_users_wait():
     """Ten connections five seconds away serve 400 users in 40 waves, which are 200 s."""
-    plan = make_plan(SCENARIOS["document"], Wishes(users=[400], pool=10, link_latency_ms=5000))
+    plan = make_plan(scenarios()["document"], Options(users=[400], pool=10, link_latency_ms=5000))
     assert {cell.load.timeout_s for cell in plan.cells} == {400.0}
     assert plan_of(users=[400]).cells[0].load.timeout_s == 120.0
 
 
 def test_a_rate_has_users_for_the_queue_before_a_pool():
     """Ten connections answer 2/s: of 10/s for a minute, 480 queue up; 1 MB over 90 kB/s takes 11 s, for each of 5/s."""
-    document = SCENARIOS["document"]
-    far = make_plan(document, Wishes(rate=10.0, duration=60.0, pool=10, link_latency_ms=5000))
+    document = scenarios()["document"]
+    far = make_plan(document, Options(rate=10.0, duration=60.0, pool=10, link_latency_ms=5000))
     assert far.cells[0].load.users == 10 * (2 * 5 + 1) + 480
-    thin = make_plan(document, Wishes(rate=5.0, duration=60.0, pool=100, link_connection_rate=90_000))
+    thin = make_plan(document, Options(rate=5.0, duration=60.0, pool=100, link_connection_rate=90_000))
     assert thin.cells[0].load.users >= 5 * 11
 
 
 @pytest.mark.parametrize("limits", ["equal", "default", "tuned"])
 @pytest.mark.parametrize(
-    "wishes", [{"users": [4000], "parameters": {"delay_ms": 60_000}}, {"rate": 150.0, "duration": 30.0}]
+    "options", [{"users": [4000], "parameters": {"delay_ms": 60_000}}, {"rate": 150.0, "duration": 30.0}]
 )
-def test_a_load_does_not_depend_on_who_is_measured(wishes, limits):
+def test_a_load_does_not_depend_on_who_is_measured(options, limits):
     """Runs of one variant each have the same users and timeouts, so that they can be compared."""
-    alone = [plan_of(variants=[variant.name], limits=limits, **wishes) for variant in DELAY.variants]
+    alone = [plan_of(variants=[variant.name], limits=limits, **options) for variant in DELAY.variants]
     assert len({plan.cells[0].load for plan in alone}) == 1
 
 
 def test_nobody_waits_longer_than_a_week():
     """As where it is asked for: a link of a byte a second is no reason to wait for years."""
-    plan = make_plan(SCENARIOS["document"], Wishes(users=[400], link_rate=1))
+    plan = make_plan(scenarios()["document"], Options(users=[400], link_rate=1))
     assert {cell.load.timeout_s for cell in plan.cells} == {numbers.MOST_SECONDS}

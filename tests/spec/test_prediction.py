@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lab.experiments import SCENARIOS
+from lab.experiments import scenarios
+from lab.formulas import queueing
 from lab.spec import planning, prediction, schedule
-from lab.spec.planning import Wishes
-from lab.spec.scenario import POISSON, Load
+from lab.spec.options import Options
+from lab.spec.workload import POISSON, Load
 
 
 def simulated(users: int, ramp: int, loops: int, service: int, servers: int) -> list[int]:
@@ -29,6 +30,11 @@ def simulated(users: int, ramp: int, loops: int, service: int, servers: int) -> 
             busy.append((tick + service, arrived, loop))
         tick += 1
     return latencies
+
+
+def burst_latencies(load: Load, service_s: float, servers: int | None):
+    """The latencies of a burst that starts as it is planned."""
+    return queueing.burst_latencies(schedule.planned_s(load, prediction.ANY_SEED), service_s, servers, load.loops)
 
 
 SMALL = [
@@ -63,24 +69,24 @@ def test_a_burst_is_within_one_percent_of_what_was_published(users, published_s)
 def test_latencies_are_those_of_a_simulated_queue(users, ramp, loops, service, servers):
     """Tiny bursts have exactly the latencies of a queue that is played tick by tick."""
     expected = simulated(users, ramp, loops, service, servers)
-    got = prediction.burst_latencies(Load(users, ramp, loops), service, servers)
+    got = burst_latencies(Load(users, ramp, loops), service, servers)
     np.testing.assert_allclose(np.sort(got), np.sort(expected))
 
 
 def test_two_waves_by_hand():
     """Three requests at once on two threads take t, t and 2t."""
-    assert sorted(prediction.burst_latencies(Load(3, 0.0), 2.0, 2)) == [2.0, 2.0, 4.0]
+    assert sorted(burst_latencies(Load(3, 0.0), 2.0, 2)) == [2.0, 2.0, 4.0]
 
 
 def test_arrivals_later_than_departures_never_wait():
     """Where the ramp is slow enough that a thread is always free, everybody takes t."""
-    assert prediction.burst_latencies(Load(10, 100.0), 2.0, 1).tolist() == [2.0] * 10
+    assert burst_latencies(Load(10, 100.0), 2.0, 1).tolist() == [2.0] * 10
 
 
 @pytest.mark.parametrize("servers", [None, 8, 100])
 def test_enough_servers_mean_no_waiting(servers):
     """With no limit, or one that is not reached, every request of every loop takes t."""
-    assert prediction.burst_latencies(Load(8, 1.0, 3), 0.5, servers).tolist() == [0.5] * 24
+    assert burst_latencies(Load(8, 1.0, 3), 0.5, servers).tolist() == [0.5] * 24
 
 
 def test_no_service_time_takes_no_time():
@@ -112,14 +118,14 @@ def test_the_queue_is_served_at_its_plateau(users):
     """A large burst is served at T/t requests a second, within the share that its ramp costs, and never above."""
     load = Load(users, 1.0)
     arrivals = np.arange(users) / users
-    last = (arrivals + prediction.burst_latencies(load, 2.0, 200)).max()
+    last = (arrivals + burst_latencies(load, 2.0, 200)).max()
     assert 0.95 * 100 <= users / last <= 100 + 1e-9
 
 
 @pytest.mark.parametrize(("users", "published_rps"), [(500, 80.65), (1000, 97.13)])
 def test_the_queue_is_served_as_fast_as_was_published(users, published_rps):
     """Requests over the time to the last answer are within 1.5 % of the published rates of `sync`."""
-    departures = np.arange(users) / users + prediction.burst_latencies(Load(users, 1.0), 2.0, 200)
+    departures = np.arange(users) / users + burst_latencies(Load(users, 1.0), 2.0, 200)
     assert users / departures.max() == pytest.approx(published_rps, rel=0.015)
 
 
@@ -140,7 +146,7 @@ def test_an_open_loop_queues_as_a_queue_that_is_played(servers, arrivals):
     """From overload to no queue at all, for even and for random arrivals, every latency is exact."""
     moments = schedule.planned_s(Load(1, rate_rps=20.0, duration_s=10.0, arrivals=arrivals), (1, 2))
     expected = first_come_first_served(moments.tolist(), 0.35, servers)
-    np.testing.assert_allclose(prediction.queue_latencies(moments, 0.35, servers), expected)
+    np.testing.assert_allclose(queueing.queue_latencies(moments, 0.35, servers), expected)
 
 
 @pytest.mark.parametrize(("rate_rps", "mean_s"), [(50, 2.0), (100, 2.0), (150, 2.0 + 14 / 3)])
@@ -169,8 +175,8 @@ def test_random_arrivals_at_one_server_wait_as_pollaczek_and_khinchine_say():
 def test_the_mean_of_many_loops_is_that_of_all_of_them_played(users, ramp, loops, service, servers, monkeypatch):
     """Where only the first loops are played, the rest being in rounds, the mean is that of the whole queue."""
     load = Load(users, ramp, loops)
-    whole = prediction.burst_latencies(load, service, servers).mean()
-    monkeypatch.setattr(prediction, "PLAYED_REQUESTS", 20 * users)
+    whole = burst_latencies(load, service, servers).mean()
+    monkeypatch.setattr(queueing, "PLAYED_REQUESTS", 20 * users)
     assert prediction.mean_latency(load, service, servers) == pytest.approx(whole, rel=1e-6)
 
 
@@ -182,7 +188,7 @@ def test_a_mean_of_very_many_loops_is_known_at_once(servers):
 
 
 @pytest.mark.parametrize(
-    ("scenario", "wishes", "expected"),
+    ("scenario", "options", "expected"),
     [
         ("delay", {}, [("T", 100.0)]),
         ("delay", {"variants": ["webflux"]}, []),
@@ -196,8 +202,8 @@ def test_a_mean_of_very_many_loops_is_known_at_once(servers):
         ("document", {"pool": 20}, []),
     ],
 )
-def test_a_plateau_is_that_of_the_limit_which_decides(scenario, wishes, expected):
+def test_a_plateau_is_that_of_the_limit_which_decides(scenario, options, expected):
     """Of the variants that are measured, the smaller of T and N if there are users for it, and t is known."""
-    asked = {"users": [1, 4000], "seed": 1, **wishes}
-    plan = planning.make_plan(SCENARIOS[scenario], Wishes(**asked))
-    assert prediction.plateaus(SCENARIOS[scenario], plan) == expected
+    asked = {"users": [1, 4000], "seed": 1, **options}
+    plan = planning.make_plan(scenarios()[scenario], Options(**asked))
+    assert prediction.plateaus(plan) == expected

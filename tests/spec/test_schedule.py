@@ -9,8 +9,9 @@ import pytest
 from scipy import stats
 
 from lab.spec import schedule
-from lab.spec.scenario import POISSON, Cell, Load
+from lab.spec.plan import Cell
 from lab.spec.schedule import planned_s
+from lab.spec.workload import POISSON, Load
 
 OPEN = Load(50, ramp_s=0.0, rate_rps=250.0, duration_s=40.0)
 RANDOM = replace(OPEN, arrivals=POISSON)

@@ -104,7 +104,7 @@ def test_a_half_written_file_of_samples_does_not_hide_the_stream(run, plan):
     """The file is written under another name, so whatever cuts the writing off costs no sample."""
     cell = run.begin(plan.cells[0])
     stream(cell.stream, [5])
-    (cell.path / "samples.parquet.new").write_bytes(b"PAR1 and no more")
+    (cell.path / ".samples.parquet.new").write_bytes(b"PAR1 and no more")
     assert len(cell.measured()) == 5
     cell.keep_samples()
     assert len(cell.measured()) == 5

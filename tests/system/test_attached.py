@@ -15,12 +15,13 @@ from patience import PATIENCE_S
 import lab
 from lab.cli import as_typed
 from lab.errors import LabError
-from lab.reporting import html
+from lab.reporting import formatting, html
 from lab.runtimes.checkout import ROOT
-from lab.spec.planning import Wishes
-from lab.spec.scenario import Load, Plan
+from lab.spec import attached
+from lab.spec.options import Options
+from lab.spec.plan import Plan
+from lab.spec.workload import Load
 from lab.storage.run_folder import RunFolder
-from lab.system import attached
 
 SECRET = "s3cret-4711"
 CLEAN = re.compile(r"error: \S[^\n]*[.?)!]\n {2}→ \S[^\n]*\n\Z")
@@ -42,7 +43,7 @@ def data(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def run(server, data):
-    """Two addresses, in turns, twice each, with a header that is nobody's business."""
+    """Two endpoints, in turns, twice each, with a header that is nobody's business."""
     urls = {"old": f"{server.url}/ok", "new": f"{server.url}/ok?version=2#part"}
     return lab.load(urls, headers={"X-Key": SECRET}, repeat=2, data=data, **SMALL)
 
@@ -73,10 +74,10 @@ def test_nothing_is_claimed_of_what_is_not_known(run, typed, data):
         assert folder.read("limits") == {}
         assert set(folder.metrics()["target"]).isdisjoint({"service"})
     said = typed("show", run.name, "--data", str(data)).stdout
-    assert attached.UNKNOWN in said
+    assert formatting.UNKNOWN in said
     assert "of the service nothing was read" in said or run.verdict == "invalid"
     assert "not warm" not in said.replace("was warm.", "")
-    assert attached.UNKNOWN in html.render(run)
+    assert formatting.UNKNOWN in html.render(run)
 
 
 @pytest.mark.slow
@@ -205,12 +206,12 @@ def test_a_wish_that_no_load_has_is_named(server):
 
 def test_a_plan_is_read_back_as_it_was_written(server):
     """With its addresses and the names of its headers; one that is damaged is refused."""
-    plan = attached.make_plan([f"{server.url}/ok#part"], [], {"X-Key": SECRET}, Wishes(users=[1, 2], seed=1))
+    plan = attached.make_plan([f"{server.url}/ok#part"], [], {"X-Key": SECRET}, Options(users=[1, 2], seed=1))
     assert plan.urls == {"service": f"{server.url}/ok"}
     written = json.loads(json.dumps(plan.as_json()))
     assert Plan.from_json(written) == plan
     assert SECRET not in json.dumps(written)
-    with pytest.raises(ValueError, match="not texts"):
+    with pytest.raises(ValueError, match="Expected `str`"):
         Plan.from_json({**written, "urls": {"service": 5}})
 
 
@@ -247,7 +248,7 @@ def test_a_command_is_kept_without_its_secrets(words, kept):
 def orphan(server, data: Path) -> RunFolder:
     """A run whose lab was killed before it measured anything."""
     plan = attached.make_plan(
-        [f"{server.url}/ok"], [], {"X-Key": SECRET}, Wishes(users=[2], duration=1, ramp_up=0, seed=1)
+        [f"{server.url}/ok"], [], {"X-Key": SECRET}, Options(users=[2], duration=1, ramp_up=0, seed=1)
     )
     run = RunFolder.create(plan, ["lab", "load"], {}, data)
     value = run.read()

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from lab.errors import LabError
-from lab.experiments import SCENARIOS
+from lab.experiments import scenarios
 from lab.runtimes.process import ProcessRuntime
-from lab.spec.scenario import Limits
+from lab.spec.limits import Limits
 from lab.system import maven, services
 from lab.system.services import Jdk
 
@@ -162,8 +162,10 @@ def test_the_hash_ignores_what_is_built(sources):
 def test_all_variants_get_the_same_flags(tmp_path):
     """Heap, cores and garbage collector are the same; what differs is what the variant says."""
     jdk = Jdk(tmp_path, "25", "here")
-    variants = SCENARIOS["delay"].variants
-    commands = [services.launch(v, Limits(heap_mb=512), 2, jdk, tmp_path / "x.jar", tmp_path).command for v in variants]
+    variants = scenarios()["delay"].variants
+    commands = [
+        services.launch(v, Limits(heap_mb=512), 2, jdk.java, tmp_path / "x.jar", tmp_path).command for v in variants
+    ]
     for command in commands:
         assert {"-Xms512m", "-Xmx512m", "-XX:ActiveProcessorCount=2"} <= set(command)
         assert not [part for part in command if "{" in part]

@@ -101,7 +101,7 @@ def linked(runtime: ProcessRuntime, tmp_path, backend):
 
         def connect(connections=1, to=None, **shape):
             running, port = stack.enter_context(
-                shaped_link.started(runtime, to or backend.address, Shape(**shape), tmp_path / "link")
+                shaped_link.running_link(runtime, to or backend.address, Shape(**shape), tmp_path / "link")
             )
             made = [
                 stack.enter_context(socket.create_connection(("127.0.0.1", port), PATIENCE_S))
@@ -284,7 +284,10 @@ def test_it_listens_on_loopback_only(linked):
 
 def test_a_link_that_cannot_start_says_why(runtime, tmp_path):
     """A senseless shape is answered with the reason."""
-    with pytest.raises(LabError) as caught, shaped_link.started(runtime, ("127.0.0.1", 1), Shape(rate=-1), tmp_path):
+    with (
+        pytest.raises(LabError) as caught,
+        shaped_link.running_link(runtime, ("127.0.0.1", 1), Shape(rate=-1), tmp_path),
+    ):
         pass
     assert "not zero or more" in caught.value.detail
 

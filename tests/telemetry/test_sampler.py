@@ -14,7 +14,7 @@ from patience import await_that
 
 from lab.runtimes import Launch
 from lab.telemetry.actuator import Service, scrape
-from lab.telemetry.sampler import CORES_BUSY, YARDSTICK, Watch, timing_cores, watching
+from lab.telemetry.sampler import CORES_BUSY, FIXED_WORK, Telemetry, sampling, timing_cores
 
 # Where nobody listens.
 NOBODY = "http://127.0.0.1:9"
@@ -28,9 +28,9 @@ def silent():
         yield f"http://127.0.0.1:{listening.getsockname()[1]}"
 
 
-def rows_of(watch, target, name):
+def rows_of(telemetry, target, name):
     """The moments and values of what was read."""
-    return [(t, value) for t, whose, what, value in watch.rows if (whose, what) == (target, name)]
+    return [(t, value) for t, whose, what, value in telemetry.rows if (whose, what) == (target, name)]
 
 
 def started(runtime, folder, script: str):
@@ -42,21 +42,21 @@ def test_a_silent_service_leaves_no_gap_in_what_the_system_knows(runtime, tmp_pa
     """Its own metrics are missing, and said to be; its CPU, memory and threads are read all the same."""
     with (
         started(runtime, tmp_path, SPIN) as running,
-        watching(Service(running, silent, silent), {}, every_s=0.1) as watch,
+        sampling(Service(running, silent, silent), {}, every_s=0.1) as telemetry,
     ):
-        await_that(lambda: watch.gaps and len(rows_of(watch, "service", "cpu_s")) > 2)
-    rows = rows_of(watch, "service", "cpu_s")
+        await_that(lambda: telemetry.gaps and len(rows_of(telemetry, "service", "cpu_s")) > 2)
+    rows = rows_of(telemetry, "service", "cpu_s")
     assert rows[-1][1] > rows[0][1]
-    assert {name for _, target, name, _ in watch.rows if target == "service"} == {"cpu_s", "rss_bytes", "threads"}
+    assert {name for _, target, name, _ in telemetry.rows if target == "service"} == {"cpu_s", "rss_bytes", "threads"}
 
 
 def test_the_end_of_a_load_is_read_too(runtime, tmp_path):
     """However long the time between readings, there is one when the load is over."""
     with started(runtime, tmp_path, SLEEP) as running:
-        with watching(Service(running, NOBODY, NOBODY), {}, every_s=1000) as watch:
-            await_that(lambda: watch.rows)
+        with sampling(Service(running, NOBODY, NOBODY), {}, every_s=1000) as telemetry:
+            await_that(lambda: telemetry.rows)
             ended = time.time()
-        (first, _), (last, _) = rows_of(watch, "service", "cpu_s")
+        (first, _), (last, _) = rows_of(telemetry, "service", "cpu_s")
     assert first < ended <= last
 
 
@@ -64,9 +64,9 @@ def test_what_children_use_counts_as_theirs(runtime, tmp_path):
     """A database that answers with a process a connection is watched with all of them."""
     with started(runtime, tmp_path, f"import os; os.fork()\n{SLEEP}") as running:
         await_that(psutil.Process(running.pid).children)
-        with watching(Service(running, NOBODY, NOBODY), {"database": running}, every_s=1000) as watch:
+        with sampling(Service(running, NOBODY, NOBODY), {"database": running}, every_s=1000) as telemetry:
             pass
-    assert {value for _, value in rows_of(watch, "database", "threads")} == {2}
+    assert {value for _, value in rows_of(telemetry, "database", "threads")} == {2}
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="the system does not say which cores there are")
@@ -77,10 +77,10 @@ def test_a_core_is_watched_with_whatever_is_on_it(runtime, tmp_path):
     cores = {"generator": frozenset({core})}
     with started(runtime, tmp_path, SLEEP) as running, runtime.started(spinning) as spinner:
         await_that(lambda: spinner.cpu_s() > 0.1)
-        with watching(Service(running, NOBODY, NOBODY), {}, cores, every_s=1000) as watch:
-            await_that(lambda: watch.rows)
+        with sampling(Service(running, NOBODY, NOBODY), {}, cores, every_s=1000) as telemetry:
+            await_that(lambda: telemetry.rows)
             time.sleep(1.0)
-    (begun, before), (ended, after) = rows_of(watch, "generator", CORES_BUSY)
+    (begun, before), (ended, after) = rows_of(telemetry, "generator", CORES_BUSY)
     assert (after - before) / (ended - begun) > 0.5
 
 
@@ -88,10 +88,10 @@ def test_cores_that_are_not_there_take_nothing_else_with_them(runtime, tmp_path)
     """Where a core is offline its number is no place in the system's list; the rest is read all the same."""
     with started(runtime, tmp_path, SLEEP) as running:
         cores = {"generator": frozenset({10_000})}
-        with watching(Service(running, NOBODY, NOBODY), {}, cores, every_s=1000) as watch:
+        with sampling(Service(running, NOBODY, NOBODY), {}, cores, every_s=1000) as telemetry:
             pass
-    assert rows_of(watch, "generator", CORES_BUSY) == []
-    assert len(rows_of(watch, "service", "cpu_s")) == 2
+    assert rows_of(telemetry, "generator", CORES_BUSY) == []
+    assert len(rows_of(telemetry, "service", "cpu_s")) == 2
 
 
 @pytest.mark.parametrize("path", ["status/500", "large"], ids=["an error", "no metrics"])
@@ -100,9 +100,9 @@ def test_a_page_that_holds_no_metrics_is_a_gap(runtime, tmp_path, path):
     with started(runtime, tmp_path, SLEEP) as running, serving() as server:
         service = Service(running, NOBODY, f"{server.url}/{path}")
         assert scrape(service) == {}
-        with watching(service, {}, every_s=1000) as watch:
+        with sampling(service, {}, every_s=1000) as telemetry:
             pass
-    assert len(watch.gaps) == 2
+    assert len(telemetry.gaps) == 2
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="the system does not say which cores there are")
@@ -111,10 +111,10 @@ def test_the_speed_of_every_core_is_measured_beside_the_load(runtime, tmp_path):
     cores = sorted(os.sched_getaffinity(0))[:2]
     owners = {"service": frozenset(cores[:1]), "generator": frozenset(cores[-1:])}
     spinning = Launch("spinner", (sys.executable, "-c", SPIN.format(60)), tmp_path / "spin", cores=owners["service"])
-    watch = Watch()
-    with runtime.started(spinning), timing_cores(runtime, owners, tmp_path / "log", watch):
+    telemetry = Telemetry()
+    with runtime.started(spinning), timing_cores(runtime, owners, tmp_path / "log", telemetry):
         time.sleep(3)
-    spent = {owner: [v for _, of, name, v in watch.rows if (of, name) == (owner, YARDSTICK)] for owner in owners}
+    spent = {owner: [v for _, of, name, v in telemetry.rows if (of, name) == (owner, FIXED_WORK)] for owner in owners}
     assert all(spent.values())
     assert sorted(spent["service"])[0] < 0.1
     assert (tmp_path / "log").read_text() == ""
@@ -122,8 +122,8 @@ def test_the_speed_of_every_core_is_measured_beside_the_load(runtime, tmp_path):
 
 def test_nobody_is_measured_where_nobody_has_cores(runtime, tmp_path):
     """Without pinning there is no core whose speed would be somebody's."""
-    watch = Watch()
-    with timing_cores(runtime, {}, tmp_path / "log", watch):
+    telemetry = Telemetry()
+    with timing_cores(runtime, {}, tmp_path / "log", telemetry):
         pass
-    assert watch.rows == []
+    assert telemetry.rows == []
     assert not (tmp_path / "log").exists()

@@ -8,11 +8,10 @@ import click
 from rich.markup import escape
 from rich.table import Table
 
-from lab.cli.console import err, out, short
+from lab.cli.console import out, reporter, short
 from lab.generator import calibration
 from lab.generator.calibration import Calibration, Ceiling
 from lab.running import calibrate as calibrate_
-from lab.running.progress import Reporter
 
 EXPLAINED = (
     "Added latency: what was measured less what the server says it held back; network and the server's own work are in "
@@ -24,7 +23,7 @@ EXPLAINED = (
 @click.option("--json", "as_json", is_flag=True, help="One JSON object, for programs.")
 def calibrate(as_json: bool) -> None:
     """Measure how many requests a second the generator can send here, and what it adds to latency; about a minute."""
-    found = calibrate_.calibrate(Reporter(err))
+    found = calibrate_.calibrate(reporter())
     file = calibration.keep(found)
     if as_json:
         click.echo(json.dumps(found.as_json(), indent=2))

@@ -11,11 +11,12 @@ import click
 from rich.markup import escape
 from rich.table import Table
 
-from lab.analysis import pairing
-from lab.analysis.comparison import Comparison, Row
+from lab.analysis.comparison import Comparison, MetricRow
 from lab.analysis.slo import Objective
+from lab.cli import as_typed
 from lab.cli.console import NOT_VALID, exit_by_objectives, out
 from lab.cli.options import data_option, slo_option
+from lab.reporting import comparison_view
 
 COLOURS = {"differs": "green", "no difference found": "dim", "one run a side": "yellow", "no value": "red"}
 
@@ -40,7 +41,7 @@ def compare(
     'python -m lab list' shows the names; a path will do too. Ratios are B over A. Where nothing was measured several
     times (--repeat 5), they have no intervals, and nothing is called different.
     """  # noqa: D301 (click looks for the backspace itself)
-    found = pairing.compare(a, b, although_different, data)
+    found = comparison_view.compare(a, b, although_different, data)
     if as_json:
         click.echo(json.dumps(found.as_json(), indent=2))
     else:
@@ -56,10 +57,10 @@ def _print(found: Comparison) -> None:
     for sentence in filter(None, (*found.verdict.splitlines(), found.correction, found.scoring)):
         out.print(escape(sentence), soft_wrap=True)
     for note in found.notes:
-        out.print(f"[yellow]{escape(note)}[/]", soft_wrap=True)
+        out.print(f"[yellow]{escape(as_typed.as_typed(note))}[/]", soft_wrap=True)
 
 
-def _table(a: str, b: str, rows: Sequence[Row]) -> Table:
+def _table(a: str, b: str, rows: Sequence[MetricRow]) -> Table:
     table = Table(title=f"B = {b} against A = {a}", title_justify="left", header_style="bold", pad_edge=False)
     for heading in ("users", "metric", "A", "B", "B/A", "95 % interval", "effect", "repeats", "verdict"):
         table.add_column(heading, justify="left" if heading in ("metric", "verdict") else "right", no_wrap=True)
@@ -68,7 +69,7 @@ def _table(a: str, b: str, rows: Sequence[Row]) -> Table:
     return table
 
 
-def _cells(row: Row) -> list[str]:
+def _cells(row: MetricRow) -> list[str]:
     ratio = row.ratio
     interval = "–" if ratio is None or ratio.low is None else f"{ratio.low:.3f}–{ratio.high:.3f}"
     return [

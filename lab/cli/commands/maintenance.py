@@ -9,24 +9,23 @@ from pathlib import Path
 import click
 from rich.markup import escape
 
+from lab import experiments
 from lab.cli import as_typed
 from lab.cli import doctor as doctor_
-from lab.cli.console import NOT_VALID, err, out
+from lab.cli.console import NOT_VALID, out, reporter
 from lab.cli.options import data_option
-from lab.experiments import SCENARIOS
-from lab.running import held_stack, prerequisites, seeding
-from lab.running.progress import Reporter
+from lab.running import held_stack, seeding, testbed
 from lab.runtimes import temporary
-from lab.spec import planning
 from lab.storage import run_folder
 from lab.system import services
-from lab.system.backends import Addresses
+from lab.system.backends import Endpoints
 
 
 @click.command("images")
 def images() -> None:
     """Build all images for --runtime docker beforehand, and say what they are."""
-    for image in prerequisites.build_all_images(Reporter(err)):
+    modules = {variant.module for scenario in experiments.scenarios().values() for variant in scenario.variants}
+    for image in testbed.build_all_images(modules, reporter()):
         out.print(f"{image.tag}: {image.product} [dim]({image.why})[/]", soft_wrap=True)
 
 
@@ -40,9 +39,9 @@ def seed(scenario: str | None, mysql_url: str, mongo_url: str) -> None:
     Runs do this by themselves. A MongoDB of the lab's own and databases in containers start empty, and are seeded by
     each run, in a second or a few.
     """
-    chosen = [planning.find_scenario(scenario)] if scenario else SCENARIOS.values()
+    chosen = [experiments.find_scenario(scenario)] if scenario else experiments.scenarios().values()
     nothing = True
-    for each in seeding.seed(chosen, Addresses(mysql_url, mongo_url)):
+    for each in seeding.seed(chosen, Endpoints(mysql_url, mongo_url)):
         nothing, done = False, "seeded" if each.written else "already seeded"
         out.print(f"{done}: {each.what}, checksum {each.checksum} ({each.elapsed_s:.1f} s)", soft_wrap=True)
     if nothing:
@@ -84,7 +83,7 @@ def clean(all_runs: bool, incomplete: bool, yes: bool, data: Path) -> None:
     temporary.tidy()
     with services.unused() as unused:
         removed = services.clean() if unused else 0
-        contained = prerequisites.clean_containers() if unused and "running" not in states.values() else 0
+        contained = testbed.clean_containers() if unused and "running" not in states.values() else 0
     if not unused:
         out.print("What was built, and containers, stay: a run of this checkout is going on, or a stack is up.")
     out.print(f"Removed {removed} build folders, {len(doomed)} runs, {contained} containers and networks.")

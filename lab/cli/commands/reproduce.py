@@ -15,17 +15,17 @@ from rich.markup import escape
 from rich.table import Table
 
 from lab.cli import as_typed
-from lab.cli.console import NOT_VALID, err, out
+from lab.cli.console import NOT_VALID, err, out, reporter
 from lab.cli.options import data_option
 from lab.cli.tables import print_whole
 from lab.errors import LabError
-from lab.experiments.publications import EXPERIMENTS, find_experiment
+from lab.experiments import find_publication, publications
 from lab.experiments.reproduction import results
-from lab.experiments.reproduction.publication import CONFIRMED, REFUTED, UNDECIDED, Experiment
+from lab.experiments.reproduction.publication import CONFIRMED, REFUTED, UNDECIDED, Publication
 from lab.experiments.reproduction.results import Reproduction
 from lab.reporting.formatting import rate_text, seconds_text
 from lab.running import estimate
-from lab.running.progress import Reporter
+from lab.running.invocation import Invocation
 from lab.runtimes import RUNTIMES
 
 COLOURS = {CONFIRMED: "green", REFUTED: "red", UNDECIDED: "yellow"}
@@ -61,7 +61,7 @@ def reproduce(name: str | None, from_: Sequence[str], as_json: bool, data: Path,
     if name is None:
         out.print(_listed())
         return
-    wanted = find_experiment(name)
+    wanted = find_publication(name)
     if from_:
         asked = click.get_current_context().get_parameter_source
         if given := [option for option in options if asked(option) is not ParameterSource.DEFAULT]:
@@ -83,7 +83,7 @@ def reproduce(name: str | None, from_: Sequence[str], as_json: bool, data: Path,
 
 
 def _measured(
-    wanted: Experiment, data: Path, scale: float | None, repeat: int, seed: int | None, runtime: str, dry_run: bool
+    wanted: Publication, data: Path, scale: float | None, repeat: int, seed: int | None, runtime: str, dry_run: bool
 ) -> Reproduction | None:
     """Measure it; None if it was only asked what that would be."""
     chosen, why = (scale, "as asked") if scale is not None else results.scale_for_here(wanted, data)
@@ -97,14 +97,15 @@ def _measured(
     if dry_run:
         return None
     command = ["python", "-m", "lab", *sys.argv[1:]]
-    return results.carry_out(wanted, chosen, command, data, Reporter(err), seed=seed, repeat=repeat, runtime=runtime)
+    invocation = Invocation(command, data, reporter(), runtime)
+    return results.carry_out(wanted, chosen, invocation, seed=seed, repeat=repeat)
 
 
 def _listed() -> Table:
     table = Table(header_style="bold", box=None)
     for heading in ("name", "what it is", "runs", "claims"):
         table.add_column(heading)
-    for experiment in EXPERIMENTS.values():
+    for experiment in publications().values():
         table.add_row(experiment.name, experiment.title, str(len(experiment.parts)), str(len(experiment.claims)))
     return table
 
@@ -132,7 +133,7 @@ def _print(done: Reproduction) -> None:
 def _scale(done: Reproduction) -> str:
     if done.scale == 1:
         return "At the document's size."
-    if requests := done.experiment.parts[0].wishes.requests:
+    if requests := done.experiment.parts[0].options.requests:
         sent = f"{done.scale * requests:,.0f} of the document's {requests:,} requests"
         return f"At a scale of {done.scale:g}: {sent} a measurement; connections are the document's."
     return (

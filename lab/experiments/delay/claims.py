@@ -20,8 +20,8 @@ from lab.experiments.reproduction.judging import (
     total_s,
     wave_count,
 )
-from lab.experiments.reproduction.publication import UNDECIDED, VARIANTS, Claim, Experiment, Part, Row
-from lab.spec.planning import Wishes
+from lab.experiments.reproduction.publication import UNDECIDED, VARIANTS, Claim, Part, Publication, ReproducedRow
+from lab.spec.options import Options
 
 SHORT, LARGE = "accept count 100", "accept count 4096"
 # Fewer failures than this are chance, as for the verdict of a cell.
@@ -30,19 +30,19 @@ FAILED_PERCENT = 0.1
 MANY_WAVES = 5
 
 
-def _t(row: Row) -> float:
+def _t(row: ReproducedRow) -> float:
     return row.service_s or 0.0
 
 
-def _plateau(row: Row) -> float:
+def _plateau(row: ReproducedRow) -> float:
     return (row.servers or 0.0) / _t(row) if row.service_s else 0.0
 
 
-def _all_waves_s(row: Row) -> float:
+def _all_waves_s(row: ReproducedRow) -> float:
     return wave_count(row) * _t(row)
 
 
-def _queued(rows: Sequence[Row], waves: int = 2) -> list[Row]:
+def _queued(rows: Sequence[ReproducedRow], waves: int = 2) -> list[ReproducedRow]:
     return [row for row in of(rows, "mvc") if wave_count(row) >= waves]
 
 
@@ -54,27 +54,27 @@ def keeps_t(variant: str) -> Claim:
     )
 
 
-def formula_total(rows: Sequence[Row]) -> tuple[str, str]:
+def formula_total(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     """Whether R requests on T threads take ⌈R/T⌉·t in all, from two waves on."""
     return decide(check for row in _queued(rows) for check in near([row], total_s(row), _all_waves_s))
 
 
-def formula_mean(rows: Sequence[Row]) -> tuple[str, str]:
+def formula_mean(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     """Whether ⌈R/T⌉·t is what a request takes on average, from two waves on."""
     return decide(near(_queued(rows), mean_s, _all_waves_s))
 
 
-def wave_model(rows: Sequence[Row]) -> tuple[str, str]:
+def wave_model(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     """Whether means follow the wave model on platform threads."""
     return decide(near(of(rows, "mvc"), mean_s, lambda row: row.model_mean_s or 0.0))
 
 
-def plateau(rows: Sequence[Row]) -> tuple[str, str]:
+def plateau(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     """Whether platform threads answer T/t requests a second once there are many waves."""
     return decide(near(_queued(rows, MANY_WAVES), ok_rps, _plateau, "/s"))
 
 
-def free_throughput(rows: Sequence[Row]) -> tuple[str, str]:
+def free_throughput(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     """Whether WebFlux answers R/(t + ramp) a second: all that a burst lets it; from 100 users on.
 
     The last user starts one step before the ramp ends, which matters where few stand for many.
@@ -83,25 +83,25 @@ def free_throughput(rows: Sequence[Row]) -> tuple[str, str]:
     return decide(near(many, ok_rps, lambda row: row.users / all_answered_s(row, _t(row)), "/s"))
 
 
-def alike_below_t(rows: Sequence[Row]) -> tuple[str, str]:
+def alike_below_t(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     """Whether WebFlux and platform threads are equal while there is a thread for everybody."""
     pairs = [pair for pair in beside(rows, "webflux", "mvc") if wave_count(pair[1]) == 1]
     return decide(ratios(pairs, mean_s, 0.9, 1.1))
 
 
-def fails_at_most_load(rows: Sequence[Row]) -> tuple[str, str]:
+def fails_at_most_load(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     """Whether requests to platform threads fail at the document's largest load."""
     return decide(
         at_least(of(rows, "mvc", users=lambda r: r == 4000), error_percent, lambda _: FAILED_PERCENT, " % failed")
     )
 
 
-def short_backlog_fails(rows: Sequence[Row]) -> tuple[str, str]:
+def short_backlog_fails(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     """Whether requests to platform threads fail with the short backlog."""
     return decide(at_least(of(rows, "mvc", SHORT), error_percent, lambda _: FAILED_PERCENT, " % failed"))
 
 
-def large_backlog_cures(rows: Sequence[Row]) -> tuple[str, str]:
+def large_backlog_cures(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     """Whether errors vanish with the large backlog; undecided where there were none with the short one."""
     before = [(row, value) for row in of(rows, "mvc", SHORT) for value in map(error_percent, row.usable)]
     if before and all(value < FAILED_PERCENT for _, value in before):
@@ -110,12 +110,12 @@ def large_backlog_cures(rows: Sequence[Row]) -> tuple[str, str]:
     return large if before else (UNDECIDED, "Nothing valid was measured with the short backlog.")
 
 
-def bounded_by_threads(rows: Sequence[Row]) -> tuple[str, str]:
+def bounded_by_threads(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     """Whether platform threads never answer more than T/t a second, whatever the backlog."""
     return decide(at_most(of(rows, "mvc"), ok_rps, lambda row: 1.1 * _plateau(row), "/s"))
 
 
-def backlog_costs_time(rows: Sequence[Row]) -> tuple[str, str]:
+def backlog_costs_time(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     """Whether virtual threads answer faster with the large backlog than with the short one."""
     large = {row.users: row for row in of(rows, "mvc-virtual", LARGE)}
     pairs = [(row, large[row.users]) for row in of(rows, "mvc-virtual", SHORT) if row.users in large]
@@ -123,11 +123,11 @@ def backlog_costs_time(rows: Sequence[Row]) -> tuple[str, str]:
     return decide(checks)
 
 
-DELAY = Experiment(
+DELAY = Publication(
     name="delay",
     title="2 s of waiting, 1 to 4000 users, 200 threads",
     scenario="delay",
-    parts=(Part("", "delay", Wishes(variants=VARIANTS, users=(1, 10, 100, 500, 1000, 2000, 4000), threads=200)),),
+    parts=(Part("", "delay", Options(variants=VARIANTS, users=(1, 10, 100, 500, 1000, 2000, 4000), threads=200)),),
     claims=(
         keeps_t("webflux"),
         keeps_t("mvc-virtual"),
@@ -143,12 +143,12 @@ DELAY = Experiment(
     ),
 )
 
-DELAY_OVERLOAD = Experiment(
+DELAY_OVERLOAD = Publication(
     name="delay-overload",
     title="4000 users within a second, a listen backlog of 100 against 4096",
     scenario="delay",
     parts=tuple(
-        Part(name, "delay", Wishes(variants=VARIANTS, users=(4000,), threads=200, accept_count=count))
+        Part(name, "delay", Options(variants=VARIANTS, users=(4000,), threads=200, accept_count=count))
         for name, count in ((SHORT, 100), (LARGE, 4096))
     ),
     claims=(
@@ -161,3 +161,5 @@ DELAY_OVERLOAD = Experiment(
         ),
     ),
 )
+
+PUBLICATIONS = (DELAY, DELAY_OVERLOAD)

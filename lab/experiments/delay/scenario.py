@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from lab.experiments.variants import MVC, MVC_VIRTUAL, WEBFLUX
-from lab.spec.scenario import Exchange, Load, Parameter, Scenario
+from lab.spec.scenario import Exchange, Parameter, Scenario
+from lab.spec.workload import Load
 
-DELAY = Scenario(
+SCENARIO = Scenario(
     name="delay",
     question="When every request waits, how many users can platform threads, virtual threads and WebFlux serve?",
     path="/delay/{delay_ms}",

@@ -19,8 +19,8 @@ from lab.experiments.reproduction.judging import (
     ratios,
     total_s,
 )
-from lab.experiments.reproduction.publication import UNDECIDED, VARIANTS, Claim, Experiment, Part, Row
-from lab.spec.planning import Wishes
+from lab.experiments.reproduction.publication import UNDECIDED, VARIANTS, Claim, Part, Publication, ReproducedRow
+from lab.spec.options import Options
 
 LINK_RATE, CONNECTION_RATE = 3_500_000, 90_000
 LATENCY_MS = 5000
@@ -29,12 +29,12 @@ POOLS = (50, 100, 200)
 TIMEOUT_S = 900.0
 
 
-def alike(rows: Sequence[Row]) -> tuple[str, str]:
+def alike(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     """Whether WebFlux and platform threads take the same time at every load."""
     return decide(ratios(beside(rows, "webflux", "mvc"), mean_s, 0.9, 1.1))
 
 
-def flat_below_pool(rows: Sequence[Row]) -> tuple[str, str]:
+def flat_below_pool(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     """Whether latency is that of one user while there is a connection for everybody, as it must be if those decide."""
     pairs = [
         (more, one)
@@ -47,18 +47,18 @@ def flat_below_pool(rows: Sequence[Row]) -> tuple[str, str]:
     return decide(ratios(pairs, mean_s, 0.9, 1.1))
 
 
-def plateau_of_link(rows: Sequence[Row]) -> tuple[str, str]:
+def plateau_of_link(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     """Whether throughput from 100 users on is what the link passes."""
     full = [row for variant in VARIANTS for row in of(rows, variant, users=lambda r: r >= 100)]
     return decide(near(full, ok_rps, lambda row: row.link_rate / row.answer_bytes if row.answer_bytes else 0.0, "/s"))
 
 
-def waves_of_pool(rows: Sequence[Row]) -> tuple[str, str]:
+def waves_of_pool(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     """Whether R requests on N connections of a fixed latency take ⌈R/N⌉·t in all."""
     return decide(check for row in rows for check in _near_formula(row, row.service_s or 0.0))
 
 
-def more_connections_help(rows: Sequence[Row]) -> tuple[str, str]:
+def more_connections_help(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     """Whether twice the connections serve 400 users in half the time."""
     checks: list[Check] = []
     for few, many in pairwise(POOLS):
@@ -72,7 +72,7 @@ def more_connections_help(rows: Sequence[Row]) -> tuple[str, str]:
     return decide(checks)
 
 
-def ten_threads_wait(rows: Sequence[Row]) -> tuple[str, str]:
+def ten_threads_wait(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     """Whether R requests on ten platform threads take ⌈R/10⌉·t in all, t being what one user takes."""
     single = [time_s for row in of(rows, "mvc", users=lambda r: r == 1) for time_s in measured(row, mean_s)]
     if not single:
@@ -82,18 +82,18 @@ def ten_threads_wait(rows: Sequence[Row]) -> tuple[str, str]:
     return decide(check for row in several for check in _near_formula(row, t))
 
 
-def without_threads_the_link_decides(rows: Sequence[Row]) -> tuple[str, str]:
+def without_threads_the_link_decides(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     """Whether WebFlux is as fast as the link, ten threads or not."""
     return decide(near(of(rows, "webflux"), mean_s, lambda row: row.model_mean_s or 0.0))
 
 
-def threads_cost_time(rows: Sequence[Row]) -> tuple[str, str]:
+def threads_cost_time(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     """Whether ten platform threads are slower than WebFlux once there are more users than threads."""
     pairs = [pair for pair in beside(rows, "mvc", "webflux") if pair[0].users > 10]
     return decide(ratios(pairs, mean_s, 1.05, float("inf")))
 
 
-def _near_formula(row: Row, time_s: float) -> list[Check]:
+def _near_formula(row: ReproducedRow, time_s: float) -> list[Check]:
     """That all requests of a row together take what ⌈R/T⌉·t and the ramp say."""
     return near([row], total_s(row), lambda row: all_answered_s(row, time_s))
 
@@ -102,8 +102,8 @@ def _pool(connections: int) -> str:
     return f"pool {connections}"
 
 
-def _over_link(users: tuple[int, ...], pool: int, threads: int) -> Wishes:
-    return Wishes(
+def _over_link(users: tuple[int, ...], pool: int, threads: int) -> Options:
+    return Options(
         variants=VARIANTS,
         users=users,
         pool=pool,
@@ -114,7 +114,7 @@ def _over_link(users: tuple[int, ...], pool: int, threads: int) -> Wishes:
     )
 
 
-DOCUMENT = Experiment(
+DOCUMENT = Publication(
     name="document",
     title="1 MB over a link of 90 kB/s a connection and 3.5 MB/s in all, pool 100",
     scenario="document",
@@ -126,7 +126,7 @@ DOCUMENT = Experiment(
     ),
 )
 
-DOCUMENT_LATENCY = Experiment(
+DOCUMENT_LATENCY = Publication(
     name="document-latency",
     title=f"1 MB, the database {LATENCY_MS / 1000:g} s away and no other limit, pools of 50, 100 and 200",
     scenario="document",
@@ -134,7 +134,7 @@ DOCUMENT_LATENCY = Experiment(
         Part(
             _pool(pool),
             "document",
-            Wishes(
+            Options(
                 variants=VARIANTS,
                 users=(50, 100, 200, 400),
                 pool=pool,
@@ -152,7 +152,7 @@ DOCUMENT_LATENCY = Experiment(
     ),
 )
 
-DOCUMENT_FIXED = Experiment(
+DOCUMENT_FIXED = Publication(
     name="document-fixed",
     title="1 MB over the same link, pool 200, ten threads",
     scenario="document",
@@ -163,3 +163,5 @@ DOCUMENT_FIXED = Experiment(
         Claim("WebFlux is not slowed by ten threads: it is as fast as the link.", without_threads_the_link_decides),
     ),
 )
+
+PUBLICATIONS = (DOCUMENT, DOCUMENT_LATENCY, DOCUMENT_FIXED)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from lab.experiments.variants import MVC, MVC_VIRTUAL, WEBFLUX
-from lab.spec.scenario import Exchange, Load, Scenario
+from lab.spec.scenario import Exchange, Scenario
+from lab.spec.workload import Load
 
-DOCUMENT = Scenario(
+SCENARIO = Scenario(
     name="document",
     question="When every request fetches 1 MB from MongoDB, what decides: threads, connections, the link or the CPU?",
     path="/documents/1000",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from lab.experiments.variants import MVC, MVC_VIRTUAL, WEBFLUX
-from lab.spec.scenario import Exchange, Load, Scenario
+from lab.spec.scenario import Exchange, Scenario
+from lab.spec.workload import Load
 
-JWT = Scenario(
+SCENARIO = Scenario(
     name="jwt",
     question="When every request verifies a token and selects one row, how many a second can each variant answer?",
     path="/users/me",

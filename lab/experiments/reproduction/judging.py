@@ -12,15 +12,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
-from lab.experiments.reproduction.publication import CONFIRMED, REFUTED, SINGLE_SHARE, UNDECIDED, Repeat, Row
-from lab.formulas import t_interval
+from lab.experiments.reproduction.publication import CONFIRMED, REFUTED, SINGLE_SHARE, UNDECIDED, Repeat, ReproducedRow
+from lab.formulas import queueing, t_interval
 
 # "Is" means within this share: so much that a single measurement that is right can show it.
 NEAR = 0.10
 SHOWN = 2
 
 Measure = Callable[[Repeat], float | None]
-Expect = Callable[[Row], float]
+Expect = Callable[[ReproducedRow], float]
 
 
 @dataclass(frozen=True)
@@ -106,13 +106,15 @@ def _sentence(checks: Sequence[Check]) -> str:
     return "; ".join(str(check) for check in checks[:SHOWN]) + more + "."
 
 
-def measured(row: Row, measure: Measure) -> tuple[float, ...]:
+def measured(row: ReproducedRow, measure: Measure) -> tuple[float, ...]:
     """One number of each usable repeat of a row that has it."""
     values = (measure(repeat) for repeat in row.usable)
     return tuple(value for value in values if value is not None)
 
 
-def near(rows: Iterable[Row], measure: Measure, expect: Expect, unit: str = " s", share: float = NEAR) -> list[Check]:
+def near(
+    rows: Iterable[ReproducedRow], measure: Measure, expect: Expect, unit: str = " s", share: float = NEAR
+) -> list[Check]:
     """That a measured number is what is expected, within a share of it."""
     return [
         Check(
@@ -127,17 +129,19 @@ def near(rows: Iterable[Row], measure: Measure, expect: Expect, unit: str = " s"
     ]
 
 
-def at_least(rows: Iterable[Row], measure: Measure, least: Expect, unit: str) -> list[Check]:
+def at_least(rows: Iterable[ReproducedRow], measure: Measure, least: Expect, unit: str) -> list[Check]:
     """That a measured number is so much or more."""
     return [Check(row.label, measured(row, measure), least(row), math.inf, unit, row.single_share) for row in rows]
 
 
-def at_most(rows: Iterable[Row], measure: Measure, most: Expect, unit: str) -> list[Check]:
+def at_most(rows: Iterable[ReproducedRow], measure: Measure, most: Expect, unit: str) -> list[Check]:
     """That a measured number is so much or less."""
     return [Check(row.label, measured(row, measure), -math.inf, most(row), unit, row.single_share) for row in rows]
 
 
-def ratios(pairs: Iterable[tuple[Row, Row]], measure: Measure, low: float, high: float) -> list[Check]:
+def ratios(
+    pairs: Iterable[tuple[ReproducedRow, ReproducedRow]], measure: Measure, low: float, high: float
+) -> list[Check]:
     """That the first row's number over the second's lies in a range; repeats are paired, as they were measured."""
     return [
         Check(_over(one, other), _paired(one, other, measure), low, high, " times", one.single_share)
@@ -145,24 +149,26 @@ def ratios(pairs: Iterable[tuple[Row, Row]], measure: Measure, low: float, high:
     ]
 
 
-def _over(one: Row, other: Row) -> str:
+def _over(one: ReproducedRow, other: ReproducedRow) -> str:
     """Both rows by name; a load that they share is named once."""
     alike = one.label.removeprefix(one.variant) == other.label.removeprefix(other.variant)
     return f"{one.variant if alike else one.label} over {other.label}"
 
 
-def _paired(one: Row, other: Row, measure: Measure) -> tuple[float, ...]:
+def _paired(one: ReproducedRow, other: ReproducedRow, measure: Measure) -> tuple[float, ...]:
     below = {repeat.number: measure(repeat) for repeat in other.usable}
     pairs = [(measure(repeat), below.get(repeat.number)) for repeat in one.usable]
     return tuple(a / b for a, b in pairs if a is not None and b)
 
 
-def of(rows: Iterable[Row], variant: str, part: str | None = None, users: Callable[[int], bool] = bool) -> list[Row]:
+def of(
+    rows: Iterable[ReproducedRow], variant: str, part: str | None = None, users: Callable[[int], bool] = bool
+) -> list[ReproducedRow]:
     """The rows of a variant; of one part, and of some loads."""
     return [row for row in rows if row.variant == variant and part in (None, row.part) and users(row.users)]
 
 
-def beside(rows: Sequence[Row], one: str, other: str) -> list[tuple[Row, Row]]:
+def beside(rows: Sequence[ReproducedRow], one: str, other: str) -> list[tuple[ReproducedRow, ReproducedRow]]:
     """The rows of two variants that have the same part and load."""
     others = {(row.part, row.users): row for row in rows if row.variant == other}
     return [(row, others[row.part, row.users]) for row in of(rows, one) if (row.part, row.users) in others]
@@ -183,16 +189,16 @@ def error_percent(repeat: Repeat) -> float:
     return 100 * repeat.error_share
 
 
-def total_s(row: Row) -> Measure:
+def total_s(row: ReproducedRow) -> Measure:
     """The time for all requests of a row that has one request a user."""
     return lambda repeat: row.users / repeat.rps if repeat.rps else None
 
 
-def wave_count(row: Row) -> int:
+def wave_count(row: ReproducedRow) -> int:
     """⌈R/T⌉, or ⌈R/N⌉ where connections are fewer; 1 where nothing limits."""
-    return 1 if row.servers is None else math.ceil(row.users / row.servers)
+    return queueing.wave_count(row.users, row.servers)
 
 
-def all_answered_s(row: Row, time_s: float) -> float:
+def all_answered_s(row: ReproducedRow, time_s: float) -> float:
     """When R requests that take t each are answered: ⌈R/T⌉·t after the waves that end last began, within the ramp."""
     return wave_count(row) * time_s + row.last_start_s

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 
 from lab.analysis.verdict import SUSPECT
 from lab.errors import LabError
-from lab.experiments import SCENARIOS
+from lab.experiments import find_scenario
 from lab.spec import planning
-from lab.spec.planning import Wishes
-from lab.spec.scenario import Limits, Plan
+from lab.spec.limits import Limits
+from lab.spec.options import Options
+from lab.spec.plan import Plan
 from lab.storage import published
 
 # Who takes part, whatever else a scenario can measure.
@@ -45,7 +46,7 @@ class Repeat:
 
 
 @dataclass(frozen=True)
-class Row:
+class ReproducedRow:
     """One load of one variant: what was published, what theory says, and what was measured.
 
     Attributes:
@@ -65,7 +66,7 @@ class Row:
     users: int
     measured_users: int
     variant: str
-    published: published.Row | None
+    published: published.PublishedRow | None
     model_mean_s: float | None
     servers: float | None
     service_s: float | None
@@ -88,7 +89,7 @@ class Row:
         return f"{self.variant} at R = {self.users:,}" + (f" ({about})" if about else "")
 
 
-Judge = Callable[[Sequence[Row]], tuple[str, str]]
+Judge = Callable[[Sequence[ReproducedRow]], tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Finding:
+class JudgedClaim:
     """A claim that was judged: confirmed, refuted or undecided, and the evidence."""
 
     claim: str
@@ -120,11 +121,11 @@ class Part:
 
     name: str
     table: str
-    wishes: Wishes
+    options: Options
 
     def limit(self, name: str) -> int:
         """A limit at the document's size: what is wished for, or the same for all if nothing is."""
-        return int(getattr(self.wishes, name) or getattr(Limits(), name))
+        return int(getattr(self.options, name) or getattr(Limits(), name))
 
     @property
     def scales(self) -> list[float]:
@@ -132,13 +133,13 @@ class Part:
 
         At any other, rounding would change R/T or R/N. Empty where the number of requests is scaled instead.
         """
-        if self.wishes.requests is not None:
+        if self.options.requests is not None:
             return []
         steps = math.gcd(self.limit("threads"), self.limit("pool"))
         scales = (step / steps for step in range(1, steps + 1))
-        return [scale for scale in scales if all(_is_whole(users * scale) for users in self.wishes.users)]
+        return [scale for scale in scales if all(_is_whole(users * scale) for users in self.options.users)]
 
-    def scaled(self, scale: float) -> Wishes:
+    def scaled(self, scale: float) -> Options:
         """The same with ratios kept: R/T, R/N, ramp/t and bytes a second for each user stay.
 
         Where the number of requests is fixed, that is scaled and nothing else. A row of fewer than one user has one.
@@ -147,14 +148,14 @@ class Part:
             LabError: it is more than the document, or a row would have another R/T or R/N, or a user no request.
 
         """
-        wishes = self.wishes
-        if wishes.requests is not None:
-            least = max(wishes.users) / wishes.requests
+        options = self.options
+        if options.requests is not None:
+            least = max(options.users) / options.requests
             if not least <= scale <= 1:
                 raise LabError(
                     f"--scale {scale:g} is not possible.", f"Choose from {least:g}, one request for each user, to 1."
                 )
-            return replace(wishes, requests=round(wishes.requests * scale))
+            return replace(options, requests=round(options.requests * scale))
         if not any(math.isclose(scale, possible) for possible in self.scales):
             nearest = min(self.scales, key=lambda possible: abs(possible - scale))
             raise LabError(
@@ -163,21 +164,21 @@ class Part:
                 f"nearest is {nearest:g}.",
             )
         return replace(
-            wishes,
-            users=list(dict.fromkeys(scaled_users(users, scale) for users in wishes.users)),
+            options,
+            users=list(dict.fromkeys(scaled_users(users, scale) for users in options.users)),
             threads=round(self.limit("threads") * scale),
             pool=round(self.limit("pool") * scale),
             accept_count=max(1, round(self.limit("accept_count") * scale)),
-            link_rate=round(wishes.link_rate * scale),
+            link_rate=round(options.link_rate * scale),
         )
 
     def users_at(self, users: int, scale: float) -> int:
         """How many users stand for R of the document."""
-        return users if self.wishes.requests is not None else scaled_users(users, scale)
+        return users if self.options.requests is not None else scaled_users(users, scale)
 
 
 @dataclass(frozen=True)
-class Experiment:
+class Publication:
     """An experiment of a document, as data.
 
     Attributes:
@@ -207,11 +208,11 @@ class Experiment:
 
     def plan(self, part: Part, scale: float, seed: int | None = None, repeat: int = 1) -> Plan:
         """The plan of one part at a scale; LabError if that is not possible."""
-        return planning.make_plan(SCENARIOS[self.scenario], replace(part.scaled(scale), seed=seed, repeat=repeat))
+        return planning.make_plan(find_scenario(self.scenario), replace(part.scaled(scale), seed=seed, repeat=repeat))
 
-    def judge(self, rows: Sequence[Row]) -> tuple[Finding, ...]:
+    def judge(self, rows: Sequence[ReproducedRow]) -> tuple[JudgedClaim, ...]:
         """Every claim beside what was measured."""
-        return tuple(Finding(claim.text, *claim.judge(rows)) for claim in self.claims)
+        return tuple(JudgedClaim(claim.text, *claim.judge(rows)) for claim in self.claims)
 
 
 def scaled_users(users: int, scale: float) -> int:

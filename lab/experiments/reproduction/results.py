@@ -13,14 +13,13 @@ import psutil
 
 from lab.analysis.verdict import INVALID
 from lab.errors import LabError
-from lab.experiments import SCENARIOS
-from lab.experiments.reproduction.publication import Experiment, Finding, Part, Row
-from lab.experiments.reproduction.rows import differences, rows_of, scale_of
+from lab.experiments.reproduction.publication import JudgedClaim, Part, Publication, ReproducedRow
+from lab.experiments.reproduction.rows import deviations, rows_of, scale_of
 from lab.reporting import run_view
 from lab.reporting.run_view import INCOMPLETE, Run
 from lab.running import conductor, estimate
-from lab.running.estimate import Estimate
-from lab.running.progress import Reporter
+from lab.running.estimate import TimeEstimate
+from lab.running.invocation import Invocation
 from lab.runtimes import host
 
 SCALES = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
@@ -37,13 +36,13 @@ class Reproduction:
 
     """
 
-    experiment: Experiment
+    experiment: Publication
     scale: float
     runs: tuple[Run, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[ReproducedRow, ...]
 
     @property
-    def claims(self) -> tuple[Finding, ...]:
+    def claims(self) -> tuple[JudgedClaim, ...]:
         """Every claim: confirmed, refuted or undecided, and the evidence."""
         return self.experiment.judge(self.rows)
 
@@ -74,7 +73,7 @@ class Reproduction:
         return "".join(map(str, tables))
 
 
-def flat(row: Row) -> dict[str, Any]:
+def flat(row: ReproducedRow) -> dict[str, Any]:
     """A row as one dictionary of JSON types."""
     usable = row.usable
     times = [repeat.mean_s for repeat in usable if repeat.mean_s is not None]
@@ -97,15 +96,12 @@ def flat(row: Row) -> dict[str, Any]:
 
 
 def carry_out(
-    wanted: Experiment,
+    wanted: Publication,
     scale: float,
-    command: Sequence[str],
-    runs: Path,
-    reporter: Reporter,
+    invocation: Invocation,
     *,
     seed: int | None = None,
     repeat: int = 1,
-    runtime: str = "process",
 ) -> Reproduction:
     """Measure every part of an experiment, one run each, and judge.
 
@@ -114,12 +110,12 @@ def carry_out(
 
     """
     plans = [wanted.plan(part, scale, seed, repeat) for part in wanted.parts]
-    folders = [conductor.conduct(plan, command, runs, reporter, runtime) for plan in plans]
+    folders = [conductor.conduct(plan, invocation) for plan in plans]
     measured = {part.name: Run(folder) for part, folder in zip(wanted.parts, folders, strict=True)}
     return _judged(wanted, scale, measured)
 
 
-def from_runs(wanted: Experiment, runs: Sequence[Run]) -> Reproduction:
+def from_runs(wanted: Publication, runs: Sequence[Run]) -> Reproduction:
     """Judge runs that were made before.
 
     Raises:
@@ -139,9 +135,9 @@ def from_runs(wanted: Experiment, runs: Sequence[Run]) -> Reproduction:
     return _judged(wanted, scales.pop(), measured)
 
 
-def _judged(wanted: Experiment, scale: float, measured: Mapping[str, Run]) -> Reproduction:
+def _judged(wanted: Publication, scale: float, measured: Mapping[str, Run]) -> Reproduction:
     """What was measured at a scale, by the name of the part, beside what was published."""
-    rows: list[Row] = []
+    rows: list[ReproducedRow] = []
     for part in wanted.parts:
         run = measured.get(part.name)
         plan = run.plan if run else wanted.plan(part, scale)
@@ -149,8 +145,8 @@ def _judged(wanted: Experiment, scale: float, measured: Mapping[str, Run]) -> Re
     return Reproduction(wanted, scale, tuple(measured.values()), tuple(rows))
 
 
-def _part_of(wanted: Experiment, run: Run, taken: Mapping[str, Run]) -> Part:
-    differing = {part.name: differences(wanted, part, run.plan) for part in wanted.parts}
+def _part_of(wanted: Publication, run: Run, taken: Mapping[str, Run]) -> Part:
+    differing = {part.name: deviations(wanted, part, run.plan) for part in wanted.parts}
     fitting = [part for part in wanted.parts if not differing[part.name]]
     for part in fitting:
         if part.name not in taken:
@@ -169,19 +165,20 @@ def _part_of(wanted: Experiment, run: Run, taken: Mapping[str, Run]) -> Part:
     )
 
 
-def expected(wanted: Experiment, scale: float, runs: Path, repeat: int = 1, seed: int | None = 0) -> list[Estimate]:
+def expected(
+    wanted: Publication, scale: float, runs: Path, repeat: int = 1, seed: int | None = 0
+) -> list[TimeEstimate]:
     """How long each part takes at a scale; LabError if that, or something else that was asked for, is not possible."""
-    scenario = SCENARIOS[wanted.scenario]
     plans = [wanted.plan(part, scale, seed, repeat) for part in wanted.parts]
-    return [estimate.of_plan(scenario, plan, plan.cells, runs) for plan in plans]
+    return [estimate.of_plan(plan, plan.cells, runs) for plan in plans]
 
 
-def total_s(estimates: Sequence[Estimate]) -> float:
+def total_s(estimates: Sequence[TimeEstimate]) -> float:
     """All parts one after the other, in seconds."""
     return sum(part.total_s for part in estimates)
 
 
-def scale_for_here(wanted: Experiment, runs: Path) -> tuple[float, str]:
+def scale_for_here(wanted: Publication, runs: Path) -> tuple[float, str]:
     """The largest scale for this machine's cores and memory that takes an hour at most, and why it is that."""
     memory_gb = psutil.virtual_memory().total / 1e9
     return default_scale(
@@ -190,7 +187,7 @@ def scale_for_here(wanted: Experiment, runs: Path) -> tuple[float, str]:
 
 
 def default_scale(
-    wanted: Experiment, cores: int, memory_gb: float, seconds: Callable[[float], float]
+    wanted: Publication, cores: int, memory_gb: float, seconds: Callable[[float], float]
 ) -> tuple[float, str]:
     """The largest scale that a machine has room for and an hour is enough for.
 
@@ -212,14 +209,14 @@ def default_scale(
     return chosen, f"the document's size needs {wanted.cores} cores and {wanted.memory_gb:g} GB"
 
 
-def _possible(wanted: Experiment, scale: float) -> bool:
+def _possible(wanted: Publication, scale: float) -> bool:
     try:
         return all(wanted.plan(part, scale) for part in wanted.parts)
     except LabError:
         return False
 
 
-def _smallest(wanted: Experiment) -> float:
+def _smallest(wanted: Publication) -> float:
     return min(scale for scale in SCALES if _possible(wanted, scale))
 
 

@@ -8,16 +8,22 @@ from typing import Any
 
 from lab.analysis import verdict
 from lab.errors import LabError
-from lab.experiments import SCENARIOS
-from lab.experiments.reproduction.publication import SINGLE_CPU_SHARE, SINGLE_SHARE, Experiment, Part, Repeat, Row
-from lab.spec import durations, prediction
-from lab.spec.scenario import Cell, Plan
+from lab.experiments.reproduction.publication import (
+    SINGLE_CPU_SHARE,
+    SINGLE_SHARE,
+    Part,
+    Publication,
+    Repeat,
+    ReproducedRow,
+)
+from lab.spec import prediction
+from lab.spec.plan import Cell, Plan
 from lab.storage import published
 
 
 def rows_of(
-    experiment: Experiment, part: Part, scale: float, plan: Plan, cells: Sequence[Mapping[str, Any]]
-) -> list[Row]:
+    experiment: Publication, part: Part, scale: float, plan: Plan, cells: Sequence[Mapping[str, Any]]
+) -> list[ReproducedRow]:
     """The rows of one part, in the document's order.
 
     Args:
@@ -30,26 +36,27 @@ def rows_of(
     return [_row(part, full, cell, scale, plan, cells) for cell in full.cells]
 
 
-def _row(part: Part, full: Plan, cell: Cell, scale: float, plan: Plan, cells: Sequence[Mapping[str, Any]]) -> Row:
-    scenario = SCENARIOS[plan.scenario]
+def _row(
+    part: Part, full: Plan, cell: Cell, scale: float, plan: Plan, cells: Sequence[Mapping[str, Any]]
+) -> ReproducedRow:
+    scenario = plan.scenario
     variant = scenario.variant(cell.variant)
     users = part.users_at(cell.load.users, scale)
     load = replace(cell.load, users=users)
     factor = cell.load.users / users
-    servers = prediction.servers(scenario, full, variant)
-    shaped = bool(full.link.rate or full.link.connection_rate)
-    return Row(
+    servers = prediction.servers(full, variant)
+    return ReproducedRow(
         part=part.name,
         users=cell.load.users,
         measured_users=users,
         variant=cell.variant,
         published=published.row_for(full, cell, variant, part.table),
-        model_mean_s=model_mean_s(plan, replace(cell, load=load)),
+        model_mean_s=prediction.predict_over_link(plan, replace(cell, load=load)),
         servers=None if servers is None else float(servers),
-        service_s=prediction.service_s(scenario, full),
+        service_s=prediction.service_s(full),
         single_share=SINGLE_CPU_SHARE if scenario.cpu_decides else SINGLE_SHARE,
-        last_start_s=durations.last_start_s(load, prediction.servers(scenario, plan, variant)),
-        answer_bytes=scenario.answer_bytes if shaped else 0,
+        last_start_s=prediction.last_start_s(load, prediction.servers(plan, variant)),
+        answer_bytes=scenario.answer_bytes if full.link.is_limited else 0,
         link_rate=float(full.link.rate),
         repeats=tuple(_repeat(c, factor) for c in cells if (c["variant"], c["users"]) == (cell.variant, users)),
     )
@@ -68,34 +75,24 @@ def _repeat(cell: Mapping[str, Any], factor: float) -> Repeat:
     )
 
 
-def model_mean_s(plan: Plan, cell: Cell) -> float | None:
-    """The mean latency that theory predicts, over a shaped link too; None where it predicts none."""
-    scenario = SCENARIOS[plan.scenario]
-    if not (plan.link.rate or plan.link.connection_rate):
-        return prediction.predict(scenario, plan, cell)
-    servers = prediction.servers(scenario, plan, scenario.variant(cell.variant))
-    time_s = prediction.service_s(scenario, plan) or 0.0
-    return durations.mean_over_link_s(cell.load.users, servers, time_s, scenario.answer_bytes, plan.link)
-
-
 def scale_of(part: Part, plan: Plan) -> float:
     """The scale that a plan has if it is that part: the share of its requests where their number is fixed, or threads.
 
     0 where it has none, such as for a load that a duration ends.
     """
-    if part.wishes.requests is not None:
-        return plan.cells[0].load.requests / part.wishes.requests
+    if part.options.requests is not None:
+        return plan.cells[0].load.requests / part.options.requests
     return (plan.limits.threads or 0) / part.limit("threads")
 
 
-def differences(experiment: Experiment, part: Part, plan: Plan) -> list[str]:
+def deviations(experiment: Publication, part: Part, plan: Plan) -> list[str]:
     """What a plan has otherwise than a part of an experiment at its scale, like ``loops 3, not 1``; none if so.
 
     Threads, pool, backlog, link, parameters and all of the load but its users decide; heap, users, generator and
     repeats may differ.
     """
-    if plan.scenario != experiment.scenario:
-        return [f"scenario {plan.scenario}, not {experiment.scenario}"]
+    if plan.scenario.name != experiment.scenario:
+        return [f"scenario {plan.scenario.name}, not {experiment.scenario}"]
     try:
         wanted = _settings(experiment.plan(part, scale_of(part, plan)))
     except LabError:  # it is that part at no scale; the document's size says what it lacks

@@ -1,10 +1,10 @@
 """Locust's master as the lab runs it: orders come as JSON lines on stdin, news goes as JSON lines to stdout.
 
-Orders: ``{"do": "equip", "tokens": FILE}``, ``{"do": "spawn", "users": N}`` and ``{"do": "phase", …}`` with the fields
+Orders: ``{"do": "tokens", "file": FILE}``, ``{"do": "spawn", "users": N}`` and ``{"do": "phase", …}`` with the fields
 that :class:`lab.generator.locust.phases.Phase` reads; ``{"do": "dismiss"}`` sends the workers home. The end of stdin ends the
 master and, through Locust, its workers.
 
-News: ``listening`` (port), ``worker`` (count, and by how many seconds its clock is ahead), ``equipped`` (count),
+News: ``listening`` (port), ``worker`` (count, and by how many seconds its clock is ahead), ``tokens`` (count),
 ``spawned``, ``problem`` (sentence, detail), ``progress`` (:data:`COUNTED`, the largest step of a worker's clock, and
 by worker ticks and readings of its own CPU time), ``over`` (the same, when all workers have reported all records of a
 phase), ``lost`` (a worker that has joined does not answer any more) and ``dismissed``.
@@ -31,7 +31,7 @@ from locust.stats import PERCENTILES_TO_REPORT, StatsCSV
 from locust.util.load_locustfile import load_locustfile
 
 from lab.spec import sample
-from lab.spec.scenario import Load
+from lab.spec.workload import Load
 
 # Before the first request is due, every user must have its orders, some 20 µs a user, and an open loop its plan.
 START_DELAY_S = 0.1
@@ -40,7 +40,7 @@ START_DELAY_PER_SEND_S = 0.5e-6
 # Locust counts a worker's heartbeats down from 3, one a second; a busy one may miss some.
 LOST_BELOW = -10
 # What every report of a worker says of its phase so far, and news says of all of them together.
-COUNTED = ("begun", "finished", "failed", "untaken_s")
+COUNTED = ("begun", "finished", "failed", "dispatch_delay_s")
 
 
 def say(event: str, **fields: Any) -> None:
@@ -94,7 +94,7 @@ class Master:
         self._writer = pa.ipc.new_stream(self._file, sample.SCHEMA)
         self._ready = 0
         self._ahead_s: dict[str, float] = {}
-        self._equipped = 0
+        self._holding_tokens = 0
         self._phase = 0
         self._counts: dict[int, dict[str, float]] = {}
         self._ticks: dict[int, list[list[int]]] = {}
@@ -104,7 +104,7 @@ class Master:
         runner.register_message("lab-report", self._on_report)
         runner.register_message("lab-clock", self._on_clock)
         runner.register_message("lab-ready", self._on_ready)
-        runner.register_message("lab-equipped", self._on_equipped)
+        runner.register_message("lab-tokens-there", self._on_tokens)
 
     def obey(self, order: dict[str, Any]) -> None:
         """Carry out one order."""
@@ -127,9 +127,9 @@ class Master:
         ahead_s = msg.data["unix"] - time.time()
         self._ahead_s[msg.node_id] = max(ahead_s, self._ahead_s.get(msg.node_id, ahead_s))
 
-    def _on_equipped(self, environment: Environment, msg: Any) -> None:
-        self._equipped += 1
-        say("equipped", count=self._equipped, tokens=msg.data["tokens"])
+    def _on_tokens(self, environment: Environment, msg: Any) -> None:
+        self._holding_tokens += 1
+        say("tokens", count=self._holding_tokens)
 
     def watch(self) -> None:
         """Say so when a worker that has joined has left or fallen silent; runs until that happens."""
@@ -141,8 +141,8 @@ class Master:
         self._runner.quit()
         say("dismissed")
 
-    def _do_equip(self, tokens: str) -> None:
-        self._runner.send_message("lab-tokens", Path(tokens).read_text())
+    def _do_tokens(self, file: str) -> None:
+        self._runner.send_message("lab-tokens", Path(file).read_text())
 
     def _do_spawn(self, users: int) -> None:
         self._runner.start(users, spawn_rate=users)

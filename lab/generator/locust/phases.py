@@ -22,7 +22,7 @@ from lab.generator.locust.http import HttpClient
 from lab.generator.locust.recorder import Recorder, feed
 from lab.runtimes.checkout import CONDUCTED
 from lab.spec import schedule
-from lab.spec.scenario import Load
+from lab.spec.workload import Load
 
 if TYPE_CHECKING:
     from lab.generator.locust.user import LabUser
@@ -166,7 +166,7 @@ class Conductor:
 
     def _on_tokens(self, environment: Environment, msg: Any) -> None:
         token_pool.fill(msg.data)
-        self._runner.send_message("lab-equipped", {"tokens": len(token_pool.pairs())})
+        self._runner.send_message("lab-tokens-there", {"tokens": len(token_pool.pairs())})
 
     def _on_phase(self, environment: Environment, msg: Any) -> None:
         phase = Phase(msg.data, self._runner.worker_index)
@@ -205,7 +205,7 @@ class Conductor:
             "clock_step_s": phase.clock.step_s(),
             "unix_now": time(),
             "cpu_s": process_time(),
-            "untaken_s": recorder.untaken_ns / 1e9,
+            "dispatch_delay_s": recorder.dispatch_delay_ns / 1e9,
             "ticks": ticks,
             **counts,
         }

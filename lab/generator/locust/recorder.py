@@ -26,7 +26,7 @@ class Recorder:
         start_ns: the phase's planned start on this machine's monotonic clock; all times are noted relative to it.
 
     Attributes:
-        untaken_ns: how long answers that had come were not taken up yet, all of them together.
+        dispatch_delay_ns: how long answers that had come were not taken up yet, all of them together.
 
     """
 
@@ -35,7 +35,7 @@ class Recorder:
         self.begun = 0
         self.finished = 0
         self.failed = 0
-        self.untaken_ns = 0
+        self.dispatch_delay_ns = 0
         self.names: list[str] = []
         self._ids: dict[str, int] = {}
         self._buffer = bytearray(FIRST_CAPACITY * RECORD_BYTES)
@@ -97,7 +97,7 @@ class UserSink:
         planned_ns, sent_ns, connect_ns, ended_ns, taken_up_ns = times
         recorder, error = self._recorder, response.error
         recorder.finished += 1
-        recorder.untaken_ns += taken_up_ns - ended_ns
+        recorder.dispatch_delay_ns += taken_up_ns - ended_ns
         if error:
             recorder.failed += 1
         recorder.note(

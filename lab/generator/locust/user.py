@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from locust import User, events
@@ -12,7 +12,6 @@ from locust.argument_parser import LocustArgumentParser
 from locust.env import Environment
 from locust.runners import WorkerRunner
 
-from lab.experiments import SCENARIOS
 from lab.generator.locust import token_pool
 from lab.generator.locust.http import HttpClient
 from lab.generator.locust.phases import Conductor
@@ -28,14 +27,14 @@ class LabUser(User):
     Locust user, and the scenario's parameters are options of the command line (``--delay-ms 500``).
 
     Attributes:
-        scenario: the scenario's name, set by the locustfile.
+        scenario: what its requests belong to, set by the locustfile; None for one that has no parameters and no path.
         client: an :class:`~lab.generator.locust.http.HttpClient`.
         path: the scenario's path with this user's parameters filled in.
 
     """
 
     abstract = True
-    scenario: ClassVar[str]
+    scenario: ClassVar[Scenario | None] = None
     timeout_s: ClassVar[float] = 120.0
 
     def __init__(self, environment: Environment) -> None:
@@ -50,8 +49,7 @@ class LabUser(User):
         conductor = Conductor.current
         if conductor is None:
             options = vars(self.environment.parsed_options)
-            scenario = SCENARIOS.get(self.scenario)
-            self.parameters = {p.name: options[p.name] for p in scenario.parameters} if scenario else {}
+            self.parameters = {p.name: options[p.name] for p in self.scenario.parameters} if self.scenario else {}
             self.client = HttpClient(self.host or "", LocustSink(self.environment), self.timeout_s)
             super().run()
         else:
@@ -69,8 +67,8 @@ class LabUser(User):
     @parameters.setter
     def parameters(self, parameters: Mapping[str, int]) -> None:
         self._parameters = parameters
-        scenario = SCENARIOS.get(self.scenario)  # none for the requests of a calibration, or to any address
-        self.path = scenario.path.format(**parameters) if scenario else ""  # now, as each request asks for it
+        # Now, as each request asks for it.
+        self.path = self.scenario.path.format(**parameters) if self.scenario else ""
 
 
 @events.init.add_listener
@@ -80,10 +78,9 @@ def _ask_for_a_host(environment: Environment, **_: Any) -> None:
     if needs_host and not environment.host:
         environment.host = _host_that_is_up(environment)
     if needs_host and not environment.host and environment.web_ui is None:
-        sys.exit(
-            "error: There is no host to load: add -H http://127.0.0.1:8080, or start one: python -m lab up "
-            + environment.user_classes[0].scenario
-        )
+        names = [scenario.name for scenario in _scenarios(environment.user_classes)]
+        start = f", or start one: python -m lab up {names[0]}" if names else ""
+        sys.exit(f"error: There is no host to load: add -H http://127.0.0.1:8080{start}")
     if needs_host and environment.host:
         try:
             HttpClient(environment.host, LocustSink(environment), LabUser.timeout_s)
@@ -93,13 +90,13 @@ def _ask_for_a_host(environment: Environment, **_: Any) -> None:
 
 def _host_that_is_up(environment: Environment) -> str | None:
     """Where 'lab up' has put the scenario of these users, if it has."""
-    up, scenarios = up_state.running(), {user.scenario for user in environment.user_classes}
-    return str(up["url"]) if up and scenarios == {up["scenario"]} else None
+    up, names = up_state.running(), {scenario.name for scenario in _scenarios(environment.user_classes)}
+    return str(up["url"]) if up and names == {up["scenario"]} else None
 
 
 @events.init_command_line_parser.add_listener
 def _offer_parameters(parser: LocustArgumentParser, **_: Any) -> None:
-    for scenario in _scenarios_in_use():
+    for scenario in _scenarios(LabUser.__subclasses__()):
         group = parser.add_argument_group(f"parameters of the scenario {scenario.name}")
         for p in scenario.parameters:
             group.add_argument(
@@ -107,6 +104,7 @@ def _offer_parameters(parser: LocustArgumentParser, **_: Any) -> None:
             )
 
 
-def _scenarios_in_use() -> list[Scenario]:
-    used = {user.scenario for user in LabUser.__subclasses__() if hasattr(user, "scenario")}
-    return [scenario for name, scenario in SCENARIOS.items() if name in used]
+def _scenarios(users: Iterable[type[User]]) -> list[Scenario]:
+    """The scenarios of some user classes, each once."""
+    named = {user.scenario.name: user.scenario for user in users if getattr(user, "scenario", None)}
+    return list(named.values())

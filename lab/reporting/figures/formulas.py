@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from lab.formulas import laws
+from lab.formulas import laws, queueing
 from lab.reporting.figures.style import KNOWN, MODEL, SOFT_INK, Picture, legend, picture, prepare, thousands
-from lab.spec import prediction
-from lab.spec.scenario import Load
+from lab.spec import schedule
+from lab.spec.workload import Load
 
 POINTS = 400
 HELD, FREE = KNOWN["mvc"], KNOWN["webflux"]
@@ -51,8 +51,8 @@ def totals_figure(
 
 def waves_figure(users: int = 2000, ramp_s: float = 1.0, service_s: float = 2.0, threads: int = 200) -> Picture:
     """The latency of each user of a burst on T threads, in order of arrival: its mean is far from the total."""
-    load = Load(users=users, ramp_s=ramp_s)
-    latency = prediction.burst_latencies(load, service_s, threads)
+    arrivals_s = schedule.planned_s(Load(users=users, ramp_s=ramp_s), (0,))
+    latency = queueing.burst_latencies(arrivals_s, service_s, threads)
     total = laws.total_synchronous(users, service_s, threads)
     figure = picture(f"Waves: {users:,} users over {ramp_s:g} s on {threads} threads, t = {service_s:g} s", 3.8)
     axes = figure.subplots()

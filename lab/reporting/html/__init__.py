@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from lab.analysis import pairing, verdict
-from lab.analysis.comparison import Comparison
-from lab.reporting.formatting import errors_text, limit_text, rate_text, seconds_text, settings
+from lab.analysis import verdict
+from lab.reporting.comparison_view import ComparisonView, compare
+from lab.reporting.formatting import UNKNOWN, errors_text, limit_text, rate_text, seconds_text, settings
 from lab.reporting.html import rerun_command
 from lab.reporting.run_view import INCOMPLETE, Run
 from lab.storage import published
-from lab.system import attached
 
 if TYPE_CHECKING:
     from lab.reporting.figures import Picture
@@ -114,7 +113,7 @@ class Page:
     @property
     def published(self) -> dict[str, Any]:
         """Source, settings and notes of the published table."""
-        return published.table(self.run.plan.scenario)
+        return published.table(self.run.plan.scenario.name)
 
     @property
     def is_open(self) -> bool:
@@ -127,11 +126,11 @@ class Page:
         return any(row["repeat"] > 1 for row in self.rows)
 
     @cached_property
-    def comparison(self) -> Comparison | None:
+    def comparison(self) -> ComparisonView | None:
         """Its variants side by side; None where there are no repeats, or nothing stands beside anything."""
         if not self.has_repeats or len({row["variant"] for row in self.rows}) < 2:
             return None
-        return pairing.compare(str(self.run.path), None, True, self.run.path.parent)
+        return compare(str(self.run.path), None, True, self.run.path.parent)
 
     @property
     def limits(self) -> tuple[list[str], list[tuple[str, list[str]]]]:
@@ -143,7 +142,7 @@ class Page:
     @property
     def unknown(self) -> str:
         """What is not known of a service that the lab did not start; empty where it did."""
-        return attached.UNKNOWN if self.run.plan.urls else ""
+        return UNKNOWN if self.run.plan.urls else ""
 
     @property
     def decided(self) -> dict[str, str]:

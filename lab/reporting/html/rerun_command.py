@@ -8,12 +8,10 @@ from dataclasses import asdict
 from typing import Any
 
 from lab.errors import LabError
-from lab.experiments import SCENARIOS
-from lab.spec import planning
-from lab.spec.planning import Wishes
-from lab.spec.scenario import Plan
+from lab.spec import attached, planning
+from lab.spec.options import LIMITS, Options
+from lab.spec.plan import Plan
 from lab.storage.run_folder import RunFolder
-from lab.system import attached
 
 
 def was_typed(run: RunFolder) -> bool:
@@ -37,7 +35,7 @@ def _typed(run: RunFolder) -> list[str]:
 
 def _call(run: RunFolder) -> str:
     plan = run.plan()
-    what: str | dict[str, str] = dict(plan.urls) or plan.scenario
+    what: str | dict[str, str] = dict(plan.urls) or plan.scenario.name
     if list(plan.urls) == [attached.NAME]:
         what = plan.urls[attached.NAME]
     given = asked(plan)
@@ -58,22 +56,22 @@ def _python(value: Any) -> str:
 
 
 def asked(plan: Plan) -> dict[str, Any]:
-    """The fields of :class:`lab.spec.planning.Wishes` that give a plan again: users, seed, and what is not the default."""
-    wishes = _everything(plan)
-    for name in [name for name in wishes if name not in ("users", "seed")]:
-        fewer = {key: value for key, value in wishes.items() if key != name}
+    """The fields of :class:`lab.spec.options.Options` that give a plan again: users, seed, and what is not the default."""
+    options = _everything(plan)
+    for name in [name for name in options if name not in ("users", "seed")]:
+        fewer = {key: value for key, value in options.items() if key != name}
         if _planned(plan, fewer) == plan:
-            wishes = fewer
-    return wishes
+            options = fewer
+    return options
 
 
-def _planned(plan: Plan, wishes: dict[str, Any]) -> Plan | None:
+def _planned(plan: Plan, options: dict[str, Any]) -> Plan | None:
     """What is planned where this is asked for; None if that cannot be."""
     try:
         if plan.urls:
             headers = dict.fromkeys(plan.header_names, "")
-            return attached.make_plan(list(plan.urls.values()), list(plan.urls), headers, Wishes(**wishes))
-        return planning.make_plan(SCENARIOS[plan.scenario], Wishes(**wishes))
+            return attached.make_plan(list(plan.urls.values()), list(plan.urls), headers, Options(**options))
+        return planning.make_plan(plan.scenario, Options(**options))
     except LabError:
         return None
 
@@ -108,6 +106,6 @@ def _started(plan: Plan) -> dict[str, Any]:
         "variants": list(dict.fromkeys(cell.variant for cell in plan.cells)),
         "parameters": dict(plan.parameters),
         "limits": plan.stance,
-        **{name: getattr(plan.limits, name) for name in planning.LEAST_LIMITS},
+        **{name: getattr(plan.limits, name) for name in LIMITS},
         **{f"link_{name}": value for name, value in asdict(plan.link).items()},
     }

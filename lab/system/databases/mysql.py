@@ -35,7 +35,7 @@ TABLE = f"""create table users (
 
 
 @contextmanager
-def started(site: Site, url: str | None = None, seed: int = SEED, count: int = USERS) -> Iterator[Database]:
+def server(site: Site, url: str | None = None, seed: int = SEED, count: int = USERS) -> Iterator[Database]:
     """A MySQL database with the seeded users in it.
 
     Args:
@@ -52,7 +52,7 @@ def started(site: Site, url: str | None = None, seed: int = SEED, count: int = U
         seed_users(database, seed, count)
         yield database
         return
-    with mariadb.started(site, _content(seed, count), lambda made: seed_users(made, seed, count)) as database:
+    with mariadb.server(site, _content(seed, count), lambda made: seed_users(made, seed, count)) as database:
         yield identified(database)
 
 

@@ -16,6 +16,7 @@ import jwt
 from filelock import FileLock
 
 from lab.errors import LabError
+from lab.runtimes.temporary import whole_file
 from lab.system.databases import SEEDS
 from lab.system.databases.rows import SEED, USERS, users
 
@@ -54,11 +55,8 @@ def _locked(seeds: Path) -> FileLock:
 
 def _write_private(file: Path, text: str) -> None:
     """Write a file that only its owner can read, whole or not at all; the lock must be held."""
-    neighbour = file.with_name(f".{file.name}.new")
-    neighbour.unlink(missing_ok=True)
-    neighbour.touch(mode=0o600)
-    neighbour.write_text(text)
-    neighbour.replace(file)
+    with whole_file(file, private=True) as neighbour:
+        neighbour.write_text(text)
 
 
 def token_file(seeds: Path = SEEDS, seed: int = SEED, count: int = USERS) -> Path:

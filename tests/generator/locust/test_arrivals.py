@@ -9,7 +9,7 @@ import pytest
 
 from lab.generator.locust.arrivals import quota, share, turns
 from lab.spec import schedule
-from lab.spec.scenario import POISSON, Load
+from lab.spec.workload import POISSON, Load
 
 COUNTS = [
     *([n] for n in (1, 2, 7, 4000)),

@@ -131,7 +131,7 @@ def test_what_a_sink_notes_is_what_is_taken():
     (row,) = np.frombuffer(noted.take(), sample.RECORD)
     assert row.item() == (1000, 2000, 500_000, 300, 17, 42, 503, 0, sample.STATUS)
     assert (noted.begun, noted.finished, noted.failed, noted.names) == (1, 1, 1, ["/x"])
-    assert noted.untaken_ns == 7_000_000
+    assert noted.dispatch_delay_ns == 7_000_000
 
 
 def test_taking_empties_the_record():

@@ -27,7 +27,7 @@ def site(jdk, tmp_path_factory):
 @pytest.fixture(scope="module")
 def server(site):
     """A seeded server."""
-    with mongo.started(site) as database:
+    with mongo.server(site) as database:
         yield database
 
 
@@ -88,7 +88,7 @@ def test_a_collection_that_is_not_the_labs_is_left_alone(site, server, lab, coll
     for name in lab.list_collection_names():
         lab.drop_collection(name)
     lab[collection].insert_one({"_id": 1, "precious": True})
-    with pytest.raises(LabError, match="not the lab's"), mongo.started(site, server.url):
+    with pytest.raises(LabError, match="not the lab's"), mongo.server(site, server.url):
         pass
     assert lab.list_collection_names() == [collection]
     assert list(lab[collection].find()) == [{"_id": 1, "precious": True}]
@@ -96,7 +96,7 @@ def test_a_collection_that_is_not_the_labs_is_left_alone(site, server, lab, coll
 
 def test_a_server_of_ones_own_is_used_and_left_as_it_was(site, server):
     """With --mongo-url nothing is started; the document is there, and stays."""
-    with mongo.started(site, server.url) as database:
+    with mongo.server(site, server.url) as database:
         assert database.running is None
         assert database.product
         assert mongo.seed_document(database) == 0
@@ -117,7 +117,7 @@ def test_finds_are_counted(server):
 def test_a_server_that_is_not_there_is_a_lab_error(site):
     """It says where it looked, and not with which password."""
     url = "mongodb://me:geheim@127.0.0.1:1/"
-    with pytest.raises(LabError, match=r"127\.0\.0\.1:1") as caught, mongo.started(site, url):
+    with pytest.raises(LabError, match=r"127\.0\.0\.1:1") as caught, mongo.server(site, url):
         pass
     assert "geheim" not in str(caught.value)
 
@@ -145,6 +145,6 @@ def test_a_url_of_a_cluster_keeps_its_scheme_and_options():
 def test_without_a_server_to_start_it_says_how_to_get_one(site, tmp_path, monkeypatch):
     """No mongod, no stand-in: the next step is in the message."""
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(LabError) as caught, mongo.started(replace(site, stand_in=None)):
+    with pytest.raises(LabError) as caught, mongo.server(replace(site, stand_in=None)):
         pass
     assert "--mongo-url" in caught.value.next_step

@@ -18,7 +18,7 @@ from lab.runtimes import Launch
 from lab.runtimes.checkout import ROOT
 from lab.runtimes.process import ProcessRuntime
 from lab.system.databases import SEEDS, Site, counters, mariadb, mysql, rows
-from lab.system.databases.starting import free_ports, started_on_free_port
+from lab.system.databases.free_port import free_ports, server_on_free_port
 
 pytestmark = pytest.mark.java
 COUNT = 2000
@@ -43,7 +43,7 @@ def site_in(folder, runtime, jdk):
 @pytest.fixture(scope="module")
 def server(site):
     """A seeded server."""
-    with mysql.started(site, count=COUNT) as database:
+    with mysql.server(site, count=COUNT) as database:
         yield database
 
 
@@ -113,7 +113,7 @@ def test_a_table_that_is_not_the_labs_is_left_alone(site, server, sql, foreign):
     """A table of the same name that belongs to somebody is refused, and untouched."""
     sql("drop table users")
     sql(foreign)
-    with pytest.raises(LabError, match="not the lab's") as caught, mysql.started(site, server.url, count=COUNT):
+    with pytest.raises(LabError, match="not the lab's") as caught, mysql.server(site, server.url, count=COUNT):
         pass
     assert "--mysql-url" in caught.value.next_step
     assert sql("select * from users") == [("mine",)]
@@ -121,7 +121,7 @@ def test_a_table_that_is_not_the_labs_is_left_alone(site, server, sql, foreign):
 
 def test_a_server_of_ones_own_is_used_and_left_as_it_was(site, server):
     """With --mysql-url nothing is started; the users are there, and stay."""
-    with mysql.started(site, server.url, count=COUNT) as database:
+    with mysql.server(site, server.url, count=COUNT) as database:
         assert database.running is None
         assert database.title == server.title
         assert mysql.seed_users(database, count=COUNT) == 0
@@ -176,12 +176,12 @@ def test_it_listens_on_loopback_only(server):
 
 def test_two_labs_at_once_have_a_server_each(site, server):
     """Runs share the seeded data, and no file: what one writes, the other does not see."""
-    with mysql.started(replace(site, folder=site.folder / "second"), count=COUNT) as second:
+    with mysql.server(replace(site, folder=site.folder / "second"), count=COUNT) as second:
         with mysql.connection(second) as link:
             link.cursor().execute("drop table users")
         assert mysql.seed_users(server, count=COUNT) == 0
     assert not (site.folder / "second" / "mysql").exists()
-    with mysql.started(replace(site, folder=site.folder / "third"), count=COUNT) as third:
+    with mysql.server(replace(site, folder=site.folder / "third"), count=COUNT) as third:
         assert mysql.seed_users(third, count=COUNT) == 0
 
 
@@ -193,18 +193,18 @@ def test_a_port_that_somebody_takes_meanwhile_is_given_up(runtime, tmp_path):
     def launch(port):
         return Launch("server", (sys.executable, "-c", program, str(port)), tmp_path / "log")
 
-    with started_on_free_port(runtime, launch, listens, [first]) as (_, taken):
+    with server_on_free_port(runtime, launch, listens, [first]) as (_, taken):
         ports = [taken, *free_ports()]
-        with started_on_free_port(runtime, launch, listens, ports) as (running, port):
+        with server_on_free_port(runtime, launch, listens, ports) as (running, port):
             assert port == ports[1]
-            assert not running.obituary()
-        with pytest.raises(LabError, match="taken"), started_on_free_port(runtime, launch, listens, [taken]):
+            assert not running.exit_reason()
+        with pytest.raises(LabError, match="taken"), server_on_free_port(runtime, launch, listens, [taken]):
             pass
 
 
 def listens(running, port):
     """Whether that very process listens on a port."""
-    if running.obituary():
+    if running.exit_reason():
         return False
     connections = psutil.Process(running.pid).net_connections("tcp")
     return any(c.laddr.port == port and c.status == psutil.CONN_LISTEN for c in connections)
@@ -243,13 +243,11 @@ def kill_when(lab, condition):
 def test_a_lab_killed_while_it_seeds_leaves_nothing_half_done(runtime, jdk, tmp_path, site):
     """SIGKILL when part of the rows are on disk: the next lab starts afresh, and nothing of the first one is left."""
     own = site_in(tmp_path, runtime, jdk)
-    call = (
-        "with ProcessRuntime() as r, mysql.started(Site(r, *(Path(v) for v in values['paths']))): raise SystemExit(9)"
-    )
+    call = "with ProcessRuntime() as r, mysql.server(Site(r, *(Path(v) for v in values['paths']))): raise SystemExit(9)"
     paths = [str(path) for path in (own.folder, own.logs, own.java_home, own.seeds)]
     with another_lab(call, paths=paths) as lab:
         kill_when(lab, lambda: any(f.stat().st_size > 1 << 20 for f in own.seeds.glob(".mysql-*/data/lab/users.ibd")))
-    with mysql.started(own) as database:
+    with mysql.server(own) as database:
         assert mysql.seed_users(database) == 0
     left = sorted(path.name for path in own.seeds.iterdir())
     assert left == [".mariadb.lock", "mariadb-11.4.5", "mysql-1-100000-11.4.5"]
@@ -286,7 +284,7 @@ def test_labs_that_seed_one_server_at_once_wait_for_one_another(server, sql):
 def test_a_server_that_is_not_there_is_a_lab_error(site):
     """It says where it looked, and not with which password."""
     url = "mysql://me:geheim@127.0.0.1:1"
-    with pytest.raises(LabError, match=r"127\.0\.0\.1:1") as caught, mysql.started(site, url):
+    with pytest.raises(LabError, match=r"127\.0\.0\.1:1") as caught, mysql.server(site, url):
         pass
     assert "geheim" not in f"{caught.value} {caught.value.next_step} {caught.value.detail}"
 

@@ -26,7 +26,7 @@ def free_ports() -> Iterator[int]:
 
 
 @contextmanager
-def started_on_free_port(
+def server_on_free_port(
     runtime: Runtime,
     launch: Callable[[int], Launch],
     is_ready: Callable[[Running, int], bool],
@@ -58,7 +58,7 @@ def _await_ready(running: Running, is_ready: Callable[[], bool]) -> bool:
     """Whether it is ready; False if its port was taken."""
     name, deadline = running.launch.name, time.monotonic() + READY_WITHIN_S
     while time.monotonic() < deadline:
-        if ending := running.obituary():
+        if ending := running.exit_reason():
             if TAKEN in (log := running.log_tail()):
                 return False
             raise LabError(f"The {name} {ending} while it started.", f"Its log is {running.launch.log}.", log)

@@ -1,0 +1,45 @@
+"""What a load cost the service, by its own and the system's account."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from lab.telemetry.actuator import GC_PAUSES
+from lab.telemetry.sampler import FIXED_WORK, Reading
+from lab.telemetry.series import counter, growth
+
+# How the three pools name the connections in use, and the requests that wait for one.
+POOL_IN_USE = ("hikaricp_connections_active", "r2dbc_pool_acquired", "mongodb_driver_pool_checkedout")
+POOL_WAITING = ("hikaricp_connections_pending", "r2dbc_pool_pending", "mongodb_driver_pool_waitqueuesize")
+
+
+def service_cost(rows: Iterable[Reading], begin_s: float, end_s: float, requests: int) -> dict[str, float | None]:
+    """What the load cost the service, cut to the load's time.
+
+    Args:
+        rows: those of :func:`lab.analysis.observations.metrics`.
+        begin_s: the first request was sent, in seconds since the planned start.
+        end_s: the last request ended.
+        requests: how many there were.
+
+    Returns:
+        ``cpu_s_per_1000_requests``; ``gc_pause_s``, for how long the garbage collector stopped it; ``pool_in_use`` and
+        ``pool_wait``, the mean numbers of connections in use and of requests that waited for one; ``yardstick_s``, the
+        CPU seconds of the same piece of work on the service's cores, which tell one machine's speed at one time from
+        another's. None where unknown.
+
+    """
+    rows = list(rows)
+    cpu_s = growth(*counter(rows, "service", "cpu_s"), begin_s, end_s)
+    return {
+        "cpu_s_per_1000_requests": None if cpu_s is None or not requests else cpu_s / requests * 1000,
+        "gc_pause_s": growth(*counter(rows, "service", GC_PAUSES), begin_s, end_s),
+        "pool_in_use": _mean(rows, POOL_IN_USE, begin_s, end_s),
+        "pool_wait": _mean(rows, POOL_WAITING, begin_s, end_s),
+        "yardstick_s": _mean([row for row in rows if row[1] == "service"], (FIXED_WORK,), begin_s, end_s),
+    }
+
+
+def _mean(rows: list[Reading], names: tuple[str, ...], begin_s: float, end_s: float) -> float | None:
+    found = [value for t, _, name, value in rows if name in names and begin_s <= t <= end_s]
+    return sum(found) / len(found) if found else None

@@ -1,0 +1,44 @@
+"""The commands for a stack that stays up: up and down."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+import click
+
+from lab.cli import as_typed
+from lab.cli.console import out, short
+from lab.cli.measuring import ScenarioGroup, endpoints_of, plan_of
+from lab.cli.options import limit_options
+from lab.errors import LabError
+from lab.running import held_stack
+from lab.runtimes.checkout import ROOT
+from lab.spec.scenario import Scenario
+
+
+def _up_command(scenario: Scenario) -> click.Command:
+    variant = click.Option(["--variant"], default="mvc", show_default=True, help="Which to start.")
+
+    def up(variant: str, runtime: str, **options: Any) -> None:
+        endpoints = endpoints_of(options)
+        plan = plan_of(scenario.name, variants=variant, **options)
+        if len(plan.cells) > 1:
+            raise LabError("'up' starts one variant.", f"Name one: --variant {plan.cells[0].variant}")
+        running = held_stack.up(plan, runtime, endpoints)
+        out.print(f"{scenario.name} with {running['variant']} is up at [bold]{running['url']}[/]", soft_wrap=True)
+        click.echo(f"  {held_stack.example_request(running)}")
+        locustfile = short(ROOT / "locustfiles" / f"{scenario.name}.py")
+        click.echo(f"  {as_typed.program('locust')} -f {shlex.quote(locustfile)} --headless -u 50 -t 20s")
+        click.echo(f"end it: {as_typed.typed('down')}")
+
+    return limit_options(click.Command(scenario.name, callback=up, params=[variant], help=scenario.question), scenario)
+
+
+up = ScenarioGroup("up", _up_command, "Start a scenario's stack and leave it up, until 'down'.")
+
+
+@click.command()
+def down() -> None:
+    """End what 'up' has started."""
+    out.print(f"Ended {held_stack.down()}.")

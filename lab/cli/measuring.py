@@ -1,0 +1,139 @@
+"""What the commands that measure share: a subcommand a scenario, from options to a plan, and the end of a run."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.markup import escape
+
+from lab import experiments
+from lab.analysis.slo import Objective
+from lab.cli import as_typed
+from lab.cli.console import err, exit_by_objectives, exit_by_verdict, out, reporter, short
+from lab.cli.tables import print_run
+from lab.errors import LabError
+from lab.reporting import run_view
+from lab.running import conductor, estimate
+from lab.running.invocation import Invocation
+from lab.spec import planning
+from lab.spec.options import Options, names
+from lab.spec.plan import Plan
+from lab.spec.scenario import Scenario
+from lab.storage.run_folder import RunFolder
+from lab.system.backends import Endpoints
+
+UNKNOWN_CEILING = "How much the generator can send here is not known yet; a minute tells: python -m lab calibrate"
+
+
+class ScenarioGroup(click.Group):
+    """A command with one subcommand a scenario, so that ``--help`` teaches that scenario's parameters.
+
+    Args:
+        make: makes a scenario's subcommand.
+
+    """
+
+    def __init__(self, name: str, make: Callable[[Scenario], click.Command], help: str) -> None:  # click's
+        super().__init__(name, help=help)
+        for scenario in experiments.scenarios().values():
+            self.add_command(make(scenario))
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As in click, but a command without a scenario is told which there are."""
+        if not args:
+            raise LabError(
+                f"{self.name!r} needs a scenario: {', '.join(self.commands)}.",
+                f"Name one: python -m lab {self.name} {next(iter(self.commands))}",
+            )
+        return super().parse_args(ctx, args)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As in click, but an unknown scenario is answered with the nearest."""
+        if not args[0].startswith("-"):
+            experiments.find_scenario(args[0])
+        return super().resolve_command(ctx, args)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What is made of a run's verdict: the options of every command that measures.
+
+    Attributes:
+        data: the folder of runs.
+        allow_suspect: end with 0 also where a verdict is ``suspect``.
+        dry_run: say what would be measured, and no more.
+        slo: objectives that every cell must meet.
+
+    """
+
+    data: Path
+    allow_suspect: bool = False
+    dry_run: bool = False
+    slo: Sequence[Objective] = ()
+
+    @staticmethod
+    def taken_from(options: dict[str, Any]) -> Outcome:
+        """Take these options out of all that were given."""
+        return Outcome(*(options.pop(name) for name in ("data", "allow_suspect", "dry_run", "slo")))
+
+
+def endpoints_of(options: dict[str, Any]) -> Endpoints:
+    """Take the addresses of the user's own servers out of the options."""
+    return Endpoints(mysql=options.pop("mysql_url", ""), mongo=options.pop("mongo_url", ""))
+
+
+def plan_of(name: str, variants: str | None, **given: Any) -> Plan:
+    """The plan of a scenario that was asked for; LabError where it cannot be made."""
+    scenario = experiments.find_scenario(name)
+    parameters = {p.name: value for p in scenario.parameters if (value := given.pop(p.name)) is not None}
+    return planning.make_plan(scenario, Options(variants=names(variants), parameters=parameters, **given))
+
+
+def conduct_scenario(name: str, **options: Any) -> None:
+    """Measure a scenario as its options say, show the run, and end as its verdict says."""
+    outcome, endpoints, runtime = Outcome.taken_from(options), endpoints_of(options), options.pop("runtime")
+    conduct(plan_of(name, **options), outcome, endpoints, runtime)
+
+
+def conduct(plan: Plan, outcome: Outcome, endpoints: Endpoints, runtime: str = "process") -> None:
+    """Carry out a plan, show the run, and end as its verdict says."""
+    cells = conductor.in_random_order(plan)
+    expected = estimate.of_plan(plan, cells, outcome.data)
+    if outcome.dry_run:
+        for number, cell in enumerate(cells, 1):
+            out.print(f"{number:4}  {cell.id}")
+        out.print(f"{expected}. Nothing was started; --seed {plan.seed} repeats this order.", soft_wrap=True)
+        return
+    err.print(f"  {expected}", soft_wrap=True)
+    invocation = Invocation(typed_command(), outcome.data, reporter(), runtime, endpoints)
+    show_and_exit(conductor.conduct(plan, invocation), outcome)
+
+
+def typed_command() -> list[str]:
+    """The command line, as it may be kept."""
+    return ["python", "-m", "lab", *as_typed.without_secrets(sys.argv[1:])]
+
+
+def show_and_exit(folder: RunFolder, outcome: Outcome) -> None:
+    """Show a run that was just measured, and end as its verdict says."""
+    run = run_view.Run(folder)
+    pictures = ", ".join(path.name for path in run.draw())
+    print_run(run, out)
+    files = ", ".join(["samples", "metrics", *([] if run.plan.urls else ["limits"]), "logs", pictures])
+    out.print(f"\nIn [bold]{escape(short(run.path))}[/]: {files}")
+    name = shlex.quote(folder.called)
+    more = f"report {name}" if run.plan.urls else f"sweep {run.scenario.name}"
+    next_ = f"python -m lab show {name}   |   python -m lab {more}   |   {as_typed.program('jupyter')} lab notebooks"
+    out.print(f"Next: {as_typed.as_typed(next_)}", markup=False, soft_wrap=True)
+    if not folder.environment().get("calibration"):
+        out.print(as_typed.as_typed(UNKNOWN_CEILING), soft_wrap=True)
+    exit_by_objectives(outcome.slo, {cell.id: row for cell, row in zip(run.plan.cells, run.cells, strict=True)})
+    exit_by_verdict(run, outcome.allow_suspect)

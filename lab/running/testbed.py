@@ -1,0 +1,321 @@
+"""The testbed of a run: all that its cells share, checked, built, started and recorded before the first of them."""
+
+from __future__ import annotations
+
+import shlex
+import socket
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from lab.errors import LabError
+from lab.generator import calibration
+from lab.generator.calibration import Calibration
+from lab.running.invocation import Invocation
+from lab.running.progress import Reporter
+from lab.runtimes import Launch, Runtime, docker, host
+from lab.runtimes.docker import DockerRuntime
+from lab.runtimes.host import Cores
+from lab.runtimes.process import ProcessRuntime, confined
+from lab.spec.plan import Plan
+from lab.spec.planning import split_address
+from lab.spec.system import Variant
+from lab.spec.workload import Load
+from lab.storage.run_folder import RunFolder
+from lab.system import aot_cache, artifacts, attached, backends, images, services
+from lab.system.backends import Backing
+from lab.system.databases import Site
+from lab.system.services import Jdk, find_jdk
+
+# The Locust master, the lab and its libraries keep some files open besides one socket a user.
+SPARE_FILES = 256
+# What a JVM needs besides its heap: code, class metadata, threads, network buffers.
+BESIDES_HEAP_MB = 768
+# Makes the folder of a run, or opens that of an older run that goes on, once the facts about this machine are known.
+Opener = Callable[[Mapping[str, Any]], RunFolder]
+
+
+@dataclass(frozen=True)
+class Artifacts:
+    """What services are started from.
+
+    Attributes:
+        java: the launcher of the JDK.
+        jars: by Maven module.
+        caches: the folder of the start-up cache of each module that has one.
+        images: what containers are started from, by module, kind of database, and ``worker``; empty for processes.
+
+    """
+
+    java: str = ""
+    jars: Mapping[str, Path] = field(default_factory=dict)
+    caches: Mapping[str, Path] = field(default_factory=dict)
+    images: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Testbed:
+    """What all cells of a run share.
+
+    Attributes:
+        plan: what is measured.
+        run: the run's folder.
+        reporter: is told how far it is.
+        runtime: where services, databases and workers run.
+        cores: whose cores are whose.
+        artifacts: what services are started from; None where the lab starts none.
+        backing: what stands behind the services.
+        calibration: what the generator can do on this machine; None if nobody has measured it.
+        headers: what a service that the lab did not start is sent with every request.
+        proved: what the first variant answered to the contract, for the others to equal.
+
+    """
+
+    plan: Plan
+    run: RunFolder
+    reporter: Reporter
+    runtime: Runtime
+    cores: Cores
+    artifacts: Artifacts
+    backing: Backing = field(default_factory=Backing)
+    calibration: Calibration | None = None
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    proved: dict[str, tuple[str, dict[str, dict[str, Any]]]] = field(default_factory=dict)
+
+    @property
+    def bind(self) -> tuple[str, int] | None:
+        """Host and port of this machine for workers on others; None if there are none."""
+        return split_address(self.plan.bind) if self.plan.bind else None
+
+    def ceiling_rps(self, load: Load) -> float | None:
+        """The most requests a second that a load's workers can send of this scenario's kind.
+
+        None if it is not known, as of workers on other machines.
+        """
+        if not self.calibration or load.remote_workers:
+            return None
+        cores = len(self.cores.generator) or self.cores.cpus
+        return self.calibration.ceiling_rps(self.plan.scenario.kind, load.workers, cores)
+
+    def launch(self, variant: Variant, folder: Path) -> Launch:
+        """How a variant's service is started, as a process or in a container."""
+        limits, jar = self.plan.limits_of(variant.name), self.artifacts.jars[variant.module]
+        command = services.launch(
+            variant, limits, self.cores.cpus, self.artifacts.java, jar, folder, self.backing.environment
+        )
+        if self.bind:
+            command = replace(command, command=(*command.command, f"--server.address={self.bind[0]}"))
+        if image := self.artifacts.images.get(variant.module):
+            memory_mb = limits.heap_mb + BESIDES_HEAP_MB if limits.heap_mb else 0
+            return services.contained(command, image, images.JAR, memory_mb)
+        cache = self.artifacts.caches.get(variant.module)
+        return aot_cache.cached(command, cache) if cache else command
+
+
+@contextmanager
+def set_up(plan: Plan, invocation: Invocation, users: int, reopen: Opener | None = None) -> Iterator[Testbed]:
+    """Check the machine, make the run's folder, build, start what stands behind the services.
+
+    Args:
+        users: the most that will be spawned at once.
+        reopen: opens an older run that goes on; a new one is made if None.
+
+    Raises:
+        LabError: something is missing or could not be started; the run's folder, if there is one yet, says so too.
+
+    """
+
+    def made(facts: Mapping[str, Any]) -> RunFolder:
+        return RunFolder.create(plan, invocation.command, facts, invocation.runs)
+
+    prepare = _attach if plan.urls else _start
+    with prepare(plan, invocation, users, reopen or made) as testbed:
+        yield testbed
+
+
+@contextmanager
+def _start(plan: Plan, invocation: Invocation, users: int, opened: Opener) -> Iterator[Testbed]:
+    """The testbed of services that the lab builds and starts."""
+    reporter, (chosen, why) = invocation.reporter, images.choose(invocation.runtime)
+    _check_machine(plan, users, invocation.runs)
+    jdk, cores = find_jdk(), Cores.split(plan.pin)
+    _announce_master(plan, chosen, reporter)
+    if invocation.runtime != chosen:
+        reporter.say(f"  runtime: {chosen} ({why})")
+    found, modules = calibration.find(), {variant.module for variant in plan.variants}
+    facts = {**_facts(cores, found), "jdk": {"version": jdk.version, "found_in": jdk.found_in}}
+    facts |= {"service_cores": sorted(cores.service), "runtime": chosen, "runtime_because": why}
+    facts["sources"] = {module: services.source_hash(module) for module in sorted(modules)}
+    run = opened(facts)
+    with (
+        failure_noted(run, reporter),
+        services.in_use(),
+        runtime_of(chosen, run.name) as runtime,
+        confined(cores.generator),
+    ):
+        behind = set() if chosen == "docker" else backends.modules(plan.scenario, invocation.endpoints)
+        made = _built(modules, behind, jdk, runtime, reporter)
+        run.add_to_environment("jars", {module: artifacts.digest(jar) for module, jar in made.jars.items()})
+        if isinstance(runtime, DockerRuntime):
+            made = replace(made, images=_built_images(plan, made.jars, run, runtime, reporter))
+        stand_in = made.jars.get("mongo-standin")
+        site = Site(runtime, run.scratch, run.logs, jdk.home, cores=cores.generator, stand_in=stand_in)
+        with _backing(plan, site, invocation, made.images, run) as backing:
+            yield Testbed(plan, run, reporter, runtime, cores, made, backing, found)
+
+
+@contextmanager
+def _attach(plan: Plan, invocation: Invocation, users: int, opened: Opener) -> Iterator[Testbed]:
+    """The testbed of services that are there already: nothing is built or started, but each must answer once."""
+    reporter, headers = invocation.reporter, invocation.endpoints.headers
+    attached.check_headers(plan, headers)
+    with reporter.phase("ask once") as update:
+        largest = attached.ask(plan, headers)
+        update(1, ", ".join(plan.urls.values()))
+    kind = "large" if largest >= attached.LARGE_BYTES else "small"
+    plan = replace(plan, scenario=replace(plan.scenario, kind=kind))
+    _check_machine(plan, users, invocation.runs)
+    cores, found = Cores(frozenset(), Cores.split(plan.pin).generator), calibration.find()
+    _announce_master(plan, "process", reporter)
+    run = opened(_facts(cores, found))
+    with failure_noted(run, reporter), ProcessRuntime() as runtime, confined(cores.generator):
+        yield Testbed(plan, run, reporter, runtime, cores, Artifacts(), calibration=found, headers=headers)
+
+
+def _facts(cores: Cores, found: Calibration | None) -> dict[str, Any]:
+    """What environment.json says of every run."""
+    known = found.as_json() if found else None
+    return {**host.environment(), "generator_cores": sorted(cores.generator), "calibration": known}
+
+
+def _check_machine(plan: Plan, users: int, runs: Path) -> None:
+    """LabError if this machine does not allow what a plan asks for, or has no space for it."""
+    host.raise_open_file_limit(users + SPARE_FILES)
+    host.check_ports(users)
+    host.check_backlog(max(plan.limits_of(cell.variant).accept_count or 0 for cell in plan.cells))
+    heaps_mb = (plan.limits_of(cell.variant).heap_mb or 0 for cell in plan.cells)
+    host.check_memory(max(heaps_mb), max(cell.load.workers for cell in plan.cells))
+    host.check_free_space(runs)
+
+
+def _announce_master(plan: Plan, runtime: str, reporter: Reporter) -> None:
+    """Say where workers on other machines join, if there are any; LabError if they could not."""
+    if plan.bind:
+        check_master_address(plan, runtime)
+        reporter.say(f"  on the other machines: python -m lab worker --master {plan.bind}")
+
+
+def check_master_address(plan: Plan, runtime: str) -> None:
+    """LabError if workers on other machines could not join: no such address, its port taken, or containers."""
+    if runtime == "docker":
+        raise LabError("Containers listen on this machine only.", "Use --remote-workers with --runtime process.")
+    try:
+        with socket.create_server(split_address(plan.bind)):
+            pass
+    except OSError as error:
+        raise LabError(
+            f"The lab cannot listen at {plan.bind}: {error.strerror}.",
+            "Give --bind another address of this machine, or another port: --bind HOST:PORT.",
+        ) from error
+
+
+@contextmanager
+def failure_noted(run: RunFolder, reporter: Reporter) -> Iterator[None]:
+    """Leave a word in the run's folder about why it ended early, and say how to go on after an interrupt."""
+    try:
+        yield
+    except LabError as error:
+        run.fail(str(error))
+        raise
+    except KeyboardInterrupt:
+        run.fail("Interrupted.")
+        reporter.say(f"  What is missing is measured by: python -m lab resume {shlex.quote(run.called)}")
+        raise
+
+
+def runtime_of(name: str, run: str) -> AbstractContextManager[ProcessRuntime | DockerRuntime]:
+    """The runtime of that name for the run of that name, not entered yet."""
+    return DockerRuntime(run) if name == "docker" else ProcessRuntime()
+
+
+def _built(modules: set[str], behind: set[str], jdk: Jdk, runtime: Runtime, reporter: Reporter) -> Artifacts:
+    """Jars of the services, with their start-up caches, and of what stands behind them."""
+    with reporter.phase("build the services") as update:
+        caches: dict[str, Path] = {}
+        jars = services.build(modules | behind, jdk, runtime, _shortened(update))
+        if jdk.major >= aot_cache.MINIMUM_JAVA and not isinstance(runtime, DockerRuntime):
+            for module in sorted(modules):
+                cache = aot_cache.train(jars[module], jdk.java, runtime, _shortened(update), reporter.say)
+                caches |= {module: cache} if cache else {}
+        update(1, "")
+    return Artifacts(jdk.java, jars, caches)
+
+
+def _built_images(
+    plan: Plan, jars: Mapping[str, Path], run: RunFolder, runtime: DockerRuntime, reporter: Reporter
+) -> dict[str, str]:
+    with reporter.phase("build the images") as update:
+        builder = images.Images(runtime.engine, runtime, _shortened(update))
+        built = {module: builder.service(module, jar, services.source_hash(module)) for module, jar in jars.items()}
+        makers: dict[str, Callable[[], images.Image]] = {"mysql": builder.mysql, "mongo": builder.mongo}
+        built |= {kind: makers[kind]() for kind in plan.scenario.databases}
+        built["worker"] = builder.worker()
+        update(1, ", ".join(sorted({image.product for image in built.values()})))
+    run.keep("images", {name: asdict(image) for name, image in built.items()})
+    return {name: image.tag for name, image in built.items()}
+
+
+def clean_containers() -> int:
+    """Remove containers and networks of the lab that are left over; returns how many, none without an engine."""
+    try:
+        return docker.clean(docker.connect())
+    except LabError:
+        return 0
+
+
+def build_all_images(modules: Iterable[str], reporter: Reporter) -> list[images.Image]:
+    """Build every image that a run in Docker may need; LabError if one cannot be built.
+
+    Args:
+        modules: the Maven modules of the services.
+
+    """
+    jdk = find_jdk()
+    with services.in_use(), DockerRuntime("images") as runtime:
+        with reporter.phase("build the services") as update:
+            jars = services.build(set(modules), jdk, runtime, _shortened(update))
+        with reporter.phase("build the images") as update:
+            return images.Images(runtime.engine, runtime, _shortened(update)).all(jars, services.source_hash)
+
+
+def _shortened(update: Callable[[float, str], None]) -> Callable[[str], None]:
+    return lambda line: update(0, line[:60])
+
+
+@contextmanager
+def _backing(
+    plan: Plan, site: Site, invocation: Invocation, images_: Mapping[str, str], run: RunFolder
+) -> Iterator[Backing]:
+    """What stands behind the services; LabError if a run that goes on asked other databases before."""
+    kinds = plan.scenario.databases
+    if not kinds:
+        yield Backing(contract=plan.scenario.contract)
+        return
+    with ExitStack() as stack:
+        with invocation.reporter.phase(f"start and seed {' and '.join(kinds)}") as update:
+            backing = stack.enter_context(backends.running_backends(plan, site, invocation.endpoints, images_))
+            update(1, backing.title)
+        found = {kind: database.as_json() for kind, database in backing.databases.items()}
+        if (known := run.note("databases")) not in ({}, found):
+            raise LabError(
+                f"Run {run.name} asked {_titles(known)}, but this is {_titles(found)}.",
+                "Go on with the same databases: --mysql-url and --mongo-url as before.",
+            )
+        run.keep("databases", found)
+        yield backing
+
+
+def _titles(databases: Mapping[str, Mapping[str, Any]]) -> str:
+    return " and ".join(str(database["title"]) for database in databases.values())

@@ -1,0 +1,72 @@
+"""Warming a service up: the load is rehearsed until what a request costs the service has settled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from lab.analysis.observations import Observed
+from lab.generator.fleet import Fleet
+from lab.running.progress import Update
+from lab.running.testbed import Testbed
+from lab.spec.plan import Cell
+from lab.system.service import Service
+from lab.telemetry import actuator
+
+MIN_ROUNDS = 3
+REHEARSAL_USERS, FEW_USERS = 200, 8
+SETTLED_SHARE, AT_REST_SHARE = 0.15, 0.10
+WITHIN_S = 120.0
+
+
+def warm_up(testbed: Testbed, cell: Cell, service: Service, fleet: Fleet, observed: Observed, update: Update) -> None:
+    """Rehearse the load, with the waiting taken out, until what a request costs the service has settled.
+
+    Where the CPU decides, in three acts: by a few users, since dozens of busy threads leave the compiler's no time; by
+    as many as will be measured, since they take other paths; and by these on the service's cores alone.
+    """
+    scenario = testbed.plan.scenario
+    parameters = {**testbed.plan.parameters, **scenario.rehearsal}
+    watched = [service.running, *testbed.backing.running().values()]
+    first, many = first_users(testbed, cell), cell.load.users
+    acts = [(first, False), (many, False), (many, True)] if scenario.cpu_decides else [(first, False)]
+    before = actuator.effort(service)
+    for users, alone in acts:
+        if alone:
+            service.running.confine(testbed.cores.service)
+        loops = max(1, scenario.rehearsal_requests // users)
+        rehearsal = replace(cell.load, users=users, ramp_s=0.0, loops=loops, duration_s=0.0, requests=0, rate_rps=0.0)
+        begun = len(observed.warm_up)
+        for number in range(begun + 1, begun + scenario.rehearsal_rounds + 1):
+            played = fleet.play(service.url, rehearsal, parameters, warm_up=number, within_s=WITHIN_S, watched=watched)
+            after = actuator.effort(service)
+            spent = after.since(before, played.finished)
+            before = after
+            observed.warm_up.append({**spent, "users": users})
+            cost, compiler = f"{spent['cpu_us_per_request']:.0f} µs CPU a request", f"compiler {spent['jit_share']:.0%}"
+            update(number - begun, f"round {number}: {cost}, {compiler}")  # the bar begins anew with each act
+            observed.warm = is_warm(observed.warm_up[begun:], scenario.cpu_decides)
+            if observed.warm:
+                break
+
+
+def first_users(testbed: Testbed, cell: Cell) -> int:
+    """How many users begin the warm-up."""
+    return FEW_USERS if testbed.plan.scenario.cpu_decides else max(cell.load.users, REHEARSAL_USERS)
+
+
+def is_warm(rounds: Sequence[Mapping[str, float]], cpu_decides: bool) -> bool:
+    """Whether a service is warm: its compiler was at rest in the last two rounds, or they cost the same.
+
+    Where the CPU decides what is measured, the same cost is not enough: it may be about to fall.
+
+    Args:
+        rounds: rows of :meth:`lab.telemetry.actuator.Effort.since`, oldest first.
+
+    """
+    if len(rounds) < MIN_ROUNDS:
+        return False
+    if max(row["jit_share"] for row in rounds[-2:]) <= AT_REST_SHARE:
+        return True
+    before, last = (row["cpu_us_per_request"] for row in rounds[-2:])
+    return not cpu_decides and abs(before - last) <= SETTLED_SHARE * max(before, last)

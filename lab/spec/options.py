@@ -1,0 +1,147 @@
+"""The options of a run as people give them, on the command line or from Python, and the one place that checks them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from lab.errors import LabError, did_you_mean
+from lab.spec import numbers
+from lab.spec.limits import DEFAULT, EQUAL, TUNED
+from lab.spec.scenario import Scenario
+from lab.spec.workload import EVEN, POISSON
+
+LEAST_RATE = 0.01
+# Limits of the service that have an option of their own.
+LIMITS = ("threads", "accept_count", "pool", "heap_mb")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What may be asked for; None leaves the scenario's or the lab's default.
+
+    Attributes:
+        users: R; several for a sweep; in an open loop how many requests may be under way at once.
+        ramp_up: seconds over which the first requests are spread.
+        loops: requests of each user, one after the other.
+        duration: seconds of a closed loop, instead of ``loops``, or of an open loop.
+        requests: number of requests of a closed loop in all, instead of ``loops``.
+        rate: requests a second of an open loop, for ``duration``.
+        arrivals: how starts, or the sends of an open loop, are spread: ``even`` or ``poisson``.
+        timeout: seconds after which a request counts as failed.
+        seed: decides everything that chance decides; drawn if None.
+        parameters: of the scenario, by name.
+        limits: the stance: ``equal``, ``default`` or ``tuned``.
+        remote_workers: how many workers on other machines to wait for.
+        bind: this machine's address that those reach, perhaps with the master's port.
+
+    """
+
+    users: Sequence[int] = ()
+    variants: Sequence[str] = ()
+    ramp_up: float | None = None
+    loops: int | None = None
+    duration: float | None = None
+    requests: int | None = None
+    rate: float | None = None
+    arrivals: str | None = None
+    timeout: float | None = None
+    workers: int | None = None
+    repeat: int = 1
+    threads: int | None = None
+    accept_count: int | None = None
+    pool: int | None = None
+    heap_mb: int | None = None
+    link_latency_ms: int = 0
+    link_rate: int = 0
+    link_connection_rate: int = 0
+    seed: int | None = None
+    pin: bool = True
+    parameters: Mapping[str, int] | None = None
+    limits: str = EQUAL
+    remote_workers: int = 0
+    bind: str | None = None
+
+
+DEFAULTS = {field.name: field.default for field in fields(Options)}
+# What people name as they like; the other fields have their own place everywhere.
+OF_A_RUN = tuple(name for name in DEFAULTS if name not in ("users", "variants", "parameters"))
+# How each number is read, and the least it may be.
+NUMBERS: dict[str, tuple[Callable[[str, Any], float], float]] = {
+    "ramp_up": (numbers.seconds, 0),
+    "duration": (numbers.seconds, 1),
+    "timeout": (numbers.seconds, 0.1),
+    "rate": (numbers.real, LEAST_RATE),
+    "loops": (numbers.whole, 1),
+    "requests": (numbers.whole, 1),
+    "workers": (numbers.whole, 0),
+    "remote_workers": (numbers.whole, 0),
+    "repeat": (numbers.whole, 1),
+    "seed": (numbers.whole, 0),
+    "threads": (numbers.whole, 1),
+    "accept_count": (numbers.whole, 1),
+    "pool": (numbers.whole, 1),
+    "heap_mb": (numbers.whole, 64),
+    "link_latency_ms": (numbers.whole, 0),
+    "link_rate": (numbers.whole, 0),
+    "link_connection_rate": (numbers.whole, 0),
+}
+# Options of which only one may be given.
+ALTERNATIVES = ("loops", "duration", "requests")
+
+
+def checked(scenario: Scenario, options: Options) -> Options:
+    """The same options with every value read and in its range; LabError names the first that is not possible.
+
+    Only here are single values checked; what depends on several of them is up to :mod:`lab.spec.planning`.
+    """
+    given = {name: value for name in NUMBERS if (value := getattr(options, name)) is not DEFAULTS[name]}
+    read: dict[str, Any] = {name: _number(name, value) for name, value in given.items()}
+    if not isinstance(options.pin, bool):
+        raise LabError(f"pin {options.pin!r} is neither True nor False.", "Leave it out, or choose one of them.")
+    _check_choice("stance --limits", options.limits, (EQUAL, DEFAULT, TUNED))
+    if options.arrivals is not None:
+        _check_choice("arrivals", options.arrivals, (EVEN, POISSON))
+    users = [numbers.at_least("--users", numbers.whole("--users", count), 1) for count in options.users]
+    return replace(options, users=users, parameters=_parameters(scenario, options.parameters or {}), **read)
+
+
+def _number(name: str, value: Any) -> float:
+    read, least = NUMBERS[name]
+    return numbers.at_least(option(name), read(option(name), value), least)
+
+
+def _check_choice(what: str, name: str, known: Sequence[str]) -> None:
+    if name not in known:
+        raise LabError(f"There is no {what} {name!r}{did_you_mean(name, known)}.", f"There is: {', '.join(known)}.")
+
+
+def _parameters(scenario: Scenario, given: Mapping[str, int]) -> dict[str, int]:
+    """Every parameter of a scenario: as given, or at its default."""
+    known = {parameter.name: parameter for parameter in scenario.parameters}
+    values = scenario.defaults()
+    for name, value in given.items():
+        if name not in known:
+            raise LabError(
+                f"The scenario {scenario.name} has no parameter {name!r}{did_you_mean(name, known)}.",
+                f"It has: {', '.join(known)}.",
+            )
+        values[name] = numbers.whole(option(name), value)
+        least, most = known[name].minimum, known[name].maximum
+        if not least <= values[name] <= most:
+            step = f"Choose from {least} to {most} {known[name].unit}."
+            raise LabError(f"{option(name)} {value} is out of range.", step)
+    return values
+
+
+def option(name: str) -> str:
+    """How an option is spelled on the command line, such as ``--ramp-up``."""
+    return f"--{name.replace('_', '-')}"
+
+
+def names(asked: str | Sequence[str] | None) -> list[str]:
+    """Names as people give them, ``"a,b"`` or one by one, in a list; an empty one where nothing was asked for."""
+    if asked is None:
+        return []
+    return [str(part).strip() for part in (asked if isinstance(asked, list | tuple) else str(asked).split(","))]

@@ -1,0 +1,22 @@
+"""A service that runs, and where it answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lab.runtimes import Running
+
+
+@dataclass(frozen=True)
+class Service:
+    """A running service and its two addresses: one for the load, one for questions that must be answered meanwhile.
+
+    Attributes:
+        url: of the requests that are measured.
+        management: of the actuator; empty for a service that the lab did not start.
+
+    """
+
+    running: Running
+    url: str
+    management: str
