@@ -30,7 +30,12 @@ kept, stream = map(Path, sys.argv[1:])
 summary = stats.summarise_pieces(sample_file.pieces(kept, stream, stats.SUMMARISED))
 print(time.perf_counter() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, summary.requests, summary.p99_s)
 """
-IMPORTS = "import resource; from lab.formulas import stats; from lab.storage import sample_file; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+IMPORTS = """
+import resource
+from lab.formulas import stats
+from lab.storage import sample_file
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
 
 
 def main() -> None:

@@ -51,7 +51,7 @@ class Ours:
         return played
 
     def samples(self) -> pd.DataFrame:
-        """Every sample so far, one row a request; see :data:`lab.spec.sample.SCHEMA`. Only after the fleet has ended."""
+        """Every sample so far, one row a request (:data:`lab.spec.sample.SCHEMA`). Only after the fleet has ended."""
         with pa.ipc.open_stream(self._stream) as reader:
             return reader.read_pandas()
 

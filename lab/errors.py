@@ -1,4 +1,4 @@
-"""What can go wrong in a way that the person at the keyboard can mend."""
+"""The exceptions of the lab: each says what is wrong and what to do next."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ def test_a_slider_draws_the_figure_again_in_its_place(monkeypatch):
         return SimpleNamespace(update=updates.append)
 
     monkeypatch.setattr("IPython.display.display", display)
-    figures.alive(draw, users=(1, 100, 1), ramp_s=(0.0, 2.0, 0.5))
+    figures.interactive(draw, users=(1, 100, 1), ramp_s=(0.0, 2.0, 0.5))
     users, ramp = displayed[0].children
     users.value = 42
     ramp.value = 1.5

@@ -1,4 +1,4 @@
-"""Which resource decided: named from what was read while a load lasted, with the reading that shows it."""
+"""The binding resource: which of threads, connections, link, CPU or generator was at its limit."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Reasons to doubt a measurement that come from the generator, the machine, or the course of the load.
+"""Checks of the generator, the machine and the course of a load: each returns its reasons to doubt a measurement.
 
-Each function takes plain values, and returns the sentences that a person reads; :mod:`lab.analysis.verdict` weighs them.
+Each takes plain values, and returns the sentences that a person reads; :mod:`lab.analysis.verdict` weighs them.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def foreign_load(cores: Mapping[str, float], machine: float | None) -> list[str]
 
 
 def unsteady(latency_fall: float, cpu_fall: float, drift: float | None) -> list[str]:
-    """Whether the load's end was another measurement than its beginning; see :mod:`lab.formulas.trend` for the values."""
+    """Whether the end of the load differed from its beginning; for the values see :mod:`lab.formulas.trend`."""
     reasons = []
     for name, fall in (("Latency", latency_fall), ("CPU time a request", cpu_fall)):
         if fall > FALL_SUSPECT_SHARE:

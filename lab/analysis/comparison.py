@@ -1,4 +1,4 @@
-"""What a comparison found: ratios with intervals, a scorecard, and a sentence."""
+"""The result of a comparison: ratios with intervals, a scorecard, and a sentence."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ class Comparison:
         return f"Scorecard ({scorecard.BOUNDARIES}; in brackets only differences that were found): {scores}."
 
     def repeats_needed(self, worth_finding: Sequence[float] = (1.02, WORTH_FINDING, 1.10, 1.20)) -> pd.DataFrame:
-        """How many interleaved repeats would find a difference of each size: see :func:`lab.formulas.inference.repeats_needed`.
+        """How many interleaved repeats find a difference: see :func:`lab.formulas.inference.repeats_needed`.
 
         Args:
             worth_finding: ratios, such as 1.05.

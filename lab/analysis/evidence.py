@@ -1,4 +1,4 @@
-"""What is known of a cell besides its samples: the evidence that a verdict weighs, as values."""
+"""The evidence on one cell, as values: counts, generator, interference, steadiness, service, ending."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ class Evidence:
 
     @staticmethod
     def of(**values: Any) -> Evidence:
-        """The evidence with these fields, by the names that :meth:`as_json` gives them; the others are at their defaults."""
+        """The evidence with these fields, named as :meth:`as_json` names them; the others are at their defaults."""
 
         def part(kind: Any) -> Any:
             return kind(**{f.name: values.pop(f.name) for f in fields(kind) if f.name in values})

@@ -1,4 +1,4 @@
-"""What a run says beyond its numbers: what decided, how many were served at once, whether the load had settled."""
+"""What a run says beyond its table: the binding resource, requests served at once, when the load had settled."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def intervals(run: RunFolder) -> list[dict[str, Any]]:
 
     Returns:
         Rows of ``variant``, ``users``, ``metric``, ``value``, ``low``, ``high`` (seconds) and ``scope``: see
-        :class:`lab.formulas.inference.Estimate`. A burst that was measured once has none: no part of it is like another.
+        :class:`lab.formulas.inference.Estimate`. A burst measured once has none: no part of it is like another.
 
     """
     plan = run.plan()

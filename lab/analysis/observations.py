@@ -1,4 +1,4 @@
-"""From what was observed of one cell to metrics on its time axis, and to the evidence for its verdict."""
+"""Turns what was observed of one cell into metrics and evidence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From what people name to a comparison: which cells stand beside which, and what may be compared at all."""
+"""Pairs the cells of two sides for a comparison, and refuses sides that differ in more than what is compared."""
 
 from __future__ import annotations
 

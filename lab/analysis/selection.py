@@ -1,4 +1,4 @@
-"""What people name when they compare: a run or one of its variants, and in what two of them differ."""
+"""Finds the sides of a comparison by name (``RUN`` or ``RUN:variant``), and what confounds them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a load cost the service, by its own and the system's account."""
+"""What a load cost the service: CPU, garbage collection, connections."""
 
 from __future__ import annotations
 

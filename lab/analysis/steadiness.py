@@ -1,4 +1,4 @@
-"""Whether a load that is meant to be the same from begin to end was: falls, drifts, and cores that change by themselves."""
+"""Whether a load that is meant to be the same from begin to end was: falls, drifts, and cores that slow down."""
 
 from __future__ import annotations
 

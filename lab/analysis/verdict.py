@@ -1,4 +1,4 @@
-"""Is a measurement to be believed? Valid, suspect or invalid, with reasons that a person understands."""
+"""The verdict on a measurement: valid, suspect or invalid, with reasons."""
 
 from __future__ import annotations
 
@@ -142,14 +142,14 @@ def _failed(summary: Summary) -> list[str]:
 
 
 def _unsettled(evidence: Evidence) -> list[str]:
-    reasons = []
+    service, reasons = evidence.service, []
     if evidence.service.warm_up and not evidence.service.warm:
         reasons.append(
             f"The service was not warm after {len(evidence.service.warm_up)} rounds: the cost of a request still moved."
         )
-    if evidence.service.gc_share is not None and evidence.service.gc_share > GC_SUSPECT_SHARE:
+    if service.gc_share is not None and service.gc_share > GC_SUSPECT_SHARE:
         reasons.append(
-            f"The garbage collector stopped the service for {evidence.service.gc_share:.0%} of the time: raise --heap-mb."
+            f"The garbage collector stopped the service for {service.gc_share:.0%} of the time: raise --heap-mb."
         )
     if evidence.interference.others:
         reasons.append(

@@ -1,1 +1,1 @@
-"""What people type: one file a command parses the options, calls a room below, and prints what it says."""
+"""The command line: each command parses its options, calls a room below, and prints the result."""

@@ -1,4 +1,4 @@
-"""Command lines that work in the shell of the person who reads them, whether or not the environment is activated."""
+"""Spells commands of the lab as they work in the reader's shell, and leaves secrets out of those that are kept."""
 
 from __future__ import annotations
 

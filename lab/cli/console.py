@@ -1,4 +1,4 @@
-"""Where commands print, and the statuses they end with."""
+"""The consoles that commands print to, and their exit statuses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What this machine has and lacks, each with the line that mends it."""
+"""The prerequisites on this machine: what is there, what is missing, and the command that installs it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``python -m lab``: its commands, and what a person is told when one fails."""
+"""``python -m lab``: its commands, and how errors are shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the commands that measure share: a subcommand a scenario, from options to a plan, and the end of a run."""
+"""What the commands that measure have in common: a subcommand a scenario, the plan, the conduct, the exit status."""
 
 from __future__ import annotations
 

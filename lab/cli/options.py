@@ -1,4 +1,4 @@
-"""The options that every load has, and those that its scenario's parameters add."""
+"""The command-line options of loads, limits, runtimes and a scenario's parameters."""
 
 from __future__ import annotations
 

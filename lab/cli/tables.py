@@ -1,4 +1,4 @@
-"""A run's tables, its reasons and what follows from them, for a terminal."""
+"""Prints a run in a terminal: its tables, the reasons of its verdicts, and its insights."""
 
 from __future__ import annotations
 

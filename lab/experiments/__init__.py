@@ -1,7 +1,7 @@
 """Everything that has a name: one folder an experiment, with what is asked (``scenario``) and claimed (``claims``).
 
-An experiment is found by its folder: ``scenario.SCENARIO`` is what ``lab run`` measures, ``claims.PUBLICATIONS`` is what
-``lab reproduce`` repeats and judges.
+An experiment is found by its folder: ``scenario.SCENARIO`` is what ``lab run`` measures, and ``claims.PUBLICATIONS``
+what ``lab reproduce`` repeats and judges.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The three ways to serve a request. Limits are filled in, as the run's stance gives them to the variant."""
+"""The variants of the service: Tomcat with platform threads, Tomcat with virtual threads, and WebFlux on Netty."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From repeats to a decision: intervals, paired comparisons, and how many repeats it takes.
+"""Inference from repeats: confidence intervals, paired and unpaired ratios, Holm's correction, and repeats needed.
 
 Requests of one run share its JVM, its warm-up and its moment: a million of them are not a million witnesses. What
 decides is how far one run lies from the next. Where there are repeats, the run is the unit; its value is one number.

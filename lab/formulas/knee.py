@@ -1,4 +1,4 @@
-"""What a sweep over users shows: where throughput stops growing, where latency starts to, and where errors begin.
+"""The knee of a sweep over users: where throughput stops growing, where latency starts to, and where errors begin.
 
 The knee of a closed system is N* = X_max · R_min, where the two asymptotes of its throughput meet: X = N / R_min while
 nobody waits, X = X_max when something is used up (Lazowska et al., Quantitative System Performance, 1984, ch. 5).

@@ -1,4 +1,4 @@
-"""Laws that measurements must obey, and what a sweep alone says about the limits behind it. Times in seconds."""
+"""Laws that a sweep must obey: Little's, the universal scalability law, servers estimated. Times in seconds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queues whose requests all take equally long: latencies, waves and means, as functions of numbers. Times in seconds.
+"""Queues with a constant service time: latencies, waves and means. Times in seconds.
 
 R users, T servers (threads or connections; None where nothing limits how many are served at once), and a service time
 t: how long a request takes that waits for nobody.

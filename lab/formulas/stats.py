@@ -1,4 +1,4 @@
-"""Samples in, numbers out. Every statistic is a view on raw samples and can be computed again."""
+"""Summary statistics of samples: exact percentiles, rates, errors, requests in the system."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a load had settled, and since when: found in the samples, not assumed."""
+"""The steady state of a load, found in its samples by MSER-5: whether it had settled, and since when."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far the truth may lie from what was measured: the one interval of all figures and sentences."""
+"""Student's t interval at 95 %: the one confidence interval of all figures and sentences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does something still fall, or drift, while it is measured? Pure functions of samples and readings."""
+"""Trends within one load: a fall from its first to its last second, and drift from one half to the other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A generator and a server of known delay, each on cores of its own: the bench that a calibration is measured on."""
+"""A test bench for the generator: one worker against a server of known delay, each on cores of its own."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class Bench:
         return generator, server
 
     def samples(self, count: int) -> pa.Table:
-        """So many samples, those that came since this was last asked for; columns as in :data:`lab.spec.sample.SCHEMA`."""
+        """So many samples that came since this was last asked for; columns: :data:`lab.spec.sample.SCHEMA`."""
         self._reader = self._reader or pa.ipc.open_stream(self.stream.open("rb"))
         batches = []
         while count > 0:

@@ -1,4 +1,4 @@
-"""What the generator can do on this machine, as ``lab calibrate`` found it: values, and the file they are kept in."""
+"""The calibration of the generator on this machine: the ceiling of each kind of request, and the file that keeps it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Locust's master and workers: started through a runtime, told what to play, listened to."""
+"""Locust's master and workers as processes: started through a runtime, given phases of load to play, listened to."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ class Fleet:
         )
 
     def await_workers(self) -> None:
-        """Wait until all workers have joined the master. ComponentError if the clock of one differs from this machine's."""
+        """Wait until all workers have joined the master. ComponentError if the clock of one is not this machine's."""
         for news in self._await_all("worker", REMOTE_WITHIN_S if self.remote else CONNECT_WITHIN_S):
             if self.remote and abs(news["ahead_s"]) > CLOCK_WITHIN_S:
                 raise ComponentError(f"The clock of a worker is {news['ahead_s']:+.2f} s off: set both by NTP.")

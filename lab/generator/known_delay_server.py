@@ -1,8 +1,8 @@
 """A server whose delay is known: what ``lab calibrate`` measures the generator against.
 
-``python -m lab.generator.known_delay_server`` listens on a free port of loopback and prints it. Three kinds of answer, each after so many
-milliseconds: ``/small/MS``, ``/large/MS`` (1 MB) and ``/token/MS``. ``/held`` says how long those with a delay were
-really held back since it was last asked, as ``{"count": …, "mean_s": …, "p99_s": …}``.
+``python -m lab.generator.known_delay_server`` listens on a free port of loopback and prints it. Three kinds of answer,
+each after so many milliseconds: ``/small/MS``, ``/large/MS`` (1 MB) and ``/token/MS``. ``/held`` says how long those
+with a delay were really held back since it was last asked, as ``{"count": …, "mean_s": …, "p99_s": …}``.
 
 It does as little as a server can: one thread, prepared answers, no parsing beyond the path. A request must come whole,
 and the next one only after its answer, as the lab's client sends them; on anything else the connection is closed.

@@ -1,4 +1,4 @@
-"""A comparison as people look at it: a figure, and what a notebook shows of it."""
+"""A comparison with a figure, and as a notebook shows it."""
 
 from __future__ import annotations
 

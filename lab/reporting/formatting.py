@@ -72,7 +72,7 @@ def errors_text(errors: Mapping[str, int]) -> str:
 
 
 def attached_title(urls: Mapping[str, str]) -> str:
-    """What titles call services that the lab did not start: the address, cut where it is long, or the labels of several."""
+    """What titles call services that the lab did not start: the address, if long cut off, or the labels of several."""
     text = next(iter(urls.values())) if len(urls) == 1 else " and ".join(urls)
     return text if len(text) <= MOST_IN_A_TITLE else f"{text[: MOST_IN_A_TITLE - 1]}…"
 

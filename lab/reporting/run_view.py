@@ -1,4 +1,4 @@
-"""Runs as people read them: a table, a picture, an object for programs.
+"""A run as people read it: tables, figures, sentences, and one object for programs.
 
 What draws is imported where something is drawn, as it takes longer to load than most commands to answer.
 """
@@ -108,7 +108,7 @@ class Run:
         return frame.reindex([name for name in LIMITS if name in frame.index])
 
     def insights(self) -> list[str]:
-        """What decided, when the load had settled, and what a sweep says: a sentence each, see :mod:`lab.analysis.insights`."""
+        """The binding resource, when the load had settled, what a sweep says: :mod:`lab.analysis.insights`."""
         return insights.sentences(self.folder)
 
     def deciding(self) -> dict[str, Bottleneck]:
@@ -116,7 +116,7 @@ class Run:
         return insights.deciding(self.folder)
 
     def intervals(self) -> pd.DataFrame:
-        """Mean, p50 and p99 of each variant and load with their 95 % intervals: see :func:`lab.analysis.insights.intervals`."""
+        """Mean, p50 and p99 with 95 % intervals of each variant and load: :func:`lab.analysis.insights.intervals`."""
         return pd.DataFrame(insights.intervals(self.folder))
 
     def samples(self) -> pd.DataFrame:

@@ -1,1 +1,1 @@
-"""The stories: conduct a run cell by cell, warm services up, seed, resume, calibrate, hold a stack up."""
+"""The stories behind the commands: conduct a run, warm up, seed, resume, calibrate, hold a stack up."""

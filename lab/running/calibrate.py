@@ -1,4 +1,4 @@
-"""How fast is the generator on this machine, and what does it add? The story of ``lab calibrate``."""
+"""Calibrates the generator: its ceiling for each kind of request, and the latency that it adds below that."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def calibrate(reporter: Reporter) -> Calibration:
 
 
 def measure(ready: Bench, reporter: Reporter, pace: Pace, kinds: Sequence[str] = KINDS) -> tuple[Ceiling, ...]:
-    """Warm up, then find the ceiling of each kind and what is added below it. ComponentError as for :func:`calibrate`."""
+    """Warm up, then find the ceiling of each kind and what is added below it. Raises what :func:`calibrate` does."""
     with reporter.phase("warm up"):
         for kind in kinds:
             _played(ready, kind, USERS, 0, pace.rest_s)

@@ -1,4 +1,4 @@
-"""Conducts a run: for each cell of its plan start, prove equal, warm up, measure, stop, judge."""
+"""Conducts a run: starts, checks, warms up, measures and judges each cell of its plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Equal before fast: the same requests, good and bad, get the same answers from every variant."""
+"""Proves variants equal before their speed is compared: the same requests must get the same answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long a run will take: the load by theory, and what surrounds it as it was before on this machine."""
+"""Estimates how long a run will take: its load by theory, and the rest as earlier cells on this machine took."""
 
 from __future__ import annotations
 

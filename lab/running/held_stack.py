@@ -1,6 +1,6 @@
-"""A stack that stays up until it is told to go: for curl, for a browser, for Locust on its own.
+"""Holds one variant's services up until told otherwise: for curl, for a browser, for Locust on its own.
 
-``python -m lab.running.held_stack`` holds it in a process of its own; :func:`up` starts that one and :func:`down` ends it.
+``python -m lab.running.held_stack`` holds it in a process of its own, which :func:`up` starts and :func:`down` ends.
 """
 
 from __future__ import annotations

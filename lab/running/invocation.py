@@ -1,4 +1,4 @@
-"""How a plan is to be carried out: what does not decide what is measured, but where and by which command."""
+"""How a plan is carried out: command, folder, runtime and servers, none of which decide what is measured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far things are: bars in a terminal or notebook, one line a finished phase where the output is a file."""
+"""Shows progress: bars in a terminal or notebook, one line a finished phase where the output is a file."""
 
 from __future__ import annotations
 

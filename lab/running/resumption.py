@@ -1,4 +1,4 @@
-"""Going on with a run that was interrupted: on which conditions, and what is written down about it."""
+"""Resumes an interrupted run, if machine, commit and packages are what they were."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs need to be seeded with, made beforehand and checked: rows in databases, and tokens."""
+"""Seeds databases and makes tokens before a run needs them, and checks them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The testbed of a run: all that its cells share, checked, built, started and recorded before the first of them."""
+"""The testbed of a run: machine checked, services built, databases started; shared by all of its cells."""
 
 from __future__ import annotations
 

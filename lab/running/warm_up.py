@@ -1,4 +1,4 @@
-"""Warming a service up: the load is rehearsed until what a request costs the service has settled."""
+"""Warms a service up by rehearsing its load until the cost of a request has settled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where things run. A runtime starts a :class:`Launch` and yields a :class:`Running`; it stops whatever it started."""
+"""Where processes and containers run: two Protocols, and an implementation of each runtime."""
 
 from __future__ import annotations
 

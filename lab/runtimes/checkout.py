@@ -1,4 +1,4 @@
-"""Where things are in a checkout, and what its processes call them among one another."""
+"""The paths of a checkout, and the environment variables of its processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Containers: on a network of their own, without published ports and without root, ended for certain.
+"""The Docker runtime: containers on a network of their own, ended for certain.
 
 Run as a program (``python -m lab.runtimes.docker RUN PID``) this is the guard of a run: see :func:`guard`.
 """

@@ -1,4 +1,4 @@
-"""Ends what the lab started if the lab itself dies: even SIGKILL closes the pipe that this process reads.
+"""A watchdog process that ends what the lab started if the lab itself is killed.
 
 Reads lines ``+PID BORN`` and ``-PID BORN`` from stdin; at its end, kills the process groups still listed. A process id
 that was given to somebody else in the meantime is recognised by :func:`lab.runtimes.process_id.birth` and left alone.

@@ -1,4 +1,4 @@
-"""What this machine is and allows: facts, limits, ports, memory, cores."""
+"""The host: its facts, cores, memory, ports, and the limits of its kernel."""
 
 from __future__ import annotations
 

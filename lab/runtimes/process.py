@@ -1,4 +1,4 @@
-"""Local processes: each in a process group of its own, on the cores it was given, ended for certain."""
+"""The process runtime: each process in a group of its own, on the cores it was given, ended for certain."""
 
 from __future__ import annotations
 

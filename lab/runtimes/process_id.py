@@ -1,4 +1,4 @@
-"""Which process a number means: numbers are given again, and with its birth one names the same process for ever."""
+"""Process identity: a PID with its start time, since PIDs are used again."""
 
 from __future__ import annotations
 

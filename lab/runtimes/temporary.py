@@ -1,4 +1,4 @@
-"""Temporary folders: each goes with its context, and what a killed lab has left goes when the next one is made."""
+"""Temporary folders that go even if the lab is killed, and files that are there whole or not at all."""
 
 from __future__ import annotations
 

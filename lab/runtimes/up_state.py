@@ -1,4 +1,4 @@
-"""The stack that 'lab up' has started: where that is written down, and whether it is still so."""
+"""The record of the stack that ``lab up`` holds: where it listens, and whether it is still up."""
 
 from __future__ import annotations
 

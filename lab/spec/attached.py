@@ -1,4 +1,4 @@
-"""The plan to load services that are there already: the lab knows their addresses, and nothing else of them."""
+"""Plans for services that are there already, of which only the addresses are known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The address of a request: what goes into its first line and its head."""
+"""The parts of an HTTP address that a request needs: port, target, header fields."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The limits of a service, and the three stances on who sets them."""
+"""The limits of a service, and the stances on where they come from: equal, default or tuned."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads single numbers that people gave: from the command line they have a type, from Python they may be anything."""
+"""Reads and checks single numbers that people gave as options."""
 
 from __future__ import annotations
 

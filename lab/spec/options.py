@@ -1,4 +1,4 @@
-"""The options of a run as people give them, on the command line or from Python, and the one place that checks them."""
+"""The options of a run, from the command line or from Python, and the one place that checks their values."""
 
 from __future__ import annotations
 

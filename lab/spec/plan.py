@@ -1,4 +1,4 @@
-"""The plan of a run: every measurement it consists of, decided before anything is started."""
+"""The plan of a run: all of its measurements, decided before anything is started."""
 
 from __future__ import annotations
 

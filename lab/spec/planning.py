@@ -1,4 +1,4 @@
-"""From options to a plan, or to one sentence about why not: the same for the command line and Python."""
+"""Plans a run from its options, or says in one sentence why that is not possible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What theory predicts for a plan: how many are served at once, mean latencies, plateaus, durations. Times in seconds."""
+"""What theory predicts for a plan: requests served at once, mean latencies, plateaus, durations. Times in seconds."""
 
 from __future__ import annotations
 
@@ -58,9 +58,8 @@ def plateaus(plan: Plan) -> list[tuple[str, float]]:
 def mean_latency(load: Load, service_s: float, servers: int | None, seed: Seed = ANY_SEED) -> float:
     """The mean latency that theory predicts for a load whose requests all take ``service_s``.
 
-    A burst is :func:`lab.formulas.queueing.burst_mean_s`, an open loop the mean of
-    :func:`lab.formulas.queueing.queue_latencies`, where at most as many requests are under way as there are users, and a
-    closed loop :func:`lab.formulas.queueing.closed_mean_s`.
+    Formulas of :mod:`lab.formulas.queueing`: ``burst_mean_s`` of a burst, the mean of ``queue_latencies`` of an open
+    loop, where at most as many requests are under way as there are users, and ``closed_mean_s`` of a closed loop.
     """
     if load.is_open:
         at_once = min(load.users, servers or load.users)

@@ -1,4 +1,4 @@
-"""The form of one sample: the worker takes it, the master gathers it, the store keeps it."""
+"""The record of one request, and the columns of ``samples.parquet``."""
 
 from __future__ import annotations
 

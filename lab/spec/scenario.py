@@ -1,4 +1,4 @@
-"""A scenario: what is asked of every variant, as data."""
+"""A scenario as data: its endpoint, parameters, variants, contract and default load."""
 
 from __future__ import annotations
 

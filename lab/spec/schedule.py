@@ -1,4 +1,4 @@
-"""When requests are planned to be sent: a pure function of the load and a seed, the same for theory and generator."""
+"""The planned send times of a load: a pure function of the load and a seed."""
 
 from __future__ import annotations
 

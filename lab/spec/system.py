@@ -1,4 +1,4 @@
-"""What is measured, as values: a variant of the service, and the link between it and its database."""
+"""The system under test as values: a variant of the service, and the link to its database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The load of one measurement: who sends when."""
+"""The load of one measurement: users, ramp, loops, duration or rate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of the documents that the lab reproduces, from ``data/published/``."""
+"""The tables of the published documents, from ``data/published/``."""
 
 from __future__ import annotations
 

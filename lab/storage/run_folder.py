@@ -1,4 +1,4 @@
-"""Runs on disk. The only module that knows their folders and file names.
+"""The folders and files of runs and cells.
 
 History of the format:
 1 (2026-11-21) the first; run.json names its scenario (see :mod:`lab.storage.format_1`).

@@ -1,4 +1,4 @@
-"""Files of samples of any length: written and read in groups of rows, so that memory holds one group."""
+"""Sample files of any length, written and read in bounded pieces."""
 
 from __future__ import annotations
 

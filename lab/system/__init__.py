@@ -1,1 +1,1 @@
-"""What is measured: JDKs, Maven builds, service launches, databases, container images, shaped links, attached services."""
+"""What is measured: JDKs, builds, service launches, databases, container images, shaped links, attached services."""

@@ -1,4 +1,4 @@
-"""Java's ahead-of-time cache: what a JVM loads and links at each start is kept from one start to the next.
+"""Java's ahead-of-time cache: classes loaded and linked once, in a training run, for all later starts.
 
 A training run, up to the point where the application is ready to listen, writes the cache (JEP 483, 514 and 515). It
 halves the CPU time of a start, and changes nothing that is measured: all variants start from one, and every service is

@@ -1,4 +1,4 @@
-"""Jars under names made of their contents, so that a build leaves alone what a run executes; and whether one does."""
+"""Built jars under names made of their contents, so that a new build leaves a running service alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Services that the lab did not start: a first request to each, and what stands for their processes."""
+"""Services that the lab did not start: a first request to each, and a stand-in for their processes."""
 
 from __future__ import annotations
 

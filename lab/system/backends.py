@@ -1,4 +1,4 @@
-"""Backing services: the databases that a scenario needs, the link to them, and the key that signs its tokens."""
+"""What services need behind them: databases, the links to them, and the key that signs tokens."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Backing:
             shaped_link.switch(running, on)
 
     def queries(self) -> int | None:
-        """How many queries the databases have answered so far; None if one does not count, ComponentError if one is gone."""
+        """How many queries the databases have answered; None if one does not count. ComponentError if one is gone."""
         try:
             counts = [counters.queries(database) for database in self.databases.values()]
         except LabError as error:

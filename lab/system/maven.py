@@ -1,4 +1,4 @@
-"""Maven: where it is, a build with it, and what of its many lines says why one failed."""
+"""Runs Maven, and says why a build failed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A service that runs, and where it answers."""
+"""A running service and its addresses."""
 
 from __future__ import annotations
 

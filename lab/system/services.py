@@ -211,7 +211,7 @@ def tidy(folder: Path) -> None:
 
 
 def promised_limits(variant: Variant, limits: Limits, cpus: int, has_pool: bool = False) -> dict[str, int | None]:
-    """What the running service must say of itself (see :func:`lab.telemetry.actuator.limits`), or the limits did not take.
+    """What the running service must state (see :func:`lab.telemetry.actuator.limits`), or the limits did not take.
 
     Nothing is promised about a limit that is left to the stack.
     """

@@ -1,6 +1,7 @@
-"""A link between service and database: what a database answers in milliseconds next door takes seconds far away.
+"""A link of chosen latency and rate between a service and its database: a TCP proxy that delays and meters bytes.
 
-``python -m lab.system.shaped_link --to PORT --portfile FILE`` listens on a loopback port of its own and passes bytes on, both ways:
+``python -m lab.system.shaped_link --to PORT --portfile FILE`` listens on a loopback port of its own and passes bytes
+on, both ways:
 
 - ``--latency-ms``: what a round trip takes longer: each byte is half of it under way, in each direction;
 - ``--rate``: bytes a second of all connections together, which share it fairly;

@@ -1,4 +1,4 @@
-"""What is asked of things that run: are they ready, which limits hold, what do they use."""
+"""Asks a service's actuator: readiness, limits in force, Prometheus metrics, CPU and compiler time spent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Readings once a second while a load lasts: what everything uses, and what the service says of itself."""
+"""Samples CPU, memory, threads and a service's metrics once a second while a load lasts."""
 
 from __future__ import annotations
 

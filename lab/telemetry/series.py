@@ -1,4 +1,4 @@
-"""Series of readings: counters and gauges that were read once a second while a load lasted."""
+"""Series of readings: counters and gauges over the time of a load."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The commands, by what they are for: parse, call, print. :mod:`lab.cli` gathers them."""
+"""The commands, one file each or a few that belong together; :mod:`lab.cli.main` gathers them."""

@@ -1,4 +1,4 @@
-"""The command that measures the generator itself."""
+"""The command that measures what the generator itself can do: calibrate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command for another machine: worker."""
+"""The command for another machine, which plays users for runs of this one: worker."""
 
 from __future__ import annotations
 

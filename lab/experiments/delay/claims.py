@@ -1,4 +1,4 @@
-"""The endpoint that waits: the published table, and what a short listen backlog does at its largest load."""
+"""The claims about the endpoint that waits: the published table, and a short listen backlog under its largest load."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The endpoint that only waits: what a thread held for two seconds costs, and nothing else."""
+"""The scenario ``delay``: an endpoint that only waits, so that nothing but threads can run out."""
 
 from __future__ import annotations
 

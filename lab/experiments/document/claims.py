@@ -1,4 +1,4 @@
-"""One document of 1 MB: over a link like the one the numbers show, over a fixed latency, and with ten threads."""
+"""The claims about one document of 1 MB: over a slow link, over a fixed latency, and with ten threads."""
 
 from __future__ import annotations
 

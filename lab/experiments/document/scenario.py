@@ -1,4 +1,4 @@
-"""One document of a megabyte, fetched by its id: the database's connections, or the link to it, decide."""
+"""The scenario ``document``: one document of a megabyte from MongoDB, by its id; connections or the link decide."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A token verified and a row selected: whether WebFlux is faster than virtual threads, and by how much."""
+"""The claims about a token and one row: whether WebFlux is faster than virtual threads, and by how much."""
 
 from __future__ import annotations
 

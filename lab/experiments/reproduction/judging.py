@@ -1,4 +1,4 @@
-"""From rows to confirmed, refuted or undecided: intervals of what was measured against the range of what was claimed.
+"""Judges claims: confirmed, refuted or undecided, by intervals of what was measured against the range claimed.
 
 A claim about several rows is confirmed if the interval of every row lies in its range, refuted if that of any row lies
 outside (one counterexample is enough, whatever else is missing), and undecided otherwise: an interval that crosses a

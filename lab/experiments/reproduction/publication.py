@@ -1,4 +1,4 @@
-"""The nouns of a reproduction: an experiment of a document, its parts, its rows beside ours, and what it claims."""
+"""A published experiment as data: its parts, the rows of its table, and its claims."""
 
 from __future__ import annotations
 

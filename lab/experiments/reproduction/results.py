@@ -1,4 +1,4 @@
-"""Reproductions: the runs of an experiment, its rows beside the published ones, and its claims judged."""
+"""Carries a reproduction out: its runs, the rows beside the published ones, and the claims judged."""
 
 from __future__ import annotations
 

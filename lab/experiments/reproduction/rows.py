@@ -1,4 +1,4 @@
-"""From a plan and the cells that were measured to rows of the document's table."""
+"""The rows of a published table beside what theory says and what was measured."""
 
 from __future__ import annotations
 

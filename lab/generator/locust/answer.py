@@ -1,4 +1,4 @@
-"""One answer as it arrives: what the parser makes of it, and where no parser is needed."""
+"""One HTTP answer as it arrives: status, body and where it ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who sends what was planned: pure functions that split a load over the workers."""
+"""Splits a planned load over the workers: which users, which requests and which planned sends each of them has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether somebody sets this machine's clock while it is measured."""
+"""Detects that somebody sets this machine's clock during a load."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A time limit on each request of a user that costs next to nothing while requests stay within it."""
+"""Request timeouts that cost next to nothing while requests stay within them."""
 
 from __future__ import annotations
 

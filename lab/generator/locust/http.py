@@ -1,4 +1,4 @@
-"""A lean HTTP/1.1 client for one user: one connection, one request at a time, nothing the measurement does not need."""
+"""A lean HTTP/1.1 client for one user: one connection, one request at a time."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Locust's master as the lab runs it: orders come as JSON lines on stdin, news goes as JSON lines to stdout.
+"""The lab's Locust master: takes orders as JSON lines on stdin, and reports as JSON lines on stdout.
 
 Orders: ``{"do": "tokens", "file": FILE}``, ``{"do": "spawn", "users": N}`` and ``{"do": "phase", …}`` with the fields
-that :class:`lab.generator.locust.phases.Phase` reads; ``{"do": "dismiss"}`` sends the workers home. The end of stdin ends the
-master and, through Locust, its workers.
+that :class:`lab.generator.locust.phases.Phase` reads; ``{"do": "dismiss"}`` sends the workers home. The end of stdin
+ends the master and, through Locust, its workers.
 
 News: ``listening`` (port), ``worker`` (count, and by how many seconds its clock is ahead), ``tokens`` (count),
 ``spawned``, ``problem`` (sentence, detail), ``progress`` (:data:`COUNTED`, the largest step of a worker's clock, and

@@ -1,4 +1,4 @@
-"""Carries out, in a Locust worker, the phases of load that the lab's master orders."""
+"""Plays phases of load in a Locust worker, as the lab's master orders them."""
 
 from __future__ import annotations
 

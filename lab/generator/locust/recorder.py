@@ -1,4 +1,4 @@
-"""Two places for a request to be noted: the lab's own record, and Locust's statistics."""
+"""Records requests: packed samples for the lab, and Locust's own statistics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bytes to and from a server: a connected socket that lets other greenlets run while it waits."""
+"""Non-blocking sockets for greenlets, with the kernel's time of arrival."""
 
 from __future__ import annotations
 

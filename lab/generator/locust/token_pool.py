@@ -1,4 +1,4 @@
-"""The bearer tokens that users of this worker pick from."""
+"""The bearer tokens that this worker's users pick from."""
 
 from __future__ import annotations
 

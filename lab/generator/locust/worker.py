@@ -1,4 +1,4 @@
-"""A worker on a machine of its own: joins whatever runs at a master, plays one cell, and ends with it.
+"""A Locust worker on another machine: joins a master, plays one cell, and ends with it.
 
 Needs nothing but this checkout and a way to the master: samples and tokens travel in Locust's own messages. It serves
 every scenario, as the master says which users to spawn. One line on stdout says that it has joined.

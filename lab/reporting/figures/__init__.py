@@ -1,9 +1,9 @@
-"""Pictures of samples: one style, readable in print, in grey and for colour-blind people, units on every axis."""
+"""Figures of samples, sweeps and comparisons, all in one style."""
 
-from lab.reporting.figures.alive import alive
 from lab.reporting.figures.errors import errors_figure
 from lab.reporting.figures.forest import Bar, forest
 from lab.reporting.figures.formulas import totals_figure, waves_figure
+from lab.reporting.figures.interactive import alive
 from lab.reporting.figures.panel import Panel
 from lab.reporting.figures.repeats import repeats_figure
 from lab.reporting.figures.run import run_figure, timeline_figure

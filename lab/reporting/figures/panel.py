@@ -1,4 +1,4 @@
-"""What a figure shows of one cell, and what can be read off its samples and metrics."""
+"""One cell as figures show it, and what can be read off its samples and metrics."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Panel:
 
     Attributes:
         samples: the measured samples; see :data:`lab.spec.sample.SCHEMA`.
-        metrics: rows of ``t_s``, ``target``, ``name``, ``value``, as :meth:`lab.storage.run_folder.CellFolder.metrics` gives them.
+        metrics: rows of ``t_s``, ``target``, ``name``, ``value``: :meth:`lab.storage.run_folder.CellFolder.metrics`.
         from_planned: count latency from the planned moment of each request, as an open loop must.
 
     """

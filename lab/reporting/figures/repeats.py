@@ -1,4 +1,4 @@
-"""The repeats of a run side by side: before any test, the eye sees how far one lies from the next."""
+"""The repeats of a run side by side: how far one lies from the next."""
 
 from __future__ import annotations
 

@@ -9,7 +9,6 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from lab.reporting.figures.panel import Panel
-from lab.reporting.figures.strips import STRIPS, Strip
 from lab.reporting.figures.style import (
     MODEL,
     Picture,
@@ -25,6 +24,7 @@ from lab.reporting.figures.style import (
     style_of,
     thousands,
 )
+from lab.reporting.figures.timeline import STRIPS, Strip
 
 COLUMNS = 3
 SMALL_LEGEND = {"handlelength": 1.8, "fontsize": 7.5, "borderaxespad": 0.1}

@@ -1,4 +1,4 @@
-"""The one style of all figures: readable in print, in grey, and for colour-blind people; units on every axis."""
+"""The style of all figures: readable in print, in grey and for colour-blind people; units on every axis."""
 
 from __future__ import annotations
 

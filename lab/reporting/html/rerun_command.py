@@ -1,4 +1,4 @@
-"""The line that measures again what a run has measured."""
+"""The command that measures again what a run has measured."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _python(value: Any) -> str:
 
 
 def asked(plan: Plan) -> dict[str, Any]:
-    """The fields of :class:`lab.spec.options.Options` that give a plan again: users, seed, and what is not the default."""
+    """The :class:`lab.spec.options.Options` that give a plan again: users, seed, and what is not the default."""
     options = _everything(plan)
     for name in [name for name in options if name not in ("users", "seed")]:
         fewer = {key: value for key, value in options.items() if key != name}

@@ -1,4 +1,4 @@
-"""Databases that a service asks: started or found, seeded, checked, and named for what they are.
+"""Databases: started or found, seeded, checked, and named for what they are.
 
 The two kinds have the same shape: ``mysql.server`` and ``mongo.server`` yield a :class:`Database` that holds the
 seeded data; ``counters.queries`` tells how often it was asked.

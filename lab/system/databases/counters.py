@@ -1,4 +1,4 @@
-"""How often a database was asked, by its own count: the same number a request for every variant, or they differ."""
+"""Counts of the queries that a database has answered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Starting a server that must be told its port, although only the kernel knows which are free."""
+"""Starts a server on a free port that it must be told beforehand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MariaDB without an installation: a real server from a Maven artifact, seeded once and copied for each run."""
+"""MariaDB from a Maven artifact, standing in for MySQL: seeded once, copied for each run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The MongoDB side: one document of a megabyte, in a mongod, in a stand-in that says so, or in somebody's server."""
+"""MongoDB with its one document: a mongod, a stand-in, or a server of the user's own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The MySQL side: one table of users, seeded and checked, in the lab's own server or in somebody's."""
+"""MySQL with its table of users: a server of the lab's or of the user's own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is put into the databases: pure functions of a seed. The same seed gives the same bytes, always."""
+"""The contents of the databases, as pure functions of a seed."""
 
 from __future__ import annotations
 

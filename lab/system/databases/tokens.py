@@ -1,4 +1,4 @@
-"""Bearer tokens: the key that signs them, one for each seeded user, and those that no service may believe."""
+"""Bearer tokens: the signing key, one token for each seeded user, and hostile ones for the contract."""
 
 from __future__ import annotations
 

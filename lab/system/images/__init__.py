@@ -1,4 +1,4 @@
-"""Thin images for all that a run starts in Docker: services, databases, Locust workers.
+"""Container images of services, databases and Locust workers.
 
 Each is tagged by what it is made of, and built only if that tag is not there. None runs as root.
 """

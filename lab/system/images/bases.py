@@ -1,4 +1,4 @@
-"""What images start from: official images where a registry is reached, equivalents from Debian packages elsewhere."""
+"""Base images: official ones where a registry is reached, equivalents from Debian packages elsewhere."""
 
 from __future__ import annotations
 

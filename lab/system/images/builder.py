@@ -1,4 +1,4 @@
-"""Builds images with the engine's own builder, tagged by what they are made of: nothing unchanged is built again."""
+"""Builds container images, tagged by what they are made of, so that nothing unchanged is built again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures with sliders, which are still figures where there is nobody to move one."""
+"""Figures with sliders for notebooks, which are still figures where there is nobody to move one."""
 
 from __future__ import annotations
 

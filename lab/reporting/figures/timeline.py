@@ -1,4 +1,4 @@
-"""The rows of a timeline: what each draws of a panel, all over the same seconds."""
+"""The rows of a timeline: answers, throughput, CPU, garbage collection and pool over the same seconds."""
 
 from __future__ import annotations
 
