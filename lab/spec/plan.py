@@ -83,8 +83,8 @@ class Plan:
             raise ValueError(f"nothing is known of {unknown}")
         if not plan.cells:
             raise ValueError("there are no cells")
-        if unknown := {cell.variant for cell in plan.cells} - {variant.name for variant in plan.scenario.variants}:
-            raise ValueError(f"the scenario {plan.scenario.name} has no variant {min(unknown)!r}")
+        if strangers := {cell.variant for cell in plan.cells} - {variant.name for variant in plan.scenario.variants}:
+            raise ValueError(f"the scenario {plan.scenario.name} has no variant {min(strangers)!r}")
         return plan
 
 
