@@ -10,6 +10,8 @@ from pathlib import Path
 from lab.errors import LabError
 from lab.runtimes import Launch, Runtime
 
+# Makes the jars, without what only tests need.
+PACKAGE = ("package", "-Dmaven.test.skip")
 SHOWN = 12
 # From here on Maven explains itself, not the error.
 ADVICE = "To see the full stack trace"
@@ -27,21 +29,27 @@ def find() -> str:
     )
 
 
-def package(
-    project: Path, modules: Sequence[str], java_home: Path, runtime: Runtime, say: Callable[[str], None]
+def run(
+    project: Path,
+    modules: Sequence[str],
+    goals: Sequence[str],
+    java_home: Path,
+    runtime: Runtime,
+    say: Callable[[str], None],
 ) -> None:
-    """Package some modules of a project; LabError shows why that failed.
+    """Build some modules of a project, and those they are made from; LabError shows why that failed.
 
     Args:
         project: the folder of the parent's pom.xml; gets the whole log as ``target/maven.log``.
+        goals: what Maven is to do, with its options.
         say: is told what Maven is doing, line by line.
 
     """
-    command = (find(), "-B", "-ntp", "-f", str(project / "pom.xml"), "-pl", ",".join(modules), "-am", "package")
+    command = (find(), "-B", "-ntp", "-f", str(project / "pom.xml"), "-pl", ",".join(modules), "-am", *goals)
     log = project / "target" / "maven.log"
     log.unlink(missing_ok=True)
     environment = {"JAVA_HOME": str(java_home)}
-    launch = Launch("Maven", (*command, "-Dmaven.test.skip"), log, environment=environment, talks=True)
+    launch = Launch("Maven", command, log, environment=environment, talks=True)
     # Its standard error goes into the same file by itself.
     with runtime.started(launch) as maven, log.open("a", buffering=1) as file:
         for line in maven.stdout:

@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import sys
+import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
@@ -23,12 +24,16 @@ from lab.spec.system import Variant
 from lab.system import artifacts, maven
 
 SERVICES = ROOT / "services"
+# The modules' group, and the namespace of what a pom.xml says.
+OURS, POM = "lab", "{http://maven.apache.org/POM/4.0.0}"
 MINIMUM_JAVA = 21
 # Without these the first collection in the measured load pays for memory that the kernel has not handed out yet (seen:
 # a pause of 1.3 s at 4000 virtual threads), and class metadata that outgrows its first size stops the world.
 MEMORY_READY: tuple[str, ...] = ("-XX:+AlwaysPreTouch", "-XX:MetaspaceSize=128m")
 if sys.platform == "linux":
     MEMORY_READY += ("-XX:+UseTransparentHugePages",)  # touches 2 GiB in 0.2 s instead of 1 s
+# The profile of the services that fixes their pools, where a limit does; without it all of a pool is Spring Boot's own.
+FIXED_POOL = "fixed-pool"
 # In a service's folder; removed when it has ended, as a JVM that is stopped leaves its temporary files behind.
 SCRATCH = "scratch"
 JAVA_FOLDERS = (
@@ -117,7 +122,7 @@ def build(modules: Iterable[str], jdk: Jdk, runtime: Runtime, say: Callable[[str
     with FileLock(SERVICES / ".build.lock"):
         stale = [module for module in modules if not _is_built(module)]
         if stale:
-            maven.package(SERVICES, stale, jdk.home, runtime, say)
+            maven.run(SERVICES, stale, maven.PACKAGE, jdk.home, runtime, say)
             for module in stale:
                 _stamp(module).write_text(json.dumps({"sources": source_hash(module)}))
         return {module: artifacts.kept(_jar(module)) for module in modules}
@@ -142,10 +147,23 @@ def _is_built(module: str) -> bool:
 def source_hash(module: str) -> str:
     """SHA-256 over the names and contents of everything that goes into a module's jar."""
     digest = hashlib.sha256()
-    files = [SERVICES / "pom.xml", SERVICES / module / "pom.xml", *(SERVICES / module / "src").rglob("*")]
+    files = [SERVICES / "pom.xml"]
+    for part in _parts(module):
+        files += [SERVICES / part / "pom.xml", *(SERVICES / part / "src").rglob("*")]
     for file in sorted(file for file in files if file.is_file()):
         digest.update(str(file.relative_to(SERVICES)).encode() + b"\0" + file.read_bytes() + b"\0")
     return digest.hexdigest()
+
+
+def _parts(module: str) -> list[str]:
+    """A module and the others of ours that its jar has in it, as its pom.xml and theirs say."""
+    parts = [module]
+    for part in parts:  # grows while it is gone through
+        project = ElementTree.parse(SERVICES / part / "pom.xml").getroot()
+        for dependency in project.iterfind(f"{POM}dependencies/{POM}dependency"):
+            if dependency.findtext(f"{POM}groupId") == OURS:
+                parts.append(dependency.findtext(f"{POM}artifactId", ""))
+    return list(dict.fromkeys(parts))
 
 
 def launch(
@@ -171,7 +189,7 @@ def launch(
     heap = f"{limits.heap_mb}m"
     properties = {key: text for key, value in variant.properties.items() if (text := _filled(value, values))}
     arguments = [text for argument in variant.jvm_arguments if (text := _filled(argument, values))]
-    pool = {"LAB_POOL": str(limits.pool)} if limits.pool is not None else {}
+    pool = {"LAB_POOL": str(limits.pool), "SPRING_PROFILES_ACTIVE": FIXED_POOL} if limits.pool is not None else {}
     command = (
         java,
         *((f"-Xms{heap}", f"-Xmx{heap}", *MEMORY_READY) if limits.heap_mb else ()),

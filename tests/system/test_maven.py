@@ -65,7 +65,7 @@ def test_what_maven_says_on_standard_error_is_shown_and_kept(complaining_maven, 
     """The cause is in the message, and the log has both streams."""
     heard: list[str] = []
     with pytest.raises(LabError) as caught:
-        maven.package(tmp_path, ["mvc"], tmp_path, runtime, heard.append)
+        maven.run(tmp_path, ["mvc"], maven.PACKAGE, tmp_path, runtime, heard.append)
     assert caught.value.detail == "JAVA_HOME is not defined correctly"
     log = (tmp_path / "target" / "maven.log").read_text()
     assert "JAVA_HOME is not defined correctly" in log

@@ -12,7 +12,7 @@ import pytest
 from lab.errors import LabError
 from lab.experiments import scenarios
 from lab.runtimes.process import ProcessRuntime
-from lab.spec.limits import Limits
+from lab.spec.limits import NOT_SET, Limits
 from lab.system import maven, services
 from lab.system.services import Jdk
 
@@ -151,6 +151,57 @@ def test_the_hash_follows_the_sources(sources):
     assert services.source_hash("webflux") != other
 
 
+@pytest.mark.parametrize("part", ["pom.xml", "src/main/java/lab/delay/Delay.java"])
+def test_the_hash_follows_what_the_services_share(sources, part):
+    """A change to what is in both jars makes both stale, and leaves alone what is in neither."""
+    before = {module: services.source_hash(module) for module in ("mvc", "webflux", "mongo-standin")}
+    shared = sources / "common" / part
+    shared.write_text(shared.read_text() + "\n")
+    changed = [module for module, seen in before.items() if services.source_hash(module) != seen]
+    assert changed == ["mvc", "webflux"]
+
+
+def test_a_change_to_what_is_shared_is_built(sources, runtime, tmp_path, monkeypatch):
+    """A service whose own sources are as they were is built anew, and only once."""
+    fake_maven(tmp_path, monkeypatch)
+    jdk = Jdk(tmp_path, "25", "here")
+    before = services.build(["mvc"], jdk, runtime, lambda _: None)["mvc"]
+    change(sources)
+    after = services.build(["mvc"], jdk, runtime, lambda _: None)["mvc"]
+    assert after.read_bytes() != before.read_bytes()
+    monkeypatch.setenv("PATH", "")
+    assert services.build(["mvc"], jdk, runtime, lambda _: None)["mvc"] == after
+
+
+def test_only_a_limited_pool_is_no_longer_spring_boots_own(tmp_path):
+    """Where a run leaves the pool to the stack, nothing that the lab says of pools reaches the service."""
+    jdk = Jdk(tmp_path, "25", "here")
+    for variant in scenarios()["jwt"].variants:
+        left, fixed = (
+            services.launch(variant, limits, 2, jdk.java, tmp_path / "x.jar", tmp_path).environment
+            for limits in (NOT_SET, Limits(pool=7))
+        )
+        assert left == {}
+        assert fixed == {"LAB_POOL": "7", "SPRING_PROFILES_ACTIVE": "fixed-pool"}
+
+
+def test_every_service_says_what_a_fixed_pool_is(sources):
+    """The profile that the lab names is one that each service knows."""
+    for module in ("mvc", "webflux"):
+        assert (sources / module / "src/main/resources" / f"application-{services.FIXED_POOL}.properties").exists()
+
+
+def test_the_twins_have_no_file_alike(sources):
+    """What is the same on both sides is in common: of the twins' files no two have the same contents."""
+    mvc, webflux = ({f.relative_to(d): f.read_bytes() for f in d.rglob("*") if f.is_file()} for d in twins(sources))
+    assert [name for name, contents in mvc.items() if webflux.get(name) == contents] == []
+
+
+def twins(sources: Path) -> tuple[Path, Path]:
+    """The folders of the two services that differ in what is compared."""
+    return sources / "mvc", sources / "webflux"
+
+
 def test_the_hash_ignores_what_is_built(sources):
     """What a build leaves behind does not make the next one stale."""
     before = services.source_hash("mvc")
@@ -175,19 +226,19 @@ def test_all_variants_get_the_same_flags(tmp_path):
 
 
 def fake_maven(folder: Path, monkeypatch) -> None:
-    """A Maven that packs a module's Delay.java as its jar, always with the same time, as the real one does."""
+    """A Maven that packs common's Delay.java as mvc's jar, always with the same time, as the real one does."""
     script = folder / "mvn"
     script.write_text(
         f'#!/bin/sh\ncd "{services.SERVICES}/mvc" && mkdir -p target\n'
-        "cat $(find src -name Delay.java) > target/mvc.jar; touch -d 2026-01-01 target/mvc.jar\n"
+        "cat $(find ../common/src -name Delay.java) > target/mvc.jar; touch -d 2026-01-01 target/mvc.jar\n"
     )
     script.chmod(0o755)
     monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
 
 
 def change(sources: Path) -> None:
-    """Change what the module is made from."""
-    java = next((sources / "mvc" / "src").rglob("Delay.java"))
+    """Change what both services are made from."""
+    java = next((sources / "common" / "src").rglob("Delay.java"))
     java.write_text(java.read_text() + "// changed\n")
 
 
@@ -224,7 +275,7 @@ def test_old_jars_are_removed_only_when_nobody_uses_them(sources, runtime, tmp_p
 @pytest.mark.slow
 def test_a_build_that_fails_shows_the_compilers_lines(sources, jdk):
     """A broken source gives one sentence, where the log is, and the compiler's own lines."""
-    java = next((sources / "mvc" / "src").rglob("Delay.java"))
+    java = next((sources / "common" / "src").rglob("Delay.java"))
     java.write_text(java.read_text().replace("record Delay", "record Delai"))
     heard: list[str] = []
     with ProcessRuntime() as runtime, pytest.raises(LabError) as caught:

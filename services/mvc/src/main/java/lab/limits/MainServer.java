@@ -22,7 +22,7 @@ import org.springframework.stereotype.Component;
  * management: factory customizers do not reach into the management context.
  */
 @Component
-class MainServer implements WebServerFactoryCustomizer<TomcatServletWebServerFactory> {
+class MainServer implements WebServerFactoryCustomizer<TomcatServletWebServerFactory>, Server {
 
 	private volatile Connector connector;
 
@@ -31,48 +31,59 @@ class MainServer implements WebServerFactoryCustomizer<TomcatServletWebServerFac
 		factory.addConnectorCustomizers((connector) -> this.connector = connector);
 	}
 
-	String name() {
+	@Override
+	public String name() {
 		return "tomcat";
 	}
 
-	String version() {
+	@Override
+	public String version() {
 		return ServerInfo.getServerNumber();
 	}
 
-	String transport() {
+	@Override
+	public String transport() {
 		return protocol().getClass().getSimpleName().replaceAll("^Http11|Protocol$", "").toLowerCase();
 	}
 
-	String requestThreadsKind() {
+	@Override
+	public String requestThreadsKind() {
 		return isVirtual() ? "virtual" : "platform";
 	}
 
-	@Nullable Integer requestThreadsMax() {
+	@Override
+	public @Nullable Integer requestThreadsMax() {
 		return (protocol().getExecutor() instanceof ThreadPoolExecutor pool) ? pool.getMaximumPoolSize() : null;
 	}
 
-	@Nullable Integer requestThreadsLive() {
+	@Override
+	public @Nullable Integer requestThreadsLive() {
 		return (protocol().getExecutor() instanceof ThreadPoolExecutor pool) ? pool.getPoolSize() : null;
 	}
 
-	@Nullable Integer maxConnections() {
+	@Override
+	public @Nullable Integer maxConnections() {
 		return unlessNegative(protocol().getMaxConnections());
 	}
 
-	@Nullable Integer acceptCount() {
+	@Override
+	public @Nullable Integer acceptCount() {
 		return Backlog.inForce(protocol().getAcceptCount());
 	}
 
-	@Nullable Integer keepAliveRequests() {
+	@Override
+	public @Nullable Integer keepAliveRequests() {
 		return unlessNegative(protocol().getMaxKeepAliveRequests());
 	}
 
-	@Nullable Long keepAliveTimeoutMs() {
+	@Override
+	public @Nullable Long keepAliveTimeoutMs() {
 		int timeout = protocol().getKeepAliveTimeout();
 		return (timeout < 0) ? null : (long) timeout;
 	}
 
-	@Nullable Integer virtualThreadCarriersMax() {
+	@Override
+	public @Nullable Integer virtualThreadCarriersMax() {
 		if (!isVirtual()) {
 			return null;
 		}

@@ -1,8 +1,14 @@
 package lab.mysql;
 
 import com.zaxxer.hikari.HikariDataSource;
+import com.zaxxer.hikari.HikariPoolMXBean;
 import lab.limits.Pool;
 
+import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
+import org.springframework.stereotype.Component;
+
+@Component
+@ConditionalOnProperty("lab.mysql-host")
 class MysqlPool implements Pool {
 
 	private final HikariDataSource connections;
@@ -13,12 +19,13 @@ class MysqlPool implements Pool {
 
 	@Override
 	public int max() {
-		return this.connections.getHikariConfigMXBean().getMaximumPoolSize();
+		return this.connections.getMaximumPoolSize();
 	}
 
 	@Override
 	public int live() {
-		return this.connections.getHikariPoolMXBean().getTotalConnections();
+		HikariPoolMXBean pool = this.connections.getHikariPoolMXBean();
+		return (pool != null) ? pool.getTotalConnections() : 0; // it starts with the first request
 	}
 
 }

@@ -24,7 +24,7 @@ import org.springframework.stereotype.Component;
  * management: factory customizers do not reach into the management context.
  */
 @Component
-class MainServer implements WebServerFactoryCustomizer<NettyReactiveWebServerFactory> {
+class MainServer implements WebServerFactoryCustomizer<NettyReactiveWebServerFactory>, Server {
 
 	private final @Nullable Integer requestedAcceptCount;
 
@@ -48,28 +48,34 @@ class MainServer implements WebServerFactoryCustomizer<NettyReactiveWebServerFac
 		return server.doOnBind((config) -> this.config = config).doOnBound((bound) -> this.channel = bound.channel());
 	}
 
-	String name() {
+	@Override
+	public String name() {
 		return "netty";
 	}
 
-	String version() {
+	@Override
+	public String version() {
 		return Channel.class.getPackage().getImplementationVersion();
 	}
 
-	String transport() {
+	@Override
+	public String transport() {
 		return this.channel.getClass().getSimpleName().replaceAll("ServerSocketChannel$", "").toLowerCase();
 	}
 
-	String requestThreadsKind() {
+	@Override
+	public String requestThreadsKind() {
 		return "event-loop";
 	}
 
-	@Nullable Integer requestThreadsMax() {
+	@Override
+	public @Nullable Integer requestThreadsMax() {
 		EventLoopGroup eventLoops = this.config.loopResources().onServer(this.config.isPreferNative());
 		return (int) StreamSupport.stream(eventLoops.spliterator(), false).count();
 	}
 
-	@Nullable Integer requestThreadsLive() {
+	@Override
+	public @Nullable Integer requestThreadsLive() {
 		ThreadMXBean threads = ManagementFactory.getThreadMXBean();
 		return (int) Arrays.stream(threads.getThreadInfo(threads.getAllThreadIds()))
 			.filter(Objects::nonNull)
@@ -77,24 +83,29 @@ class MainServer implements WebServerFactoryCustomizer<NettyReactiveWebServerFac
 			.count();
 	}
 
-	@Nullable Integer maxConnections() {
+	@Override
+	public @Nullable Integer maxConnections() {
 		return null;
 	}
 
-	@Nullable Integer acceptCount() {
+	@Override
+	public @Nullable Integer acceptCount() {
 		return Backlog.inForce(this.channel.config().getOption(ChannelOption.SO_BACKLOG));
 	}
 
-	@Nullable Integer keepAliveRequests() {
+	@Override
+	public @Nullable Integer keepAliveRequests() {
 		return unlessNegative(this.config.maxKeepAliveRequests());
 	}
 
-	@Nullable Long keepAliveTimeoutMs() {
+	@Override
+	public @Nullable Long keepAliveTimeoutMs() {
 		Duration timeout = this.config.idleTimeout();
 		return (timeout == null) ? null : timeout.toMillis();
 	}
 
-	@Nullable Integer virtualThreadCarriersMax() {
+	@Override
+	public @Nullable Integer virtualThreadCarriersMax() {
 		return null;
 	}
 

@@ -1,13 +1,15 @@
 package lab.mysql;
 
-import io.micrometer.core.instrument.Gauge;
-import io.micrometer.core.instrument.MeterRegistry;
-import io.micrometer.core.instrument.binder.MeterBinder;
 import io.r2dbc.pool.ConnectionPool;
 import io.r2dbc.pool.PoolMetrics;
 import lab.limits.Pool;
 
-class MysqlPool implements Pool, MeterBinder {
+import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
+import org.springframework.stereotype.Component;
+
+@Component
+@ConditionalOnProperty("lab.mysql-host")
+class MysqlPool implements Pool {
 
 	private final PoolMetrics connections;
 
@@ -23,15 +25,6 @@ class MysqlPool implements Pool, MeterBinder {
 	@Override
 	public int live() {
 		return this.connections.allocatedSize();
-	}
-
-	@Override
-	public void bindTo(MeterRegistry meters) {
-		Gauge.builder("r2dbc.pool.allocated", this.connections, PoolMetrics::allocatedSize).register(meters);
-		Gauge.builder("r2dbc.pool.acquired", this.connections, PoolMetrics::acquiredSize).register(meters);
-		Gauge.builder("r2dbc.pool.idle", this.connections, PoolMetrics::idleSize).register(meters);
-		Gauge.builder("r2dbc.pool.pending", this.connections, PoolMetrics::pendingAcquireSize).register(meters);
-		Gauge.builder("r2dbc.pool.max.allocated", this.connections, PoolMetrics::getMaxAllocatedSize).register(meters);
 	}
 
 }

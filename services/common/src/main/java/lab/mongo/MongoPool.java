@@ -3,6 +3,7 @@ package lab.mongo;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
+import com.mongodb.MongoClientSettings;
 import com.mongodb.connection.ConnectionId;
 import com.mongodb.event.ConnectionClosedEvent;
 import com.mongodb.event.ConnectionPoolCreatedEvent;
@@ -10,14 +11,25 @@ import com.mongodb.event.ConnectionPoolListener;
 import com.mongodb.event.ConnectionReadyEvent;
 import lab.limits.Pool;
 
+import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
+import org.springframework.boot.mongodb.autoconfigure.MongoClientSettingsBuilderCustomizer;
+import org.springframework.stereotype.Component;
+
 /**
  * The driver shows its pool by events only.
  */
-class MongoPool implements ConnectionPoolListener, Pool {
+@Component
+@ConditionalOnProperty("lab.mongo-uri")
+class MongoPool implements ConnectionPoolListener, MongoClientSettingsBuilderCustomizer, Pool {
 
 	private final Set<ConnectionId> connections = ConcurrentHashMap.newKeySet();
 
 	private volatile int max;
+
+	@Override
+	public void customize(MongoClientSettings.Builder client) {
+		client.applyToConnectionPoolSettings((pool) -> pool.addConnectionPoolListener(this));
+	}
 
 	@Override
 	public void connectionPoolCreated(ConnectionPoolCreatedEvent event) {

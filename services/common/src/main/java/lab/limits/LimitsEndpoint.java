@@ -21,11 +21,11 @@ import org.springframework.stereotype.Component;
 @Endpoint(id = "limits")
 class LimitsEndpoint {
 
-	private final MainServer server;
+	private final Server server;
 
 	private final @Nullable Pool pool;
 
-	LimitsEndpoint(MainServer server, ObjectProvider<Pool> pools) {
+	LimitsEndpoint(Server server, ObjectProvider<Pool> pools) {
 		this.server = server;
 		this.pool = pools.getIfUnique();
 	}

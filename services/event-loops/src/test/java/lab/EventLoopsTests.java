@@ -80,7 +80,7 @@ class EventLoopsTests {
 			.allowBlockingCallsInside("com.mongodb.internal.Locks", "checkedWithLock")
 			.blockingMethodCallback((method) -> blocked.add(method + " in " + Thread.currentThread() + callers())));
 		application = (ReactiveWebServerApplicationContext) SpringApplication.run(Application.class, "--server.port=0",
-				"--management.server.port=0", "--lab.pool=3",
+				"--management.server.port=0", "--spring.profiles.active=fixed-pool", "--lab.pool=3",
 				"--lab.mongo-uri=" + mongo.bindAndGetConnectionString() + "/lab",
 				"--lab.mysql-host=127.0.0.1", "--lab.mysql-port=" + mysql.getConfiguration().getPort(),
 				"--lab.mysql-user=root", "--lab.mysql-password=",
