@@ -27,13 +27,6 @@ SamplesOf = Callable[..., pd.DataFrame]
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give tests that start real processes a second try, shown as R: the machine may be busy with something else."""
-    for item in items:
-        if item.get_closest_marker("java") or item.get_closest_marker("docker"):
-            item.add_marker(pytest.mark.flaky(reruns=1))
-
-
 @pytest.fixture
 def samples_of() -> SamplesOf:
     """A function that makes samples from latencies in seconds; every other column can be given too."""

@@ -37,7 +37,7 @@ SMALL = "--users 50 --delay-ms 200 --ramp-up 0.2 --heap-mb 256 --seed 4"
 BRIEFLY = """
 from dataclasses import replace
 from lab.cli import main
-from lab.scenarios import SCENARIOS
+from lab.experiments import SCENARIOS
 for name, scenario in SCENARIOS.items():
     SCENARIOS[name] = replace(scenario, rehearsal_requests=scenario.rehearsal_requests // 20)
 main()
@@ -172,7 +172,7 @@ def start(tmp_path) -> Iterator[Callable[..., Lab]]:
 VICTIMS = {
     "service": ("-jar", ".jar"),
     "Locust worker 1": ("-m locust", " --worker "),
-    "master": ("loadgen.master",),
+    "master": ("locust.master",),
 }
 
 
