@@ -299,7 +299,8 @@ def test_clean_leaves_runs_that_go_on(typed, plan, tmp_path):
     dead = RunFolder.create(plan, [], {}, tmp_path)
     (dead.path / "run.json").write_text("{")
     script = (
-        "import lab.system.services as s, sys, pathlib; s.SERVICES = pathlib.Path(sys.argv[1]); from lab.cli.main import main; "
+        "import lab.system.services as s, sys, pathlib; s.SERVICES = pathlib.Path(sys.argv[1]); "
+        "from lab.cli.main import main; "
         "sys.argv = ['lab', 'clean', '--incomplete', '--yes', '--data', sys.argv[1]]; main()"
     )
     done = subprocess.run(

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import base64
-import os
 import time
 from dataclasses import replace
 
 import pytest
 import requests
 
-from lab.errors import LabError
 from lab.experiments import SCENARIOS
 from lab.reporting import run_view
 from lab.running import conductor
 from lab.running.conductor import conduct
 from lab.running.prerequisites import set_up
 from lab.running.progress import Reporter
-from lab.runtimes.docker import connect
 from lab.spec import planning
 from lab.spec.planning import Wishes
-from lab.system import images
 from lab.system.databases import mysql, tokens
 from lab.telemetry import actuator
 
@@ -31,14 +27,9 @@ DOCUMENT_BYTES = 1_019_684 + len('{"id":"1000","text":""}')
 
 @pytest.fixture(params=["process", pytest.param("docker", marks=pytest.mark.docker)])
 def runtime(request):
-    """Both runtimes; without an engine Docker is skipped, or fails where LAB_REQUIRE_DOCKER says so."""
+    """Both runtimes."""
     if request.param == "docker":
-        try:
-            lacking = images.obstacle(connect())
-        except LabError as error:
-            lacking = error.problem
-        if lacking:
-            (pytest.fail if os.environ.get("LAB_REQUIRE_DOCKER") else pytest.skip)(lacking)
+        request.getfixturevalue("engine")
     return request.param
 
 

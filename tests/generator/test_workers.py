@@ -142,7 +142,8 @@ def test_a_master_that_dies_at_once_does_not_keep_its_worker(tmp_path):
 def test_a_worker_whose_clock_is_behind_is_not_let_play(tmp_path):
     """It would begin later than the others, and nothing in its samples would show it."""
     address = ("127.0.0.1", next(free_ports()))
-    script = "import time; real = time.time; time.time = lambda: real() - 0.3\nfrom lab.generator.locust.worker import main; main()"
+    script = "import time; real = time.time; time.time = lambda: real() - 0.3\n"
+    script += "from lab.generator.locust.worker import main; main()"
     launch = Launch(
         "worker",
         (sys.executable, "-c", script, "--master-host", address[0], "--master-port", str(address[1])),

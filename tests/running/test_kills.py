@@ -20,12 +20,10 @@ import pytest
 from docker.models.containers import Container
 from patience import PATIENCE_S, await_that
 
-from lab.errors import LabError
 from lab.reporting import run_view
-from lab.runtimes.docker import PID_LABEL, connect
+from lab.runtimes.docker import PID_LABEL
 from lab.storage import run_folder
 from lab.storage.run_folder import ROOT
-from lab.system import images
 
 pytestmark = [pytest.mark.java, pytest.mark.slow]
 
@@ -213,9 +211,8 @@ def test_a_database_that_dies_makes_its_cell_and_the_next_invalid(start, typed):
 
 
 @pytest.mark.docker
-def test_containers_that_die_make_their_cells_invalid_with_the_reason(start):
+def test_containers_that_die_make_their_cells_invalid_with_the_reason(start, engine):
     """A service out of memory, then a killed database: each cell says so, and the engine holds nothing of the run."""
-    engine = required_engine()
     lab = start("--variants mvc,webflux --users 20 --duration 60 --ramp-up 0 --runtime docker", f"run document {HEAP}")
     lab.await_said("start service and workers (")
     (service,) = containers_of(engine, lab, "service")
@@ -229,18 +226,6 @@ def test_containers_that_die_make_their_cells_invalid_with_the_reason(start):
     reasons = sorted(cell["reasons"][0] for cell in lab.run().cells)
     assert reasons[0] == "The MongoDB of this run was killed by SIGKILL."
     assert "ran out of memory (its limit is" in reasons[1]
-
-
-def required_engine() -> docker.DockerClient:
-    """The Docker engine; without one the test is skipped, or fails where LAB_REQUIRE_DOCKER says so."""
-    try:
-        engine = connect()
-        lacking = images.obstacle(engine)
-    except LabError as error:
-        lacking = error.problem
-    if lacking:
-        (pytest.fail if os.environ.get("LAB_REQUIRE_DOCKER") else pytest.skip)(lacking)
-    return engine
 
 
 def containers_of(engine: docker.DockerClient, lab: Lab, name: str) -> list[Container]:

@@ -20,7 +20,7 @@ from patience import PATIENCE_S, await_that
 from lab.errors import Casualty, LabError
 from lab.runtimes import Launch
 from lab.runtimes.checkout import ROOT
-from lab.runtimes.docker import IMAGE_LABEL, RUN_LABEL, DockerRuntime, clean, connect
+from lab.runtimes.docker import IMAGE_LABEL, RUN_LABEL, DockerRuntime, clean
 from lab.system import images as images_
 from lab.system.images import LOCUSTFILES, Images
 
@@ -39,19 +39,6 @@ print(json.dumps({
     "files": resource.getrlimit(resource.RLIMIT_NOFILE)[0],
 }))
 """
-
-
-@pytest.fixture(scope="module")
-def engine():
-    """The Docker engine; without one these tests are skipped, or fail where LAB_REQUIRE_DOCKER says so."""
-    try:
-        client = connect()
-        lacking = images_.obstacle(client)
-    except LabError as error:
-        lacking = error.problem
-    if lacking:
-        (pytest.fail if os.environ.get("LAB_REQUIRE_DOCKER") else pytest.skip)(lacking)
-    return client
 
 
 @pytest.fixture
@@ -221,6 +208,16 @@ def test_clean_removes_what_a_run_has_left(engine, launch):
         assert clean(engine, [f"{RUN_LABEL}={run}"]) == 2
         assert running.await_end() == "was killed by SIGKILL"
     assert left_behind(engine, run) == []
+
+
+@pytest.mark.docker
+def test_clean_leaves_what_a_living_lab_uses(engine, launch):
+    """Whatever checkout its run is of; ``lab clean`` is for what was left."""
+    run = f"test-{uuid.uuid4().hex[:8]}"
+    with DockerRuntime(run) as containers, containers.started(launch(WORKS)) as running:
+        clean(engine)
+        assert running.obituary() == ""
+        assert len(left_behind(engine, run)) == 2
 
 
 @pytest.mark.docker

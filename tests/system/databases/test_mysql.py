@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import psutil
 import pytest
+from holding_relay import holding
 from patience import PATIENCE_S, await_that
 
 from lab.errors import LabError
@@ -260,8 +261,11 @@ def test_a_lab_killed_while_it_seeds_somebodys_server_is_made_good(server, sql):
     """SIGKILL half way on a server that goes on: the next lab notices, and completes the users."""
     sql("drop table users")
     call = "mysql.seed_users(mysql.parse(values['url']))"
-    with another_lab(call, url=server.url) as lab:
-        kill_when(lab, lambda: found_rows(server) > 0)
+    with (
+        holding((server.host, server.port), after=2_000_000) as relay,
+        another_lab(call, url=server.via(relay.port).url) as lab,
+    ):
+        kill_when(lab, lambda: relay.holds.is_set() and found_rows(server) > 0)
     assert 0 < found_rows(server) < rows.USERS
     assert mysql.seed_users(server) == rows.USERS
     assert mysql.seed_users(server) == 0
