@@ -32,7 +32,7 @@ from lab.system.databases.starting import free_ports
 from lab.system.databases.tokens import token
 from lab.telemetry import actuator
 
-pytestmark = [pytest.mark.java, pytest.mark.slow]
+pytestmark = pytest.mark.java
 DELAY, JWT = SCENARIOS["delay"], SCENARIOS["jwt"]
 
 
@@ -75,6 +75,7 @@ def played(service, shape: Load, folder, **options) -> tuple[Played, CellFolder]
     return result, cell
 
 
+@pytest.mark.thorough
 def test_a_worker_elsewhere_joins_one_fleet_after_the_other(service, tmp_path):
     """It needs no folder and no file, plays its part of each, gets the tokens, and ends with Ctrl-C."""
     address = ("127.0.0.1", next(free_ports()))
@@ -101,6 +102,7 @@ def test_a_worker_elsewhere_joins_one_fleet_after_the_other(service, tmp_path):
     assert list((tmp_path / "empty").iterdir()) == []
 
 
+@pytest.mark.thorough
 def test_a_worker_too_many_waits_for_the_next_fleet(service, tmp_path):
     """It takes no user from a load that is planned for another, and both play the one that expects two."""
     address = ("127.0.0.1", next(free_ports()))
@@ -122,6 +124,7 @@ def test_a_worker_too_many_waits_for_the_next_fleet(service, tmp_path):
         assert sum(worker.communicate(timeout=60)[0].count("joined") for worker in both) == 3
 
 
+@pytest.mark.thorough
 def test_a_master_that_dies_at_once_does_not_keep_its_worker(tmp_path):
     """Neither a heartbeat nor a goodbye comes from it, and the next master finds the worker."""
     address = ("127.0.0.1", next(free_ports()))
@@ -139,6 +142,7 @@ def test_a_master_that_dies_at_once_does_not_keep_its_worker(tmp_path):
         assert worker.communicate(timeout=60)[0].count("joined") == 2
 
 
+@pytest.mark.thorough
 def test_a_worker_whose_clock_is_behind_is_not_let_play(tmp_path):
     """It would begin later than the others, and nothing in its samples would show it."""
     address = ("127.0.0.1", next(free_ports()))
@@ -160,6 +164,7 @@ def test_a_worker_whose_clock_is_behind_is_not_let_play(tmp_path):
         fleet.await_workers()
 
 
+@pytest.mark.thorough
 def test_a_run_that_waits_for_a_worker_elsewhere(tmp_path):
     """``--workers 0 --remote-workers 1``: all samples come from the worker, and the counts agree."""
     address = f"127.0.0.1:{next(free_ports())}"

@@ -25,7 +25,7 @@ from lab.runtimes.docker import PID_LABEL
 from lab.storage import run_folder
 from lab.storage.run_folder import ROOT
 
-pytestmark = [pytest.mark.java, pytest.mark.slow]
+pytestmark = pytest.mark.java
 
 HEAP = "--heap-mb 256"
 SMALL = "--users 50 --delay-ms 200 --ramp-up 0.2 --heap-mb 256 --seed 4"
@@ -174,6 +174,7 @@ VICTIMS = {
 }
 
 
+@pytest.mark.thorough
 def test_what_dies_in_mid_load_makes_its_cell_invalid(start):
     """The cell is invalid and says what died, its samples so far are kept, and the cells after it are measured."""
     lab = start("--variants webflux,mvc --repeat 2 --duration 5")
@@ -194,6 +195,7 @@ def test_what_dies_in_mid_load_makes_its_cell_invalid(start):
     assert lab.run().verdict == "invalid"
 
 
+@pytest.mark.thorough
 def test_a_database_that_dies_makes_its_cell_and_the_next_invalid(start, typed):
     """Both say what died, at once and without a traceback; nothing is left."""
     lab = start("--variants mvc,webflux --heap-mb 256 --users 20 --duration 60 --ramp-up 0", "run document")
@@ -210,6 +212,7 @@ def test_a_database_that_dies_makes_its_cell_and_the_next_invalid(start, typed):
         assert "was killed by SIGKILL" in cell["reasons"][0]
 
 
+@pytest.mark.thorough
 @pytest.mark.docker
 def test_containers_that_die_make_their_cells_invalid_with_the_reason(start, engine):
     """A service out of memory, then a killed database: each cell says so, and the engine holds nothing of the run."""
@@ -249,6 +252,7 @@ def in_load(lab: Lab) -> None:
     lab.await_measured(50)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("number", "phase"),
     [
@@ -279,6 +283,7 @@ def test_an_interrupt_stops_everything_and_keeps_what_there_is(start, typed, num
     assert (lab.run().path / "error.txt").read_text().startswith("Interrupted")
 
 
+@pytest.mark.thorough
 def test_a_second_interrupt_while_results_are_kept_costs_no_sample(start):
     """The cell is kept with its samples and a verdict, and the lab ends as after one Ctrl-C in mid-load."""
     lab = start("--variants webflux --duration 20")
@@ -294,7 +299,7 @@ def test_a_second_interrupt_while_results_are_kept_costs_no_sample(start):
     assert 50 < cell["requests"] == len(folder.measured())
 
 
-@pytest.mark.parametrize("phase", [in_start, in_load])
+@pytest.mark.parametrize("phase", [pytest.param(in_start, marks=pytest.mark.thorough), in_load])
 def test_a_killed_lab_takes_everything_with_it(start, typed, phase):
     """SIGKILL to the lab itself: soon nothing it started is alive, and the run is shown as incomplete."""
     lab = start("--variants webflux,mvc --duration 20")
@@ -310,6 +315,7 @@ def test_a_killed_lab_takes_everything_with_it(start, typed, phase):
     assert {cell["verdict"] for cell in shown["cells"]} == {"incomplete"}
 
 
+@pytest.mark.thorough
 def test_a_killed_sweep_goes_on_where_it_was(start, typed):
     """After SIGKILL in mid-sweep, 'resume' measures what is missing, and the table has every cell of the plan."""
     lab = start("--variants webflux --users 5,10", f"sweep delay {SMALL}")
@@ -339,6 +345,7 @@ def test_a_killed_sweep_goes_on_where_it_was(start, typed):
     assert typed("resume", before.name, "--data", str(lab.data)).returncode == 2
 
 
+@pytest.mark.thorough
 def test_two_runs_at_once_do_not_disturb_each_other(start):
     """Two runs in one folder have folders, ports and samples of their own, and know of one another."""
     first, second = start("--variants webflux --loops 10"), start("--variants webflux --loops 10")

@@ -40,7 +40,7 @@ def found_rows(server) -> int:
 
 
 @pytest.mark.java
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_seeding_that_was_killed_is_mended_by_the_next(server, tmp_path, typed):
     """SIGKILL with part of the rows written; then ``lab seed`` makes them whole, and then finds them whole."""
     with holding((server.host, server.port), after=2_000_000) as relay:

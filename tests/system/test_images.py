@@ -24,7 +24,7 @@ from lab.system.images.bases import FROM_BASE, Bases, Kind
 from lab.system.images.builder import Builder, Recipe
 from lab.telemetry.actuator import await_ready, limits
 
-pytestmark = [pytest.mark.docker, pytest.mark.slow]
+pytestmark = [pytest.mark.docker, pytest.mark.thorough]
 
 
 @pytest.fixture(scope="module")

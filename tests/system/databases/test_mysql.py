@@ -241,6 +241,7 @@ def kill_when(lab, condition):
     lab.wait()
 
 
+@pytest.mark.thorough
 def test_a_lab_killed_while_it_seeds_leaves_nothing_half_done(runtime, jdk, tmp_path, site):
     """SIGKILL when part of the rows are on disk: the next lab starts afresh, and nothing of the first one is left."""
     own = site_in(tmp_path, runtime, jdk)
@@ -257,6 +258,7 @@ def test_a_lab_killed_while_it_seeds_leaves_nothing_half_done(runtime, jdk, tmp_
     assert not [p for p in psutil.process_iter(["cmdline"]) if str(tmp_path) in " ".join(p.info["cmdline"] or ())]
 
 
+@pytest.mark.thorough
 def test_a_lab_killed_while_it_seeds_somebodys_server_is_made_good(server, sql):
     """SIGKILL half way on a server that goes on: the next lab notices, and completes the users."""
     sql("drop table users")
