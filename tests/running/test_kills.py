@@ -177,7 +177,7 @@ VICTIMS = {
 @pytest.mark.thorough
 def test_what_dies_in_mid_load_makes_its_cell_invalid(start):
     """The cell is invalid and says what died, its samples so far are kept, and the cells after it are measured."""
-    lab = start("--variants webflux,mvc --repeat 2 --duration 5")
+    lab = start("--variants webflux,mvc --repeat 2 --duration 10")
     for number, victim in enumerate(VICTIMS.values(), 1):
         lab.await_measured(100, cells=number)
         found = lab.child(*victim)
