@@ -34,7 +34,7 @@ SMALL = "--users 50 --delay-ms 200 --ramp-up 0.2 --heap-mb 256 --seed 4"
 # As a person types it, but for the length of the warm-up.
 BRIEFLY = """
 from dataclasses import replace
-from lab.cli import main
+from lab.cli.main import main
 from lab.experiments import SCENARIOS
 for name, scenario in SCENARIOS.items():
     SCENARIOS[name] = replace(scenario, rehearsal_requests=scenario.rehearsal_requests // 20)
@@ -170,7 +170,7 @@ def start(tmp_path) -> Iterator[Callable[..., Lab]]:
 VICTIMS = {
     "service": ("-jar", ".jar"),
     "Locust worker 1": ("-m locust", " --worker "),
-    "master": ("locust.master",),
+    "master": ("lab.generator.locust.master",),
 }
 
 
