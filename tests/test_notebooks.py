@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 
 import nbformat
 import pytest
 from nbclient import NotebookClient
+from nbformat import NotebookNode
 from patience import PATIENCE_S
 
 import lab
@@ -36,13 +39,26 @@ def test_it_is_committed_without_outputs(path):
     assert not any(cell.get("outputs") or cell.get("execution_count") for cell in cells)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=names)
-def test_it_runs_on_the_example_and_shows_its_figures(path):
-    """Every cell runs without an error, and there is something to see."""
+@pytest.fixture(scope="module")
+def executions() -> Iterator[dict[Path, Future[NotebookNode]]]:
+    """Every notebook with its outputs, by path; two kernels at a time, which spend half of their time waiting."""
+    with ThreadPoolExecutor(2) as pool:
+        yield {path: pool.submit(executed, path) for path in NOTEBOOKS}
+        pool.shutdown(cancel_futures=True)  # where only some of them were asked for
+
+
+def executed(path: Path) -> NotebookNode:
+    """A notebook after every cell has run, in a kernel of its own."""
     notebook = nbformat.read(path, as_version=4)
     here = {"metadata": {"path": str(path.parent)}}
     NotebookClient(notebook, timeout=PATIENCE_S, startup_timeout=PATIENCE_S, resources=here).execute()
+    return notebook
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=names)
+def test_it_runs_on_the_example_and_shows_its_figures(executions, path):
+    """Every cell runs without an error, and there is something to see."""
+    notebook = executions[path].result()
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
     assert not [output for output in outputs if output.output_type == "error"]
     kinds = [kind for output in outputs if "data" in output for kind in output.data]
@@ -99,7 +115,7 @@ def test_a_damaged_run_is_passed_over_where_the_latest_has_to_be_alike(mine):
     assert opened.name == "20260102T000000Z-delay-2"
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("stance", ["default", "tuned"])
 def test_theory_needs_no_limit_that_the_lab_has_set(tmp_path, stance):
     """A run that leaves the threads to the stack, or tunes them for each, meets the formulas like any other."""

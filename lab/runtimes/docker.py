@@ -29,11 +29,11 @@ from docker.models.containers import Container  # type: ignore[import-untyped]
 from docker.types import Ulimit  # type: ignore[import-untyped]
 
 from lab.errors import ComponentError, LabError
-from lab.runtimes import Launch, tail
+from lab.runtimes import Launch, process_id, tail
 from lab.runtimes.checkout import ROOT
 from lab.runtimes.process import ProcessRunning, ProcessRuntime, unhurried
 
-RUN_LABEL, PID_LABEL, IMAGE_LABEL = "lab.run", "lab.pid", "lab.image"
+RUN_LABEL, PID_LABEL, BORN_LABEL, IMAGE_LABEL = "lab.run", "lab.pid", "lab.born", "lab.image"
 USER = 10001  # of all the lab's images
 TMPFS = "rw,exec,nosuid,nodev,size=512m,mode=1777"  # exec: Netty unpacks its native transport there
 LOST = "was lost with the Docker engine"
@@ -177,7 +177,8 @@ class DockerRuntime:
 
     def __init__(self, run: str) -> None:
         self._run = run
-        self._labels = {RUN_LABEL: run, PID_LABEL: str(os.getpid())}
+        pid = os.getpid()
+        self._labels = {RUN_LABEL: run, PID_LABEL: str(pid), BORN_LABEL: str(process_id.birth(pid))}
         self._numbers = itertools.count(1)
         self._processes = ProcessRuntime()
 
@@ -298,7 +299,8 @@ def clean(engine: docker.DockerClient, labels: list[str] | None = None) -> int:
     """Remove containers, their volumes, and networks that the lab made, running or not.
 
     Args:
-        labels: only those with all of these labels; everything of every run if None.
+        labels: only those with all of these labels; if None, those of every run whose lab lives no more: another
+            checkout's run may be going on, on the same engine.
 
     Returns:
         How many things that were.
@@ -308,14 +310,22 @@ def clean(engine: docker.DockerClient, labels: list[str] | None = None) -> int:
     removed = 0
     with engine_asked("remove what the lab made"):
         for container in engine.containers.list(all=True, filters=wanted, ignore_removed=True):
+            if not labels and _is_in_use(container.labels):
+                continue
             with contextlib.suppress(NotFound):
                 container.remove(force=True, v=True)
                 removed += 1
         for network in engine.networks.list(filters=wanted):
+            if not labels and _is_in_use(network.attrs["Labels"]):
+                continue
             with contextlib.suppress(NotFound):
                 network.remove()
                 removed += 1
     return removed
+
+
+def _is_in_use(labels: dict[str, str]) -> bool:
+    return process_id.lives(int(labels.get(PID_LABEL, "0")), float(labels.get(BORN_LABEL, "nan")))
 
 
 def guard(run: str, pid: str) -> None:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import base64
-import os
 import time
 from dataclasses import replace
 
 import pytest
 import requests
 
-from lab.errors import LabError
 from lab.experiments import scenarios
 from lab.reporting import run_view
 from lab.running import conductor
@@ -18,28 +16,21 @@ from lab.running.conductor import conduct
 from lab.running.invocation import Invocation
 from lab.running.progress import Reporter
 from lab.running.testbed import set_up
-from lab.runtimes.docker import connect
 from lab.spec import planning
 from lab.spec.options import Options
-from lab.system import images
 from lab.system.databases import mysql, tokens
 from lab.telemetry import actuator
 
-pytestmark = [pytest.mark.java, pytest.mark.slow]
+pytestmark = pytest.mark.java
 
 DOCUMENT_BYTES = 1_019_684 + len('{"id":"1000","text":""}')
 
 
-@pytest.fixture(params=["process", pytest.param("docker", marks=pytest.mark.docker)])
+@pytest.fixture(params=["process", pytest.param("docker", marks=[pytest.mark.docker, pytest.mark.thorough])])
 def runtime(request):
-    """Both runtimes; without an engine Docker is skipped, or fails where LAB_REQUIRE_DOCKER says so."""
+    """Both runtimes."""
     if request.param == "docker":
-        try:
-            lacking = images.obstacle(connect())
-        except LabError as error:
-            lacking = error.problem
-        if lacking:
-            (pytest.fail if os.environ.get("LAB_REQUIRE_DOCKER") else pytest.skip)(lacking)
+        request.getfixturevalue("engine")
     return request.param
 
 
@@ -72,7 +63,18 @@ def test_every_document_comes_whole(runtime, tmp_path):
 
 def test_everybody_gets_their_own_record_and_nobody_anothers(runtime, tmp_path):
     """Honest tokens get records, hostile ones 401 or 404, alike from both; counts agree exactly."""
-    run = measured("jwt", runtime, tmp_path, users=[8], requests=500)
+    assert_own_records(measured("jwt", runtime, tmp_path, users=[8], requests=500))
+
+
+@pytest.mark.docker
+def test_in_containers_everybody_gets_their_own_record_too(engine, tmp_path):
+    """Service, database and worker in a container each: what `make test` takes of Docker, with one variant."""
+    assert_own_records(measured("jwt", "docker", tmp_path, users=[8], requests=500, variants=["webflux"]))
+
+
+def assert_own_records(run: run_view.Run) -> None:
+    """Every cell has the contract's statuses, all of its requests, and no error."""
+    assert run.cells
     for cell in run.folder.cells():
         evidence, contract = cell.read("evidence"), cell.read("contract")
         assert not evidence["component_errors"], evidence["component_errors"]
@@ -81,6 +83,7 @@ def test_everybody_gets_their_own_record_and_nobody_anothers(runtime, tmp_path):
         assert set(cell.measured()["error"]) == {""}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("variant", ["mvc", "webflux"])
 def test_a_connection_that_has_rested_costs_no_round_trip_more(variant, tmp_path):
     """A pool that pings it first would pay the link twice, and the other would not."""
@@ -111,6 +114,7 @@ def test_a_connection_that_has_rested_costs_no_round_trip_more(variant, tmp_path
             assert pings() - before <= 1  # our own connections say goodbye
 
 
+@pytest.mark.thorough
 def test_a_slow_link_makes_connections_the_limit(tmp_path):
     """Ten connections over a link of 200 ms answer fifty requests in no less than five turns."""
     plan = planning.make_plan(
@@ -124,6 +128,7 @@ def test_a_slow_link_makes_connections_the_limit(tmp_path):
     assert not row["errors"]
 
 
+@pytest.mark.thorough
 def test_a_service_with_another_key_is_invalid_and_not_fast(tmp_path):
     """Its refusals are quick, and no measurement: the contract says so, and without it the database does."""
     options = Options(users=[20], requests=500, variants=["mvc"], repeat=2, seed=1, heap_mb=256, pool=20)

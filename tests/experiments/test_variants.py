@@ -25,7 +25,7 @@ from lab.storage.run_folder import ROOT
 from lab.system import aot_cache, services
 from lab.telemetry import actuator
 
-pytestmark = [pytest.mark.java, pytest.mark.slow]
+pytestmark = pytest.mark.java
 
 ASKED = ["/delay/0", "/delay/1", "/delay/-1", "/delay/60001", "/delay/abc", "/delay/1.5", "/delay/", "/nowhere", "/"]
 
@@ -121,6 +121,7 @@ def test_the_locustfile_works_alone(running, tmp_path):
     assert float(rows["Aggregated"]["Average Response Time"]) >= 50
 
 
+@pytest.mark.thorough
 def test_the_locustfile_alone_counts_failures_and_pauses_after_them(tmp_path):
     """Where nobody listens, Locust shows failures by class, but no flood of them, and its exit status says so."""
     with socket.socket() as unused:
@@ -133,6 +134,7 @@ def test_the_locustfile_alone_counts_failures_and_pauses_after_them(tmp_path):
         assert 0 < int(list(csv.DictReader(file))[-1]["Failure Count"]) < 60
 
 
+@pytest.mark.thorough
 def test_the_locustfile_alone_asks_for_a_host():
     """Without -H it says in one sentence what to do, and fails."""
     done = locust("-u", "20", "-t", "2s")
@@ -141,6 +143,7 @@ def test_the_locustfile_alone_asks_for_a_host():
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.thorough
 def test_the_locustfile_alone_asks_for_a_proper_address():
     """One sentence, instead of an exception in every user."""
     done = locust("-H", "localhost:9", "-t", "2s")
@@ -188,12 +191,14 @@ def narrow(request, tmp_path_factory, jdk):
             yield variant, actuator.await_ready(process, folder)
 
 
+@pytest.mark.thorough
 def test_a_full_disk_does_not_make_a_service_ill(narrow):
     """It is ready all the same: the lab looks at the disk, before a run."""
     _, service = narrow
     assert requests.get(f"{service.management}/actuator/health", timeout=PATIENCE_S).json()["status"] == "UP"
 
 
+@pytest.mark.thorough
 def test_a_backlog_beyond_the_kernels_cap_is_not_said_to_be_in_force(narrow):
     """The service states what the kernel grants, so that the promise is seen to be broken."""
     if (cap := host.somaxconn()) is None:

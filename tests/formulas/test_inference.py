@@ -49,6 +49,7 @@ def test_requests_of_one_run_are_not_witnesses_of_the_next():
     assert {estimate.scope for estimate in between} == {"between runs"}
 
 
+@pytest.mark.thorough
 def test_the_interval_within_a_run_allows_for_neighbours_that_resemble_one_another():
     """On latencies that wander (correlation 0.8), mean, p50 and p99 are covered in 93 to 97 % of a thousand runs."""
     requests, chance = 6000, np.random.default_rng(2)
@@ -116,6 +117,7 @@ def test_five_percent_are_found_with_the_repeats_that_are_recommended(comparison
     assert np.mean(missed) > 0.2
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("pilot", [3, 5])
 def test_five_percent_are_found_with_what_a_few_repeats_recommend(pilot):
     """A few repeats may show half of the noise there is: what is recommended after them finds 5 % in nine of ten."""

@@ -46,6 +46,7 @@ ONCE = np.array([1, 2, 4, 8, 16, 32, 64, 128], dtype=float)
 LOADS = np.tile(ONCE, 3)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("loads", [ONCE, LOADS], ids=["one repeat", "three repeats"])
 def test_the_scalability_law_comes_back_from_noisy_data(loads):
     """Of a thousand noisy sweeps, 93 to 97 % have the known λ, σ, κ and peak in their intervals."""

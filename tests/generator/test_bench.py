@@ -22,7 +22,7 @@ from lab.system.databases.tokens import token_file
 from lab.telemetry.actuator import Service
 from lab.telemetry.sampler import sampling
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.thorough
 PACE = Pace(ceiling_s=1.2, rest_s=0.3, step_s=0.5, shares=(0.25,))
 
 

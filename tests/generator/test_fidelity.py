@@ -31,7 +31,7 @@ from lab.spec import schedule
 from lab.spec.sample import SCHEMA
 from lab.spec.workload import POISSON, Load
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.thorough
 
 KNOWN_SERVER = Path(__file__).with_name("known_server.py")
 USERS, SEED = 300, (7, 1)

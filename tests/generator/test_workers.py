@@ -35,7 +35,7 @@ from lab.system.databases.rows import users
 from lab.system.databases.tokens import token
 from lab.telemetry import actuator
 
-pytestmark = [pytest.mark.java, pytest.mark.slow]
+pytestmark = pytest.mark.java
 DELAY, JWT = scenarios()["delay"], scenarios()["jwt"]
 
 
@@ -78,6 +78,7 @@ def played(service, shape: Load, folder, **options) -> tuple[Played, CellFolder]
     return result, cell
 
 
+@pytest.mark.thorough
 def test_a_worker_elsewhere_joins_one_fleet_after_the_other(service, tmp_path):
     """It needs no folder and no file, plays its part of each, gets the tokens, and ends with Ctrl-C."""
     address = ("127.0.0.1", next(free_ports()))
@@ -104,6 +105,7 @@ def test_a_worker_elsewhere_joins_one_fleet_after_the_other(service, tmp_path):
     assert list((tmp_path / "empty").iterdir()) == []
 
 
+@pytest.mark.thorough
 def test_a_worker_too_many_waits_for_the_next_fleet(service, tmp_path):
     """It takes no user from a load that is planned for another, and both play the one that expects two."""
     address = ("127.0.0.1", next(free_ports()))
@@ -125,6 +127,7 @@ def test_a_worker_too_many_waits_for_the_next_fleet(service, tmp_path):
         assert sum(worker.communicate(timeout=60)[0].count("joined") for worker in both) == 3
 
 
+@pytest.mark.thorough
 def test_a_master_that_dies_at_once_does_not_keep_its_worker(tmp_path):
     """Neither a heartbeat nor a goodbye comes from it, and the next master finds the worker."""
     address = ("127.0.0.1", next(free_ports()))
@@ -142,13 +145,12 @@ def test_a_master_that_dies_at_once_does_not_keep_its_worker(tmp_path):
         assert worker.communicate(timeout=60)[0].count("joined") == 2
 
 
+@pytest.mark.thorough
 def test_a_worker_whose_clock_is_behind_is_not_let_play(tmp_path):
     """It would begin later than the others, and nothing in its samples would show it."""
     address = ("127.0.0.1", next(free_ports()))
-    script = (
-        "import time; real = time.time; time.time = lambda: real() - 0.3\n"
-        "from lab.generator.locust.worker import main; main()"
-    )
+    script = "import time; real = time.time; time.time = lambda: real() - 2\n"
+    script += "from lab.generator.locust.worker import main; main()"
     launch = Launch(
         "worker",
         (sys.executable, "-c", script, "--master-host", address[0], "--master-port", str(address[1])),
@@ -160,11 +162,12 @@ def test_a_worker_whose_clock_is_behind_is_not_let_play(tmp_path):
         ProcessRuntime() as runtime,
         runtime.started(launch),
         running_fleet(runtime, "delay", shape, frozenset(), tmp_path, tmp_path / "samples", bind=address) as fleet,
-        pytest.raises(ComponentError, match=r"clock of a worker is -0\.3"),
+        pytest.raises(ComponentError, match=r"clock of a worker is -([2-9]|\d\d+)\."),
     ):
         fleet.await_workers()
 
 
+@pytest.mark.thorough
 def test_a_run_that_waits_for_a_worker_elsewhere(tmp_path):
     """``--workers 0 --remote-workers 1``: all samples come from the worker, and the counts agree."""
     address = f"127.0.0.1:{next(free_ports())}"

@@ -101,6 +101,7 @@ def test_it_tells_the_whole_story(example):
     assert len(re.findall(r'<tr class="valid', example)) == 21
 
 
+@pytest.mark.thorough
 def test_repeats_are_compared_and_what_decided_is_said():
     """A run with repeats shows them, the ratios and the sentence."""
     text = html.render(run_view.open_run("jwt-repeats"))
@@ -111,6 +112,7 @@ def test_repeats_are_compared_and_what_decided_is_said():
     assert re.search(r" 0\.00\d{3} ", words)
 
 
+@pytest.mark.thorough
 def test_facts_of_the_machine_are_no_data_structures():
     """What the generator can do is said in words."""
     words = re.sub(r"data:image[^\"]*|<[^>]+>|\s+", " ", html.render(run_view.open_run("document-cpu")))
@@ -151,6 +153,7 @@ def test_a_browser_shows_every_figure_and_needs_no_more_width_than_a_laptop_has(
     assert answer["cut"] == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(BROWSER is None, reason="there is no Chromium on the PATH")
 def test_the_wider_table_of_an_open_loop_fits_a_laptop_too(tmp_path):
     """With three more columns nothing is hidden at its right edge."""
@@ -209,6 +212,7 @@ def test_the_command_repeats_the_drawn_seed(copy):
     assert html.Page(run_view.Run(copy)).command == "python -m lab run delay --seed 1"
 
 
+@pytest.mark.thorough
 def test_a_run_of_python_is_said_to_be_one(copy):
     """No command is printed that never was; the line calls what made it."""
     change(copy.path / "run.json", command=["lab.reproduce", "delay"])

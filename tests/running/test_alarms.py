@@ -15,7 +15,7 @@ from lab.runtimes import Launch
 from lab.runtimes.host import Cores
 from lab.runtimes.process import ProcessRuntime
 
-pytestmark = [pytest.mark.java, pytest.mark.slow]
+pytestmark = [pytest.mark.java, pytest.mark.thorough]
 
 
 @pytest.fixture(scope="module")

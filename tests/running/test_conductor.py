@@ -11,7 +11,7 @@ import pytest
 import lab
 from lab.formulas import queueing, stats
 
-pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.usefixtures("brief")]
+pytestmark = [pytest.mark.java, pytest.mark.usefixtures("brief")]
 
 # What `lab show --json` promises to programs.
 KEYS = {
@@ -172,6 +172,7 @@ def closed(data, brief):
     return lab.run("delay", **options, heap_mb=256, data=data, quiet=True)
 
 
+@pytest.mark.thorough
 def test_two_workers_share_the_load(closed):
     """Each user's requests are sent in order, and both workers played their part."""
     (cell,) = closed.folder.cells()
@@ -184,6 +185,7 @@ def test_two_workers_share_the_load(closed):
     assert {"worker 1", "worker 2"} <= set(cell.metrics()["target"])
 
 
+@pytest.mark.thorough
 def test_a_closed_loop_lasts_as_long_as_asked(closed):
     """--duration repeats until the time is up, then waits for what is under way, and obeys Little's law."""
     (cell,) = closed.folder.cells()

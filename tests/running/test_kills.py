@@ -20,14 +20,12 @@ import pytest
 from docker.models.containers import Container
 from patience import PATIENCE_S, await_that
 
-from lab.errors import LabError
 from lab.reporting import run_view
-from lab.runtimes.docker import PID_LABEL, connect
+from lab.runtimes.docker import PID_LABEL
 from lab.storage import run_folder
 from lab.storage.run_folder import ROOT
-from lab.system import images
 
-pytestmark = [pytest.mark.java, pytest.mark.slow]
+pytestmark = pytest.mark.java
 
 HEAP = "--heap-mb 256"
 SMALL = "--users 50 --delay-ms 200 --ramp-up 0.2 --heap-mb 256 --seed 4"
@@ -36,7 +34,7 @@ SMALL = "--users 50 --delay-ms 200 --ramp-up 0.2 --heap-mb 256 --seed 4"
 # As a person types it, but for the length of the warm-up.
 BRIEFLY = """
 from dataclasses import replace
-from lab.cli import main
+from lab.cli.main import main
 from lab.experiments import scenarios
 for name, scenario in scenarios().items():
     scenarios()[name] = replace(scenario, rehearsal_requests=scenario.rehearsal_requests // 20)
@@ -172,13 +170,14 @@ def start(tmp_path) -> Iterator[Callable[..., Lab]]:
 VICTIMS = {
     "service": ("-jar", ".jar"),
     "Locust worker 1": ("-m locust", " --worker "),
-    "master": ("loadgen.master",),
+    "master": ("lab.generator.locust.master",),
 }
 
 
+@pytest.mark.thorough
 def test_what_dies_in_mid_load_makes_its_cell_invalid(start):
     """The cell is invalid and says what died, its samples so far are kept, and the cells after it are measured."""
-    lab = start("--variants webflux,mvc --repeat 2 --duration 5")
+    lab = start("--variants webflux,mvc --repeat 2 --duration 10")
     for number, victim in enumerate(VICTIMS.values(), 1):
         lab.await_measured(100, cells=number)
         found = lab.child(*victim)
@@ -196,6 +195,7 @@ def test_what_dies_in_mid_load_makes_its_cell_invalid(start):
     assert lab.run().verdict == "invalid"
 
 
+@pytest.mark.thorough
 def test_a_database_that_dies_makes_its_cell_and_the_next_invalid(start, typed):
     """Both say what died, at once and without a traceback; nothing is left."""
     lab = start("--variants mvc,webflux --heap-mb 256 --users 20 --duration 60 --ramp-up 0", "run document")
@@ -212,10 +212,10 @@ def test_a_database_that_dies_makes_its_cell_and_the_next_invalid(start, typed):
         assert "was killed by SIGKILL" in cell["reasons"][0]
 
 
+@pytest.mark.thorough
 @pytest.mark.docker
-def test_containers_that_die_make_their_cells_invalid_with_the_reason(start):
+def test_containers_that_die_make_their_cells_invalid_with_the_reason(start, engine):
     """A service out of memory, then a killed database: each cell says so, and the engine holds nothing of the run."""
-    engine = required_engine()
     lab = start("--variants mvc,webflux --users 20 --duration 60 --ramp-up 0 --runtime docker", f"run document {HEAP}")
     lab.await_said("start service and workers (")
     (service,) = containers_of(engine, lab, "service")
@@ -229,18 +229,6 @@ def test_containers_that_die_make_their_cells_invalid_with_the_reason(start):
     reasons = sorted(cell["reasons"][0] for cell in lab.run().cells)
     assert reasons[0] == "The MongoDB of this run was killed by SIGKILL."
     assert "ran out of memory (its limit is" in reasons[1]
-
-
-def required_engine() -> docker.DockerClient:
-    """The Docker engine; without one the test is skipped, or fails where LAB_REQUIRE_DOCKER says so."""
-    try:
-        engine = connect()
-        lacking = images.obstacle(engine)
-    except LabError as error:
-        lacking = error.problem
-    if lacking:
-        (pytest.fail if os.environ.get("LAB_REQUIRE_DOCKER") else pytest.skip)(lacking)
-    return engine
 
 
 def containers_of(engine: docker.DockerClient, lab: Lab, name: str) -> list[Container]:
@@ -264,6 +252,7 @@ def in_load(lab: Lab) -> None:
     lab.await_measured(50)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("number", "phase"),
     [
@@ -294,6 +283,7 @@ def test_an_interrupt_stops_everything_and_keeps_what_there_is(start, typed, num
     assert (lab.run().path / "error.txt").read_text().startswith("Interrupted")
 
 
+@pytest.mark.thorough
 def test_a_second_interrupt_while_results_are_kept_costs_no_sample(start):
     """The cell is kept with its samples and a verdict, and the lab ends as after one Ctrl-C in mid-load."""
     lab = start("--variants webflux --duration 20")
@@ -309,7 +299,7 @@ def test_a_second_interrupt_while_results_are_kept_costs_no_sample(start):
     assert 50 < cell["requests"] == len(folder.measured())
 
 
-@pytest.mark.parametrize("phase", [in_start, in_load])
+@pytest.mark.parametrize("phase", [pytest.param(in_start, marks=pytest.mark.thorough), in_load])
 def test_a_killed_lab_takes_everything_with_it(start, typed, phase):
     """SIGKILL to the lab itself: soon nothing it started is alive, and the run is shown as incomplete."""
     lab = start("--variants webflux,mvc --duration 20")
@@ -325,6 +315,7 @@ def test_a_killed_lab_takes_everything_with_it(start, typed, phase):
     assert {cell["verdict"] for cell in shown["cells"]} == {"incomplete"}
 
 
+@pytest.mark.thorough
 def test_a_killed_sweep_goes_on_where_it_was(start, typed):
     """After SIGKILL in mid-sweep, 'resume' measures what is missing, and the table has every cell of the plan."""
     lab = start("--variants webflux --users 5,10", f"sweep delay {SMALL}")
@@ -354,6 +345,7 @@ def test_a_killed_sweep_goes_on_where_it_was(start, typed):
     assert typed("resume", before.name, "--data", str(lab.data)).returncode == 2
 
 
+@pytest.mark.thorough
 def test_two_runs_at_once_do_not_disturb_each_other(start):
     """Two runs in one folder have folders, ports and samples of their own, and know of one another."""
     first, second = start("--variants webflux --loops 10"), start("--variants webflux --loops 10")

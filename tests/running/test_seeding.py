@@ -7,6 +7,7 @@ import sys
 from dataclasses import replace
 
 import pytest
+from holding_relay import holding
 from patience import await_that
 
 from lab.experiments import scenarios
@@ -39,13 +40,17 @@ def found_rows(server) -> int:
 
 
 @pytest.mark.java
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_seeding_that_was_killed_is_mended_by_the_next(server, tmp_path, typed):
     """SIGKILL with part of the rows written; then ``lab seed`` makes them whole, and then finds them whole."""
-    command = [sys.executable, "-m", "lab", "seed", "jwt", "--mysql-url", server.url]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL) as first:
-        await_that(lambda: found_rows(server) > 10 or first.poll() is not None, every_s=0)
-        first.kill()
+    with holding((server.host, server.port), after=2_000_000) as relay:
+        command = [sys.executable, "-m", "lab", "seed", "jwt", "--mysql-url", server.via(relay.port).url]
+        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL) as first:
+            try:
+                await_that(lambda: relay.holds.is_set() or first.poll() is not None)
+                await_that(lambda: found_rows(server) > 10)
+            finally:
+                first.kill()
     assert 10 < found_rows(server) < rows.USERS
     said = [typed("seed", "jwt", "--mysql-url", server.url) for _ in range(2)]
     assert [done.returncode for done in said] == [0, 0], said

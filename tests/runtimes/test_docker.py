@@ -20,7 +20,7 @@ from patience import PATIENCE_S, await_that
 from lab.errors import ComponentError, LabError
 from lab.runtimes import Launch
 from lab.runtimes.checkout import ROOT
-from lab.runtimes.docker import IMAGE_LABEL, RUN_LABEL, DockerRuntime, clean, connect
+from lab.runtimes.docker import IMAGE_LABEL, RUN_LABEL, DockerRuntime, clean
 from lab.system import images as images_
 from lab.system.images import LOCUSTFILES, Images
 
@@ -39,19 +39,6 @@ print(json.dumps({
     "files": resource.getrlimit(resource.RLIMIT_NOFILE)[0],
 }))
 """
-
-
-@pytest.fixture(scope="module")
-def engine():
-    """The Docker engine; without one these tests are skipped, or fail where LAB_REQUIRE_DOCKER says so."""
-    try:
-        client = connect()
-        lacking = images_.obstacle(client)
-    except LabError as error:
-        lacking = error.problem
-    if lacking:
-        (pytest.fail if os.environ.get("LAB_REQUIRE_DOCKER") else pytest.skip)(lacking)
-    return client
 
 
 @pytest.fixture
@@ -98,6 +85,7 @@ def await_log(running, text):
 
 
 @pytest.mark.docker
+@pytest.mark.thorough
 def test_container_is_held_to_its_cores_and_memory_and_has_no_privileges(containers, launch):
     """What the kernel says inside is what was asked for."""
     core = max(os.sched_getaffinity(0))
@@ -117,6 +105,7 @@ def test_container_is_held_to_its_cores_and_memory_and_has_no_privileges(contain
 
 
 @pytest.mark.docker
+@pytest.mark.thorough
 def test_running_container_can_be_confined_and_its_cpu_time_is_known(containers, launch):
     """As the lab does after the warm-up."""
     core = min(os.sched_getaffinity(0))
@@ -129,6 +118,7 @@ def test_running_container_can_be_confined_and_its_cpu_time_is_known(containers,
 
 
 @pytest.mark.docker
+@pytest.mark.thorough
 def test_container_out_of_memory_says_so(containers, launch):
     """The kernel kills it; the reason is not just SIGKILL."""
     with containers.database(launch("bytearray(300 << 20)", memory_mb=64)) as running:
@@ -136,6 +126,7 @@ def test_container_out_of_memory_says_so(containers, launch):
 
 
 @pytest.mark.docker
+@pytest.mark.thorough
 def test_obituary_names_signal_and_status(containers, launch):
     """The same words as for a process."""
     with containers.database(launch(WORKS)) as running:
@@ -147,6 +138,7 @@ def test_obituary_names_signal_and_status(containers, launch):
 
 
 @pytest.mark.docker
+@pytest.mark.thorough
 def test_log_is_complete_to_the_last_line_when_the_container_is_stopped(containers, launch):
     """Nothing is lost on the way from the engine to the run folder."""
     program = "import time\nfor n in range(50_000): print(n)\nprint('end', flush=True)\ntime.sleep(600)"
@@ -157,6 +149,7 @@ def test_log_is_complete_to_the_last_line_when_the_container_is_stopped(containe
 
 
 @pytest.mark.docker
+@pytest.mark.thorough
 def test_a_container_is_reached_on_its_network_and_publishes_nothing(containers, launch):
     """From here its ports are reached; no address of this machine has them too."""
     with containers.database(launch(LISTENS)) as running:
@@ -179,6 +172,7 @@ def connects(address):
 
 
 @pytest.mark.docker
+@pytest.mark.thorough
 def test_when_the_context_ends_nothing_is_left(engine, launch):
     """Neither a container nor a network."""
     run = f"test-{uuid.uuid4().hex[:8]}"
@@ -201,6 +195,7 @@ with DockerRuntime(run) as containers:
 
 
 @pytest.mark.docker
+@pytest.mark.thorough
 def test_killed_lab_leaves_nothing_behind(engine, python, tmp_path):
     """The guard sees the pipe close."""
     run = f"test-{uuid.uuid4().hex[:8]}"
@@ -214,6 +209,7 @@ def test_killed_lab_leaves_nothing_behind(engine, python, tmp_path):
 
 
 @pytest.mark.docker
+@pytest.mark.thorough
 def test_clean_removes_what_a_run_has_left(engine, launch):
     """Running or not."""
     run = f"test-{uuid.uuid4().hex[:8]}"
@@ -224,6 +220,18 @@ def test_clean_removes_what_a_run_has_left(engine, launch):
 
 
 @pytest.mark.docker
+@pytest.mark.thorough
+def test_clean_leaves_what_a_living_lab_uses(engine, launch):
+    """Whatever checkout its run is of; ``lab clean`` is for what was left."""
+    run = f"test-{uuid.uuid4().hex[:8]}"
+    with DockerRuntime(run) as containers, containers.started(launch(WORKS)) as running:
+        clean(engine)
+        assert running.exit_reason() == ""
+        assert len(left_behind(engine, run)) == 2
+
+
+@pytest.mark.docker
+@pytest.mark.thorough
 def test_worker_in_a_container_joins_the_master_on_this_machine(containers, python, tmp_path):
     """The master listens on the network's own address, not on all."""
     locustfile = str(ROOT / "locustfiles" / "delay.py")
@@ -258,6 +266,7 @@ def test_worker_in_a_container_joins_the_master_on_this_machine(containers, pyth
 
 
 @pytest.mark.docker
+@pytest.mark.thorough
 def test_engine_that_stops_is_a_casualty_and_no_traceback(engine, launch, tmp_path, monkeypatch):
     """A relay stands for the engine, so that others can go on using that."""
     run = f"test-{uuid.uuid4().hex[:8]}"
@@ -275,6 +284,7 @@ def test_engine_that_stops_is_a_casualty_and_no_traceback(engine, launch, tmp_pa
 
 
 @pytest.mark.docker
+@pytest.mark.thorough
 def test_engine_that_hangs_is_a_casualty_too(engine, launch, tmp_path, monkeypatch):
     """The log's connection stays open, so only a question without an answer shows it."""
     run = f"test-{uuid.uuid4().hex[:8]}"
@@ -353,6 +363,7 @@ def test_without_an_engine_docker_is_refused_and_auto_takes_processes(monkeypatc
 
 
 @pytest.mark.docker
+@pytest.mark.thorough
 def test_image_that_is_not_there_is_named(containers, tmp_path):
     """With the command that builds it."""
     with (
@@ -363,6 +374,7 @@ def test_image_that_is_not_there_is_named(containers, tmp_path):
 
 
 @pytest.mark.docker
+@pytest.mark.thorough
 def test_everything_built_is_labelled(engine, python):
     """So that it can be removed."""
     assert python in {tag for image in engine.images.list(filters={"label": IMAGE_LABEL}) for tag in image.tags}

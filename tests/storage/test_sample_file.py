@@ -70,6 +70,7 @@ def test_a_torn_record_is_refused():
         sample.to_batch(packed((0,) * 9)[:-1], ["/delay"], 0, 0)
 
 
+@pytest.mark.thorough
 def test_the_benchmark_of_the_analysis_summarises_every_sample():
     """It writes and reads samples as a run does, so that it has to follow when that changes."""
     command = [sys.executable, ROOT / "benchmarks" / "analysis.py", "--millions", "0.02", "--json"]

@@ -77,7 +77,7 @@ def test_a_training_that_failed_is_not_tried_again(jar, runtime, tmp_path):
 
 
 @pytest.mark.java
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_trained_service_starts_from_its_cache(jdk, runtime, tmp_path):
     """The cache is one that the JVM accepts, and is made anew only for another jar."""
     if jdk.major < aot_cache.MINIMUM_JAVA:

@@ -48,7 +48,6 @@ def run(server, data):
     return lab.load(urls, headers={"X-Key": SECRET}, repeat=2, data=data, **SMALL)
 
 
-@pytest.mark.slow
 def test_every_request_is_in_the_samples_once(run, server):
     """The service counted what the samples hold, and the one request that asked whether anybody is there."""
     for label, path in (("old", "/ok"), ("new", "/ok?version=2")):
@@ -63,7 +62,6 @@ def test_every_request_is_in_the_samples_once(run, server):
             assert (set(all_["error"]), set(all_["status"]), set(all_["name"])) == ({""}, {200}, {path})
 
 
-@pytest.mark.slow
 def test_nothing_is_claimed_of_what_is_not_known(run, typed, data):
     """No limits, no CPU, no counts and no warmth of the service: neither in the evidence nor in words."""
     for folder in run.folder.cells():
@@ -80,7 +78,6 @@ def test_nothing_is_claimed_of_what_is_not_known(run, typed, data):
     assert formatting.UNKNOWN in html.render(run)
 
 
-@pytest.mark.slow
 def test_the_values_of_headers_are_sent_and_kept_nowhere(run, server, typed, data, tmp_path):
     """Every request has them; no file of the run, no table, no page, no export does."""
     assert {head.get("X-Key") for path, head in server.heads if path.startswith("/ok")} == {SECRET}
@@ -96,7 +93,6 @@ def test_the_values_of_headers_are_sent_and_kept_nowhere(run, server, typed, dat
     assert "headers X-Key" in said[0].stdout
 
 
-@pytest.mark.slow
 def test_such_a_run_is_read_like_any_other(run, typed, data, tmp_path):
     """Listed, shown for programs, exported, drawn and compared, address against address."""
     assert run.name.endswith("-load")
@@ -113,7 +109,7 @@ def test_such_a_run_is_read_like_any_other(run, typed, data, tmp_path):
         assert "new against old" in comparison.verdict
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_command_loads_at_a_rate_and_holds_its_promises(server, typed, tmp_path):
     """All planned requests are sent, the objective decides the status, and the command is kept without its secret."""
     shape = ["--users", "5", "--rate", "40", "--duration", "1", "--arrivals", "poisson", "--name", "api"]
@@ -131,7 +127,7 @@ def test_the_command_loads_at_a_rate_and_holds_its_promises(server, typed, tmp_p
     assert "--header=Cookie: …" in command
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("status", [302, 503])
 def test_answers_that_are_no_longer_right_are_errors(server, tmp_path, status):
     """A service that answers rightly once, and then sends everybody to its front door or fails, is not fast."""
@@ -143,7 +139,7 @@ def test_answers_that_are_no_longer_right_are_errors(server, tmp_path, status):
     assert run.errors_figure().png()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_certificate_counts_where_it_is_trusted(typed, tmp_path, monkeypatch):
     """Unknown, it is refused with the way to trust it; trusted, the service is loaded over TLS."""
     with serving(certificate := certificate_for_loopback(tmp_path)) as server:
@@ -257,7 +253,7 @@ def orphan(server, data: Path) -> RunFolder:
     return run
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_an_interrupted_run_goes_on_with_the_same_headers(server, typed, tmp_path):
     """Their values were not kept, so they are asked for."""
     run = orphan(server, tmp_path)
@@ -272,7 +268,7 @@ def test_an_interrupted_run_goes_on_with_the_same_headers(server, typed, tmp_pat
     assert {head["X-Key"] for _, head in server.heads[before:]} == {SECRET}
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_locustfile_runs_alone_too(server):
     """Under plain Locust the host is the whole address."""
     command = [sys.executable, "-m", "locust", "-f", "locustfiles/load.py", "--headless", "-u", "2", "-t", "2s"]

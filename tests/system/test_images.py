@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import uuid
 from contextlib import suppress
 from dataclasses import replace
@@ -17,27 +16,20 @@ from lab.analysis.verdict import broken_limits
 from lab.errors import LabError
 from lab.experiments.variants import MVC, WEBFLUX
 from lab.runtimes import Launch
-from lab.runtimes.docker import IMAGE_LABEL, DockerRuntime, connect
+from lab.runtimes.docker import IMAGE_LABEL, DockerRuntime
 from lab.spec.limits import Limits
-from lab.system import images as images_
 from lab.system import services
 from lab.system.images import JAR, MONGO_PORT, MYSQL_PORT, MYSQL_USER, Images
 from lab.system.images.bases import FROM_BASE, Bases, Kind
 from lab.system.images.builder import Builder, Recipe
 from lab.telemetry.actuator import await_ready, limits
 
-pytestmark = [pytest.mark.docker, pytest.mark.slow]
+pytestmark = [pytest.mark.docker, pytest.mark.thorough]
 
 
 @pytest.fixture(scope="module")
-def containers():
-    """A runtime of containers; without an engine skipped, or failed where LAB_REQUIRE_DOCKER says so."""
-    try:
-        lacking = images_.obstacle(connect())
-    except LabError as error:
-        lacking = error.problem
-    if lacking:
-        (pytest.fail if os.environ.get("LAB_REQUIRE_DOCKER") else pytest.skip)(lacking)
+def containers(engine):
+    """A runtime of containers."""
     with DockerRuntime(f"test-{uuid.uuid4().hex[:8]}") as runtime:
         yield runtime
 

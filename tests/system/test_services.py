@@ -272,7 +272,7 @@ def test_old_jars_are_removed_only_when_nobody_uses_them(sources, runtime, tmp_p
 
 
 @pytest.mark.java
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_build_that_fails_shows_the_compilers_lines(sources, jdk):
     """A broken source gives one sentence, where the log is, and the compiler's own lines."""
     java = next((sources / "common" / "src").rglob("Delay.java"))

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import psutil
 import pytest
+from holding_relay import holding
 from patience import PATIENCE_S, await_that
 
 from lab.errors import LabError
@@ -240,6 +241,7 @@ def kill_when(lab, condition):
     lab.wait()
 
 
+@pytest.mark.thorough
 def test_a_lab_killed_while_it_seeds_leaves_nothing_half_done(runtime, jdk, tmp_path, site):
     """SIGKILL when part of the rows are on disk: the next lab starts afresh, and nothing of the first one is left."""
     own = site_in(tmp_path, runtime, jdk)
@@ -254,12 +256,16 @@ def test_a_lab_killed_while_it_seeds_leaves_nothing_half_done(runtime, jdk, tmp_
     assert not [p for p in psutil.process_iter(["cmdline"]) if str(tmp_path) in " ".join(p.info["cmdline"] or ())]
 
 
+@pytest.mark.thorough
 def test_a_lab_killed_while_it_seeds_somebodys_server_is_made_good(server, sql):
     """SIGKILL half way on a server that goes on: the next lab notices, and completes the users."""
     sql("drop table users")
     call = "mysql.seed_users(mysql.parse(values['url']))"
-    with another_lab(call, url=server.url) as lab:
-        kill_when(lab, lambda: found_rows(server) > 0)
+    with (
+        holding((server.host, server.port), after=2_000_000) as relay,
+        another_lab(call, url=server.via(relay.port).url) as lab,
+    ):
+        kill_when(lab, lambda: relay.holds.is_set() and found_rows(server) > 0)
     assert 0 < found_rows(server) < rows.USERS
     assert mysql.seed_users(server) == rows.USERS
     assert mysql.seed_users(server) == 0
