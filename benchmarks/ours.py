@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from lab.errors import LabError
 from lab.experiments import scenarios
-from lab.generator.fleet import Fleet, Played, fleet
+from lab.generator.fleet import Fleet, LoadPhase, Placement, Played, running_fleet
 from lab.runtimes import Running, Runtime
 from lab.spec.workload import Load
 
@@ -43,9 +43,7 @@ class Ours:
     ) -> Played:
         """Play one load to its end; LabError if any request failed, as then the figures mean nothing."""
         within_s = load.duration_s + load.ramp_s + load.timeout_s + load.requests / 1000 + SPARE_S
-        played = self.fleet.play(
-            url, load, parameters, warm_up=0, within_s=within_s, watched=[self._watched], progress=progress
-        )
+        played = self.fleet.play(LoadPhase(url, load, parameters), within_s, [self._watched], progress)
         if played.failed:
             raise LabError(f"{played.failed:,} of our {played.finished:,} requests failed.", "See that the server can.")
         return played
@@ -76,7 +74,7 @@ def ours(
     home = folder / f"ours-{next(_folders)}"
     home.mkdir()
     stream = home / "samples.arrows"
-    with fleet(runtime, scenario, Load(users=users), cores, home, stream) as playing:
+    with running_fleet(scenario, Load(users=users), Placement(runtime, cores, home, stream)) as playing:
         playing.await_workers()
         if tokens and scenarios()[scenario].bearer:
             playing.distribute_tokens(tokens)

@@ -16,7 +16,7 @@ import pyarrow as pa
 import requests
 
 from lab.errors import ComponentError
-from lab.generator.fleet import Fleet, Played, running_fleet
+from lab.generator.fleet import Fleet, LoadPhase, Placement, Played, running_fleet
 from lab.runtimes import Launch, Running, Runtime
 from lab.runtimes.checkout import ROOT
 from lab.spec.scenario import KINDS
@@ -71,15 +71,9 @@ class Bench:
         """Play a closed loop, its first sends spread over the delay, and measure it. ComponentError if one died."""
         self._held()
         self._readings = []
-        played = self.fleet.play(
-            self.url,
-            Load(users=users, ramp_s=delay_ms / 1000, duration_s=duration_s),
-            {"kind": KINDS.index(kind), "delay_ms": delay_ms},
-            warm_up=0,  # as the measured load of a run: with Locust's statistics
-            within_s=duration_s + WITHIN_S,
-            watched=[self.server],
-            progress=self._read_cpu,
-        )
+        load = Load(users=users, ramp_s=delay_ms / 1000, duration_s=duration_s)
+        phase = LoadPhase(self.url, load, {"kind": KINDS.index(kind), "delay_ms": delay_ms})
+        played = self.fleet.play(phase, duration_s + WITHIN_S, [self.server], self._read_cpu)
         held = self._held()
         samples = self.samples(played.finished)
         latency_s = samples["latency_us"].to_numpy() / 1e6
@@ -148,8 +142,8 @@ def running_bench(
     surroundings = {"PYTHONPATH": str(ROOT)}
     launch = Launch("reference server", command, folder / "server.log", surroundings, server_cores, talks=True)
     stream = folder / "samples.arrows"
-    one = Load(users)
-    with runtime.started(launch) as server, running_fleet(runtime, LOCUSTFILE, one, cores, folder, stream) as fleet:
+    placement = Placement(runtime, cores, folder, stream)
+    with runtime.started(launch) as server, running_fleet(LOCUSTFILE, Load(users), placement) as fleet:
         if not (line := server.stdout.readline()):
             raise _ended(server)
         port = json.loads(line)["port"]

@@ -8,11 +8,13 @@ import queue
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from lab.errors import ComponentError
 from lab.runtimes import Launch, Running, Runtime
@@ -29,6 +31,10 @@ DISMISS_WITHIN_S = 5.0
 # In the image of the workers, the locustfiles are here.
 LOCUSTFILES = "/lab/locustfiles"
 POLL_S = 0.1
+# Before the first request is due, every user must have its orders, some 20 µs a user, and an open loop its plan.
+START_DELAY_S = 0.1
+START_DELAY_PER_USER_S = 50e-6
+START_DELAY_PER_SEND_S = 0.5e-6
 
 
 @dataclass
@@ -55,6 +61,53 @@ class Played:
     clock_step_s: float = 0.0
     cpu: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
     whole: bool = False
+
+
+@dataclass(frozen=True)
+class LoadPhase:
+    """One phase of load, which a fleet plays to its end.
+
+    Attributes:
+        url: what to load.
+        parameters: of the scenario.
+        warm_up: number of the warm-up round; 0 for the measured load.
+        seed: decides Poisson arrivals.
+
+    """
+
+    url: str
+    load: Load
+    parameters: Mapping[str, int] = field(default_factory=dict)
+    warm_up: int = 0
+    seed: tuple[int, ...] = (0,)
+
+    @property
+    def start_delay_s(self) -> float:
+        """How long before its start it is ordered: every user must have its orders, and an open loop its plan."""
+        return (
+            START_DELAY_S + START_DELAY_PER_USER_S * self.load.users + START_DELAY_PER_SEND_S * self.load.planned_sends
+        )
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where a fleet runs, and what it writes.
+
+    Attributes:
+        cores: of master and workers; empty for all.
+        logs: the folder of their logs, and of Locust's own statistics.
+        stream: the file of samples.
+        image: to start the workers from, in containers; the master is a process in any case.
+        bind: where the master listens; any port of the runtime's host if None.
+
+    """
+
+    runtime: Runtime
+    cores: frozenset[int]
+    logs: Path
+    stream: Path
+    image: str = ""
+    bind: tuple[str, int] | None = None
 
 
 class Fleet:
@@ -93,25 +146,18 @@ class Fleet:
 
     def play(
         self,
-        url: str,
-        load: Load,
-        parameters: Mapping[str, int],
-        *,
-        warm_up: int,
+        phase: LoadPhase,
         within_s: float,
-        watched: Iterable[Running],
-        seed: Sequence[int] = (0,),
+        watched: Iterable[Running] = (),
         progress: Callable[[Played], None] = lambda _: None,
         into: Played | None = None,
     ) -> Played:
         """Play one phase to its end.
 
         Args:
-            url: what to load.
-            warm_up: number of the warm-up round; 0 for the measured load.
+            phase: what to play.
             within_s: give up after so many seconds.
             watched: the service and what it needs; the phase ends if one of them does.
-            seed: decides Poisson arrivals.
             progress: is told how far it is, several times a second.
             into: filled while the phase lasts, so that it holds what is known if the phase ends early.
 
@@ -120,8 +166,7 @@ class Fleet:
 
         """
         played = into or Played()
-        order = {"url": url, "load": asdict(load), "parameters": dict(parameters), "seed": list(seed)}
-        self._order(do="phase", warm_up=warm_up, headers=self._headers, **order)
+        self._order(do="phase", headers=self._headers, delay_s=phase.start_delay_s, **msgspec.to_builtins(phase))
         deadline = time.monotonic() + within_s
         while time.monotonic() < deadline:
             self._check_alive(*watched)
@@ -207,44 +252,24 @@ def _note(played: Played, news: dict[str, Any]) -> None:
 
 @contextmanager
 def running_fleet(
-    runtime: Runtime,
-    scenario: str,
-    load: Load,
-    cores: frozenset[int],
-    logs: Path,
-    stream: Path,
-    image: str = "",
-    bind: tuple[str, int] | None = None,
-    headers: Mapping[str, str] | None = None,
+    locustfile: str, load: Load, placement: Placement, headers: Mapping[str, str] | None = None
 ) -> Iterator[Fleet]:
-    """Start a master and its workers; they end with the context. Their samples go to ``stream``.
+    """Start a master and its workers; they end with the context.
 
     Args:
-        scenario: the name of a locustfile.
+        locustfile: its name, without the folder and ``.py``.
         load: says how many workers, here and on other machines.
-        image: to start the workers from, in containers; the master is a process in any case.
-        bind: where the master listens; any port of the runtime's host if None.
         headers: what every request says besides.
 
     """
-    host, at = bind or (runtime.host, 0)
-    locustfile = str(ROOT / "locustfiles" / f"{scenario}.py")
-    master_command: tuple[str, ...] = (
-        sys.executable,
-        "-m",
-        "lab.generator.locust.master",
-        "--locustfile",
-        locustfile,
-        "--samples",
-        str(stream),
-        "--statistics",
-        str(logs / "locust-statistics.csv"),
-    )
-    master_command += ("--bind", host, "--port", str(at), "--workers", str(load.workers + load.remote_workers))
+    runtime, cores, logs = placement.runtime, placement.cores, placement.logs
+    host, at = placement.bind or (runtime.host, 0)
     surroundings = {"PYTHONPATH": str(ROOT), CONDUCTED: "1", "LOCUST_WAIT_FOR_WORKERS_REPORT_AFTER_RAMP_UP": "30"}
     with ExitStack() as stack:
+        command = (*_master_command(locustfile, placement), "--bind", host, "--port", str(at))
+        command += ("--workers", str(load.workers + load.remote_workers))
         launch = Launch(
-            "Locust master", master_command, logs / "locust-master.log", surroundings, cores, talks=True, grace_s=0
+            "Locust master", command, logs / "locust-master.log", surroundings, cores, talks=True, grace_s=0
         )
         master = stack.enter_context(runtime.started(launch))
         news: queue.Queue[dict[str, Any]] = queue.Queue()
@@ -253,18 +278,24 @@ def running_fleet(
         port = started._await("listening", CONNECT_WITHIN_S)["port"]
         for number in range(1, load.workers + 1):
             log = logs / f"locust-worker-{number}.log"
-            command = _worker_command(scenario, host, port, in_container=bool(image))
-            told = {CONDUCTED: "1"} if image else surroundings
-            launch = Launch(f"Locust worker {number}", command, log, told, cores, grace_s=0, image=image)
+            command = _worker_command(locustfile, host, port, in_container=bool(placement.image))
+            told = {CONDUCTED: "1"} if placement.image else surroundings
+            launch = Launch(f"Locust worker {number}", command, log, told, cores, grace_s=0, image=placement.image)
             started.workers.append(stack.enter_context(runtime.started(launch)))
         if load.remote_workers:
             stack.callback(started.dismiss)
         yield started
 
 
-def _worker_command(scenario: str, host: str, port: int, in_container: bool) -> tuple[str, ...]:
+def _master_command(locustfile: str, placement: Placement) -> tuple[str, ...]:
+    files = ("--locustfile", str(ROOT / "locustfiles" / f"{locustfile}.py"), "--samples", str(placement.stream))
+    statistics = ("--statistics", str(placement.logs / "locust-statistics.csv"))
+    return (sys.executable, "-m", "lab.generator.locust.master", *files, *statistics)
+
+
+def _worker_command(name: str, host: str, port: int, in_container: bool) -> tuple[str, ...]:
     python = "python3" if in_container else sys.executable
-    locustfile = f"{LOCUSTFILES}/{scenario}.py" if in_container else str(ROOT / "locustfiles" / f"{scenario}.py")
+    locustfile = f"{LOCUSTFILES}/{name}.py" if in_container else str(ROOT / "locustfiles" / f"{name}.py")
     return (python, "-m", "locust", "-f", locustfile, "--worker", "--master-host", host, "--master-port", str(port))
 
 

@@ -16,7 +16,7 @@ from lab.analysis.observations import Conditions, Observed
 from lab.analysis.service_cost import service_cost
 from lab.errors import ComponentError
 from lab.formulas import stats
-from lab.generator.fleet import Fleet, Played, running_fleet
+from lab.generator.fleet import Fleet, LoadPhase, Placement, Played, running_fleet
 from lab.running import equivalence
 from lab.running.invocation import Invocation
 from lab.running.testbed import Testbed, set_up
@@ -110,17 +110,9 @@ def _measure(testbed: Testbed, cell: Cell, folder: CellFolder, observed: Observe
 
 
 def _fleet(testbed: Testbed, cell: Cell, folder: CellFolder) -> AbstractContextManager[Fleet]:
-    return running_fleet(
-        testbed.runtime,
-        testbed.plan.scenario.name,
-        cell.load,
-        testbed.cores.generator,
-        folder.logs,
-        folder.stream,
-        testbed.artifacts.images.get("worker", ""),
-        testbed.bind,
-        testbed.headers,
-    )
+    image = testbed.artifacts.images.get("worker", "")
+    placement = Placement(testbed.runtime, testbed.cores.generator, folder.logs, folder.stream, image, testbed.bind)
+    return running_fleet(testbed.plan.scenario.name, cell.load, placement, testbed.headers)
 
 
 def _measure_attached(testbed: Testbed, cell: Cell, folder: CellFolder, observed: Observed) -> None:
@@ -133,7 +125,7 @@ def _measure_attached(testbed: Testbed, cell: Cell, folder: CellFolder, observed
             fleet.await_workers()
             fleet.spawn(cell.load.users)
         with phase(f"{cell.id}: warm up"):
-            fleet.play(service.url, before, {}, warm_up=1, within_s=deadline_s(before, None), watched=[])
+            fleet.play(LoadPhase(service.url, before, warm_up=1), deadline_s(before, None))
         drive(testbed, cell, service, fleet, observed)
 
 
@@ -162,13 +154,9 @@ def drive(testbed: Testbed, cell: Cell, service: Service, fleet: Fleet, observed
             timing_cores(testbed.runtime, owned, testbed.run.logs / "cpu-speed.log", telemetry),
         ):
             fleet.play(
-                service.url,
-                load,
-                testbed.plan.parameters,
-                warm_up=0,
-                within_s=deadline_s(load, prediction.predict(testbed.plan, cell)),
-                watched=[service.running, *backing.running().values()],
-                seed=schedule.seed_of(testbed.plan, cell),
+                LoadPhase(service.url, load, testbed.plan.parameters, seed=schedule.seed_of(testbed.plan, cell)),
+                deadline_s(load, prediction.predict(testbed.plan, cell)),
+                [service.running, *backing.running().values()],
                 progress=lambda so_far: update(so_far.finished, _progress_note(so_far)),
                 into=observed.played,
             )

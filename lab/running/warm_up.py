@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from lab.analysis.observations import Observed
-from lab.generator.fleet import Fleet
+from lab.generator.fleet import Fleet, LoadPhase
 from lab.running.progress import Update
 from lab.running.testbed import Testbed
 from lab.spec.plan import Cell
@@ -38,7 +38,7 @@ def warm_up(testbed: Testbed, cell: Cell, service: Service, fleet: Fleet, observ
         rehearsal = replace(cell.load, users=users, ramp_s=0.0, loops=loops, duration_s=0.0, requests=0, rate_rps=0.0)
         begun = len(observed.warm_up)
         for number in range(begun + 1, begun + scenario.rehearsal_rounds + 1):
-            played = fleet.play(service.url, rehearsal, parameters, warm_up=number, within_s=WITHIN_S, watched=watched)
+            played = fleet.play(LoadPhase(service.url, rehearsal, parameters, number), WITHIN_S, watched)
             after = actuator.effort(service)
             spent = after.since(before, played.finished)
             before = after

@@ -12,6 +12,7 @@ from lab.analysis.evidence import Evidence
 from lab.analysis.verdict import VALID
 from lab.formulas.stats import summarise
 from lab.generator import bench
+from lab.generator.fleet import LoadPhase
 from lab.running import calibrate
 from lab.running.calibrate import Pace
 from lab.running.progress import Reporter
@@ -66,7 +67,7 @@ def test_every_kind_has_a_ceiling_and_a_cost(ceilings):
 def test_nothing_is_answered_before_the_server_lets_it_go(ready):
     """What is added is never less than nothing: no answer takes less than its delay."""
     parameters, load = {"kind": 0, "delay_ms": 20}, Load(users=5, ramp_s=0.0, loops=3)
-    played = ready.fleet.play(ready.url, load, parameters, warm_up=0, within_s=PATIENCE_S, watched=[ready.server])
+    played = ready.fleet.play(LoadPhase(ready.url, load, parameters), PATIENCE_S, [ready.server])
     assert pc.min(ready.samples(played.finished)["latency_us"]).as_py() >= 20_000
 
 
@@ -78,7 +79,7 @@ def test_a_saturated_generator_is_caught_by_name(ready, cores, ceilings):
     ) as telemetry:
         load = Load(users=100, ramp_s=0.0, duration_s=2.5)
         parameters = {"kind": 0, "delay_ms": 0}
-        played = ready.fleet.play(ready.url, load, parameters, warm_up=0, within_s=PATIENCE_S, watched=[ready.server])
+        played = ready.fleet.play(LoadPhase(ready.url, load, parameters), PATIENCE_S, [ready.server])
     summary = summarise(ready.samples(played.finished).to_pandas())
     evidence = Evidence.of(
         begun=played.begun,

@@ -24,7 +24,7 @@ from scipy.optimize import brentq
 from lab.analysis import verdict
 from lab.analysis.evidence import Evidence
 from lab.formulas import stats
-from lab.generator.fleet import Fleet, Played, running_fleet
+from lab.generator.fleet import Fleet, LoadPhase, Placement, Played, running_fleet
 from lab.runtimes import Launch, Running
 from lab.runtimes.process import ProcessRuntime
 from lab.spec import schedule
@@ -69,9 +69,7 @@ class Rig:
         """Play one phase; what the workers say of it, and its samples."""
         before = len(self.samples())
         parameters = {"delay_ms": delay_ms}
-        played = self.fleet.play(
-            server.url, asked, parameters, warm_up=0, within_s=300, watched=[server.running], seed=SEED
-        )
+        played = self.fleet.play(LoadPhase(server.url, asked, parameters, seed=SEED), 300, [server.running])
         return played, self.samples()[before:].reset_index(drop=True)
 
     def samples(self) -> pd.DataFrame:
@@ -121,7 +119,9 @@ def rigs(runtime, tmp_path_factory) -> Iterator[dict[int, Rig]]:
         for workers in (1, 2, 4):
             folder = tmp_path_factory.mktemp(f"fleet{workers}")
             begun = running_fleet(
-                runtime, "delay", Load(1, workers=workers), frozenset(), folder, folder / "samples.arrows"
+                "delay",
+                Load(1, workers=workers),
+                Placement(runtime, frozenset(), folder, folder / "samples.arrows"),
             )
             rigs[workers] = Rig(stack.enter_context(begun), folder)
         for rig in rigs.values():

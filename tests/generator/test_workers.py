@@ -15,7 +15,7 @@ import pytest
 
 from lab.errors import ComponentError, LabError
 from lab.experiments import scenarios
-from lab.generator.fleet import Played, running_fleet
+from lab.generator.fleet import LoadPhase, Placement, Played, running_fleet
 from lab.reporting import run_view
 from lab.running.conductor import conduct
 from lab.running.invocation import Invocation
@@ -69,11 +69,11 @@ def played(service, shape: Load, folder, **options) -> tuple[Played, CellFolder]
     cell.logs.mkdir(parents=True)
     with (
         ProcessRuntime() as runtime,
-        running_fleet(runtime, "delay", shape, frozenset(), cell.logs, cell.stream, **options) as fleet,
+        running_fleet("delay", shape, Placement(runtime, frozenset(), cell.logs, cell.stream, **options)) as fleet,
     ):
         fleet.await_workers()
         fleet.spawn(shape.users)
-        result = fleet.play(service.url, shape, {"delay_ms": 20}, warm_up=0, within_s=120, watched=[service.running])
+        result = fleet.play(LoadPhase(service.url, shape, {"delay_ms": 20}), 120, [service.running])
     cell.keep_samples()
     return result, cell
 
@@ -94,7 +94,9 @@ def test_a_worker_elsewhere_joins_one_fleet_after_the_other(service, tmp_path):
         only = replace(shape, workers=0)
         with (
             ProcessRuntime() as runtime,
-            running_fleet(runtime, "jwt", only, frozenset(), tmp_path, tmp_path / "samples", bind=address) as fleet,
+            running_fleet(
+                "jwt", only, Placement(runtime, frozenset(), tmp_path, tmp_path / "samples", bind=address)
+            ) as fleet,
         ):
             fleet.await_workers()
             fleet.distribute_tokens(tokens)
@@ -136,10 +138,14 @@ def test_a_master_that_dies_at_once_does_not_keep_its_worker(tmp_path):
         worker_elsewhere(tmp_path / "empty", f"{address[0]}:{address[1]}") as worker,
         ProcessRuntime() as runtime,
     ):
-        with running_fleet(runtime, "delay", shape, frozenset(), tmp_path, tmp_path / "samples", bind=address) as fleet:
+        with running_fleet(
+            "delay", shape, Placement(runtime, frozenset(), tmp_path, tmp_path / "samples", bind=address)
+        ) as fleet:
             fleet.await_workers()
             os.killpg(fleet.master.pid, signal.SIGKILL)
-        with running_fleet(runtime, "delay", shape, frozenset(), tmp_path, tmp_path / "samples", bind=address) as fleet:
+        with running_fleet(
+            "delay", shape, Placement(runtime, frozenset(), tmp_path, tmp_path / "samples", bind=address)
+        ) as fleet:
             fleet.await_workers()
         worker.send_signal(signal.SIGINT)
         assert worker.communicate(timeout=60)[0].count("joined") == 2
@@ -161,7 +167,9 @@ def test_a_worker_whose_clock_is_behind_is_not_let_play(tmp_path):
     with (
         ProcessRuntime() as runtime,
         runtime.started(launch),
-        running_fleet(runtime, "delay", shape, frozenset(), tmp_path, tmp_path / "samples", bind=address) as fleet,
+        running_fleet(
+            "delay", shape, Placement(runtime, frozenset(), tmp_path, tmp_path / "samples", bind=address)
+        ) as fleet,
         pytest.raises(ComponentError, match=r"clock of a worker is -([2-9]|\d\d+)\."),
     ):
         fleet.await_workers()

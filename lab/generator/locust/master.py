@@ -31,12 +31,7 @@ from locust.stats import PERCENTILES_TO_REPORT, StatsCSV
 from locust.util.load_locustfile import load_locustfile
 
 from lab.spec import sample
-from lab.spec.workload import Load
 
-# Before the first request is due, every user must have its orders, some 20 µs a user, and an open loop its plan.
-START_DELAY_S = 0.1
-START_DELAY_PER_USER_S = 50e-6
-START_DELAY_PER_SEND_S = 0.5e-6
 # Locust counts a worker's heartbeats down from 3, one a second; a busy one may miss some.
 LOST_BELOW = -10
 # What every report of a worker says of its phase so far, and news says of all of them together.
@@ -148,16 +143,14 @@ class Master:
         self._runner.start(users, spawn_rate=users)
         say("spawned", users=self._runner.user_count)
 
-    def _do_phase(self, url: str, warm_up: int, load: dict[str, Any], **how: Any) -> None:
+    def _do_phase(self, load: dict[str, Any], delay_s: float, **how: Any) -> None:
         self._phase += 1
         workers = {self._runner.get_worker_index(client.id): client.user_count for client in self._runner.clients.all}
         playing = _spread(load["users"], [workers.get(index, 0) for index in range(max(workers) + 1)])
         self._counts, self._ticks, self._cpu, self._clock_step_s = {}, {}, {}, 0.0
         self._pending = set(workers)
-        delay_s = START_DELAY_S + START_DELAY_PER_USER_S * load["users"]
-        unix_start = time.time() + delay_s + START_DELAY_PER_SEND_S * Load(**load).planned_sends
-        order = {"url": url, "warm_up": warm_up, "load": load, **how}
-        order |= {"number": self._phase, "counts": playing, "unix_start": unix_start}
+        unix_start = time.time() + delay_s
+        order = {"number": self._phase, "counts": playing, "unix_start": unix_start, "load": load, **how}
         self._runner.send_message("lab-phase", order)
         say("started", unix_start=unix_start)
 

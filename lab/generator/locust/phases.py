@@ -10,6 +10,7 @@ from time import monotonic_ns, process_time, time, time_ns
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import gevent
+import msgspec
 from gevent.event import Event
 from locust import events
 from locust.env import Environment
@@ -43,7 +44,7 @@ class Phase:
     def __init__(self, order: dict[str, Any], worker: int) -> None:
         self.number: int = order["number"]
         self.warm_up: int = order["warm_up"]
-        self.load = Load(**order["load"])
+        self.load = msgspec.convert(order["load"], Load)
         self.url: str = order["url"]
         self.headers: dict[str, str] = order.get("headers", {})
         self.parameters: dict[str, int] = order["parameters"]

@@ -29,7 +29,7 @@ LOCUSTFILES = "/lab/locustfiles"
 MYSQL_PORT, MYSQL_USER = 3306, "lab"
 MONGO_PORT = 27017
 # What lab.generator.locust and the locustfiles import.
-WORKER_PACKAGES = ("locust", "httptools", "numpy", "pyarrow", "pyjwt")
+WORKER_PACKAGES = ("locust", "httptools", "msgspec", "numpy", "pyarrow", "pyjwt")
 WORKER_LIBRARIES = ("manylinux_2_28", "manylinux_2_17", "manylinux2014")
 
 
