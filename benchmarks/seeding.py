@@ -22,8 +22,9 @@ from pathlib import Path
 from lab.errors import LabError
 from lab.runtimes import Runtime
 from lab.runtimes.process import ProcessRuntime
-from lab.system import services, shaped_link
+from lab.system import shaped_link
 from lab.system.databases import SEEDS, Site, mariadb, mongo, mysql, rows, tokens
+from lab.system.jdk import find_jdk
 from lab.system.shaped_link import Shape
 
 ROUND_TRIPS = 5000
@@ -37,7 +38,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, ProcessRuntime() as runtime:
         home = Path(folder)
-        site = Site(runtime, home / "data", home / "logs", services.find_jdk().home, home / "seeds")
+        site = Site(runtime, home / "data", home / "logs", find_jdk().home, home / "seeds")
         result = {**mysql_seconds(site), **token_seconds(site), **mongo_seconds(site), **link_cost(runtime, home)}
     if options.json:
         print(json.dumps(result, indent=2))

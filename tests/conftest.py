@@ -23,10 +23,10 @@ from lab.runtimes.process import ProcessRuntime
 from lab.spec import planning
 from lab.spec.options import Options
 from lab.spec.plan import Plan
-from lab.system import images, services
+from lab.system import images
 from lab.system.images.bases import Bases
 from lab.system.images.builder import Builder
-from lab.system.services import Jdk
+from lab.system.jdk import Jdk, find_jdk
 
 SamplesOf = Callable[..., pd.DataFrame]
 Command = Callable[..., subprocess.CompletedProcess[str]]
@@ -124,7 +124,7 @@ def brief() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def jdk() -> Jdk:
     """A JDK that is new enough."""
-    return services.find_jdk()
+    return find_jdk()
 
 
 @pytest.fixture

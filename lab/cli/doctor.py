@@ -16,7 +16,8 @@ import psutil
 from lab.errors import LabError
 from lab.generator import calibration
 from lab.runtimes import host
-from lab.system import maven, services
+from lab.system import maven
+from lab.system.jdk import find_jdk
 
 GOOD, POOR, BAD = "good", "poor", "bad"
 WANTED_FILES = 4000 + 256
@@ -50,7 +51,7 @@ def _tools() -> Iterator[Finding]:
     yield Finding(
         "Python", GOOD if enough else BAD, platform.python_version(), "" if enough else "Install Python 3.11 or newer."
     )
-    yield _try("JDK", lambda: f"{services.find_jdk().version} in {services.find_jdk().home}")
+    yield _try("JDK", lambda: f"{find_jdk().version} in {find_jdk().home}")
     yield _try("Maven", maven.find)
 
 

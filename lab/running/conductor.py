@@ -27,8 +27,8 @@ from lab.spec.plan import Cell, Plan
 from lab.spec.workload import Load
 from lab.storage import run_folder
 from lab.storage.run_folder import CellFolder, RunFolder
-from lab.system import services
 from lab.system.attached import attached_service
+from lab.system.launch import promised_limits, remove_scratch
 from lab.system.service import Service
 from lab.telemetry import actuator
 from lab.telemetry.sampler import sampling, timing_cores
@@ -104,7 +104,7 @@ def _measure(testbed: Testbed, cell: Cell, folder: CellFolder, observed: Observe
         limits = actuator.limits(service)
         folder.keep("limits", limits)
         asked, has_pool = plan.limits_of(cell.variant), bool(plan.scenario.databases)
-        promised = services.promised_limits(variant, asked, testbed.cores.cpus, has_pool)
+        promised = promised_limits(variant, asked, testbed.cores.cpus, has_pool)
         observed.limits_broken += verdict.broken_limits(promised, limits)
         drive(testbed, cell, service, fleet, observed)
 
@@ -192,7 +192,7 @@ def conclude(testbed: Testbed, cell: Cell, folder: CellFolder, observed: Observe
         others: other runs of this lab that were measuring when the cell began.
 
     """
-    services.tidy(folder.logs)
+    remove_scratch(folder.logs)
     folder.keep_samples()
     metrics = observations.metrics(observed.played, observed.telemetry)
     folder.keep_metrics(metrics)

@@ -11,10 +11,10 @@ from pathlib import Path
 from lab.runtimes import Runtime, temporary
 from lab.runtimes.process import ProcessRuntime
 from lab.spec.scenario import Scenario
-from lab.system import services
 from lab.system.backends import Endpoints
 from lab.system.databases import SEEDS, Site, mongo, mysql, tokens
 from lab.system.databases.rows import DOCUMENT_LENGTH, USERS, document, sums, users
+from lab.system.jdk import find_jdk
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def seed(scenarios: Iterable[Scenario], endpoints: Endpoints, seeds: Path = SEED
 
 
 def _site(runtime: Runtime, folder: Path, seeds: Path) -> Site:
-    return Site(runtime, folder / "data", folder / "logs", services.find_jdk().home, seeds)
+    return Site(runtime, folder / "data", folder / "logs", find_jdk().home, seeds)
 
 
 def _timed(do: Callable[[], tuple[str, str, bool]]) -> Seeded:

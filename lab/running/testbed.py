@@ -24,10 +24,11 @@ from lab.spec.planning import split_address
 from lab.spec.system import Variant
 from lab.spec.workload import Load
 from lab.storage.run_folder import RunFolder
-from lab.system import aot_cache, artifacts, attached, backends, images, services
+from lab.system import aot_cache, artifacts, attached, backends, build, images
 from lab.system.backends import Backing
 from lab.system.databases import Site
-from lab.system.services import Jdk, find_jdk
+from lab.system.jdk import Jdk, find_jdk
+from lab.system.launch import contained, service_launch
 
 # The Locust master, the lab and its libraries keep some files open besides one socket a user.
 SPARE_FILES = 256
@@ -102,14 +103,14 @@ class Testbed:
     def launch(self, variant: Variant, folder: Path) -> Launch:
         """How a variant's service is started, as a process or in a container."""
         limits, jar = self.plan.limits_of(variant.name), self.artifacts.jars[variant.module]
-        command = services.launch(
+        command = service_launch(
             variant, limits, self.cores.cpus, self.artifacts.java, jar, folder, self.backing.environment
         )
         if self.bind:
             command = replace(command, command=(*command.command, f"--server.address={self.bind[0]}"))
         if image := self.artifacts.images.get(variant.module):
             memory_mb = limits.heap_mb + BESIDES_HEAP_MB if limits.heap_mb else 0
-            return services.contained(command, image, images.JAR, memory_mb)
+            return contained(command, image, images.JAR, memory_mb)
         cache = self.artifacts.caches.get(variant.module)
         return aot_cache.cached(command, cache) if cache else command
 
@@ -147,11 +148,11 @@ def _start(plan: Plan, invocation: Invocation, users: int, opened: Opener) -> It
     found, modules = calibration.find(), {variant.module for variant in plan.variants}
     facts = {**_facts(cores, found), "jdk": {"version": jdk.version, "found_in": jdk.found_in}}
     facts |= {"service_cores": sorted(cores.service), "runtime": chosen, "runtime_because": why}
-    facts["sources"] = {module: services.source_hash(module) for module in sorted(modules)}
+    facts["sources"] = {module: build.source_hash(module) for module in sorted(modules)}
     run = opened(facts)
     with (
         failure_noted(run, reporter),
-        services.in_use(),
+        build.in_use(),
         runtime_of(chosen, run.name) as runtime,
         confined(cores.generator),
     ):
@@ -244,7 +245,7 @@ def _built(modules: set[str], behind: set[str], jdk: Jdk, runtime: Runtime, repo
     """Jars of the services, with their start-up caches, and of what stands behind them."""
     with reporter.phase("build the services") as update:
         caches: dict[str, Path] = {}
-        jars = services.build(modules | behind, jdk, runtime, _shortened(update))
+        jars = build.jars(modules | behind, jdk, runtime, _shortened(update))
         if jdk.major >= aot_cache.MINIMUM_JAVA and not isinstance(runtime, DockerRuntime):
             for module in sorted(modules):
                 cache = aot_cache.train(jars[module], jdk.java, runtime, _shortened(update), reporter.say)
@@ -258,7 +259,7 @@ def _built_images(
 ) -> dict[str, str]:
     with reporter.phase("build the images") as update:
         builder = images.Images(runtime.engine, runtime, _shortened(update))
-        built = {module: builder.service(module, jar, services.source_hash(module)) for module, jar in jars.items()}
+        built = {module: builder.service(module, jar, build.source_hash(module)) for module, jar in jars.items()}
         makers: dict[str, Callable[[], images.Image]] = {"mysql": builder.mysql, "mongo": builder.mongo}
         built |= {kind: makers[kind]() for kind in plan.scenario.databases}
         built["worker"] = builder.worker()
@@ -283,11 +284,11 @@ def build_all_images(modules: Iterable[str], reporter: Reporter) -> list[images.
 
     """
     jdk = find_jdk()
-    with services.in_use(), DockerRuntime("images") as runtime:
+    with build.in_use(), DockerRuntime("images") as runtime:
         with reporter.phase("build the services") as update:
-            jars = services.build(set(modules), jdk, runtime, _shortened(update))
+            jars = build.jars(set(modules), jdk, runtime, _shortened(update))
         with reporter.phase("build the images") as update:
-            return images.Images(runtime.engine, runtime, _shortened(update)).all(jars, services.source_hash)
+            return images.Images(runtime.engine, runtime, _shortened(update)).all(jars, build.source_hash)
 
 
 def _shortened(update: Callable[[float, str], None]) -> Callable[[str], None]:

@@ -20,7 +20,7 @@ from lab.cli import main
 from lab.runtimes import host
 from lab.runtimes.checkout import ROOT
 from lab.storage.run_folder import RunFolder
-from lab.system import services
+from lab.system import build
 
 CLEAN = re.compile(r"error: \S[^\n]*[.?)!]\n {2}→ \S[^\n]*\n\Z")
 
@@ -276,7 +276,7 @@ def test_a_full_disk_is_said(typed, full_disk):
 def test_a_missing_tool_is_said_before_anything_starts(typed, tmp_path, java, named):
     """Without a JDK or Maven, 'doctor' says what is missing, with what to do, and exits with 1."""
     script = (
-        "import lab.system.services as s; s.JAVA_FOLDERS = (); from lab.cli.main import main; import sys; "
+        "import lab.system.jdk as s; s.JAVA_FOLDERS = (); from lab.cli.main import main; import sys; "
         "sys.argv = ['lab', 'doctor', '--data', sys.argv[1]]; main()"
     )
     environment = {**os.environ, "PATH": str(tmp_path), "JAVA_HOME": java or ""}
@@ -299,7 +299,7 @@ def test_clean_leaves_runs_that_go_on(typed, plan, tmp_path):
     dead = RunFolder.create(plan, [], {}, tmp_path)
     (dead.path / "run.json").write_text("{")
     script = (
-        "import lab.system.services as s, sys, pathlib; s.SERVICES = pathlib.Path(sys.argv[1]); "
+        "import lab.system.build as s, sys, pathlib; s.SERVICES = pathlib.Path(sys.argv[1]); "
         "from lab.cli.main import main; "
         "sys.argv = ['lab', 'clean', '--incomplete', '--yes', '--data', sys.argv[1]]; main()"
     )
@@ -316,15 +316,15 @@ def test_clean_leaves_what_a_run_in_another_folder_uses(typed, tmp_path, monkeyp
     jar = tmp_path / "services" / "mvc" / "target" / "mvc.jar"
     jar.parent.mkdir(parents=True)
     jar.write_bytes(b"jar")
-    monkeypatch.setattr(services, "SERVICES", tmp_path / "services")
-    with services.in_use():
+    monkeypatch.setattr(build, "SERVICES", tmp_path / "services")
+    with build.in_use():
         done = typed("clean", "--data", str(tmp_path / "other"))
         assert jar.exists()
     assert done.returncode == 0, done.stderr
     assert "a run of this checkout is going on" in done.stdout
-    with services.unused() as unused:
+    with build.unused() as unused:
         assert unused
-        assert services.clean() == 1
+        assert build.clean() == 1
     assert not jar.exists()
 
 
@@ -392,8 +392,8 @@ def test_what_is_to_be_typed_next_works_as_it_is_printed(command, plan, tmp_path
 
 def test_a_run_that_is_a_link_is_cleaned_without_what_it_leads_to(typed, plan, tmp_path, monkeypatch):
     """Its folder may be on another disk, where it stays; a file that is named like a run is none."""
-    monkeypatch.setattr(services, "SERVICES", tmp_path / "services")
-    services.SERVICES.mkdir()
+    monkeypatch.setattr(build, "SERVICES", tmp_path / "services")
+    build.SERVICES.mkdir()
     elsewhere = RunFolder.create(plan, [], {}, tmp_path / "other").path
     (elsewhere / "run.json").write_text("{")
     runs = tmp_path / "runs"

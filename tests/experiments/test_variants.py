@@ -22,7 +22,9 @@ from lab.runtimes import Launch, host
 from lab.runtimes.process import ProcessRuntime
 from lab.spec.limits import Limits
 from lab.storage.run_folder import ROOT
-from lab.system import aot_cache, services
+from lab.system import aot_cache, build
+from lab.system.jdk import Jdk
+from lab.system.launch import promised_limits, service_launch
 from lab.telemetry import actuator
 
 pytestmark = pytest.mark.java
@@ -30,7 +32,7 @@ pytestmark = pytest.mark.java
 ASKED = ["/delay/0", "/delay/1", "/delay/-1", "/delay/60001", "/delay/abc", "/delay/1.5", "/delay/", "/nowhere", "/"]
 
 
-def cached(launch: Launch, jdk: services.Jdk, runtime: ProcessRuntime) -> Launch:
+def cached(launch: Launch, jdk: Jdk, runtime: ProcessRuntime) -> Launch:
     """The same, from the start-up cache that runs use, which halves what a start costs."""
     jar = Path(launch.command[launch.command.index("-jar") + 1])
     cache = aot_cache.train(jar, jdk.java, runtime, print, print) if jdk.major >= aot_cache.MINIMUM_JAVA else None
@@ -42,11 +44,11 @@ def running(tmp_path_factory, jdk):
     """All three variants, by name, as the lab itself starts them."""
     variants, limits = scenarios()["delay"].variants, Limits(heap_mb=256)
     with ProcessRuntime() as runtime, ExitStack() as stack:
-        jars = services.build([variant.module for variant in variants], jdk, runtime, lambda line: None)
+        jars = build.jars([variant.module for variant in variants], jdk, runtime, lambda line: None)
         started = {}
         for variant in variants:
             folder = tmp_path_factory.mktemp(variant.name)
-            launch = cached(services.launch(variant, limits, 2, jdk.java, jars[variant.module], folder), jdk, runtime)
+            launch = cached(service_launch(variant, limits, 2, jdk.java, jars[variant.module], folder), jdk, runtime)
             started[variant.name] = (stack.enter_context(runtime.started(launch)), folder)
         yield {name: actuator.await_ready(process, folder) for name, (process, folder) in started.items()}
 
@@ -77,7 +79,7 @@ def test_only_delays_up_to_a_minute_are_waited_for(running, path, status):
 @pytest.mark.parametrize("variant", ["mvc", "mvc-virtual", "webflux"])
 def test_the_limits_are_those_promised(running, variant):
     """What the running server states is what the variant promises."""
-    asked = services.promised_limits(scenarios()["delay"].variant(variant), Limits(heap_mb=256), 2)
+    asked = promised_limits(scenarios()["delay"].variant(variant), Limits(heap_mb=256), 2)
     assert verdict.broken_limits(asked, actuator.limits(running[variant])) == []
 
 
@@ -183,8 +185,8 @@ def narrow(request, tmp_path_factory, jdk):
     """A variant and its service, on a disk that Spring would call full, with a backlog beyond every kernel's cap."""
     variant, folder = scenarios()["delay"].variant(request.param), tmp_path_factory.mktemp("narrow")
     with ProcessRuntime() as runtime:
-        jar = services.build([variant.module], jdk, runtime, lambda _: None)[variant.module]
-        launch = services.launch(variant, NARROW, 2, jdk.java, jar, folder)
+        jar = build.jars([variant.module], jdk, runtime, lambda _: None)[variant.module]
+        launch = service_launch(variant, NARROW, 2, jdk.java, jar, folder)
         launch = cached(launch, jdk, runtime)
         full = replace(launch, command=(*launch.command, "--management.health.diskspace.threshold=1000000TB"))
         with runtime.started(full) as process:
@@ -206,4 +208,4 @@ def test_a_backlog_beyond_the_kernels_cap_is_not_said_to_be_in_force(narrow):
     variant, service = narrow
     stated = actuator.limits(service)
     assert stated["accept_count"] == cap
-    assert verdict.broken_limits(services.promised_limits(variant, NARROW, 2), stated)
+    assert verdict.broken_limits(promised_limits(variant, NARROW, 2), stated)

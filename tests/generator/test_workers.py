@@ -29,10 +29,11 @@ from lab.spec.options import Options
 from lab.spec.plan import Cell
 from lab.spec.workload import Load
 from lab.storage.run_folder import CellFolder
-from lab.system import services
+from lab.system import build
 from lab.system.databases.free_port import free_ports
 from lab.system.databases.rows import users
 from lab.system.databases.tokens import token
+from lab.system.launch import service_launch
 from lab.telemetry import actuator
 
 pytestmark = pytest.mark.java
@@ -57,8 +58,8 @@ def service(jdk, tmp_path_factory) -> Iterator[actuator.Service]:
     """A service that waits, for loads of any shape."""
     folder, variant = tmp_path_factory.mktemp("service"), DELAY.variant("webflux")
     with ProcessRuntime() as runtime:
-        jars = services.build([variant.module], jdk, runtime, lambda line: None)
-        launch = services.launch(variant, Limits(heap_mb=256), 2, jdk.java, jars[variant.module], folder)
+        jars = build.jars([variant.module], jdk, runtime, lambda line: None)
+        launch = service_launch(variant, Limits(heap_mb=256), 2, jdk.java, jars[variant.module], folder)
         with runtime.started(launch) as running:
             yield actuator.await_ready(running, folder)
 

@@ -10,7 +10,7 @@ import pytest
 from patience import PATIENCE_S
 
 from lab.runtimes import Launch
-from lab.system import aot_cache, services
+from lab.system import aot_cache, build
 
 # A launcher that unpacks and trains as Java does, and counts how often it is started.
 LAUNCHER = """\
@@ -82,7 +82,7 @@ def test_a_trained_service_starts_from_its_cache(jdk, runtime, tmp_path):
     """The cache is one that the JVM accepts, and is made anew only for another jar."""
     if jdk.major < aot_cache.MINIMUM_JAVA:
         pytest.skip(f"JDK {jdk.major} has no such cache")
-    jar = services.build(["mvc"], jdk, runtime, print)["mvc"]
+    jar = build.jars(["mvc"], jdk, runtime, print)["mvc"]
     said: list[str] = []
     aot_cache.train(jar, jdk.java, runtime, print, print)
     cache = aot_cache.train(jar, jdk.java, runtime, said.append, said.append)

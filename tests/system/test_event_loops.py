@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.system import maven, services
+from lab.system import build, maven
 
 COUNTS = ("tests", "failures", "errors", "skipped")
 
@@ -28,7 +28,7 @@ def test_no_request_blocks_an_event_loop(jdk, runtime):
     """
     with tempfile.TemporaryDirectory() as scratch:
         copy = Path(scratch) / "services"
-        shutil.copytree(services.SERVICES, copy, ignore=shutil.ignore_patterns("target", ".*"))
+        shutil.copytree(build.SERVICES, copy, ignore=shutil.ignore_patterns("target", ".*"))
         maven.run(copy, ["event-loops"], ("test", "-Ptests"), jdk.home, runtime, print)
         reports = (copy / "event-loops" / "target" / "surefire-reports").glob("TEST-*.xml")
         suites = [ElementTree.parse(report).getroot() for report in reports]

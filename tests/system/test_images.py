@@ -18,10 +18,11 @@ from lab.experiments.variants import MVC, WEBFLUX
 from lab.runtimes import Launch
 from lab.runtimes.docker import IMAGE_LABEL, DockerRuntime
 from lab.spec.limits import Limits
-from lab.system import services
+from lab.system import build
 from lab.system.images import JAR, MONGO_PORT, MYSQL_PORT, MYSQL_USER, Images
 from lab.system.images.bases import FROM_BASE, Bases, Kind
 from lab.system.images.builder import Builder, Recipe
+from lab.system.launch import contained, promised_limits, service_launch
 from lab.telemetry.actuator import await_ready, limits
 
 pytestmark = [pytest.mark.docker, pytest.mark.thorough]
@@ -61,17 +62,17 @@ def eventually(action, error, running):
 @pytest.mark.parametrize("variant", [MVC, WEBFLUX], ids=lambda variant: variant.name)
 def test_service_answers_from_its_container(containers, images, variant, jdk, tmp_path):
     """With the limits that were asked for, read back."""
-    jar = services.build([variant.module], jdk, containers, lambda _: None)[variant.module]
-    image = images.service(variant.module, jar, services.source_hash(variant.module))
+    jar = build.jars([variant.module], jdk, containers, lambda _: None)[variant.module]
+    image = images.service(variant.module, jar, build.source_hash(variant.module))
     asked = Limits(threads=20, heap_mb=256)
-    process = services.launch(variant, asked, 1, jdk.java, jar, tmp_path)
-    launch = replace(services.contained(process, image.tag, JAR, 768), cores=frozenset({0}))
+    process = service_launch(variant, asked, 1, jdk.java, jar, tmp_path)
+    launch = replace(contained(process, image.tag, JAR, 768), cores=frozenset({0}))
     with containers.database(launch) as running:
         service = await_ready(running, tmp_path)
         answer = requests.get(f"{service.url}/delay/5", timeout=PATIENCE_S)
         assert (answer.status_code, answer.text) == (200, '{"millis":5}')
         in_force = limits(service)
-        assert broken_limits(services.promised_limits(variant, asked, 1), in_force) == []
+        assert broken_limits(promised_limits(variant, asked, 1), in_force) == []
         assert "Java" in image.product or "OpenJDK" in image.product
         assert running.cpu_s() > 0.5
     assert "Started Application" in launch.log.read_text()

@@ -17,7 +17,7 @@ from lab.cli.options import data_option
 from lab.running import held_stack, seeding, testbed
 from lab.runtimes import temporary
 from lab.storage import run_folder
-from lab.system import services
+from lab.system import build
 from lab.system.backends import Endpoints
 
 
@@ -81,8 +81,8 @@ def clean(all_runs: bool, incomplete: bool, yes: bool, data: Path) -> None:
         folder.path.unlink() if folder.path.is_symlink() else shutil.rmtree(folder.path)
     held_stack.tidy()
     temporary.tidy()
-    with services.unused() as unused:
-        removed = services.clean() if unused else 0
+    with build.unused() as unused:
+        removed = build.clean() if unused else 0
         contained = testbed.clean_containers() if unused and "running" not in states.values() else 0
     if not unused:
         out.print("What was built, and containers, stay: a run of this checkout is going on, or a stack is up.")

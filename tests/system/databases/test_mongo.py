@@ -8,7 +8,7 @@ import pytest
 
 from lab.errors import LabError
 from lab.runtimes.process import ProcessRuntime
-from lab.system import services
+from lab.system import build
 from lab.system.databases import Site, counters, mongo
 from lab.system.databases.rows import DOCUMENT_ID, document
 
@@ -20,7 +20,7 @@ def site(jdk, tmp_path_factory):
     """A place for a server of these tests' own."""
     folder = tmp_path_factory.mktemp("mongo")
     with ProcessRuntime() as runtime:
-        (jar,) = services.build(["mongo-standin"], jdk, runtime, print).values()
+        (jar,) = build.jars(["mongo-standin"], jdk, runtime, print).values()
         yield Site(runtime, folder / "data", folder / "logs", jdk.home, folder / "seeds", stand_in=jar)
 
 

@@ -13,8 +13,10 @@ from lab.errors import LabError
 from lab.experiments import scenarios
 from lab.runtimes.process import ProcessRuntime
 from lab.spec.limits import NOT_SET, Limits
-from lab.system import maven, services
-from lab.system.services import Jdk
+from lab.system import build, maven
+from lab.system import jdk as jdk_
+from lab.system.jdk import Jdk, find_jdk, jdks
+from lab.system.launch import FIXED_POOL, service_launch
 
 
 def fake_jdk(home: Path, version: str, javac: bool = True) -> Path:
@@ -33,7 +35,7 @@ def machine(tmp_path, monkeypatch) -> Path:
     (tmp_path / "bin").mkdir()
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    monkeypatch.setattr(services, "JAVA_FOLDERS", (f"{tmp_path}/jvm/*",))
+    monkeypatch.setattr(jdk_, "JAVA_FOLDERS", (f"{tmp_path}/jvm/*",))
     return tmp_path
 
 
@@ -41,8 +43,8 @@ def machine(tmp_path, monkeypatch) -> Path:
 def sources(tmp_path, monkeypatch) -> Path:
     """A copy of the services' sources, which a test may break."""
     folder = tmp_path / "services"
-    shutil.copytree(services.SERVICES, folder, ignore=shutil.ignore_patterns("target", ".build.lock"))
-    monkeypatch.setattr(services, "SERVICES", folder)
+    shutil.copytree(build.SERVICES, folder, ignore=shutil.ignore_patterns("target", ".build.lock"))
+    monkeypatch.setattr(build, "SERVICES", folder)
     return folder
 
 
@@ -50,29 +52,29 @@ def test_java_home_is_preferred_if_it_is_new_enough(machine, monkeypatch):
     """JAVA_HOME decides, even where a newer JDK lies in a usual folder."""
     fake_jdk(machine / "jvm" / "new", "25.0.1")
     monkeypatch.setenv("JAVA_HOME", str(fake_jdk(machine / "mine", "21.0.2")))
-    assert (services.find_jdk().major, services.find_jdk().found_in) == (21, "JAVA_HOME")
+    assert (find_jdk().major, find_jdk().found_in) == (21, "JAVA_HOME")
 
 
 def test_a_java_home_that_is_too_old_is_passed_over(machine, monkeypatch):
     """An old JAVA_HOME does not hide a JDK that is new enough."""
     monkeypatch.setenv("JAVA_HOME", str(fake_jdk(machine / "old", "17.0.9")))
     fake_jdk(machine / "jvm" / "new", "25.0.1")
-    assert services.find_jdk().version == "25.0.1"
-    assert [jdk.major for jdk in services.jdks()] == [17, 25]
+    assert find_jdk().version == "25.0.1"
+    assert [jdk.major for jdk in jdks()] == [17, 25]
 
 
 def test_the_newest_of_the_usual_folders_is_taken(machine):
     """Among the usual folders, 25 comes before 21, and 1.8 last."""
     for version in ("21.0.2", "1.8.0_402", "25+36", "22-ea"):
         fake_jdk(machine / "jvm" / version, version)
-    assert [jdk.major for jdk in services.jdks()] == [25, 22, 21, 1]
+    assert [jdk.major for jdk in jdks()] == [25, 22, 21, 1]
 
 
 def test_the_path_is_searched(machine):
     """The javac on the PATH leads to its JDK, through links."""
     home = fake_jdk(machine / "somewhere" / "jdk", "23.0.1")
     (machine / "bin" / "javac").symlink_to(home / "bin" / "javac")
-    assert (services.find_jdk().home, services.find_jdk().found_in) == (home, "PATH")
+    assert (find_jdk().home, find_jdk().found_in) == (home, "PATH")
 
 
 def test_a_jdk_is_listed_once(machine, monkeypatch):
@@ -80,7 +82,7 @@ def test_a_jdk_is_listed_once(machine, monkeypatch):
     home = fake_jdk(machine / "jvm" / "jdk", "24.0.1")
     (machine / "bin" / "javac").symlink_to(home / "bin" / "javac")
     monkeypatch.setenv("JAVA_HOME", str(home))
-    assert [jdk.home for jdk in services.jdks()] == [home]
+    assert [jdk.home for jdk in jdks()] == [home]
 
 
 def test_what_is_no_jdk_is_left_out(machine, monkeypatch):
@@ -90,7 +92,7 @@ def test_what_is_no_jdk_is_left_out(machine, monkeypatch):
     broken = fake_jdk(machine / "jvm" / "broken", "25.0.1")
     (broken / "release").write_bytes(b"JAVA_VERSION=\n")
     monkeypatch.setenv("JAVA_HOME", str(machine / "nowhere"))
-    assert services.jdks() == []
+    assert jdks() == []
 
 
 def test_an_unreadable_release_file_is_left_out(machine):
@@ -98,7 +100,7 @@ def test_an_unreadable_release_file_is_left_out(machine):
     broken = fake_jdk(machine / "jvm" / "broken", "25.0.1")
     (broken / "release").write_bytes(b"\xff\xfe\x00JAVA\x80")
     good = fake_jdk(machine / "jvm" / "good", "21.0.1")
-    assert [jdk.home for jdk in services.jdks()] == [good]
+    assert [jdk.home for jdk in jdks()] == [good]
 
 
 def test_without_a_new_jdk_those_found_are_named(machine, monkeypatch):
@@ -107,7 +109,7 @@ def test_without_a_new_jdk_those_found_are_named(machine, monkeypatch):
     monkeypatch.setenv("JAVA_HOME", str(old))
     fake_jdk(machine / "jvm" / "older", "11.0.2")
     with pytest.raises(LabError) as caught:
-        services.find_jdk()
+        find_jdk()
     assert f"17.0.9 in {old}" in caught.value.problem
     assert "11.0.2 in " in caught.value.problem
     assert "JAVA_HOME" in caught.value.next_step
@@ -116,7 +118,7 @@ def test_without_a_new_jdk_those_found_are_named(machine, monkeypatch):
 def test_without_any_jdk_that_is_said(machine):
     """No JDK at all is 'none'."""
     with pytest.raises(LabError, match="none"):
-        services.find_jdk()
+        find_jdk()
 
 
 def test_no_maven_is_said_with_how_to_get_it(machine):
@@ -130,34 +132,34 @@ def test_no_maven_is_said_with_how_to_get_it(machine):
 def test_a_stale_build_without_maven_is_said(machine, sources, runtime):
     """A build that is needed asks for Maven; the JDK alone does not help."""
     with pytest.raises(LabError, match="Maven"):
-        services.build(["mvc"], Jdk(machine, "25", "here"), runtime, lambda line: None)
+        build.jars(["mvc"], Jdk(machine, "25", "here"), runtime, lambda line: None)
 
 
 def test_the_hash_follows_the_sources(sources):
     """A changed, renamed, added or removed source changes a module's hash, and no other module's."""
     java = next((sources / "mvc" / "src").rglob("*.java"))
-    other, seen = services.source_hash("webflux"), [services.source_hash("mvc")]
+    other, seen = build.source_hash("webflux"), [build.source_hash("mvc")]
     java.write_text(java.read_text() + "// changed\n")
-    seen.append(services.source_hash("mvc"))
+    seen.append(build.source_hash("mvc"))
     java = java.rename(java.with_name("Renamed.java"))
-    seen.append(services.source_hash("mvc"))
+    seen.append(build.source_hash("mvc"))
     java.with_name("Added.java").write_text("class Added {}\n")
-    seen.append(services.source_hash("mvc"))
+    seen.append(build.source_hash("mvc"))
     java.unlink()
-    seen.append(services.source_hash("mvc"))
+    seen.append(build.source_hash("mvc"))
     assert len(set(seen)) == len(seen)
-    assert services.source_hash("webflux") == other
+    assert build.source_hash("webflux") == other
     (sources / "pom.xml").write_text((sources / "pom.xml").read_text() + "\n")
-    assert services.source_hash("webflux") != other
+    assert build.source_hash("webflux") != other
 
 
 @pytest.mark.parametrize("part", ["pom.xml", "src/main/java/lab/delay/Delay.java"])
 def test_the_hash_follows_what_the_services_share(sources, part):
     """A change to what is in both jars makes both stale, and leaves alone what is in neither."""
-    before = {module: services.source_hash(module) for module in ("mvc", "webflux", "mongo-standin")}
+    before = {module: build.source_hash(module) for module in ("mvc", "webflux", "mongo-standin")}
     shared = sources / "common" / part
     shared.write_text(shared.read_text() + "\n")
-    changed = [module for module, seen in before.items() if services.source_hash(module) != seen]
+    changed = [module for module, seen in before.items() if build.source_hash(module) != seen]
     assert changed == ["mvc", "webflux"]
 
 
@@ -165,12 +167,12 @@ def test_a_change_to_what_is_shared_is_built(sources, runtime, tmp_path, monkeyp
     """A service whose own sources are as they were is built anew, and only once."""
     fake_maven(tmp_path, monkeypatch)
     jdk = Jdk(tmp_path, "25", "here")
-    before = services.build(["mvc"], jdk, runtime, lambda _: None)["mvc"]
+    before = build.jars(["mvc"], jdk, runtime, lambda _: None)["mvc"]
     change(sources)
-    after = services.build(["mvc"], jdk, runtime, lambda _: None)["mvc"]
+    after = build.jars(["mvc"], jdk, runtime, lambda _: None)["mvc"]
     assert after.read_bytes() != before.read_bytes()
     monkeypatch.setenv("PATH", "")
-    assert services.build(["mvc"], jdk, runtime, lambda _: None)["mvc"] == after
+    assert build.jars(["mvc"], jdk, runtime, lambda _: None)["mvc"] == after
 
 
 def test_only_a_limited_pool_is_no_longer_spring_boots_own(tmp_path):
@@ -178,7 +180,7 @@ def test_only_a_limited_pool_is_no_longer_spring_boots_own(tmp_path):
     jdk = Jdk(tmp_path, "25", "here")
     for variant in scenarios()["jwt"].variants:
         left, fixed = (
-            services.launch(variant, limits, 2, jdk.java, tmp_path / "x.jar", tmp_path).environment
+            service_launch(variant, limits, 2, jdk.java, tmp_path / "x.jar", tmp_path).environment
             for limits in (NOT_SET, Limits(pool=7))
         )
         assert left == {}
@@ -188,7 +190,7 @@ def test_only_a_limited_pool_is_no_longer_spring_boots_own(tmp_path):
 def test_every_service_says_what_a_fixed_pool_is(sources):
     """The profile that the lab names is one that each service knows."""
     for module in ("mvc", "webflux"):
-        assert (sources / module / "src/main/resources" / f"application-{services.FIXED_POOL}.properties").exists()
+        assert (sources / module / "src/main/resources" / f"application-{FIXED_POOL}.properties").exists()
 
 
 def test_the_twins_have_no_file_alike(sources):
@@ -204,10 +206,10 @@ def twins(sources: Path) -> tuple[Path, Path]:
 
 def test_the_hash_ignores_what_is_built(sources):
     """What a build leaves behind does not make the next one stale."""
-    before = services.source_hash("mvc")
+    before = build.source_hash("mvc")
     (sources / "mvc" / "target").mkdir()
     (sources / "mvc" / "target" / "mvc.jar").write_bytes(b"jar")
-    assert services.source_hash("mvc") == before
+    assert build.source_hash("mvc") == before
 
 
 def test_all_variants_get_the_same_flags(tmp_path):
@@ -215,7 +217,7 @@ def test_all_variants_get_the_same_flags(tmp_path):
     jdk = Jdk(tmp_path, "25", "here")
     variants = scenarios()["delay"].variants
     commands = [
-        services.launch(v, Limits(heap_mb=512), 2, jdk.java, tmp_path / "x.jar", tmp_path).command for v in variants
+        service_launch(v, Limits(heap_mb=512), 2, jdk.java, tmp_path / "x.jar", tmp_path).command for v in variants
     ]
     for command in commands:
         assert {"-Xms512m", "-Xmx512m", "-XX:ActiveProcessorCount=2"} <= set(command)
@@ -229,7 +231,7 @@ def fake_maven(folder: Path, monkeypatch) -> None:
     """A Maven that packs common's Delay.java as mvc's jar, always with the same time, as the real one does."""
     script = folder / "mvn"
     script.write_text(
-        f'#!/bin/sh\ncd "{services.SERVICES}/mvc" && mkdir -p target\n'
+        f'#!/bin/sh\ncd "{build.SERVICES}/mvc" && mkdir -p target\n'
         "cat $(find ../common/src -name Delay.java) > target/mvc.jar; touch -d 2026-01-01 target/mvc.jar\n"
     )
     script.chmod(0o755)
@@ -246,11 +248,11 @@ def test_a_later_build_leaves_the_jar_of_a_run_alone(sources, runtime, tmp_path,
     """Each build's jar has a path of its own, and the earlier one keeps its contents."""
     fake_maven(tmp_path, monkeypatch)
     jdk = Jdk(tmp_path, "25", "here")
-    with services.in_use():
-        first = services.build(["mvc"], jdk, runtime, lambda _: None)["mvc"]
+    with build.in_use():
+        first = build.jars(["mvc"], jdk, runtime, lambda _: None)["mvc"]
         before = first.read_bytes()
         change(sources)
-        second = services.build(["mvc"], jdk, runtime, lambda _: None)["mvc"]
+        second = build.jars(["mvc"], jdk, runtime, lambda _: None)["mvc"]
         assert second != first
         assert second.read_bytes() != before
         assert first.read_bytes() == before
@@ -260,14 +262,14 @@ def test_old_jars_are_removed_only_when_nobody_uses_them(sources, runtime, tmp_p
     """While one run goes on, another one's begin removes nothing; afterwards two are kept."""
     fake_maven(tmp_path, monkeypatch)
     jdk, built = Jdk(tmp_path, "25", "here"), []
-    with services.in_use():
+    with build.in_use():
         for age_s in (300, 200, 100):
-            built.append(services.build(["mvc"], jdk, runtime, lambda _: None)["mvc"])
+            built.append(build.jars(["mvc"], jdk, runtime, lambda _: None)["mvc"])
             os.utime(built[-1], (time.time() - age_s,) * 2)
             change(sources)
-        with services.in_use():
+        with build.in_use():
             assert all(jar.exists() for jar in built)
-    with services.in_use():
+    with build.in_use():
         assert [jar.exists() for jar in built] == [False, True, True]
 
 
@@ -279,7 +281,7 @@ def test_a_build_that_fails_shows_the_compilers_lines(sources, jdk):
     java.write_text(java.read_text().replace("record Delay", "record Delai"))
     heard: list[str] = []
     with ProcessRuntime() as runtime, pytest.raises(LabError) as caught:
-        services.build(["mvc"], jdk, runtime, heard.append)
+        build.jars(["mvc"], jdk, runtime, heard.append)
     assert "failed" in caught.value.problem
     assert "maven.log" in caught.value.next_step
     assert "Delay.java" in caught.value.detail

@@ -1,0 +1,98 @@
+"""Builds the Maven modules whose sources have changed, and cleans what was built."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from filelock import FileLock
+
+from lab.runtimes import Runtime
+from lab.runtimes.checkout import ROOT
+from lab.system import artifacts, maven
+from lab.system.jdk import Jdk
+
+SERVICES = ROOT / "services"
+# The modules' group, and the namespace of what a pom.xml says.
+OURS, POM = "lab", "{http://maven.apache.org/POM/4.0.0}"
+
+
+def jars(modules: Iterable[str], jdk: Jdk, runtime: Runtime, say: Callable[[str], None]) -> dict[str, Path]:
+    """Build the modules whose sources changed since they were last built.
+
+    Args:
+        say: is told what Maven is doing, line by line.
+
+    Returns:
+        The jar of each module, as a copy that no later build overwrites.
+
+    """
+    modules = sorted(set(modules))
+    with FileLock(SERVICES / ".build.lock"):
+        stale = [module for module in modules if not _is_built(module)]
+        if stale:
+            maven.run(SERVICES, stale, maven.PACKAGE, jdk.home, runtime, say)
+            for module in stale:
+                _stamp(module).write_text(json.dumps({"sources": source_hash(module)}))
+        return {module: artifacts.kept(_jar(module)) for module in modules}
+
+
+def _jar(module: str) -> Path:
+    return SERVICES / module / "target" / f"{module}.jar"
+
+
+def _stamp(module: str) -> Path:
+    return SERVICES / module / "target" / "lab-build.json"
+
+
+def _is_built(module: str) -> bool:
+    try:
+        stamp = json.loads(_stamp(module).read_text())
+    except (OSError, ValueError):
+        return False
+    return bool(stamp.get("sources") == source_hash(module)) and _jar(module).exists()
+
+
+def source_hash(module: str) -> str:
+    """SHA-256 over the names and contents of everything that goes into a module's jar."""
+    digest = hashlib.sha256()
+    files = [SERVICES / "pom.xml"]
+    for part in _parts(module):
+        files += [SERVICES / part / "pom.xml", *(SERVICES / part / "src").rglob("*")]
+    for file in sorted(file for file in files if file.is_file()):
+        digest.update(str(file.relative_to(SERVICES)).encode() + b"\0" + file.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def _parts(module: str) -> list[str]:
+    """A module and the others of ours that its jar has in it, as its pom.xml and theirs say."""
+    parts = [module]
+    for part in parts:  # grows while it is gone through
+        project = ElementTree.parse(SERVICES / part / "pom.xml").getroot()
+        for dependency in project.iterfind(f"{POM}dependencies/{POM}dependency"):
+            if dependency.findtext(f"{POM}groupId") == OURS:
+                parts.append(dependency.findtext(f"{POM}artifactId", ""))
+    return list(dict.fromkeys(parts))
+
+
+def in_use() -> AbstractContextManager[None]:
+    """Nobody cleans while this goes on, see :func:`lab.system.artifacts.in_use`."""
+    return artifacts.in_use(SERVICES)
+
+
+def unused() -> AbstractContextManager[bool]:
+    """Whether no run uses what was built, see :func:`lab.system.artifacts.unused`."""
+    return artifacts.unused(SERVICES)
+
+
+def clean() -> int:
+    """Remove what was built; returns how many folders that were."""
+    targets = [path for path in (SERVICES / "target", *SERVICES.glob("*/target")) if path.is_dir()]
+    for target in targets:
+        shutil.rmtree(target)
+    return len(targets)
