@@ -19,7 +19,8 @@ from lab.formulas.laws import LoadLevel
 from lab.spec import prediction
 from lab.spec.plan import Plan
 from lab.spec.system import Variant
-from lab.storage.run_folder import CellFolder, RunFolder
+from lab.storage.cell_folder import CellFolder
+from lab.storage.run_folder import RunFolder
 from lab.telemetry import series
 
 Floats = NDArray[np.float64]

@@ -16,7 +16,7 @@ from lab.analysis.comparison import CPU, METRICS, Comparison, MetricRow
 from lab.analysis.selection import Side, confounders, find_sides
 from lab.errors import LabError
 from lab.formulas import inference
-from lab.storage.run_folder import CellFolder
+from lab.storage.cell_folder import CellFolder
 from lab.telemetry import series
 
 BELIEVED = (verdict.VALID, verdict.SUSPECT)

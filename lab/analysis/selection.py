@@ -9,7 +9,8 @@ from typing import Any
 
 from lab.errors import LabError
 from lab.storage import run_folder
-from lab.storage.run_folder import CellFolder, RunFolder
+from lab.storage.cell_folder import CellFolder
+from lab.storage.run_folder import RunFolder
 
 MACHINE = ("host", "system", "cores", "memory_bytes", "service_cores", "generator_cores", "runtime", "jdk", "databases")
 # Limits that every service states, and those that depend on what it is.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import importlib.metadata
-import json
 import os
 import platform
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from lab.runtimes.checkout import CALIBRATIONS, ROOT
 from lab.runtimes.temporary import whole_file
@@ -89,14 +89,8 @@ class Calibration:
         return None
 
     def as_json(self) -> dict[str, Any]:
-        """A dictionary of JSON types that :meth:`from_json` takes back."""
-        return asdict(self)
-
-    @staticmethod
-    def from_json(value: Mapping[str, Any]) -> Calibration:
-        """The calibration that :meth:`as_json` wrote; KeyError or TypeError where it is damaged."""
-        ceilings = tuple(Ceiling(**{**c, "steps": tuple(Step(**s) for s in c["steps"])}) for c in value["ceilings"])
-        return Calibration(value["fingerprint"], value["time"], ceilings)
+        """A dictionary of JSON types."""
+        return dict(msgspec.to_builtins(self))
 
 
 def fingerprint() -> str:
@@ -120,8 +114,8 @@ def _processor() -> str:
 def find(folder: Path = CALIBRATIONS) -> Calibration | None:
     """The calibration of this machine and this generator; None if there is none, or if its file is damaged."""
     try:
-        return Calibration.from_json(json.loads((folder / f"{fingerprint()}.json").read_text()))
-    except (OSError, ValueError, KeyError, TypeError):
+        return msgspec.json.decode((folder / f"{fingerprint()}.json").read_bytes(), type=Calibration)
+    except (OSError, ValueError):
         return None
 
 
@@ -130,5 +124,5 @@ def keep(calibration: Calibration, folder: Path = CALIBRATIONS) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{calibration.fingerprint}.json"
     with whole_file(file) as neighbour:
-        neighbour.write_text(json.dumps(calibration.as_json(), indent=2) + "\n")
+        neighbour.write_bytes(msgspec.json.format(msgspec.json.encode(calibration)) + b"\n")
     return file

@@ -18,7 +18,7 @@ from lab.errors import LabError
 from lab.formulas import stats
 from lab.reporting.run_view import Run
 from lab.spec.sample import SCHEMA
-from lab.storage.run_folder import CellFolder
+from lab.storage.cell_folder import CellFolder
 
 # A histogram of latencies from 1 µs to an hour, exact to three digits.
 MOST_US = 3_600_000_000

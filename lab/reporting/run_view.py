@@ -24,7 +24,8 @@ from lab.spec import prediction
 from lab.spec.plan import Plan
 from lab.spec.scenario import Scenario
 from lab.storage import published, run_folder
-from lab.storage.run_folder import CellFolder, RunFolder
+from lab.storage.cell_folder import CellFolder
+from lab.storage.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from lab.reporting.figures import Panel, Picture

@@ -10,8 +10,8 @@ from lab.errors import ComponentError
 from lab.generator import bench, calibration
 from lab.generator.bench import Bench, Outcome
 from lab.generator.calibration import Calibration, Ceiling, Step
+from lab.running.prerequisites import SPARE_FILES
 from lab.running.progress import Reporter, Update
-from lab.running.testbed import SPARE_FILES
 from lab.runtimes import host, temporary
 from lab.runtimes.host import Cores
 from lab.runtimes.process import ProcessRuntime, confined

@@ -26,7 +26,8 @@ from lab.spec import attached, prediction, schedule
 from lab.spec.plan import Cell, Plan
 from lab.spec.workload import Load
 from lab.storage import run_folder
-from lab.storage.run_folder import CellFolder, RunFolder
+from lab.storage.cell_folder import CellFolder
+from lab.storage.run_folder import RunFolder
 from lab.system.attached import attached_service
 from lab.system.launch import promised_limits, remove_scratch
 from lab.system.service import Service

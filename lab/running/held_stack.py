@@ -26,6 +26,7 @@ from lab.runtimes import process_id, up_state
 from lab.runtimes.checkout import ROOT
 from lab.spec.plan import Plan
 from lab.storage import run_folder
+from lab.storage.json_file import write_json
 from lab.system.backends import Endpoints
 from lab.system.databases import tokens
 from lab.telemetry import actuator
@@ -126,7 +127,7 @@ def hold(plan: Plan, runtime: str, endpoints: Endpoints) -> None:
                 "parameters": dict(plan.parameters),
             }
             about |= {"path": scenario.path.format(**plan.parameters), "bearer": scenario.bearer}
-            run_folder.write_json(up_state.STATE, {**about, **facts, "run": str(testbed.run.path)})
+            write_json(up_state.STATE, {**about, **facts, "run": str(testbed.run.path)})
             while not (ending := running.exit_reason()):
                 time.sleep(0.5)
             raise LabError(f"The service {ending}.", "", running.log_tail())

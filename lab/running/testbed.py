@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -14,6 +13,7 @@ from lab.errors import LabError
 from lab.generator import calibration
 from lab.generator.calibration import Calibration
 from lab.running.invocation import Invocation
+from lab.running.prerequisites import announce_master, check_machine
 from lab.running.progress import Reporter
 from lab.runtimes import Launch, Runtime, docker, host
 from lab.runtimes.docker import DockerRuntime
@@ -30,8 +30,6 @@ from lab.system.databases import Site
 from lab.system.jdk import Jdk, find_jdk
 from lab.system.launch import contained, service_launch
 
-# The Locust master, the lab and its libraries keep some files open besides one socket a user.
-SPARE_FILES = 256
 # What a JVM needs besides its heap: code, class metadata, threads, network buffers.
 BESIDES_HEAP_MB = 768
 # Makes the folder of a run, or opens that of an older run that goes on, once the facts about this machine are known.
@@ -140,9 +138,9 @@ def set_up(plan: Plan, invocation: Invocation, users: int, reopen: Opener | None
 def _start(plan: Plan, invocation: Invocation, users: int, opened: Opener) -> Iterator[Testbed]:
     """The testbed of services that the lab builds and starts."""
     reporter, (chosen, why) = invocation.reporter, images.choose(invocation.runtime)
-    _check_machine(plan, users, invocation.runs)
+    check_machine(plan, users, invocation.runs)
     jdk, cores = find_jdk(), Cores.split(plan.pin)
-    _announce_master(plan, chosen, reporter)
+    announce_master(plan, chosen, reporter)
     if invocation.runtime != chosen:
         reporter.say(f"  runtime: {chosen} ({why})")
     found, modules = calibration.find(), {variant.module for variant in plan.variants}
@@ -177,9 +175,9 @@ def _attach(plan: Plan, invocation: Invocation, users: int, opened: Opener) -> I
         update(1, ", ".join(plan.urls.values()))
     kind = "large" if largest >= attached.LARGE_BYTES else "small"
     plan = replace(plan, scenario=replace(plan.scenario, kind=kind))
-    _check_machine(plan, users, invocation.runs)
+    check_machine(plan, users, invocation.runs)
     cores, found = Cores(frozenset(), Cores.split(plan.pin).generator), calibration.find()
-    _announce_master(plan, "process", reporter)
+    announce_master(plan, "process", reporter)
     run = opened(_facts(cores, found))
     with failure_noted(run, reporter), ProcessRuntime() as runtime, confined(cores.generator):
         yield Testbed(plan, run, reporter, runtime, cores, Artifacts(), calibration=found, headers=headers)
@@ -189,37 +187,6 @@ def _facts(cores: Cores, found: Calibration | None) -> dict[str, Any]:
     """What environment.json says of every run."""
     known = found.as_json() if found else None
     return {**host.environment(), "generator_cores": sorted(cores.generator), "calibration": known}
-
-
-def _check_machine(plan: Plan, users: int, runs: Path) -> None:
-    """LabError if this machine does not allow what a plan asks for, or has no space for it."""
-    host.raise_open_file_limit(users + SPARE_FILES)
-    host.check_ports(users)
-    host.check_backlog(max(plan.limits_of(cell.variant).accept_count or 0 for cell in plan.cells))
-    heaps_mb = (plan.limits_of(cell.variant).heap_mb or 0 for cell in plan.cells)
-    host.check_memory(max(heaps_mb), max(cell.load.workers for cell in plan.cells))
-    host.check_free_space(runs)
-
-
-def _announce_master(plan: Plan, runtime: str, reporter: Reporter) -> None:
-    """Say where workers on other machines join, if there are any; LabError if they could not."""
-    if plan.bind:
-        check_master_address(plan, runtime)
-        reporter.say(f"  on the other machines: python -m lab worker --master {plan.bind}")
-
-
-def check_master_address(plan: Plan, runtime: str) -> None:
-    """LabError if workers on other machines could not join: no such address, its port taken, or containers."""
-    if runtime == "docker":
-        raise LabError("Containers listen on this machine only.", "Use --remote-workers with --runtime process.")
-    try:
-        with socket.create_server(split_address(plan.bind)):
-            pass
-    except OSError as error:
-        raise LabError(
-            f"The lab cannot listen at {plan.bind}: {error.strerror}.",
-            "Give --bind another address of this machine, or another port: --bind HOST:PORT.",
-        ) from error
 
 
 @contextmanager

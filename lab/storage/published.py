@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any
 
+import msgspec
+
 from lab.runtimes.checkout import ROOT
 from lab.spec.plan import Cell, Plan
 from lab.spec.system import Variant
@@ -39,7 +41,7 @@ def table(scenario: str) -> dict[str, Any]:
     if not path.exists():
         return {}
     value: dict[str, Any] = json.loads(path.read_text())
-    value["rows"] = [PublishedRow(**row) for row in value["rows"]]
+    value["rows"] = msgspec.convert(value["rows"], list[PublishedRow])
     return value
 
 

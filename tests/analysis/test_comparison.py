@@ -18,7 +18,8 @@ from lab.experiments import scenarios
 from lab.formulas import stats
 from lab.spec import planning, sample
 from lab.spec.options import Options
-from lab.storage.run_folder import CellFolder, RunFolder
+from lab.storage.cell_folder import CellFolder
+from lab.storage.run_folder import RunFolder
 
 MACHINE = {"host": "here", "cores": 2, "runtime": "process", "jdk": {"version": "25"}}
 LIMITS = {"cpus": 1, "heap_max_bytes": 2**31, "java": "25", "accept_count": 4096}

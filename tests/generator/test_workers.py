@@ -28,7 +28,7 @@ from lab.spec.limits import Limits
 from lab.spec.options import Options
 from lab.spec.plan import Cell
 from lab.spec.workload import Load
-from lab.storage.run_folder import CellFolder
+from lab.storage.cell_folder import CellFolder
 from lab.system import build
 from lab.system.databases.free_port import free_ports
 from lab.system.databases.rows import users

@@ -10,6 +10,7 @@ from lab.errors import LabError
 from lab.running import resumption
 from lab.running.progress import Reporter
 from lab.storage import run_folder
+from lab.storage.cell_folder import CellFolder
 from lab.storage.run_folder import RunFolder
 
 HERE = {"host": "here", "commit": "1a2b", "packages": {"locust": "2.47.0"}, "time": "now"}
@@ -24,7 +25,7 @@ def orphan(run: RunFolder) -> RunFolder:
     return run
 
 
-def measured(run: RunFolder, index: int, interrupted: bool = False) -> run_folder.CellFolder:
+def measured(run: RunFolder, index: int, interrupted: bool = False) -> CellFolder:
     """A cell of the run with the files that say it was measured."""
     folder = run.begin(run.plan().cells[index])
     folder.keep("evidence", {"interrupted": interrupted})

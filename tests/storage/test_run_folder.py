@@ -15,7 +15,7 @@ import pytest
 
 from lab.errors import LabError
 from lab.spec import sample
-from lab.storage import run_folder, sample_file
+from lab.storage import json_file, run_folder, sample_file
 from lab.storage.run_folder import RunFolder
 
 
@@ -273,7 +273,7 @@ def test_the_state_tells_running_incomplete_and_complete(run, plan):
     assert run.state() == "running"
     value = run.read()
     value["owner"]["born"] -= 1
-    run_folder.write_json(run.path / "run.json", value)
+    json_file.write_json(run.path / "run.json", value)
     assert run.state() == "incomplete"
     for cell in plan.cells:
         run.begin(cell).keep("summary", {})
@@ -286,18 +286,18 @@ def test_others_running_are_the_others(run, plan):
     assert run_folder.others_running(run) == [other.name]
     value = other.read()
     value["owner"]["born"] -= 1
-    run_folder.write_json(other.path / "run.json", value)
+    json_file.write_json(other.path / "run.json", value)
     assert run_folder.others_running(run) == []
 
 
 def test_a_file_is_never_seen_half_written(tmp_path):
     """Whoever reads while it is replaced sees the old one or the new one."""
     path, stop, torn = tmp_path / "value.json", threading.Event(), []
-    run_folder.write_json(path, {"n": 0, "filler": ["x" * 50] * 2000})
+    json_file.write_json(path, {"n": 0, "filler": ["x" * 50] * 2000})
 
     def read():
         while not stop.is_set():
-            value = run_folder.read_json(path)
+            value = json_file.read_json(path)
             if len(value["filler"]) != 2000:
                 torn.append(value["n"])
 
@@ -305,21 +305,21 @@ def test_a_file_is_never_seen_half_written(tmp_path):
     reader.start()
     try:
         for n in range(1, 60):
-            run_folder.write_json(path, {"n": n, "filler": ["x" * 50] * 2000})
+            json_file.write_json(path, {"n": n, "filler": ["x" * 50] * 2000})
     finally:
         stop.set()
         reader.join()
     assert not torn
-    assert run_folder.read_json(path)["n"] == 59
+    assert json_file.read_json(path)["n"] == 59
 
 
 def test_a_write_that_fails_leaves_the_old_file(tmp_path):
     """A value that cannot be written does not harm what was there."""
     path = tmp_path / "value.json"
-    run_folder.write_json(path, {"n": 1})
+    json_file.write_json(path, {"n": 1})
     with pytest.raises(TypeError):
-        run_folder.write_json(path, {"n": object()})
-    assert run_folder.read_json(path) == {"n": 1}
+        json_file.write_json(path, {"n": object()})
+    assert json_file.read_json(path) == {"n": 1}
 
 
 def test_a_fact_that_is_known_later_joins_the_environment(plan, tmp_path):
@@ -336,7 +336,7 @@ def test_an_owner_that_is_no_process_does_not_stop_other_runs(run, plan, pid):
     other = RunFolder.create(plan, [], {}, run.path.parent)
     value = other.read()
     value["owner"]["pid"] = pid
-    run_folder.write_json(other.path / "run.json", value)
+    json_file.write_json(other.path / "run.json", value)
     assert run_folder.others_running(run) == []
     assert other.state() in ("damaged", "incomplete")
 

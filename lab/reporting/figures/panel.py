@@ -26,7 +26,7 @@ class Panel:
 
     Attributes:
         samples: the measured samples; see :data:`lab.spec.sample.SCHEMA`.
-        metrics: rows of ``t_s``, ``target``, ``name``, ``value``: :meth:`lab.storage.run_folder.CellFolder.metrics`.
+        metrics: rows of ``t_s``, ``target``, ``name``, ``value``: :meth:`lab.storage.cell_folder.CellFolder.metrics`.
         from_planned: count latency from the planned moment of each request, as an open loop must.
 
     """

@@ -1,0 +1,46 @@
+"""The prerequisites of a run: what this machine must allow, checked before anything is started."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+from lab.errors import LabError
+from lab.running.progress import Reporter
+from lab.runtimes import host
+from lab.spec.plan import Plan
+from lab.spec.planning import split_address
+
+# The Locust master, the lab and its libraries keep some files open besides one socket a user.
+SPARE_FILES = 256
+
+
+def check_machine(plan: Plan, users: int, runs: Path) -> None:
+    """LabError if this machine does not allow what a plan asks for, or has no space for it."""
+    host.raise_open_file_limit(users + SPARE_FILES)
+    host.check_ports(users)
+    host.check_backlog(max(plan.limits_of(cell.variant).accept_count or 0 for cell in plan.cells))
+    heaps_mb = (plan.limits_of(cell.variant).heap_mb or 0 for cell in plan.cells)
+    host.check_memory(max(heaps_mb), max(cell.load.workers for cell in plan.cells))
+    host.check_free_space(runs)
+
+
+def announce_master(plan: Plan, runtime: str, reporter: Reporter) -> None:
+    """Say where workers on other machines join, if there are any; LabError if they could not."""
+    if plan.bind:
+        check_master_address(plan, runtime)
+        reporter.say(f"  on the other machines: python -m lab worker --master {plan.bind}")
+
+
+def check_master_address(plan: Plan, runtime: str) -> None:
+    """LabError if workers on other machines could not join: no such address, its port taken, or containers."""
+    if runtime == "docker":
+        raise LabError("Containers listen on this machine only.", "Use --remote-workers with --runtime process.")
+    try:
+        with socket.create_server(split_address(plan.bind)):
+            pass
+    except OSError as error:
+        raise LabError(
+            f"The lab cannot listen at {plan.bind}: {error.strerror}.",
+            "Give --bind another address of this machine, or another port: --bind HOST:PORT.",
+        ) from error

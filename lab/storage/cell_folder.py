@@ -1,0 +1,143 @@
+"""The folder of one cell: samples, metrics, and what was stated, answered, observed and judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lab.spec.plan import Cell
+from lab.storage import sample_file
+from lab.storage.json_file import damaged, free_path, read_json, write_json
+
+METRICS = ("t_s", "target", "name", "value")
+# What no summary is without, even if nothing was answered.
+COUNTED = ("requests", "throughput_rps", "ok_throughput_rps")
+
+
+@dataclass(frozen=True)
+class CellFolder:
+    """The folder of one cell: what was measured first, its summary last."""
+
+    path: Path
+    cell: Cell
+
+    @property
+    def logs(self) -> Path:
+        """Where whatever runs for this cell writes its logs."""
+        return self.path / "logs"
+
+    @property
+    def stream(self) -> Path:
+        """Where samples go while they arrive; :meth:`keep_samples` turns it into :attr:`kept`."""
+        return self.path / "samples.arrows"
+
+    @property
+    def kept(self) -> Path:
+        """Where samples are in the end. While it is not there, as after SIGKILL, they are read from the stream."""
+        return self.path / "samples.parquet"
+
+    def keep_samples(self) -> None:
+        """Turn the stream into samples.parquet; a stream that was cut off gives what is whole in it."""
+        sample_file.merge(self.stream, self.kept)
+        self.stream.unlink(missing_ok=True)
+
+    def samples(self) -> pd.DataFrame:
+        """All samples, those of the warm-up too (``warm_up`` > 0); empty if there are none."""
+        with _readable(self.kept):
+            return pd.DataFrame(sample_file.whole(self.kept, self.stream).to_pandas())
+
+    def measured(self) -> pd.DataFrame:
+        """The samples of the measured load."""
+        return self.samples().query("warm_up == 0")
+
+    def measured_pieces(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
+        """The same in pieces of bounded size, for files of any length: see :func:`lab.storage.sample_file.pieces`."""
+        with _readable(self.kept):
+            yield from sample_file.pieces(self.kept, self.stream, columns)
+
+    @property
+    def lacks_samples(self) -> bool:
+        """Whether the samples that its summary counts are not there any more."""
+        there = self.kept.exists() or self.stream.exists()
+        return self.complete and bool(self.read("summary").get("requests")) and not there
+
+    def check(self) -> None:
+        """LabError if a file is damaged in a way that shows without reading it whole: of samples the end is read."""
+        for path, columns in ((self.kept, ("sent_us", "latency_us", "warm_up")), (self._metrics, METRICS)):
+            if path.exists():
+                with _readable(path):
+                    names = pq.read_schema(path).names
+                if not set(columns) <= set(names):
+                    raise damaged(path, f"its columns are {', '.join(names)}")
+        if not all(isinstance(value, str | int | float | list | None) for value in self.read("limits").values()):
+            raise damaged(self.path / "limits.json", "a limit is neither a number nor a text")
+        for key, value in self.read("summary").items():
+            if not _fits(key, value):
+                raise damaged(self.path / "summary.json", f"it has a {key} of {value!r}")
+
+    def keep_metrics(self, rows: Sequence[tuple[float, str, str, float]]) -> None:
+        """Write metrics.parquet from rows of (seconds since the planned start, target, name, value)."""
+        frame = pd.DataFrame(rows, columns=list(METRICS))
+        frame.astype({"t_s": float, "value": float}).to_parquet(self._metrics, index=False)
+
+    @property
+    def _metrics(self) -> Path:
+        return self.path / "metrics.parquet"
+
+    def metrics(self) -> pd.DataFrame:
+        """The metrics, one row a value; empty if there are none."""
+        with _readable(self._metrics):
+            return pd.read_parquet(self._metrics) if self._metrics.exists() else pd.DataFrame(columns=list(METRICS))
+
+    def keep(self, name: str, value: Mapping[str, Any]) -> None:
+        """Write ``name``.json, all of it or nothing."""
+        write_json(self.path / f"{name}.json", value)
+
+    def read(self, name: str) -> dict[str, Any]:
+        """Read ``name``.json; empty if it is not there."""
+        path = self.path / f"{name}.json"
+        return read_json(path) if path.exists() else {}
+
+    @property
+    def complete(self) -> bool:
+        """Whether the cell was measured to its end; the summary is written last."""
+        return (self.path / "summary.json").exists()
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing is left to measure: the cell is complete, and nobody interrupted it."""
+        return self.complete and not self.read("evidence").get("interrupted", False)
+
+    def set_aside(self) -> None:
+        """Move what an interruption left to ``<id>.interrupted-N``, so that the cell can be measured anew."""
+        if self.path.exists():
+            self.path.rename(free_path(self.path.parent, f"{self.path.name}.interrupted-{{}}"))
+
+
+def _fits(key: str, value: Any) -> bool:
+    """Whether a value of summary.json has the type that its key promises: numbers, but for what is in words."""
+    if key == "errors":
+        return isinstance(value, dict) and all(isinstance(count, int) for count in value.values())
+    if key == "reasons":
+        return isinstance(value, list) and all(isinstance(reason, str) for reason in value)
+    if key == "verdict":
+        return isinstance(value, str)
+    if value is None:
+        return key not in COUNTED
+    return isinstance(value, int | float) and value == value  # NaN is no figure
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Turn what pyarrow says of a damaged Parquet file into LabError."""
+    try:
+        yield
+    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
+        raise damaged(path, str(error)) from error
