@@ -3,7 +3,7 @@
 from lab.reporting.figures.errors import errors_figure
 from lab.reporting.figures.forest import Bar, forest
 from lab.reporting.figures.formulas import totals_figure, waves_figure
-from lab.reporting.figures.interactive import alive
+from lab.reporting.figures.sliders import alive
 from lab.reporting.figures.panel import Panel
 from lab.reporting.figures.repeats import repeats_figure
 from lab.reporting.figures.run import run_figure, timeline_figure
