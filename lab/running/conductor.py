@@ -16,12 +16,12 @@ from lab.analysis.observations import Conditions, Observed
 from lab.analysis.service_cost import service_cost
 from lab.errors import ComponentError
 from lab.formulas import stats
-from lab.generator.fleet import Fleet, LoadPhase, Placement, Played, running_fleet
+from lab.generator.fleet import Fleet, LoadPhase, PhaseResult, Placement, running_fleet
 from lab.running import equivalence
 from lab.running.invocation import Invocation
 from lab.running.testbed import Testbed, set_up
 from lab.running.warm_up import REHEARSAL_USERS, first_users, warm_up
-from lab.runtimes.process import unhurried
+from lab.runtimes.process import signals_deferred
 from lab.spec import attached, prediction, schedule
 from lab.spec.plan import Cell, Plan
 from lab.spec.workload import Load
@@ -78,7 +78,7 @@ def measure(testbed: Testbed, cell: Cell) -> None:
         observed.ending = Ending(interrupted=True)
         raise
     finally:
-        with unhurried():
+        with signals_deferred():
             folder.keep("timing", {"elapsed_s": time.monotonic() - began})
             conclude(testbed, cell, folder, observed, others)
 
@@ -126,7 +126,7 @@ def _measure_attached(testbed: Testbed, cell: Cell, folder: CellFolder, observed
             fleet.await_workers()
             fleet.spawn(cell.load.users)
         with phase(f"{cell.id}: warm up"):
-            fleet.play(LoadPhase(service.url, before, warm_up=1), deadline_s(before, None))
+            fleet.run_phase(LoadPhase(service.url, before, warm_up=1), deadline_s(before, None))
         drive(testbed, cell, service, fleet, observed)
 
 
@@ -135,7 +135,7 @@ def prove_equal(testbed: Testbed, cell: Cell, folder: CellFolder, service: Servi
     try:
         answers = equivalence.prove(service, testbed.backing.contract)
     except ComponentError as error:
-        raise actuator.silence(service, error.problem) from error
+        raise actuator.no_answer_error(service, error.problem) from error
     folder.keep("contract", answers)
     reference_variant, reference = testbed.proved.setdefault("reference", (cell.variant, answers))
     if different := equivalence.unequal_answers(answers, reference):
@@ -146,7 +146,7 @@ def drive(testbed: Testbed, cell: Cell, service: Service, fleet: Fleet, observed
     """Play the measured load while everything is watched, and compare the counts of both sides."""
     backing, owned, load = testbed.backing, testbed.cores.owned, cell.load
     asked = f"{load.rate_rps:,g} requests/s" if load.is_open else f"{load.users:,} users"
-    before, queries = actuator.served(service), backing.queries()
+    before, queries = actuator.requests_served(service), backing.queries()
     with testbed.reporter.phase(f"{cell.id}: measure {asked}", load.planned_requests) as update:
         workers = {f"worker {number}": worker for number, worker in enumerate(fleet.workers, 1)}
         others = {**workers, "master": fleet.master, **backing.running()}
@@ -154,23 +154,23 @@ def drive(testbed: Testbed, cell: Cell, service: Service, fleet: Fleet, observed
             sampling(service, others, owned, into=observed.telemetry) as telemetry,
             timing_cores(testbed.runtime, owned, testbed.run.logs / "cpu-speed.log", telemetry),
         ):
-            fleet.play(
+            fleet.run_phase(
                 LoadPhase(service.url, load, testbed.plan.parameters, seed=schedule.seed_of(testbed.plan, cell)),
                 deadline_s(load, prediction.predict(testbed.plan, cell)),
                 [service.running, *backing.running().values()],
                 progress=lambda so_far: update(so_far.finished, _progress_note(so_far)),
-                into=observed.played,
+                into=observed.result,
             )
     if before is not None:
-        after = actuator.served(service, before + observed.played.finished)
+        after = actuator.requests_served(service, before + observed.result.finished)
         observed.served = None if after is None else after - before
     if queries is not None:
         observed.queries = (backing.queries() or 0) - queries
 
 
-def _progress_note(played: Played) -> str:
-    failed = f", {played.failed:,} failed" if played.failed else ""
-    return f"{played.finished:,} answered, {played.begun - played.finished:,} under way{failed}"
+def _progress_note(result: PhaseResult) -> str:
+    failed = f", {result.failed:,} failed" if result.failed else ""
+    return f"{result.finished:,} answered, {result.begun - result.finished:,} under way{failed}"
 
 
 def deadline_s(load: Load, predicted_mean_s: float | None) -> float:
@@ -195,7 +195,7 @@ def conclude(testbed: Testbed, cell: Cell, folder: CellFolder, observed: Observe
     """
     remove_scratch(folder.logs)
     folder.keep_samples()
-    metrics = observations.metrics(observed.played, observed.telemetry)
+    metrics = observations.metrics(observed.result, observed.telemetry)
     folder.keep_metrics(metrics)
     summary = stats.summarise_pieces(folder.measured_pieces(stats.SUMMARISED), from_planned=cell.load.is_open)
     conditions = Conditions(

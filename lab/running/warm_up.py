@@ -30,7 +30,7 @@ def warm_up(testbed: Testbed, cell: Cell, service: Service, fleet: Fleet, observ
     watched = [service.running, *testbed.backing.running().values()]
     first, many = first_users(testbed, cell), cell.load.users
     acts = [(first, False), (many, False), (many, True)] if scenario.cpu_decides else [(first, False)]
-    before = actuator.effort(service)
+    before = actuator.cpu_times(service)
     for users, alone in acts:
         if alone:
             service.running.confine(testbed.cores.service)
@@ -38,9 +38,9 @@ def warm_up(testbed: Testbed, cell: Cell, service: Service, fleet: Fleet, observ
         rehearsal = replace(cell.load, users=users, ramp_s=0.0, loops=loops, duration_s=0.0, requests=0, rate_rps=0.0)
         begun = len(observed.warm_up)
         for number in range(begun + 1, begun + scenario.rehearsal_rounds + 1):
-            played = fleet.play(LoadPhase(service.url, rehearsal, parameters, number), WITHIN_S, watched)
-            after = actuator.effort(service)
-            spent = after.since(before, played.finished)
+            result = fleet.run_phase(LoadPhase(service.url, rehearsal, parameters, number), WITHIN_S, watched)
+            after = actuator.cpu_times(service)
+            spent = after.since(before, result.finished)
             before = after
             observed.warm_up.append({**spent, "users": users})
             cost, compiler = f"{spent['cpu_us_per_request']:.0f} µs CPU a request", f"compiler {spent['jit_share']:.0%}"
@@ -61,7 +61,7 @@ def is_warm(rounds: Sequence[Mapping[str, float]], cpu_decides: bool) -> bool:
     Where the CPU decides what is measured, the same cost is not enough: it may be about to fall.
 
     Args:
-        rounds: rows of :meth:`lab.telemetry.actuator.Effort.since`, oldest first.
+        rounds: rows of :meth:`lab.telemetry.actuator.CpuTimes.since`, oldest first.
 
     """
     if len(rounds) < MIN_ROUNDS:

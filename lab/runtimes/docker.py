@@ -31,7 +31,7 @@ from docker.types import Ulimit  # type: ignore[import-untyped]
 from lab.errors import ComponentError, LabError
 from lab.runtimes import Launch, process_id, tail
 from lab.runtimes.checkout import ROOT
-from lab.runtimes.process import ProcessRunning, ProcessRuntime, unhurried
+from lab.runtimes.process import ProcessRunning, ProcessRuntime, signals_deferred
 
 RUN_LABEL, PID_LABEL, BORN_LABEL, IMAGE_LABEL = "lab.run", "lab.pid", "lab.born", "lab.image"
 USER = 10001  # of all the lab's images
@@ -200,7 +200,7 @@ class DockerRuntime:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with unhurried():
+        with signals_deferred():
             self._stack.close()
 
     def _sweep(self) -> None:
@@ -235,7 +235,7 @@ class DockerRuntime:
                 running = DockerRunning(launch, container, self._network.name)
             yield running
         finally:
-            with unhurried():
+            with signals_deferred():
                 if running:
                     running.stop()
                 else:
