@@ -497,5 +497,5 @@ def test_a_run_that_lacks_a_cell_ends_with_what_to_do(typed, tmp_path):
     done = typed("reproduce", "delay", "--from", str(run))
     assert done.returncode == 1
     assert re.search(r"^ .*[–%] +incomplete$", done.stdout, re.MULTILINE)
-    assert "lab show RUN' says why." in done.stderr
+    assert "lab show RUN' shows the reason." in done.stderr
     assert "{" not in done.stderr

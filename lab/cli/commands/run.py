@@ -13,7 +13,7 @@ from lab.spec.scenario import Scenario
 
 
 def _run_command(scenario: Scenario) -> click.Command:
-    text = f"How many users.  [default: {scenario.load.users}; with --rate, as many as it takes]"
+    text = f"Number of users.  [default: {scenario.load.users}; with --rate, as many as needed]"
     users = click.Option(["--users"], type=Users(), help=text)
 
     def run(users: list[int] | None, **options: Any) -> None:
@@ -26,7 +26,7 @@ def _run_command(scenario: Scenario) -> click.Command:
 
 def _sweep_command(scenario: Scenario) -> click.Command:
     loads = ",".join(map(str, scenario.sweep_users))
-    users = click.Option(["--users"], type=Users(), default=loads, show_default=True, help="The loads.")
+    users = click.Option(["--users"], type=Users(), default=loads, show_default=True, help="Numbers of users.")
 
     def sweep(**options: Any) -> None:
         conduct_scenario(scenario.name, **options)
