@@ -137,7 +137,7 @@ class Evidence:
         return {name: value for part in asdict(self).values() for name, value in part.items()}
 
     @staticmethod
-    def of(**values: Any) -> Evidence:
+    def from_fields(**values: Any) -> Evidence:
         """Evidence from the flat fields of :meth:`as_json`; those not given have their defaults."""
 
         def part(kind: Any) -> Any:

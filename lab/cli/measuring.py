@@ -106,7 +106,7 @@ def conduct_scenario(name: str, **options: Any) -> None:
 def conduct(plan: Plan, result_options: ResultOptions, endpoints: Endpoints, runtime: str = "process") -> None:
     """Carry out a plan, show the run, and exit by its verdict."""
     cells = conductor.in_random_order(plan)
-    expected = estimate.of_plan(plan, cells, result_options.data)
+    expected = estimate.estimate_run(plan, cells, result_options.data)
     if result_options.dry_run:
         for number, cell in enumerate(cells, 1):
             out.print(f"{number:4}  {cell.id}")

@@ -36,7 +36,7 @@ SLO_HELP = "Exit with 1 unless every cell meets it: 'p99<200ms', 'errors<0.1%', 
 slo_option = click.option("--slo", type=ObjectiveText(), multiple=True, help=SLO_HELP)
 
 
-class Users(click.ParamType[list[int]]):
+class UserCounts(click.ParamType[list[int]]):
     """One number of users, or several with commas."""
 
     name = "N[,N…]"

@@ -1,4 +1,4 @@
-"""Calibrates the generator: its ceiling for each kind of request, and the latency that it adds below that."""
+"""Calibrates the generator: its ceiling for each kind of request, and the latency that it adds at parts of that."""
 
 from __future__ import annotations
 

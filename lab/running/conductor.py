@@ -39,10 +39,10 @@ COLOURS = {verdict.VALID: "green", verdict.SUSPECT: "yellow", verdict.INVALID: "
 
 
 def conduct(plan: Plan, invocation: Invocation) -> RunFolder:
-    """Carry out a plan, cell by cell, in an order that the seed decides.
+    """Measure all cells of a plan, in an order that its seed decides.
 
-    A cell that breaks is recorded as invalid and the next one goes on. LabError where nothing could be started;
-    KeyboardInterrupt after everything is stopped and kept.
+    A cell whose components fail is recorded as invalid, and the next one follows. LabError where nothing could be
+    started; KeyboardInterrupt after all processes are stopped and all measurements stored.
     """
     with set_up(plan, invocation, most_users(plan)) as testbed:
         for cell in in_random_order(plan):
@@ -51,12 +51,12 @@ def conduct(plan: Plan, invocation: Invocation) -> RunFolder:
 
 
 def most_users(plan: Plan) -> int:
-    """The most that will be spawned at once."""
+    """The largest number of users of any cell, warm-up included."""
     return max(REHEARSAL_USERS, plan.most_users)
 
 
 def in_random_order(plan: Plan) -> list[Cell]:
-    """The cells of a plan, shuffled within each repeat, so that drift of the machine favours nobody."""
+    """The cells of a plan, shuffled within each repeat, so that drift of the machine favours no variant."""
     chance = random.Random(plan.seed)
     repeats = sorted({cell.repeat for cell in plan.cells})
     rounds = [[cell for cell in plan.cells if cell.repeat == repeat] for repeat in repeats]
@@ -64,13 +64,13 @@ def in_random_order(plan: Plan) -> list[Cell]:
 
 
 def measure(testbed: Testbed, cell: Cell) -> None:
-    """Measure one cell and judge it. A component that fails makes it invalid; Ctrl-C too, and is passed on."""
+    """Measure one cell and judge it. A failed component makes it invalid; so does Ctrl-C, which is raised again."""
     folder, observed = testbed.run.begin(cell), Observed()
     others, began = run_folder.others_running(testbed.run), time.monotonic()
     try:
         (_measure_attached if testbed.plan.urls else _measure)(testbed, cell, folder, observed)
     except ComponentError as error:
-        # Whatever a service says of a database that has ended, that end is the cause.
+        # If a database or link has ended, that is the cause of a service's errors, and comes first.
         causes = dict.fromkeys([*testbed.backing.exit_reasons(), error.problem])
         observed.ending = Ending(tuple(causes))
         testbed.reporter.say(f"  {error.problem}\n{error.detail}", error.problem, "red")
@@ -117,7 +117,7 @@ def _fleet(testbed: Testbed, cell: Cell, folder: CellFolder) -> AbstractContextM
 
 
 def _measure_attached(testbed: Testbed, cell: Cell, folder: CellFolder, observed: Observed) -> None:
-    """Load a service that the lab did not start. Whether it is warm cannot be seen, so it gets the same for all."""
+    """Warm up and load an attached service. Whether it is warm is unknown, so the warm-up has a fixed length."""
     phase, before = testbed.reporter.phase, attached.warm_up(cell.load)
     service = attached_service(testbed.plan.urls[cell.variant])
     with ExitStack() as stack:
@@ -131,7 +131,7 @@ def _measure_attached(testbed: Testbed, cell: Cell, folder: CellFolder, observed
 
 
 def prove_equal(testbed: Testbed, cell: Cell, folder: CellFolder, service: Service) -> None:
-    """Ask what the contract asks; ComponentError if a variant before this one answered differently."""
+    """Send the contract's requests; ComponentError if an earlier variant answered differently."""
     try:
         answers = equivalence.prove(service, testbed.backing.contract)
     except ComponentError as error:
@@ -143,7 +143,7 @@ def prove_equal(testbed: Testbed, cell: Cell, folder: CellFolder, service: Servi
 
 
 def drive(testbed: Testbed, cell: Cell, service: Service, fleet: Fleet, observed: Observed) -> None:
-    """Play the measured load while everything is watched, and compare the counts of both sides."""
+    """Run the measured load while sampling all processes, and read the counts of service and databases."""
     backing, owned, load = testbed.backing, testbed.cores.owned, cell.load
     asked = f"{load.rate_rps:,g} requests/s" if load.is_open else f"{load.users:,} users"
     before, queries = actuator.requests_served(service), backing.queries()
@@ -174,9 +174,9 @@ def _progress_note(result: PhaseResult) -> str:
 
 
 def deadline_s(load: Load, predicted_mean_s: float | None) -> float:
-    """When to give up on a cell: generously after theory, and never before the slowest request may time out.
+    """The timeout of a cell's load: generous compared with theory, and after the last request's own timeout.
 
-    Theory knows of waiting only; where the CPU has to do the work, a core does at least a thousand requests a second.
+    Theory covers waiting only; for CPU work a core is taken to serve at least a thousand requests a second.
     """
     rounds = math.ceil(load.rounds)
     mean_s = load.timeout_s if predicted_mean_s is None else predicted_mean_s
@@ -187,10 +187,10 @@ def deadline_s(load: Load, predicted_mean_s: float | None) -> float:
 
 
 def conclude(testbed: Testbed, cell: Cell, folder: CellFolder, observed: Observed, others: list[str]) -> None:
-    """Keep everything that was measured, judge it, and write the summary last.
+    """Store all measurements of a cell, judge it, and write the summary last.
 
     Args:
-        others: other runs of this lab that were measuring when the cell began.
+        others: other runs of this lab that were in progress when the cell began.
 
     """
     remove_scratch(folder.logs)

@@ -81,7 +81,7 @@ def _parts(module: str) -> list[str]:
 
 
 def in_use() -> AbstractContextManager[None]:
-    """Nobody cleans while this goes on, see :func:`lab.system.artifacts.in_use`."""
+    """Protect builds from cleaning while the context lasts: see :func:`lab.system.artifacts.in_use`."""
     return artifacts.in_use(SERVICES)
 
 

@@ -168,7 +168,7 @@ def test_with_too_few_users_every_planned_request_is_sent_late_and_that_is_said(
     summary = stats.summarise(samples, from_planned=True)
     assert summary.busy_p99_s > 0.3
     assert summary.p99_s > summary.service_p99_s + 0.3
-    found = verdict.judge(Evidence.of(planned=50, begun=50, finished=50, whole=True), summary, 50)
+    found = verdict.judge(Evidence.from_fields(planned=50, begun=50, finished=50, whole=True), summary, 50)
     assert "All users were busy" in " ".join(found.reasons)
     assert "of the planned rate only" in " ".join(found.reasons)
 

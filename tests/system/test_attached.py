@@ -162,7 +162,7 @@ def test_a_certificate_counts_where_it_is_trusted(typed, tmp_path, monkeypatch):
         ("127.0.0.1:8080/x", "Did you mean http://127.0.0.1:8080/x?"),
         ("ftp://127.0.0.1/", "not an http or https address"),
         ("http://127.0.0.1:99999/", "not an http or https address"),
-        ("http://127.0.0.1:1/", "Nobody answers at 127.0.0.1:1"),
+        ("http://127.0.0.1:1/", "There is no answer from 127.0.0.1:1"),
         ("http://nobody.invalid/", "no host 'nobody.invalid'"),
         ("http://me:s3cret-4711@127.0.0.1/", "Authorization"),
         ("{url}/ä", "%-encoded"),

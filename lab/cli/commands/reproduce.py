@@ -93,7 +93,7 @@ def _measured(
     for part, expected in zip(wanted.parts, estimates, strict=True):
         console.print(f"  {part.name + ': ' if part.name else ''}{expected}", soft_wrap=True)
     if len(estimates) > 1:
-        console.print(f"  together about {estimate.spoken(results.total_s(estimates))}")
+        console.print(f"  together about {estimate.duration_text(results.total_s(estimates))}")
     if dry_run:
         return None
     command = ["python", "-m", "lab", *sys.argv[1:]]

@@ -31,7 +31,7 @@ def resume(
 ) -> None:
     """Measure the missing cells of an interrupted RUN; the newest incomplete one if none is named."""
     folder = run_view.open_run(str(run_folder.find_resumable(run, data).path)).folder
-    expected = estimate.of_plan(folder.plan(), folder.missing(), data)
+    expected = estimate.estimate_run(folder.plan(), folder.missing(), data)
     err.print(f"  {folder.name}: {expected}", markup=False, soft_wrap=True)
     endpoints = replace(endpoints_of(options), headers=attached.headers(headers))
     invocation = Invocation(typed_command(), data, reporter(), endpoints=endpoints)

@@ -120,7 +120,7 @@ def connection(database: Database) -> Iterator[Any]:
 
 
 def sums(database: Database) -> Sums | None:
-    """What the users in the database come to; None if there is no such table."""
+    """The checksum of the users in the database; None if there is no such table."""
     with connection(database) as link:
         cursor = link.cursor()
         return _sums(cursor) if _owner(cursor) is not None else None
