@@ -160,7 +160,7 @@ class ServerEstimate:
 
 
 def estimate_servers(levels: Sequence[LoadLevel]) -> ServerEstimate | None:
-    """T from a sweep's samples, without being told: whatever the phase, T threads end T requests in any time t.
+    """Estimate T from a sweep's samples alone: at any phase, T threads complete T requests in any time t.
 
     The time t is read from the lowest load, where nobody waits. The answers are counted in windows of that length, all
     over the time in which the largest load keeps the queue filled; T is the median count.

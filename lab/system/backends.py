@@ -113,7 +113,7 @@ def running_backends(plan: Plan, site: Site, endpoints: Endpoints, images: Mappi
         for kind in scenario.databases:
             databases[kind] = stack.enter_context(_database(kind, site, endpoints, images.get(kind, "")))
             seen, running = stack.enter_context(_through_link(databases[kind], plan, site))
-            environment |= _told(seen)
+            environment |= _database_environment(seen)
             if running:
                 links[f"link to {kind}"] = running
         exchanges = scenario.contract
@@ -144,7 +144,7 @@ def _through_link(database: Database, plan: Plan, site: Site) -> Iterator[tuple[
         yield database.via(port, site.runtime.host), running
 
 
-def _told(database: Database) -> dict[str, str]:
+def _database_environment(database: Database) -> dict[str, str]:
     if database.kind == "mongo":
         return {"LAB_MONGO_URI": database.url}
     return {

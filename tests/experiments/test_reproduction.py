@@ -469,7 +469,7 @@ def test_the_command_lists_and_estimates(typed, tmp_path):
     [
         (["dela"], "did you mean delay?"),
         (["delay", "--scale", "7"], "--scale 7"),
-        (["delay", "--from", "delay-sweep", "--scale", "0.5"], "--scale means nothing"),
+        (["delay", "--from", "delay-sweep", "--scale", "0.5"], "--scale has no effect"),
         (["delay", "--from", "nowhere"], "nowhere"),
     ],
 )

@@ -174,7 +174,7 @@ def test_a_certificate_counts_where_it_is_trusted(typed, tmp_path, monkeypatch):
         ("{url}/ok --header s3cret-4711", "--header number 1"),
         ("{url}/ok --header s3cret-4711\r\nX:1", "--header number 1"),
         ("{url}/ok {url}/large", "2 addresses"),
-        ("{url}/ok {url}/large --name a --name a", "twice"),
+        ("{url}/ok {url}/large --name a --name a", "same --name"),
         ("{url}/ok --name a:b", "--name 'a:b'"),
         ("{url}/ok --rate 5", "--rate needs --users"),
         ("{url}/ok --users 0", "--users 0"),

@@ -116,7 +116,7 @@ def large_backlog_cures(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
 
 
 def bounded_by_threads(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
-    """Whether platform threads never answer more than T/t a second, whatever the backlog."""
+    """Whether platform threads never answer more than T/t a second, with either backlog."""
     return decide(at_most(rows_of_variant(rows, "mvc"), ok_rps, lambda row: 1.1 * _plateau(row), "/s"))
 
 

@@ -96,7 +96,7 @@ def threads_cost_time(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
 
 
 def _near_formula(row: ReproducedRow, time_s: float) -> list[ClaimCheck]:
-    """That all requests of a row together take what ⌈R/T⌉·t and the ramp say."""
+    """The check that all requests of a row take ⌈R/T⌉·t and the ramp in total."""
     return near([row], total_s(row), lambda row: all_answered_s(row, time_s))
 
 

@@ -85,7 +85,7 @@ def _bad_url(problem: str) -> LabError:
 
 
 def identified(database: Database) -> Database:
-    """The same database, with the product that its server says it is; makes the database if it is not there."""
+    """The same database, with the product that its server reports; creates the database if it is missing."""
     with connection(replace(database, name="")) as link:
         cursor = link.cursor()
         cursor.execute("select version()")
