@@ -23,7 +23,7 @@ from ours import ours
 from targets import nginx
 
 from lab.errors import LabError
-from lab.generator.fleet import Played
+from lab.generator.fleet import PhaseResult
 from lab.runtimes import host
 from lab.runtimes.process import ProcessRuntime
 from lab.spec.workload import Load
@@ -72,7 +72,7 @@ def measure(requests: int) -> list[Reading]:
         ):
             worker = psutil.Process(generator.worker.pid)
 
-            def note(so_far: Played) -> None:
+            def note(so_far: PhaseResult) -> None:
                 readings.append(Reading(time.monotonic(), so_far.finished, worker.memory_info().rss))
 
             generator.play(target.url, Load(users=USERS, ramp_s=0.0, requests=requests), progress=note)

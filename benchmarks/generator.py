@@ -82,10 +82,10 @@ def our_pace(runtime: Runtime, order: Order) -> Pace:
     ) as generator:
         before_s = generator.worker.cpu_s()
         load = Load(users=order.users, ramp_s=0.0, duration_s=float(order.seconds + LOST_S))
-        played = generator.play(target.url, load)
-        cpu_us = (generator.worker.cpu_s() - before_s) / played.finished * 1e6
+        result = generator.play(target.url, load)
+        cpu_us = (generator.worker.cpu_s() - before_s) / result.finished * 1e6
     samples = generator.samples()
-    ended = played.unix_start + (samples["sent_us"] + samples["latency_us"]).to_numpy() / 1e6
+    ended = result.unix_start + (samples["sent_us"] + samples["latency_us"]).to_numpy() / 1e6
     counts = zip(*np.unique(ended.astype(int), return_counts=True), strict=True)
     return Pace(steady_rps({int(second): int(count) for second, count in counts}), cpu_us)
 

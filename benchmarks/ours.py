@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from lab.errors import LabError
 from lab.experiments import scenarios
-from lab.generator.fleet import Fleet, LoadPhase, Placement, Played, running_fleet
+from lab.generator.fleet import Fleet, LoadPhase, PhaseResult, Placement, running_fleet
 from lab.runtimes import Running, Runtime
 from lab.spec.workload import Load
 
@@ -39,14 +39,14 @@ class Ours:
         url: str,
         load: Load,
         parameters: Mapping[str, int] = NO_DELAY,
-        progress: Callable[[Played], None] = lambda _: None,
-    ) -> Played:
+        progress: Callable[[PhaseResult], None] = lambda _: None,
+    ) -> PhaseResult:
         """Play one load to its end; LabError if any request failed, as then the figures mean nothing."""
         within_s = load.duration_s + load.ramp_s + load.timeout_s + load.requests / 1000 + SPARE_S
-        played = self.fleet.play(LoadPhase(url, load, parameters), within_s, [self._watched], progress)
-        if played.failed:
-            raise LabError(f"{played.failed:,} of our {played.finished:,} requests failed.", "See that the server can.")
-        return played
+        result = self.fleet.run_phase(LoadPhase(url, load, parameters), within_s, [self._watched], progress)
+        if result.failed:
+            raise LabError(f"{result.failed:,} of our {result.finished:,} requests failed.", "See that the server can.")
+        return result
 
     def samples(self) -> pd.DataFrame:
         """Every sample so far, one row a request (:data:`lab.spec.sample.SCHEMA`). Only after the fleet has ended."""

@@ -39,17 +39,17 @@ def run(
 
     Args:
         scenario: its name, such as ``"delay"``.
-        users: how many; a list for a sweep.
-        variants: their names, or one, or several with commas; all if not named.
+        users: number of users; a list for a sweep.
+        variants: names of variants, as a list or with commas; all if None.
         runtime: where services, databases and workers run: ``"process"``, ``"docker"`` or ``"auto"``.
-        data: the folder that gets the run; ``data/runs`` of the checkout if not given.
+        data: the folder to store the run in; ``data/runs`` of the checkout if None.
         quiet: show no progress.
         options: any other field of :class:`lab.spec.options.Options` (``ramp_up``, ``loops``, ``duration``, ``rate``,
             ``repeat``, ``threads``, ``seed``, …), and the scenario's parameters by name (``delay_ms=500``).
 
     Raises:
-        LabError: what was asked for cannot be done; says why and what to do. A cell that fails while it is measured
-            raises nothing: it is in the run, with a verdict.
+        LabError: the run is not possible as specified; with the reason and the next step. A cell that fails during its
+            measurement raises nothing: it is in the run, with a verdict.
 
     """
     from lab.experiments import find_scenario
@@ -80,14 +80,14 @@ def load(
 
     Args:
         url: its address; several by label, which take turns: ``{"old": "http://…", "new": "http://…"}``.
-        users: how many; a list for a sweep.
-        headers: sent with every request. Only their names are kept.
-        data: the folder that gets the run; ``data/runs`` of the checkout if not given.
+        users: number of users; a list for a sweep.
+        headers: additional headers of every request. Only their names are stored.
+        data: the folder to store the run in; ``data/runs`` of the checkout if None.
         quiet: show no progress.
-        options: about the load, as in :func:`run`: ``duration``, ``rate``, ``arrivals``, ``ramp_up``, ``repeat``, ….
+        options: of the load, as in :func:`run`: ``duration``, ``rate``, ``arrivals``, ``ramp_up``, ``repeat``, ….
 
     Raises:
-        LabError: nobody answers there, or not with a right answer; or what was asked for cannot be done.
+        LabError: the service does not answer with a status of 200 to 299, or the run is not possible as specified.
 
     """
     from lab.errors import LabError, did_you_mean
@@ -110,7 +110,7 @@ def load(
 
 
 def _invocation(command: list[str], data: str | Path | None, quiet: bool, **how: Any) -> Invocation:
-    """How to carry out what was asked for from Python: a folder, a display of progress, and what else was given."""
+    """The invocation of a run from Python: command, folder, progress display, and further fields in ``how``."""
     from rich.console import Console
 
     from lab.running.invocation import Invocation
@@ -126,7 +126,7 @@ def _counts(users: int | list[int] | None) -> list[int]:
 
 
 def open_run(name: str | None = None, data: str | Path | None = None) -> Run:
-    """A run made earlier: by name or path, or the newest. LabError if there is none, or if it is damaged."""
+    """Open an earlier run by name or path, or the newest. LabError if there is none, or if it is damaged."""
     from lab.reporting import run_view
     from lab.storage import run_folder
 
@@ -140,12 +140,12 @@ def compare(
     although_different: bool = False,
     data: str | Path | None = None,
 ) -> ComparisonView:
-    """Compare two runs, two variants (``"RUN:mvc"``), or all variants of one run; the newest if none is named.
+    """Compare two runs, two variants (``"RUN:mvc"``), or all variants of one run; the newest run if none is named.
 
     The result has ``table()``, ``figure()``, ``verdict`` and ``scoring``.
 
     Raises:
-        LabError: there is nothing to compare, or machine, limits or load differ and that was not allowed.
+        LabError: there is nothing to compare, or machine, limits or load differ and ``although_different`` is False.
 
     """
     from lab.reporting import comparison_view
@@ -158,14 +158,14 @@ def compare(
 def choose(
     source: str, *, example: str, now: Callable[[], Run], alike: bool = False, data: str | Path | None = None
 ) -> Run:
-    """The run that a notebook is about: the switch at its top.
+    """Select the run that a notebook shows: an example, the latest, a new one, or one by name.
 
     Args:
         source: ``"example"``, the run that ships with the lab; ``"latest"``, your newest run of the same scenario;
             ``"run now"``; or the name of any run.
         example: the name of the run that ships with the lab.
-        now: measures anew, where that was asked for.
-        alike: the latest is the newest with the limits and the link of the example, not just of its scenario.
+        now: function that measures a new run, for ``"run now"``.
+        alike: ``"latest"`` only considers runs with the limits and the link of the example.
         data: the folder of your runs.
 
     Raises:
@@ -193,7 +193,7 @@ def choose(
 
 
 def _has_settings(wanted: Plan, name: str, data: str | Path | None) -> bool:
-    """Whether a run has the limits and the link of a plan; one whose plan cannot be read is not known to have them."""
+    """Whether a run has the limits and the link of a plan; False if the run's plan cannot be read."""
     from lab.errors import LabError
     from lab.storage import run_folder
 
@@ -224,17 +224,19 @@ def reproduce(
     """Repeat a published experiment, and judge what its document claims.
 
     Args:
-        name: of the experiment, such as ``"delay"``; ``lab reproduce`` lists them.
-        from_run: judge a run there is, or a list of them, instead of measuring.
-        scale: 1 is the document's size; what fits this machine if not given.
-        repeat: how often every cell is measured, interleaved.
-        data: the folder of runs; ``data/runs`` of the checkout if not given.
+        name: name of the experiment, such as ``"delay"``; ``lab reproduce`` lists them.
+        from_run: an existing run, or a list of them, to judge instead of measuring.
+        scale: the part of the document's size, 1 for all of it; the largest that fits this machine if None.
+        repeat: number of interleaved repeats of every cell.
+        seed: of arrivals and order; drawn if None.
+        data: the folder of runs; ``data/runs`` of the checkout if None.
+        quiet: show no progress.
 
     Returns:
         An object with ``table()``, one row a load and variant, and ``claims``, each confirmed, refuted or undecided.
 
     Raises:
-        LabError: there is no such experiment or run, or it cannot be done.
+        LabError: there is no such experiment or run, or it is not possible at this scale.
 
     """
     from lab.experiments import find_publication

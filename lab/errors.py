@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 class LabError(Exception):
-    """One sentence that says what is wrong, and one that says what to do next.
+    """An error that the user can fix: one sentence for the problem, and one for the next step.
 
     Args:
         problem: what is wrong, as a full sentence.
@@ -23,20 +23,20 @@ class LabError(Exception):
         self.detail = detail
 
     def __str__(self) -> str:
-        """All of it, for those who see no more of an exception than this: a Python session, a notebook, a log."""
+        """Problem, next step and detail, as a Python session, a notebook or a log shows them."""
         sentences = " ".join(filter(None, (self.problem, self.next_step)))
         return "\n".join(filter(None, (sentences, self.detail)))
 
     def _render_traceback_(self) -> list[str]:
-        """What a notebook shows: IPython asks for it, and the frames of the lab would help nobody."""
+        """What IPython shows instead of a traceback: the message alone, without the lab's stack frames."""
         return [f"{type(self).__name__}: {self}"]
 
 
 class ComponentError(LabError):
-    """Something that a cell needs died while it was needed: that cell is invalid, the others go on."""
+    """A process that a cell needs failed during its measurement: the cell is invalid, and the run goes on."""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """`` (did you mean …?)`` if something known is similar, else nothing: the end of a sentence about a wrong name."""
+    """The suffix `` (did you mean …?)`` for an unknown name that is similar to a known one; empty if none is."""
     close = difflib.get_close_matches(str(name), list(known), 1, 0.4)
     return f" (did you mean {close[0]}?)" if close else ""

@@ -7,29 +7,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-# Towards its ceiling a generator queues its own work: at 90 % answers lie there for a multiple of the time that they
-# took before a user has them and sends again, so that the load is not what was asked for. The same shares hold for a
-# worker's CPU.
+# Near its ceiling a generator queues its own work: at 90 % answers wait for a multiple of their latency until a user
+# handles them and sends again, so that the load is not the planned one. The same shares hold for a worker's CPU.
 CEILING_SUSPECT, CEILING_INVALID = 0.70, 0.90
-# A worker counts every 50 ms; a collection of garbage or a busy core keeps it from that for some hundred at most.
+# A worker counts every 50 ms; a garbage collection or a busy core delays that by a few hundred ms at most.
 STOOD_STILL_SUSPECT_S, STOOD_STILL_INVALID_S = 0.5, 1.0
-# A time service that corrects a clock moves it by half a millisecond a second; only somebody who sets it does more.
+# A time service slews a clock by half a millisecond a second; a larger change is a step.
 CLOCK_STEP_S = 0.050
-# Of cores that are meant to be ours alone. Kernel threads and the system's own services take a few percent; one program
-# that computes takes half of a core or more.
+# Of cores reserved for service or generator. Kernel threads and system services take a few percent; one busy program
+# takes half of a core or more.
 TAKEN_SUSPECT_SHARE = 0.20
-# Of the whole machine, where nobody has cores of their own.
+# Of the whole machine, where all cores are shared.
 FOREIGN_SUSPECT_SHARE = 0.10
-# As much as two rounds of warm-up may differ that count as settled; chance is ruled out before, see lab.formulas.trend.
+# As much as two settled rounds of warm-up may differ; chance is ruled out before, see lab.formulas.trend.
 FALL_SUSPECT_SHARE = 0.15
-# Repeated measurements differ by some 5 % on a quiet machine; halves of one that differ by twice that, in something.
+# Repeats differ by some 5 % on a quiet machine; halves of a load that differ by twice that were not alike.
 DRIFT_SUSPECT_SHARE = 0.10
 # Shared hosts change by a fifth within seconds, and repeats average that out; beyond it no mean describes both halves.
 SLOWED_SUSPECT_SHARE = 0.25
 
 
 def ceiling(rps: float, ceiling_rps: float | None) -> list[tuple[str, bool]]:
-    """Whether the generator was near the most it can send: the sentence, and whether that makes it invalid."""
+    """Whether the generator was near its ceiling: reasons, each with whether it makes the measurement invalid."""
     if not ceiling_rps or rps <= CEILING_SUSPECT * ceiling_rps:
         return []
     reason = (
@@ -40,35 +39,35 @@ def ceiling(rps: float, ceiling_rps: float | None) -> list[tuple[str, bool]]:
 
 
 def stood_still(longest_s: float) -> list[tuple[str, bool]]:
-    """Whether a worker was stopped in mid-load: latencies do not show it, as its users did not ask meanwhile."""
+    """Whether a worker stalled during the load: latencies do not show it, as its users sent nothing meanwhile."""
     if longest_s <= STOOD_STILL_SUSPECT_S:
         return []
-    reason = f"A Locust worker stood still for {longest_s:.1f} s: what it should have sent meanwhile is missing."
+    reason = f"A Locust worker stalled for {longest_s:.1f} s: it sent no requests in that time."
     return [(reason, longest_s > STOOD_STILL_INVALID_S)]
 
 
 def clock(step_s: float) -> list[str]:
-    """Whether somebody set the clock meanwhile: then the samples and what was read beside them are out of step."""
+    """Whether the clock was set during the load: then samples and readings are out of step."""
     if abs(step_s) <= CLOCK_STEP_S:
         return []
     return [f"The clock was set by {step_s * 1000:+,.0f} ms during the load."]
 
 
 def foreign_load(cores: Mapping[str, float], machine: float | None) -> list[str]:
-    """Whether other programs used our cores.
+    """Whether other programs used the cores of service or generator.
 
     Args:
-        cores: the part that they took of whose cores, such as ``{"generator": 0.5}``; empty if nobody had any.
-        machine: the part of the whole machine, which counts then; None if unknown.
+        cores: by owner, the share of its cores that they used, as in ``{"generator": 0.5}``; empty if all were shared.
+        machine: their share of the whole machine, which counts if all cores were shared; None if unknown.
 
     """
     reasons = [
-        f"Other programs took {share:.0%} of the {owner}'s cores: end them, or use another machine."
+        f"Other programs used {share:.0%} of the {owner}'s cores: end them, or use another machine."
         for owner, share in cores.items()
         if share > TAKEN_SUSPECT_SHARE
     ]
     if not cores and machine is not None and machine > FOREIGN_SUSPECT_SHARE:
-        reasons.append(f"Other programs took {machine:.0%} of the machine: end them, or use another machine.")
+        reasons.append(f"Other programs used {machine:.0%} of the machine: end them, or use another machine.")
     return reasons
 
 
@@ -85,10 +84,10 @@ def unsteady(latency_fall: float, cpu_fall: float, drift: float | None) -> list[
 
 
 def slowed(cores: Mapping[str, float]) -> list[str]:
-    """Whether the machine itself changed: other guests of its host, heat, or power saving.
+    """Whether the speed of cores changed by itself: by other guests of the host, heat, or power saving.
 
     Args:
-        cores: by which part whose cores were slower in the second half than in the first, such as ``{"service": 0.3}``.
+        cores: by owner, how much slower its cores were in the second half than in the first: ``{"service": 0.3}``.
 
     """
     return [

@@ -1,4 +1,4 @@
-"""The result of a comparison: ratios with intervals, a scorecard, and a sentence."""
+"""The result of a comparison: ratios with intervals, a scorecard, and a verdict in sentences."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lab.formulas.inference import Ratio
 
 WORTH_FINDING = 1.05
 CPU = "CPU s per 1000 requests"
-# What is compared, by the field of summary.json it comes from, and whether more of it is better.
+# The compared metrics: the field of summary.json, and whether more of it is better.
 METRICS = {
     "throughput req/s": ("ok_throughput_rps", True),
     "mean s": ("mean_s", False),
@@ -26,14 +26,14 @@ METRICS = {
 
 @dataclass(frozen=True)
 class MetricRow:
-    """One metric at one load.
+    """The comparison of one metric at one load.
 
     Attributes:
         a, b: the compared sides.
         a_value, b_value: geometric means over the repeats; None where a side has no such value.
         ratio: B over A, with its interval; None where a side has no value.
         p: the ratio's p value after Holm's correction over all rows of the comparison.
-        points: of the scorecard, for whichever side is better.
+        points: points of the better side on the scorecard.
 
     """
 
@@ -60,12 +60,12 @@ class MetricRow:
 
     @property
     def points(self) -> int:
-        """What the winner gets on the scorecard."""
+        """The winner's points on the scorecard."""
         return scorecard.points(self.ratio.ratio) if self.ratio else 0
 
     @property
     def word(self) -> str:
-        """What the row says, in a word or two."""
+        """The row's result: ``differs``, ``no difference found``, ``one run a side`` or ``no value``."""
         if self.ratio is None:
             return "no value"
         if self.p is None:
@@ -75,11 +75,11 @@ class MetricRow:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The rows of a comparison, and what has to be known beside them.
+    """The rows of a comparison, with notes on cells that were left out and on other differences.
 
     Attributes:
-        interleaved: whether both sides are of one run, measured in turns.
-        notes: cells that were left out and why, doubts, and what else differs.
+        interleaved: whether both sides are of one run, with interleaved repeats.
+        notes: sentences on cells that were left out or are suspect, and on other differences.
         summaries: by the name of each cell, its summary; empty for a cell that was left out.
 
     """
@@ -95,7 +95,7 @@ class Comparison:
 
     @property
     def scores(self) -> dict[str, tuple[int, int]]:
-        """By side: points of the scorecard by the values alone, and those of differences that were found."""
+        """By side: points on the scorecard by the values alone, and by significant differences only."""
         scores = {side: (0, 0) for row in self.rows for side in (row.a, row.b)}
         for row in self.rows:
             if row.winner:
@@ -105,7 +105,7 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """A sentence for each pair and load; one for a pair of which no load can be compared."""
+        """The result in words: a sentence for each pair and load, or one for a pair without common data."""
         if all(row.p is None for row in self.rows) and any(row.ratio for row in self.rows):
             return "One run a side cannot tell a difference from chance; measure again with --repeat 5."
         pairs = dict.fromkeys((row.a, row.b) for row in self.rows)
@@ -138,7 +138,7 @@ class Comparison:
         return f"{label} ({repeats} {how}): {'; '.join(parts)}."
 
     def _cost(self, rows: Sequence[MetricRow]) -> str:
-        """How many repeats it would take to find 5 % in the noisiest of these."""
+        """How many repeats would find a difference of 5 % in the noisiest of these metrics."""
         needed, noisiest = max((self._needed(row.ratio, WORTH_FINDING), _short(row)) for row in rows if row.ratio)
         more = " or more" * (needed == inference.MOST_REPEATS)
         return f" (5 % in {noisiest} would be found with {needed:,}{more} repeats)"
@@ -151,7 +151,7 @@ class Comparison:
 
     @property
     def correction(self) -> str:
-        """How many were compared at once, and why an interval may miss 1 where no difference was found."""
+        """A sentence on the correction for multiple comparisons; empty without repeats."""
         tested = sum(row.p is not None for row in self.rows)
         if not tested:
             return ""
@@ -162,7 +162,7 @@ class Comparison:
 
     @property
     def scoring(self) -> str:
-        """The scorecard as a sentence; empty where nothing can be compared."""
+        """The scorecard as a sentence; empty without comparable data."""
         if not any(row.ratio for row in self.rows):
             return ""
         scores = ", ".join(f"{side} {points} ({found})" for side, (points, found) in self.scores.items())
@@ -193,7 +193,7 @@ class Comparison:
         )
 
     def against(self, claimed: float, a: str, b: str, metric: str = "throughput req/s") -> list[str]:
-        """A sentence a load about whether B over A can be what somebody claims.
+        """Compare a claimed ratio B over A with the measured interval: a sentence for each load.
 
         Args:
             claimed: the ratio, such as 1.57 for "57 % more".
@@ -205,7 +205,7 @@ class Comparison:
         return [_held_against(row, claimed) for row in rows]
 
     def as_json(self) -> dict[str, Any]:
-        """What ``lab compare --json`` prints."""
+        """The object that ``lab compare --json`` prints."""
         return {
             "interleaved": self.interleaved,
             "rows": [

@@ -9,15 +9,15 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Counts:
-    """How many requests there were, by everybody's own count.
+    """Request counts by generator, service and databases, which must agree.
 
     Attributes:
-        planned: requests the load should have sent; None where a duration decides.
-        begun: requests the workers say they sent.
-        finished: requests the workers say were answered or failed.
-        whole: whether every worker reported the end of its part.
-        served: requests the service counted meanwhile; None if it did not say.
-        queries: what the databases answered meanwhile; None if there is none, or it does not count.
+        planned: requests of the load's plan; None where a duration decides.
+        begun: requests sent, by the workers' count.
+        finished: requests answered or failed, by the workers' count.
+        whole: whether every worker reported the end of the load.
+        served: requests the service counted during the load; None if it does not report that.
+        queries: queries the databases answered during the load; None if there is none, or it does not count them.
 
     """
 
@@ -31,16 +31,16 @@ class Counts:
 
 @dataclass(frozen=True)
 class GeneratorState:
-    """How well the generator kept up.
+    """Whether the generator kept up: load, stalls and clock of its workers.
 
     Attributes:
-        counted_in_system: N, mean requests under way as the workers counted them; None if they did not.
-        awaiting_dispatch: of these, how many had their answer already, which a worker had not come round to.
-        counting_error: by how much ``counted_in_system`` may err.
-        stood_still_s: the longest time in which a worker did nothing, not even count.
-        worker_cpu: the busiest worker's mean use of its core during the load, 1.0 being all of it.
-        ceiling_rps: the most such requests a second that the generator can send; None if that is not known.
-        clock_step_s: by how much a worker's clock was set during the load.
+        counted_in_system: N, mean requests under way by the workers' count; None if unknown.
+        awaiting_dispatch: mean number of received answers that a worker had not handled yet.
+        counting_error: the possible error of ``counted_in_system``.
+        stood_still_s: the longest stall of a worker.
+        worker_cpu: the busiest worker's mean CPU share of one core during the load.
+        ceiling_rps: the generator's ceiling for this kind of request; None if unknown.
+        clock_step_s: the largest step of a worker's clock during the load.
 
     """
 
@@ -55,12 +55,12 @@ class GeneratorState:
 
 @dataclass(frozen=True)
 class Interference:
-    """What else ran on this machine.
+    """Interference by other programs on this machine.
 
     Attributes:
-        foreign_cpu: the part of the machine that other programs took meanwhile; None if unknown.
-        foreign_cores: the part of whose cores other programs took, such as ``{"generator": 0.5}``; empty if nobody had
-            cores of their own.
+        foreign_cpu: the share of the machine's CPU that other programs used; None if unknown.
+        foreign_cores: by owner, the share of its cores that other programs used, such as ``{"generator": 0.5}``; empty
+            if all cores were shared.
         others: other runs of this lab that were measuring at the same time.
 
     """
@@ -72,14 +72,14 @@ class Interference:
 
 @dataclass(frozen=True)
 class Steadiness:
-    """Whether a load that is meant to be the same from begin to end was.
+    """Trends within a load that should be steady from beginning to end.
 
     Attributes:
-        latency_fall: by which part latency fell from the first to the last second.
+        latency_fall: relative fall of latency from the first to the last second.
         cpu_fall: the same for the service's CPU time a request, where the CPU decides.
-        drift: by which part throughput in the second half of a closed loop differs from the first; None if unknown.
-        slowed: by which part whose cores themselves were slower in the second half, where the CPU decides; the other
-            three have that taken out.
+        drift: relative change of a closed loop's throughput from the first half to the second; None if unknown.
+        slowed: by owner, how much slower its cores themselves were in the second half, where the CPU decides; the other
+            three are corrected for that.
 
     """
 
@@ -91,13 +91,13 @@ class Steadiness:
 
 @dataclass(frozen=True)
 class ServiceState:
-    """What the service was like.
+    """The state of the service: warm-up, garbage collection, limits in force.
 
     Attributes:
-        warm_up: one row a round: see :meth:`lab.telemetry.actuator.Effort.since`, and ``users``.
-        warm: whether what a request costs had settled.
-        gc_share: the part of the load's time that the service's garbage collector stopped it; None if unknown.
-        limits_broken: limits that the running service states otherwise than was asked.
+        warm_up: one row a round: see :meth:`lab.telemetry.actuator.CpuTimes.since`, and ``users``.
+        warm: whether the CPU cost of a request had settled.
+        gc_share: the share of the load's time in garbage collection pauses; None if unknown.
+        limits_broken: limits whose value in the running service is not the one that was set.
 
     """
 
@@ -109,11 +109,11 @@ class ServiceState:
 
 @dataclass(frozen=True)
 class Ending:
-    """Why a cell ended before its time, if it did.
+    """Why a measurement was cut short, if it was.
 
     Attributes:
-        component_errors: what died or failed.
-        interrupted: whether the person at the keyboard ended it.
+        component_errors: the processes that died, and other failures.
+        interrupted: whether Ctrl-C or a signal ended it.
 
     """
 
@@ -123,7 +123,7 @@ class Ending:
 
 @dataclass(frozen=True)
 class Evidence:
-    """All of it. As JSON the names of the parts are left out: no two have a field of the same name."""
+    """All evidence on one cell. As JSON it is flat: no two parts have a field of the same name."""
 
     counts: Counts = Counts()
     generator: GeneratorState = GeneratorState()
@@ -137,8 +137,8 @@ class Evidence:
         return {name: value for part in asdict(self).values() for name, value in part.items()}
 
     @staticmethod
-    def of(**values: Any) -> Evidence:
-        """The evidence with these fields, named as :meth:`as_json` names them; the others are at their defaults."""
+    def from_fields(**values: Any) -> Evidence:
+        """Evidence from the flat fields of :meth:`as_json`; those not given have their defaults."""
 
         def part(kind: Any) -> Any:
             return kind(**{f.name: values.pop(f.name) for f in fields(kind) if f.name in values})

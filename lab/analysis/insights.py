@@ -1,4 +1,4 @@
-"""What a run says beyond its table: the binding resource, requests served at once, when the load had settled."""
+"""Insights from a run beyond its table: the binding resource, requests served at once, when the load had settled."""
 
 from __future__ import annotations
 
@@ -24,74 +24,74 @@ from lab.storage.run_folder import RunFolder
 from lab.telemetry import series
 
 Floats = NDArray[np.float64]
-# Whatever is watched and is none of these is a database, or a link to one.
+# Targets of readings that are neither a database nor a link to one.
 OURS = ("service", "lab", "machine", "master", "worker")
 ESTIMATED = ("mean_s", "p50_s", "p99_s")
 LINK = "link to "
-# Less is within what repeats differ by anyway.
+# Smaller differences are within the noise of repeats.
 UNEVEN_SHARE = 0.05
-# Repeats differ by some 5 %; a law that is off by twice as much does not describe what was measured.
+# Repeats differ by some 5 %; a law that is off by twice as much does not fit.
 MOST_MISFIT = 0.10
 
 
 def sentences(run: RunFolder) -> list[str]:
-    """What decided, when it settled, and what a sweep says, for each variant of a run; from believable cells only."""
+    """Bottleneck, steady state and scalability of each variant of a run, from complete cells that are not invalid."""
     plan = run.plan()
     found = [
-        *_lacking(run),
-        *_gone_on(run),
+        *_missing_samples(run),
+        *_changed_conditions(run),
         *(sentence for variant in plan.variants for sentence in _of_variant(run, plan, variant)),
     ]
     return found + ([uneven] if plan.scenario.cpu_decides and (uneven := _uneven_machine(run)) else [])
 
 
-def _lacking(run: RunFolder) -> Iterator[str]:
-    """Which cells have a summary, but no samples any more."""
+def _missing_samples(run: RunFolder) -> Iterator[str]:
+    """A sentence on cells that have a summary, but no samples any more."""
     if lacking := [folder.cell.id for folder in run.cells() if folder.lacks_samples]:
-        yield f"The samples of {', '.join(lacking)} are not there any more: tables have them, figures do not."
+        yield f"The samples of {', '.join(lacking)} are missing: tables show these cells, figures do not."
 
 
-def _gone_on(run: RunFolder) -> Iterator[str]:
-    """That a run went on where something was different, which whoever resumed it accepted."""
+def _changed_conditions(run: RunFolder) -> Iterator[str]:
+    """A sentence on each resumption under different conditions (``--anyway``)."""
     for number in count(1):
         if not (there := run.note(f"environment-resume-{number}")):
             return
         if there.get("different"):
-            yield f"It was interrupted, and went on where something was different: {'; '.join(there['different'])}."
+            yield f"The run was resumed under different conditions: {'; '.join(there['different'])}."
 
 
 def _uneven_machine(run: RunFolder) -> str | None:
-    """Which cells had slower cores than others, if that may pass for a difference between variants."""
+    """A sentence if cores were slower under some cells than under others, which may look like a difference."""
     read = {folder.cell.id: folder.read("summary").get("yardstick_s") for folder in run.cells() if folder.complete}
     by_speed = sorted((spent_s, cell) for cell, spent_s in read.items() if spent_s)
     if not by_speed or (slower := by_speed[-1][0] / by_speed[0][0] - 1) < UNEVEN_SHARE:
         return None
     (_, fastest), (_, slowest) = by_speed[0], by_speed[-1]
     return (
-        f"The machine was not the same for all: by a piece of fixed work, the service's cores were {slower:.0%} slower "
-        f"under {slowest} than under {fastest}. So small a difference may be its own: --repeat averages it out."
+        f"The machine's speed changed: by a fixed piece of work, the service's cores were {slower:.0%} slower "
+        f"under {slowest} than under {fastest}. Smaller differences may be due to that: --repeat averages it out."
     )
 
 
 def deciding(run: RunFolder) -> dict[str, Bottleneck]:
-    """By variant, what decided at its largest load; nothing of a variant without a believable cell."""
+    """By variant, the binding resource at its largest load; variants without a usable cell are left out."""
     plan = run.plan()
-    largest = [(variant, _largest(cells)) for variant in plan.variants if (cells := believable(run, variant.name))]
-    return {variant.name: bottleneck.name(watched(run, plan, variant, cell)) for variant, cell in largest}
+    largest = [(variant, _largest(cells)) for variant in plan.variants if (cells := usable_cells(run, variant.name))]
+    return {variant.name: bottleneck.find(usage_of(run, plan, variant, cell)) for variant, cell in largest}
 
 
 def _largest(cells: Sequence[CellFolder]) -> CellFolder:
-    """The cell of the most load; of repeats the first."""
+    """The cell of the largest load; the first of its repeats."""
     return max(cells, key=lambda folder: (folder.cell.load.users, folder.cell.load.rate_rps, -folder.cell.repeat))
 
 
 def _of_variant(run: RunFolder, plan: Plan, variant: Variant) -> Iterator[str]:
-    cells = believable(run, variant.name)
+    cells = usable_cells(run, variant.name)
     if not cells:
         return
     most = _largest(cells)
     label = f"{variant.name} at {most.cell.load.users:,} users"
-    yield f"{label}: {bottleneck.name(watched(run, plan, variant, most)).sentence}"
+    yield f"{label}: {bottleneck.find(usage_of(run, plan, variant, most)).sentence}"
     if not most.cell.load.is_burst and (sentence := _settled(most)):
         yield f"{label}: {sentence}"
     if len({folder.cell.load.users for folder in cells}) > 1:
@@ -110,25 +110,25 @@ def _settled(folder: CellFolder) -> str | None:
 def _of_sweep(run: RunFolder, cells: list[CellFolder], variant: Variant) -> Iterator[str]:
     if servers := laws.estimate_servers(levels(run, variant.name)):
         yield (
-            f"By its answers alone it served {servers.count:.0f} requests at once (at {servers.users:,} users, "
+            f"Estimated from its samples, it served {servers.count:.0f} requests at once (at {servers.users:,} users, "
             f"{servers.service_s:.3f} s each)."
         )
     if cells[0].cell.load.is_burst:
-        return  # a burst has no throughput of its own: its ramp and its last wave are in it
+        return  # a burst has no steady throughput: it includes the ramp and the last wave
     rates = [folder.read("summary")["ok_throughput_rps"] for folder in cells]
     law = laws.fit_scalability([folder.cell.load.users for folder in cells], rates)
     if law and law.misfit > MOST_MISFIT:
-        yield f"The scalability law does not fit its throughput (off by up to {law.misfit:.0%}), so it says no peak."
+        yield f"The universal scalability law does not fit its throughput (off by up to {law.misfit:.0%}): no peak."
     elif law:
         yield (
-            f"By the scalability law its throughput has its peak at {law.peak.value:,.0f} users "
+            f"By the universal scalability law its throughput peaks at {law.peak.value:,.0f} users "
             f"({law.peak.low:,.0f} to {law.peak.high:,.0f}); contention {law.contention.value:.1%}, "
             f"coherency {law.coherency.value:.2g}."
         )
 
 
-def believable(run: RunFolder, variant: str) -> list[CellFolder]:
-    """The cells of a variant that were measured to their end, hold answers, and are not invalid."""
+def usable_cells(run: RunFolder, variant: str) -> list[CellFolder]:
+    """The usable cells of a variant: complete, with right answers, and not invalid."""
     cells = [folder for folder in run.cells() if folder.cell.variant == variant and folder.complete]
     summaries = [folder.read("summary") for folder in cells]
     return [
@@ -139,12 +139,12 @@ def believable(run: RunFolder, variant: str) -> list[CellFolder]:
 
 
 def levels(run: RunFolder, variant: str) -> list[LoadLevel]:
-    """The right answers of each believable cell of a variant."""
-    return [LoadLevel(folder.cell.load.users, *_answers(folder)) for folder in believable(run, variant)]
+    """The right answers of each usable cell of a variant."""
+    return [LoadLevel(folder.cell.load.users, *_answers(folder)) for folder in usable_cells(run, variant)]
 
 
 def _answers(folder: CellFolder) -> tuple[Floats, Floats]:
-    """When right answers ended, and how long they took as users see it, in seconds, shapes (n,)."""
+    """End times and latencies of right answers in seconds, shapes (n,); an open loop's count from the planned send."""
     ended, latency = [np.zeros(0)], [np.zeros(0)]
     for piece in folder.measured_pieces(["planned_us", "sent_us", "latency_us", "error"]):
         right = piece[(piece["error"] == "").to_numpy()]
@@ -159,13 +159,13 @@ def intervals(run: RunFolder) -> list[dict[str, Any]]:
 
     Returns:
         Rows of ``variant``, ``users``, ``metric``, ``value``, ``low``, ``high`` (seconds) and ``scope``: see
-        :class:`lab.formulas.inference.Estimate`. A burst measured once has none: no part of it is like another.
+        :class:`lab.formulas.inference.Estimate`. A burst measured once has none, as it is never steady.
 
     """
     plan = run.plan()
     rows: list[dict[str, Any]] = []
     for variant, users in dict.fromkeys((cell.variant, cell.load.users) for cell in plan.cells):
-        cells = [folder for folder in believable(run, variant) if folder.cell.load.users == users]
+        cells = [folder for folder in usable_cells(run, variant) if folder.cell.load.users == users]
         for metric, estimate in _estimates(cells).items():
             rows.append({"variant": variant, "users": users, "metric": metric, **asdict(estimate)})
     return rows
@@ -174,7 +174,7 @@ def intervals(run: RunFolder) -> list[dict[str, Any]]:
 def _estimates(cells: list[CellFolder]) -> dict[str, Estimate]:
     if len(cells) > 1:
         summaries = [folder.read("summary") for folder in cells]
-        found = {metric: inference.of_runs([summary[metric] for summary in summaries]) for metric in ESTIMATED}
+        found = {metric: inference.between_runs([summary[metric] for summary in summaries]) for metric in ESTIMATED}
         return {metric: estimate for metric, estimate in found.items() if estimate}
     if not cells or cells[0].cell.load.is_burst:
         return {}
@@ -182,8 +182,8 @@ def _estimates(cells: list[CellFolder]) -> dict[str, Estimate]:
     return dict(zip(ESTIMATED, inference.within_run(ended_s - latency_s, latency_s, (50, 99)), strict=True))
 
 
-def watched(run: RunFolder, plan: Plan, variant: Variant, folder: CellFolder) -> Usage:
-    """What was read of a cell while its load lasted, for :func:`lab.analysis.bottleneck.name`."""
+def usage_of(run: RunFolder, plan: Plan, variant: Variant, folder: CellFolder) -> Usage:
+    """The utilisation of resources during a cell's load, for :func:`lab.analysis.bottleneck.find`."""
     scenario = plan.scenario
     summary, limits, metrics = folder.read("summary"), folder.read("limits"), folder.metrics()
     elapsed_s, rate = summary.get("elapsed_s") or 0.0, summary.get("ok_throughput_rps") or 0.0
@@ -201,7 +201,7 @@ def watched(run: RunFolder, plan: Plan, variant: Variant, folder: CellFolder) ->
     machine = run.environment()
     pool_busy = typical(*POOL_IN_USE)
     if pool_busy is None and scenario.databases and service_s:
-        pool_busy = rate * service_s  # Little's law: each connection is held for at least what the link takes
+        pool_busy = rate * service_s  # Little's law: each connection is held for at least the link's latency
     return Usage(
         generator_cpu=folder.read("evidence").get("worker_cpu"),
         service_cpu=used("service"),

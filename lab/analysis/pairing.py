@@ -20,7 +20,7 @@ from lab.storage.cell_folder import CellFolder
 from lab.telemetry import series
 
 BELIEVED = (verdict.VALID, verdict.SUSPECT)
-# With fewer, what the JVM does on its own weighs more than what the requests cost.
+# With fewer requests, the JVM's own background work outweighs the CPU cost of the requests.
 FEWEST_FOR_CPU = 100
 
 
@@ -40,13 +40,13 @@ def compare(a: str | None, b: str | None, although_different: bool, runs: Path) 
     pairs = _pairs(one, other)
     sides = list(dict.fromkeys(side for pair in pairs for side in pair))
     usable = {side: [cell for cell in side.cells() if _word(cell) in BELIEVED] for side in sides}
-    # What never ran stated nothing: that is not a difference, but nothing to compare.
+    # A side that never ran has reported no limits: that is missing data, not a difference.
     compared = [pair for pair in pairs if all(usable[side] for side in pair)]
     differing = list(dict.fromkeys(difference for pair in compared for difference in confounders(*pair)))
     if differing and not although_different:
         raise LabError(
             f"{one.label} and {other.label} differ in more than what is compared: {'; '.join(differing)}.",
-            "Measure them alike, or compare them all the same with --although-different.",
+            "Measure them under the same conditions, or accept that with --although-different.",
         )
     interleaved = one.run.path == other.run.path
     rows = [row for a_side, b_side in pairs for row in _rows(a_side, b_side, usable, interleaved)]
@@ -58,7 +58,7 @@ def compare(a: str | None, b: str | None, although_different: bool, runs: Path) 
 
 
 def _pairs(one: Side, other: Side) -> list[tuple[Side, Side]]:
-    """Which sides stand beside which."""
+    """The pairs of sides to compare."""
     if one.variant and other.variant:
         return [(one, other)]
     if one.run.path == other.run.path:
@@ -78,7 +78,7 @@ def _pairs(one: Side, other: Side) -> list[tuple[Side, Side]]:
 
 
 def _left_over(one: Side, other: Side, pairs: Sequence[tuple[Side, Side]]) -> Iterator[str]:
-    """A sentence on each variant, and on each load of a pair, that the other side has no counterpart for."""
+    """A sentence on each variant and each load that the other side does not have."""
     if not one.variant and one.run.path != other.run.path:
         for side, opposite in ((one, other), (other, one)):
             if alone := [variant for variant in side.variants() if variant not in opposite.variants()]:
@@ -94,7 +94,7 @@ def _left_over(one: Side, other: Side, pairs: Sequence[tuple[Side, Side]]) -> It
 
 
 def _loads(side: Side) -> list[int]:
-    """Its numbers of users, each once."""
+    """A side's numbers of users, each once."""
     return list(dict.fromkeys(cell.cell.load.users for cell in side.cells()))
 
 
@@ -104,7 +104,7 @@ def _word(cell: CellFolder) -> str:
 
 
 def _notes(side: Side) -> list[str]:
-    """Sentences on what of a side was left out or is in doubt; one where none of it was measured."""
+    """Sentences on a side's cells that were left out or are suspect; one if no cell was measured."""
     if any(cell.complete for cell in side.cells()):
         return [note for cell in side.cells() if (note := _note(side, cell))]
     resume = f"python -m lab resume {shlex.quote(side.run.called)}"
@@ -112,7 +112,7 @@ def _notes(side: Side) -> list[str]:
 
 
 def _note(side: Side, cell: CellFolder) -> str:
-    """A sentence on a cell that may not be believed, or only with doubt; empty for any other."""
+    """A sentence on a cell that is not valid; empty for a valid one."""
     word = _word(cell)
     if word == verdict.VALID:
         return ""
@@ -149,7 +149,7 @@ def _value(cell: CellFolder, field: str) -> float:
 
 
 def _cpu(cell: CellFolder, summary: Mapping[str, Any]) -> float | None:
-    """CPU seconds per 1000 requests; of an older run, which does not state them, by its readings."""
+    """CPU seconds per 1000 requests; for an older run without this field, from its readings."""
     if summary.get("requests", 0) < FEWEST_FOR_CPU:
         return None
     if (stated := summary.get(METRICS[CPU][0])) is not None:
@@ -164,7 +164,7 @@ def _typical(values: Sequence[float]) -> float | None:
 
 
 def _corrected(rows: Sequence[MetricRow]) -> list[MetricRow]:
-    """The rows with p values that allow for how many there are."""
+    """The rows with p values corrected for multiple comparisons (Holm)."""
     tested = [row for row in rows if row.ratio and row.ratio.p is not None]
     corrected = inference.holm([row.ratio.p for row in tested if row.ratio and row.ratio.p is not None])
     by_row = {id(row): p for row, p in zip(tested, corrected, strict=True)}

@@ -1,4 +1,4 @@
-"""The scorecard of the JWT comparison of 2023: the winner of a measurement gets points by its margin."""
+"""The scorecard of the JWT comparison of 2023: the better side of a measurement gets points by its margin."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ BOUNDARIES = "margin below 5 %: 0 points, from 5 %: 1, from 20 %: 2, above 50 %:
 
 
 def points(ratio: float) -> int:
-    """Points of the winner, from one side's value over the other's.
+    """Points of the better side, from the ratio of the two values.
 
     The document says "less than 5 %", "5 to 20 %", "20 to 50 %" and "more"; at a boundary this gives the higher, except
     at 50 %, which is not more than itself. The margin is that of the larger value over the smaller.
 
     Args:
-        ratio: positive; which side is on top does not matter.
+        ratio: positive; which side is the numerator does not matter.
 
     """
     margin = round(max(ratio, 1 / ratio) - 1, 9)

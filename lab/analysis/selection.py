@@ -13,7 +13,7 @@ from lab.storage.cell_folder import CellFolder
 from lab.storage.run_folder import RunFolder
 
 MACHINE = ("host", "system", "cores", "memory_bytes", "service_cores", "generator_cores", "runtime", "jdk", "databases")
-# Limits that every service states, and those that depend on what it is.
+# Limits that every service reports, and those that depend on its variant.
 STATED, STATED_OF_ONE_VARIANT = (
     ("cpus", "heap_max_bytes", "java", "accept_count"),
     ("request_threads_max", "pool_max", "gc"),
@@ -29,7 +29,7 @@ class Side:
 
     @property
     def label(self) -> str:
-        """What people call it."""
+        """Its name in tables and messages, such as ``RUN:mvc``."""
         return f"{self.run.name}:{self.variant}" if self.variant else self.run.name
 
     def variants(self) -> list[str]:
@@ -37,12 +37,12 @@ class Side:
         return list(dict.fromkeys(cell.variant for cell in self.run.plan().cells))
 
     def cells(self) -> list[CellFolder]:
-        """Its cells."""
+        """The folders of its cells."""
         return [cell for cell in self.run.cells() if not self.variant or cell.cell.variant == self.variant]
 
 
 def find_sides(a: str | None, b: str | None, runs: Path) -> tuple[Side, Side]:
-    """The two sides that were named; twice the same run where its variants are meant. LabError if there is no such."""
+    """The two sides of a comparison; the same run twice where its variants are compared. LabError if one is missing."""
     one = find_side(a, runs)
     other = one if b is None else find_side(b, runs)
     if bool(one.variant) != bool(other.variant) or (b is None and one.variant):
@@ -74,9 +74,9 @@ def _named(text: str | None, runs: Path) -> Side:
 
 
 def confounders(one: Side, other: Side) -> list[str]:
-    """In what two sides differ besides their variant: machine, parameters, limits, load; one sentence part each.
+    """The differences of two sides besides their variant: machine, parameters, limits, load; a sentence part each.
 
-    Of loads only those of numbers of users that both have: others are not compared.
+    Loads are compared for the numbers of users that both have.
     """
     found = list(_differing(_stated(one), _stated(other), STATED))
     if one.variant == other.variant:
@@ -104,12 +104,12 @@ def _written(value: Any) -> str:
 
 
 def _stated(side: Side) -> dict[str, Any]:
-    """The limits that its service stated when it ran, of its first cell that has them."""
+    """The limits that the service of a side reported, of the first cell that has them."""
     return next((limits for cell in side.cells() if (limits := cell.read("limits"))), {})
 
 
 def _decided(side: Side) -> dict[str, Any]:
-    """What was decided before the run for all of its cells: parameters, limits, link and cores."""
+    """The plan's settings for all cells: parameters, limits, link and pinning."""
     plan = side.run.plan()
     link = {f"link {name}": value for name, value in asdict(plan.link).items()}
     how = {"limits": plan.stance, "pin": plan.pin}
@@ -117,5 +117,5 @@ def _decided(side: Side) -> dict[str, Any]:
 
 
 def _loads(side: Side) -> dict[int, dict[str, Any]]:
-    """The shape of the load for each number of users: what follows from that number need not be alike for others."""
+    """The load of a side for each number of users."""
     return {cell.cell.load.users: asdict(cell.cell.load) for cell in side.cells()}

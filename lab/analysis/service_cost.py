@@ -8,25 +8,24 @@ from lab.telemetry.actuator import GC_PAUSES
 from lab.telemetry.sampler import FIXED_WORK, Reading
 from lab.telemetry.series import counter, growth
 
-# How the three pools name the connections in use, and the requests that wait for one.
+# Metrics of the three pools: connections in use, and requests that wait for one.
 POOL_IN_USE = ("hikaricp_connections_active", "r2dbc_pool_acquired", "mongodb_driver_pool_checkedout")
 POOL_WAITING = ("hikaricp_connections_pending", "r2dbc_pool_pending", "mongodb_driver_pool_waitqueuesize")
 
 
 def service_cost(rows: Iterable[Reading], begin_s: float, end_s: float, requests: int) -> dict[str, float | None]:
-    """What the load cost the service, cut to the load's time.
+    """CPU, garbage collection and connections that a load cost the service.
 
     Args:
         rows: those of :func:`lab.analysis.observations.metrics`.
-        begin_s: the first request was sent, in seconds since the planned start.
-        end_s: the last request ended.
-        requests: how many there were.
+        begin_s: when the first request was sent, in seconds since the planned start.
+        end_s: when the last request ended.
+        requests: number of requests.
 
     Returns:
-        ``cpu_s_per_1000_requests``; ``gc_pause_s``, for how long the garbage collector stopped it; ``pool_in_use`` and
+        ``cpu_s_per_1000_requests``; ``gc_pause_s``, garbage collection pauses; ``pool_in_use`` and
         ``pool_wait``, the mean numbers of connections in use and of requests that waited for one; ``yardstick_s``, the
-        CPU seconds of the same piece of work on the service's cores, which tell one machine's speed at one time from
-        another's. None where unknown.
+        CPU seconds of a fixed piece of work on the service's cores, as a measure of their speed. None where unknown.
 
     """
     rows = list(rows)

@@ -1,4 +1,4 @@
-"""Service level objectives such as ``p99<200ms``: read, and held against what was measured."""
+"""Service level objectives such as ``p99<200ms``: parsed, and checked against summaries."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ UNITS = {
 
 @dataclass(frozen=True)
 class Objective:
-    """One objective.
+    """One service level objective.
 
     Attributes:
         text: as it was typed.
         metric: ``mean``, ``p50``, ``p90``, ``p99``, ``max``, ``errors`` or ``throughput`` (of right answers).
         relation: ``<``, ``<=``, ``>`` or ``>=``.
         limit: in seconds, requests a second, a share where ``of_all``, else a count.
-        of_all: whether errors are meant as a share of all requests.
+        of_all: whether the limit of errors is a share of all requests.
 
     """
 
@@ -42,7 +42,7 @@ class Objective:
 
 
 def parse(text: str) -> Objective:
-    """Read an objective; LabError says what is wrong with it."""
+    """Parse an objective; LabError if it is none."""
     found = FORM.fullmatch(text)
     if not found or found[1] not in UNITS:
         raise LabError(
@@ -61,8 +61,8 @@ def shortfalls(objectives: Sequence[Objective], name: str, summary: Mapping[str,
     """The objectives that a cell does not meet, one sentence each; one that cannot be checked is not met.
 
     Args:
-        name: what people call the cell.
-        summary: the fields of :class:`lab.formulas.stats.Summary` that are known of it.
+        name: the cell's name for the sentences.
+        summary: the known fields of its :class:`lab.formulas.stats.Summary`.
 
     """
     sentences = []

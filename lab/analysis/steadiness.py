@@ -1,4 +1,4 @@
-"""Whether a load that is meant to be the same from begin to end was: falls, drifts, and cores that slow down."""
+"""Whether a load was steady from beginning to end: falls of latency, drift of throughput, and cores that slow down."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from lab.spec.workload import Load
 from lab.telemetry.sampler import FIXED_WORK, Reading
 from lab.telemetry.series import counter
 
-# The columns of the samples that :func:`steadiness` looks at.
+# The columns of the samples that :func:`steadiness` needs.
 COLUMNS = ("sent_us", "latency_us", "error")
-# Ten seconds, less the usual ramp: in a shorter time a trend cannot be told from chance.
+# Ten seconds minus the usual ramp: in a shorter time a trend cannot be distinguished from chance.
 MIN_STEADY_S = 9.0
-# As many requests a second are few enough to be counted by chance.
+# With fewer requests between two readings, their number is mostly chance.
 MIN_PER_READING = 20
-# In the first second every user connects, which is another load.
+# In the first second every user connects, which is a different load.
 CONNECTING_S = 1.0
 # Readings of the fixed work are four a second; single ones hold an interrupt or a change of core.
 SMOOTHED_READINGS = 5
 
 
 def steadiness(load: Load, samples: pd.DataFrame, rows: Iterable[Reading], cpu_decides: bool) -> Steadiness:
-    """Whether anything still fell or drifted in a load that is meant to be the same from begin to end.
+    """Trends in latency, CPU cost, throughput and core speed of a load that should be steady.
 
-    A burst is not: its waves rise. Nor is one that is over within ten seconds. Nothing is found in either.
+    A burst has none, as it is never steady, nor has a load that is over within ten seconds.
 
     Args:
         samples: with :data:`COLUMNS`, of the measured load.
         rows: those of :func:`lab.analysis.observations.metrics`.
-        cpu_decides: whether the service's CPU time a request is part of the question.
+        cpu_decides: whether the scenario measures the service's CPU time a request.
 
     """
     if load.is_burst or samples.empty:
@@ -45,7 +45,7 @@ def steadiness(load: Load, samples: pd.DataFrame, rows: Iterable[Reading], cpu_d
     begin_s, rows, cpu_fall, slowed = begin_s + CONNECTING_S, list(rows), 0.0, {}
     latency, drift = trend.latency_by_second(samples, begin_s, end_s), trend.drift(samples, begin_s, end_s)
     if cpu_decides:
-        # Cores that change by themselves change what they do in a second: that is told apart from the service's doing.
+        # A change of core speed changes latency and throughput too: the trends of the service are corrected for it.
         owners = dict.fromkeys(target for _, target, name, _ in rows if name == FIXED_WORK)
         slowed = {owner: _slowed(rows, owner, begin_s, end_s) for owner in owners}
         latency = latency / slowness(rows, "service", latency.index.to_numpy(dtype=float) + 0.5)
@@ -56,7 +56,7 @@ def steadiness(load: Load, samples: pd.DataFrame, rows: Iterable[Reading], cpu_d
 
 
 def slowness(rows: Iterable[Reading], owner: str, at_s: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How slow somebody's cores were at some moments, as a multiple of the median; 1.0 if nobody measured it.
+    """How slow an owner's cores were at given times, as a multiple of the median; 1.0 if not measured.
 
     Args:
         at_s: seconds since the planned start, shape (n,).
@@ -71,13 +71,13 @@ def slowness(rows: Iterable[Reading], owner: str, at_s: NDArray[np.float64]) -> 
 
 
 def _slowed(rows: Iterable[Reading], owner: str, begin_s: float, end_s: float) -> float:
-    """By which part somebody's cores were slower in the second half of a time than in the first."""
+    """How much slower an owner's cores were in the second half of a period than in the first, as a share."""
     first, second = slowness(rows, owner, np.linspace(begin_s, end_s, 1000)).reshape(2, -1).mean(axis=1)
     return float(second / first - 1)
 
 
 def _cpu_per_request(samples: pd.DataFrame, rows: list[Reading], begin_s: float, end_s: float) -> NDArray[np.float64]:
-    """CPU seconds of the service a request between one reading and the next, at the same speed of its cores."""
+    """The service's CPU seconds a request between consecutive readings, corrected for the speed of its cores."""
     times, cpu_s = counter(rows, "service", "cpu_s")
     within = (times >= begin_s) & (times <= end_s)
     times, cpu_s = times[within], cpu_s[within]

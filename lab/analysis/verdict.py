@@ -17,16 +17,16 @@ WORKER_CPU_SUSPECT, WORKER_CPU_INVALID = 0.70, 0.90
 # How late the latest 1 % of the planned sends may be: in seconds, or as a share of the mean latency if that is more.
 LATE_SUSPECT_S, LATE_SUSPECT_SHARE = 0.050, 0.02
 LATE_INVALID_S, LATE_INVALID_SHARE = 0.250, 0.10
-# At which part of the rate that was asked for an open loop may have been sent.
+# The least share of the planned rate at which an open loop may have been sent.
 PACE_SUSPECT, PACE_INVALID = 0.95, 0.90
-# Little's law: how far N counted 20 times a second may be from X·R by the samples; the counting itself errs by some.
+# Little's law: how far N counted 20 times a second may be from X·R by the samples; the count has an error of its own.
 LITTLE_SHARE, LITTLE_SLACK = 0.05, 1.0
 FAILED_SUSPECT_SHARE = 0.001
-# Drivers and the lab's own counting ask a database something when they connect.
+# Queries by drivers and by the lab's own counting, when they connect.
 OWN_QUERIES = 10
-# One collection of a few hundred megabytes in a load of three seconds is what it costs; more says that memory is short.
+# One collection of a few hundred megabytes in a load of three seconds is normal; more is a sign of too small a heap.
 GC_SUSPECT_SHARE = 0.25
-# Answers that came, but wrong: whatever was measured, it was not the scenario.
+# Classes of wrong answers: with them it is not the scenario that was measured.
 WRONG = ("wrong body", "malformed", "truncated")
 
 
@@ -39,14 +39,14 @@ class Verdict:
 
 
 def judge(evidence: Evidence, summary: Summary, answered: int) -> Verdict:
-    """Weigh everything that is known of one cell.
+    """The verdict on one cell, from all of its evidence.
 
     Args:
         answered: samples that hold an answer of the service, right or wrong.
 
     """
     invalid = [*_broke_off(evidence), *_lost(evidence, summary, answered), *_wrong(summary)]
-    invalid += [f"A limit did not take: {limit}." for limit in evidence.service.limits_broken]
+    invalid += [f"A limit is not in force: {limit}." for limit in evidence.service.limits_broken]
     invalid += checks.clock(evidence.generator.clock_step_s)
     failed, suspect = _failed(summary), _unsettled(evidence)
     (suspect if sum(summary.errors.values()) < summary.requests else invalid).extend(failed)
@@ -78,9 +78,9 @@ def worst(words: list[str]) -> str:
 
 
 def broken_limits(promised: Mapping[str, Any], stated: Mapping[str, Any]) -> list[str]:
-    """Limits that a running service states otherwise than was asked, one sentence part each."""
+    """The limits whose reported value is not the promised one, one sentence part each."""
     return [
-        f"{name} is {_value(stated[name]) if name in stated else 'not stated'}, asked was {_value(asked)}"
+        f"{name} is {_value(stated[name]) if name in stated else 'not reported'} instead of {_value(asked)}"
         for name, asked in promised.items()
         if stated.get(name, "not stated") != asked
     ]
@@ -93,7 +93,7 @@ def _value(limit: Any) -> str:
 def _broke_off(evidence: Evidence) -> list[str]:
     reasons = list(evidence.ending.component_errors)
     if evidence.ending.interrupted:
-        reasons.append("It was interrupted before it was over.")
+        reasons.append("The measurement was interrupted.")
     return reasons
 
 
@@ -137,7 +137,7 @@ def _failed(summary: Summary) -> list[str]:
     if total <= FAILED_SUSPECT_SHARE * summary.requests:
         return []
     classes = ", ".join(f"{name} {count:,}" for name, count in failed.items())
-    left = "the latencies are those of the survivors" if total < summary.requests else "nothing was answered rightly"
+    left = "latencies are of the others only" if total < summary.requests else "there was no right answer"
     return [f"{total:,} of {summary.requests:,} requests failed ({classes}): {left}."]
 
 
@@ -145,7 +145,7 @@ def _unsettled(evidence: Evidence) -> list[str]:
     service, reasons = evidence.service, []
     if evidence.service.warm_up and not evidence.service.warm:
         reasons.append(
-            f"The service was not warm after {len(evidence.service.warm_up)} rounds: the cost of a request still moved."
+            f"The service was not warm after {len(evidence.service.warm_up)} rounds: CPU time a request still changed."
         )
     if service.gc_share is not None and service.gc_share > GC_SUSPECT_SHARE:
         reasons.append(
@@ -165,18 +165,18 @@ def _late(summary: Summary) -> list[tuple[str, bool]]:
     severe = late > max(LATE_INVALID_S, LATE_INVALID_SHARE * mean)
     return [
         (
-            f"The generator was late: 1 % of the requests were sent {late * 1000:.0f} ms or more after their time.",
+            f"The generator was late: 1 % of the requests were sent {late * 1000:.0f} ms or more after their plan.",
             severe,
         )
     ]
 
 
 def _short_of_users(summary: Summary) -> list[tuple[str, bool]]:
-    """An open loop can only be late without the generator's fault if nobody was free to send."""
+    """A reason where an open loop's requests were late because all users were busy."""
     if summary.busy_p99_s <= max(LATE_SUSPECT_S, LATE_SUSPECT_SHARE * (summary.mean_s or 0.0)):
         return []
-    waited = f"1 % of the requests waited {summary.busy_p99_s * 1000:,.0f} ms or more until one was free"
-    return [(f"All users were busy: {waited}, so the load was not the one asked for: raise --users.", False)]
+    waited = f"1 % of the requests waited {summary.busy_p99_s * 1000:,.0f} ms or more for a free user"
+    return [(f"All users were busy: {waited}, so the load was not the planned one: raise --users.", False)]
 
 
 def _slow(summary: Summary) -> list[tuple[str, bool]]:

@@ -14,24 +14,24 @@ from lab.cli import as_typed
 from lab.reporting import run_view
 from lab.running.progress import Reporter
 
-# Without emoji, or an address such as a:b:c would be shown with a picture in it.
+# Without emoji, which rich would put in place of parts of an address such as a:b:c.
 out = Console(highlight=False, emoji=False)
 err = Console(stderr=True, highlight=False, emoji=False)
 BAD_INPUT, NOT_VALID, INTERRUPTED = 2, 1, 130
 
 
 def reporter() -> Reporter:
-    """Shows progress, with command lines as they work in the shell of whoever reads them."""
+    """A progress display, with command lines as they work in the user's shell."""
     return Reporter(err, spelled=as_typed.as_typed)
 
 
 def short(path: Path) -> str:
-    """A path as people type it: relative to the current folder if it lies there."""
+    """A path for display: relative if it is in the current folder."""
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
 
 
 def exit_by_verdict(run: run_view.Run, allow_suspect: bool) -> None:
-    """End with a non-zero status unless the run is to be believed."""
+    """End with a non-zero status unless the run is valid, or suspect and that is allowed."""
     if run.verdict == verdict.VALID or (run.verdict == verdict.SUSPECT and allow_suspect):
         return
     hint = " (--allow-suspect accepts that)" if run.verdict == verdict.SUSPECT else ""
@@ -40,10 +40,10 @@ def exit_by_verdict(run: run_view.Run, allow_suspect: bool) -> None:
 
 
 def exit_by_objectives(objectives: Sequence[slo.Objective], cells: Mapping[str, Mapping[str, Any]]) -> None:
-    """End with a non-zero status, and say why, unless every cell meets every objective.
+    """Print the objectives that cells do not meet, and end with a non-zero status if there are any.
 
     Args:
-        cells: by name, what is known of each cell.
+        cells: by name, the summary of each cell.
 
     """
     broken = [sentence for name, cell in cells.items() for sentence in slo.shortfalls(objectives, name, cell)]

@@ -28,7 +28,7 @@ WANTED_DISK = 1 << 30
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing looked at: how it is (good, poor or bad), what was found, and what to do about it."""
+    """The result of one check: its subject, state (good, poor or bad), what was found, and the remedy."""
 
     subject: str
     state: str
@@ -37,10 +37,10 @@ class Finding:
 
 
 def examine(runs: Path) -> list[Finding]:
-    """Look at everything a run depends on.
+    """Check all prerequisites of a run.
 
     Args:
-        runs: where runs are kept.
+        runs: the folder of runs.
 
     """
     return [*_tools(), *_machine(), _calibration(), _folder(runs)]
@@ -84,7 +84,7 @@ def _machine() -> Iterator[Finding]:
         load = os.getloadavg()[0]
         busy = load > 0.5 * cores
         yield Finding(
-            "load of the machine",
+            "load average",
             POOR if busy else GOOD,
             f"{load:.1f}",
             "Wait until other work is done." if busy else "",
@@ -94,7 +94,7 @@ def _machine() -> Iterator[Finding]:
 def _calibration() -> Finding:
     found = calibration.find()
     if found is None:
-        return Finding("calibration", POOR, "nobody has measured this generator here", "python -m lab calibrate")
+        return Finding("calibration", POOR, "the generator's ceiling here is unknown", "python -m lab calibrate")
     ceilings = (
         f"{c.kind} {'' if c.limited_by == calibration.GENERATOR else 'at least '}{c.rps:,.0f} requests/s"
         for c in found.ceilings
@@ -109,7 +109,7 @@ def _folder(runs: Path) -> Finding:
             "data folder",
             BAD,
             f"{existing} is not writable",
-            "Choose another one with --data, or mend its permissions.",
+            "Choose another one with --data, or fix its permissions.",
         )
     free = shutil.disk_usage(existing).free
     remedy = "" if free >= WANTED_DISK else "Free some space, or choose another folder with --data."

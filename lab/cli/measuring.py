@@ -1,4 +1,4 @@
-"""What the commands that measure have in common: a subcommand a scenario, the plan, the conduct, the exit status."""
+"""The common part of commands that measure: a subcommand a scenario, the plan, the run, the exit status."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from lab.spec.scenario import Scenario
 from lab.storage.run_folder import RunFolder
 from lab.system.backends import Endpoints
 
-UNKNOWN_CEILING = "How much the generator can send here is not known yet; a minute tells: python -m lab calibrate"
+UNKNOWN_CEILING = "The generator's ceiling on this machine is unknown; measure it in a minute: python -m lab calibrate"
 
 
 class ScenarioGroup(click.Group):
-    """A command with one subcommand a scenario, so that ``--help`` teaches that scenario's parameters.
+    """A command with one subcommand a scenario, so that ``--help`` shows that scenario's parameters.
 
     Args:
         make: makes a scenario's subcommand.
@@ -45,7 +45,7 @@ class ScenarioGroup(click.Group):
             self.add_command(make(scenario))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As in click, but a command without a scenario is told which there are."""
+        """As in click, but the error for a missing scenario lists all."""
         if not args:
             raise LabError(
                 f"{self.name!r} needs a scenario: {', '.join(self.commands)}.",
@@ -56,20 +56,20 @@ class ScenarioGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As in click, but an unknown scenario is answered with the nearest."""
+        """As in click, but the error for an unknown scenario names the most similar one."""
         if not args[0].startswith("-"):
             experiments.find_scenario(args[0])
         return super().resolve_command(ctx, args)
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What is made of a run's verdict: the options of every command that measures.
+class ResultOptions:
+    """Options of every command that measures which are not part of the plan: folder, dry run, exit status.
 
     Attributes:
         data: the folder of runs.
         allow_suspect: end with 0 also where a verdict is ``suspect``.
-        dry_run: say what would be measured, and no more.
+        dry_run: print what would be measured, without measuring.
         slo: objectives that every cell must meet.
 
     """
@@ -80,50 +80,50 @@ class Outcome:
     slo: Sequence[Objective] = ()
 
     @staticmethod
-    def taken_from(options: dict[str, Any]) -> Outcome:
-        """Take these options out of all that were given."""
-        return Outcome(*(options.pop(name) for name in ("data", "allow_suspect", "dry_run", "slo")))
+    def pop_from(options: dict[str, Any]) -> ResultOptions:
+        """Remove these options from all that were given, and return them."""
+        return ResultOptions(*(options.pop(name) for name in ("data", "allow_suspect", "dry_run", "slo")))
 
 
 def endpoints_of(options: dict[str, Any]) -> Endpoints:
-    """Take the addresses of the user's own servers out of the options."""
+    """Remove the URLs of the user's own servers from the options, and return them."""
     return Endpoints(mysql=options.pop("mysql_url", ""), mongo=options.pop("mongo_url", ""))
 
 
 def plan_of(name: str, variants: str | None, **given: Any) -> Plan:
-    """The plan of a scenario that was asked for; LabError where it cannot be made."""
+    """The plan of a scenario with the given options; LabError where they are not possible."""
     scenario = experiments.find_scenario(name)
     parameters = {p.name: value for p in scenario.parameters if (value := given.pop(p.name)) is not None}
     return planning.make_plan(scenario, Options(variants=names(variants), parameters=parameters, **given))
 
 
 def conduct_scenario(name: str, **options: Any) -> None:
-    """Measure a scenario as its options say, show the run, and end as its verdict says."""
-    outcome, endpoints, runtime = Outcome.taken_from(options), endpoints_of(options), options.pop("runtime")
-    conduct(plan_of(name, **options), outcome, endpoints, runtime)
+    """Measure a scenario with these options, show the run, and exit by its verdict."""
+    result_options, endpoints, runtime = ResultOptions.pop_from(options), endpoints_of(options), options.pop("runtime")
+    conduct(plan_of(name, **options), result_options, endpoints, runtime)
 
 
-def conduct(plan: Plan, outcome: Outcome, endpoints: Endpoints, runtime: str = "process") -> None:
-    """Carry out a plan, show the run, and end as its verdict says."""
+def conduct(plan: Plan, result_options: ResultOptions, endpoints: Endpoints, runtime: str = "process") -> None:
+    """Carry out a plan, show the run, and exit by its verdict."""
     cells = conductor.in_random_order(plan)
-    expected = estimate.of_plan(plan, cells, outcome.data)
-    if outcome.dry_run:
+    expected = estimate.estimate_run(plan, cells, result_options.data)
+    if result_options.dry_run:
         for number, cell in enumerate(cells, 1):
             out.print(f"{number:4}  {cell.id}")
         out.print(f"{expected}. Nothing was started; --seed {plan.seed} repeats this order.", soft_wrap=True)
         return
     err.print(f"  {expected}", soft_wrap=True)
-    invocation = Invocation(typed_command(), outcome.data, reporter(), runtime, endpoints)
-    show_and_exit(conductor.conduct(plan, invocation), outcome)
+    invocation = Invocation(typed_command(), result_options.data, reporter(), runtime, endpoints)
+    show_and_exit(conductor.conduct(plan, invocation), result_options)
 
 
 def typed_command() -> list[str]:
-    """The command line, as it may be kept."""
+    """The command line for ``run.json``, without secrets."""
     return ["python", "-m", "lab", *as_typed.without_secrets(sys.argv[1:])]
 
 
-def show_and_exit(folder: RunFolder, outcome: Outcome) -> None:
-    """Show a run that was just measured, and end as its verdict says."""
+def show_and_exit(folder: RunFolder, result_options: ResultOptions) -> None:
+    """Show a run that was just measured, and exit by objectives and verdict."""
     run = run_view.Run(folder)
     pictures = ", ".join(path.name for path in run.draw())
     print_run(run, out)
@@ -135,5 +135,5 @@ def show_and_exit(folder: RunFolder, outcome: Outcome) -> None:
     out.print(f"Next: {as_typed.as_typed(next_)}", markup=False, soft_wrap=True)
     if not folder.environment().get("calibration"):
         out.print(as_typed.as_typed(UNKNOWN_CEILING), soft_wrap=True)
-    exit_by_objectives(outcome.slo, {cell.id: row for cell, row in zip(run.plan.cells, run.cells, strict=True)})
-    exit_by_verdict(run, outcome.allow_suspect)
+    exit_by_objectives(result_options.slo, {cell.id: row for cell, row in zip(run.plan.cells, run.cells, strict=True)})
+    exit_by_verdict(run, result_options.allow_suspect)

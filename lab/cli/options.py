@@ -28,15 +28,15 @@ class ObjectiveText(click.ParamType[slo.Objective]):
     name = "OBJECTIVE"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> slo.Objective:
-        """Read it; LabError says what is wrong."""
+        """Parse an objective; LabError if it is none."""
         return slo.parse(str(value))
 
 
-SLO_HELP = "Exit with 1 unless every cell meets it: 'p99<200ms', 'errors<0.1%', 'throughput>1000'; any number of them."
+SLO_HELP = "Exit with 1 unless every cell meets it: 'p99<200ms', 'errors<0.1%', 'throughput>1000'; repeat for several."
 slo_option = click.option("--slo", type=ObjectiveText(), multiple=True, help=SLO_HELP)
 
 
-class Users(click.ParamType[list[int]]):
+class UserCounts(click.ParamType[list[int]]):
     """One number of users, or several with commas."""
 
     name = "N[,N…]"
@@ -68,17 +68,17 @@ class Seconds(click.ParamType[float]):
 
 
 def load_options(command: click.Command, scenario: Scenario) -> click.Command:
-    """Give a command the options of every load, and those of its scenario's parameters and limits."""
+    """Add the options of load, limits and parameters of a scenario to a command."""
     variants = ",".join(variant.name for variant in scenario.variants)
     command.params += [
-        _option("--variants", str, "A,B", f"Which to measure.  [default: {variants}]"),
+        _option("--variants", str, "A,B", f"Variants to measure.  [default: {variants}]"),
         *shape_options(scenario.load),
     ]
     return data_option(limit_options(command, scenario))
 
 
 def shape_options(load: Load) -> list[click.Option]:
-    """The options that say who sends when, how often it is measured, and what is asked of the result.
+    """The options of a load's shape, of repeats, and of the exit status.
 
     Args:
         load: where the defaults come from.
@@ -92,35 +92,35 @@ def shape_options(load: Load) -> list[click.Option]:
             "--duration",
             Seconds(),
             "S",
-            f"Closed loop: repeat for S seconds, instead of --loops. Or of an open loop.{lasting}",
+            f"Length in seconds of a closed loop, instead of --loops, or of an open loop.{lasting}",
         ),
-        _option("--requests", int, "N", "Closed loop: N requests in all, instead of --loops."),
-        _option("--rate", float, "N", "Open loop: N requests a second for --duration, whatever the answers do."),
+        _option("--requests", int, "N", "Closed loop: N requests in total, instead of --loops."),
+        _option("--rate", float, "N", "Open loop: N requests a second for --duration, independent of the answers."),
         click.Option(
             ["--arrivals"],
             type=click.Choice([EVEN, POISSON]),
-            help="How starts, or the requests of an open loop, are spread.  [default: even]",
+            help="Spacing of starts, or of the requests of an open loop.  [default: even]",
         ),
         _option(
             "--timeout",
             Seconds(),
             "S",
-            f"A request that takes longer has failed.  [default: {load.timeout_s:g} or more]",
+            f"Timeout of a request, which then has failed.  [default: {load.timeout_s:g} or more]",
         ),
         _option("--workers", int, "N", "Locust workers on this machine.  [default: 1]"),
         _option("--remote-workers", int, "N", "Wait for N workers on other machines, started by 'lab worker'.", 0),
-        _option("--bind", str, "HOST[:PORT]", "This machine's address for those.  [default: 127.0.0.1:5557]"),
+        _option("--bind", str, "HOST[:PORT]", "Address for remote workers to join.  [default: 127.0.0.1:5557]"),
         _option("--repeat", int, "N", "Measure every cell N times, interleaved.", 1),
-        _option("--seed", int, "N", "Repeat an earlier run's choices of chance.  [default: drawn, and recorded]"),
+        _option("--seed", int, "N", "Seed of arrivals and order, to repeat a run.  [default: drawn, and recorded]"),
         click.Option(["--slo"], type=ObjectiveText(), multiple=True, help=SLO_HELP),
-        click.Option(["--allow-suspect"], is_flag=True, help="Exit with 0 also where a verdict is 'suspect'."),
-        click.Option(["--dry-run"], is_flag=True, help="Say what would be measured and how long it takes, no more."),
+        click.Option(["--allow-suspect"], is_flag=True, help="Exit with 0 also if the verdict is 'suspect'."),
+        click.Option(["--dry-run"], is_flag=True, help="Print the cells and the time they would take, and exit."),
     ]
 
 
 def pin_option() -> click.Option:
-    """Whether the generator has cores of its own."""
-    text = "Give service and generator cores of their own.  [default: pin]"
+    """The option to pin service and generator to separate cores."""
+    text = "Pin service and generator to separate cores.  [default: pin]"
     return click.Option(["--pin/--no-pin"], default=True, help=text)
 
 
@@ -129,12 +129,12 @@ header_option = click.option(
     "headers",
     multiple=True,
     metavar="'NAME: VALUE'",
-    help="Send it with every request; any number of them. Values are neither kept nor shown.",
+    help="Header of every request; repeat for several. Values are neither stored nor shown.",
 )
 
 
 def limit_options(command: click.Command, scenario: Scenario) -> click.Command:
-    """Give a command the options that say what is started, and within which limits."""
+    """Add the options of parameters, limits and runtime of a scenario to a command."""
     command.params += [
         *(
             _option(
@@ -147,9 +147,9 @@ def limit_options(command: click.Command, scenario: Scenario) -> click.Command:
             type=click.Choice(["equal", "default", "tuned"]),
             default="equal",
             show_default=True,
-            help="The same limits for all, those that each stack has by itself, or those that suit each.",
+            help="Same limits for all variants, each stack's defaults, or limits tuned for each.",
         ),
-        _option("--threads", int, "T", "At most T threads serve requests.  [default: 200]"),
+        _option("--threads", int, "T", "Threads that serve requests, at most.  [default: 200]"),
         _option("--accept-count", int, "N", "Listen backlog of all variants.  [default: 4096]"),
         _option("--heap-mb", int, "MB", "Heap of the JVM.  [default: 2048]"),
         *_database_options(scenario),
@@ -174,11 +174,11 @@ def _option(
 def _database_options(scenario: Scenario) -> list[click.Option]:
     if not scenario.databases:
         return []
-    own = "A server of your own, in its database 'lab' only."
+    own = "Your own server; only its database 'lab' is used."
     return [
-        _option("--pool", int, "N", "Connections to the database.  [default: 100]"),
-        _option("--link-latency-ms", int, "MS", "Have the database's answers take longer.", 0),
-        _option("--link-rate", int, "B/S", "Bytes a second between service and database.", 0),
-        _option("--link-connection-rate", int, "B/S", "The same, of each connection.", 0),
+        _option("--pool", int, "N", "Size of the pool of database connections.  [default: 100]"),
+        _option("--link-latency-ms", int, "MS", "Round-trip time added between service and database.", 0),
+        _option("--link-rate", int, "B/S", "Bandwidth between service and database.", 0),
+        _option("--link-connection-rate", int, "B/S", "Bandwidth of each connection to the database.", 0),
         *(_option(f"--{kind}-url", str, "URL", own, "") for kind in scenario.databases),
     ]

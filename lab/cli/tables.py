@@ -21,8 +21,8 @@ COLOURS = {verdict.VALID: "green", verdict.SUSPECT: "yellow", verdict.INVALID: "
 
 
 @dataclass(frozen=True)
-class Further:
-    """Which columns a run has that not all have: the repeat, the service time, what was published."""
+class OptionalColumns:
+    """Which optional columns the table of a run has: repeat, service time, published figures."""
 
     repeat: bool
     service: bool
@@ -30,7 +30,7 @@ class Further:
 
 
 def print_run(run: Run, console: Console) -> None:
-    """Print a run's table, its reasons, and what was published, for a terminal."""
+    """Print a run's tables, the reasons of its verdicts, and its insights."""
     console.print(f"\n[bold]{escape(run.subject)}[/]: {run.scenario.question}")
     console.print(f"[dim]{escape(formatting.settings(run.plan))}[/]\n")
     print_whole(_table(run), console)
@@ -50,7 +50,7 @@ def print_run(run: Run, console: Console) -> None:
 
 
 def print_whole(table: Table, console: Console) -> None:
-    """Print a table whose rows go on in the next line on a narrow terminal: a figure that is cut off would be none."""
+    """Print a table at its full width: on a narrow terminal rows wrap, and no figure is cut off."""
     needed = console.measure(table, options=console.options.update(max_width=1000)).maximum
     width, console.width = console.width, max(needed, console.width)
     console.print(table)
@@ -59,12 +59,12 @@ def print_whole(table: Table, console: Console) -> None:
 
 def _table(run: Run) -> Table:
     peers = [published.row_for(run.plan, cell, run.scenario.variant(cell.variant)) for cell in run.plan.cells]
-    further = Further(_has_repeats(run), run.plan.cells[0].load.is_open, any(peers))
+    optional = OptionalColumns(_has_repeats(run), run.plan.cells[0].load.is_open, any(peers))
     table = Table(header_style="bold", pad_edge=False)
-    for heading, justify in _columns(further):
+    for heading, justify in _columns(optional):
         table.add_column(heading, justify=justify, no_wrap=heading == "variant")  # type: ignore[arg-type]
     for row, peer in zip(run.cells, peers, strict=True):
-        table.add_row(*_cells(row, peer, further))
+        table.add_row(*_cells(row, peer, optional))
     return table
 
 
@@ -83,33 +83,33 @@ def _has_repeats(run: Run) -> bool:
     return any(cell.repeat > 1 for cell in run.plan.cells)
 
 
-def _columns(further: Further) -> list[tuple[str, str]]:
-    repeat = ("repeat",) * further.repeat
-    service = ("service mean", "service p50", "service p99") * further.service
+def _columns(optional: OptionalColumns) -> list[tuple[str, str]]:
+    repeat = ("repeat",) * optional.repeat
+    service = ("service mean", "service p50", "service p99") * optional.service
     latencies = ("mean s", "model s", "p50", "p90", "p99", "max", *service)
     numbers = ("users", *repeat, "requests", *latencies, "req/s", "ok/s", "CPU s/1000")
     columns = [("variant", "left"), *((name, "right") for name in numbers), ("errors", "left")]
-    if further.published:
+    if optional.published:
         columns.append(("published mean, req/s", "right"))
     return [*columns, ("verdict", "left")]
 
 
-def _cells(row: Mapping[str, Any], peer: PublishedRow | None, further: Further) -> list[str]:
-    keys = ("mean_s", "predicted_mean_s", "p50_s", "p90_s", "p99_s", "max_s", *OPEN_FIGURES * further.service)
+def _cells(row: Mapping[str, Any], peer: PublishedRow | None, optional: OptionalColumns) -> list[str]:
+    keys = ("mean_s", "predicted_mean_s", "p50_s", "p90_s", "p99_s", "max_s", *OPEN_FIGURES * optional.service)
     latencies = [formatting.seconds_text(row[key]) for key in keys]
     rates = [formatting.rate_text(row[key]) for key in ("throughput_rps", "ok_throughput_rps")]
     word = f"[{COLOURS[row['verdict']]}]{row['verdict']}[/]"
     cells = [
         row["variant"],
         f"{row['users']:,}",
-        *[str(row["repeat"])] * further.repeat,
+        *[str(row["repeat"])] * optional.repeat,
         f"{row['requests']:,}",
         *latencies,
         *rates,
         formatting.seconds_text(row["cpu_s_per_1000_requests"]),
         escape(formatting.errors_text(row["errors"])),
     ]
-    if further.published:
+    if optional.published:
         cells.append(_published(peer))
     return [*cells, word]
 

@@ -1,4 +1,4 @@
-"""Everything that has a name: one folder an experiment, with what is asked (``scenario``) and claimed (``claims``).
+"""The experiments by name: one folder each, with its scenario and the published claims about it.
 
 An experiment is found by its folder: ``scenario.SCENARIO`` is what ``lab run`` measures, and ``claims.PUBLICATIONS``
 what ``lab reproduce`` repeats and judges.
@@ -34,7 +34,7 @@ def publications() -> dict[str, Publication]:
 
 
 def find_scenario(name: str) -> Scenario:
-    """The scenario of that name; LabError offers the nearest."""
+    """The scenario of that name; LabError names the most similar if there is none."""
     known = scenarios()
     if str(name) not in known:
         raise LabError(f"There is no scenario {name!r}{did_you_mean(name, known)}.", f"There is: {', '.join(known)}.")
@@ -42,7 +42,7 @@ def find_scenario(name: str) -> Scenario:
 
 
 def find_publication(name: str) -> Publication:
-    """The published experiment of that name; LabError offers the nearest."""
+    """The published experiment of that name; LabError names the most similar if there is none."""
     known = publications()
     if name not in known:
         raise LabError(f"There is no experiment {name!r}{did_you_mean(name, known)}.", f"There is: {', '.join(known)}.")

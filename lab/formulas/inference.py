@@ -1,7 +1,7 @@
 """Inference from repeats: confidence intervals, paired and unpaired ratios, Holm's correction, and repeats needed.
 
-Requests of one run share its JVM, its warm-up and its moment: a million of them are not a million witnesses. What
-decides is how far one run lies from the next. Where there are repeats, the run is the unit; its value is one number.
+Requests of one run share its JVM, its warm-up and its time, so a million of them are not a million independent
+samples. What counts is the variation between runs: where there are repeats, the run is the unit, with one value each.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from lab.formulas import t_interval
 
-# Below this corrected p two sides are called different. At 5 % on average, every second machine's A/A trial would
-# come out above 5 %; at 3 % hardly any does.
+# The significance level of the corrected p. At a level of 5 %, every second machine's A/A trial had more than 5 % of
+# false alarms; at 3 % hardly any has.
 LEVEL = 0.03
 BETWEEN_RUNS, WITHIN_ONE_RUN = "between runs", "within one run only"
 BLOCKS, RESAMPLES = 30, 1000
@@ -41,11 +41,11 @@ class Estimate:
     scope: str
 
 
-def of_runs(values: Sequence[float]) -> Estimate | None:
-    """The typical run (geometric mean) of at least two, with Student's interval on the logarithms.
+def between_runs(values: Sequence[float]) -> Estimate | None:
+    """The geometric mean of at least two runs, with Student's interval on the logarithms.
 
-    A bootstrap of five values would cover the truth in some 84 % of cases only; Student's interval keeps its promise
-    where the logarithms are near normal, and never reaches below zero.
+    A bootstrap of five values would cover the truth in some 84 % of cases only; Student's interval covers 95 % where
+    the logarithms are near normal, and never reaches below zero.
 
     Args:
         values: one positive number a run, such as its p99; None where fewer than two are left.
@@ -59,7 +59,7 @@ def of_runs(values: Sequence[float]) -> Estimate | None:
 
 
 def within_run(at_s: Floats, latency_s: Floats, percents: Sequence[float], seed: int = 0) -> list[Estimate]:
-    """The mean and percentiles of one run, by a bootstrap of blocks of time: neighbours in time resemble one another.
+    """Mean and percentiles of one run, with intervals by a block bootstrap, as requests near in time are correlated.
 
     The load is cut into :data:`BLOCKS` blocks of equal length, drawn with replacement. A percentile's interval
     is that of the share of requests below it, carried over to latencies by the measured distribution (Woodruff 1952).
@@ -84,16 +84,16 @@ def within_run(at_s: Floats, latency_s: Floats, percents: Sequence[float], seed:
     drawn = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), RESAMPLES).astype(float)
     resampled = (drawn @ np.column_stack(sums)[filled]) / (drawn @ counts[filled])[:, None]
     mean = float(latency_s.mean())
-    estimates = [Estimate(mean, *_stretched(mean, resampled[:, 0], n), WITHIN_ONE_RUN)]
+    estimates = [Estimate(mean, *_widened(mean, resampled[:, 0], n), WITHIN_ONE_RUN)]
     for value, percent, share in zip(values, percents, resampled.T[1:], strict=True):
-        reach = np.clip(_stretched(float(np.mean(latency_s <= value)), share, n), 0, 1)
+        reach = np.clip(_widened(float(np.mean(latency_s <= value)), share, n), 0, 1)
         middle = percent / 100 - float(np.mean(latency_s <= value))
         low, high = np.percentile(latency_s, np.clip(reach + middle, 0, 1) * 100, method="inverted_cdf")
         estimates.append(Estimate(float(value), float(low), float(high), WITHIN_ONE_RUN))
     return estimates
 
 
-def _stretched(value: float, resampled: Floats, blocks: int) -> tuple[float, float]:
+def _widened(value: float, resampled: Floats, blocks: int) -> tuple[float, float]:
     tail = (1 + t_interval.CONFIDENCE) / 2
     ratio = scipy.stats.t.ppf(tail, max(blocks - 1, 1)) / scipy.stats.norm.ppf(tail)
     stretch = float(ratio * np.sqrt(blocks / max(blocks - 1, 1)))
@@ -103,14 +103,14 @@ def _stretched(value: float, resampled: Floats, blocks: int) -> tuple[float, flo
 
 @dataclass(frozen=True)
 class Ratio:
-    """B over A, measured in repeats.
+    """The ratio B over A by repeats, with interval, p value and noise.
 
     Attributes:
         ratio: geometric mean of the repeats' ratios; with ``low`` and ``high``, None where there are not two repeats.
-        p: how often chance alone gives a ratio this far from 1; None without repeats.
+        p: p value of the test that the ratio is 1; None without repeats.
         effect: the mean log ratio in units of its standard deviation (Cohen's d of the differences).
         noise_cv: coefficient of variation of one run against another of the same side, by these repeats.
-        pairs: how many repeats a side it rests on.
+        pairs: number of repeats of each side.
 
     """
 
@@ -124,10 +124,10 @@ class Ratio:
 
 
 def paired_ratio(a: Sequence[float], b: Sequence[float]) -> Ratio | None:
-    """B over A of repeats that were measured side by side: a paired t test on the logarithms.
+    """B over A of interleaved repeats: a paired t test on the logarithms.
 
-    What drifts from one repeat to the next drifts in both and drops out. Exact for any number of repeats where the log
-    ratios are normal; permuting signs could not call five repeats different at all (its least p is 2/32).
+    Drift between repeats affects both sides and cancels. Exact for any number of repeats where the log ratios are
+    normal; a sign permutation test could find no difference with five repeats at all (its least p is 2/32).
 
     Args:
         a, b: one positive number a repeat, the i-th of both from the same repeat; a pair with zero or NaN is left out.
@@ -148,7 +148,7 @@ def paired_ratio(a: Sequence[float], b: Sequence[float]) -> Ratio | None:
 
 
 def unpaired_ratio(a: Sequence[float], b: Sequence[float]) -> Ratio | None:
-    """B over A of runs that were not interleaved: Welch's t test on the logarithms.
+    """B over A of separate runs: Welch's t test on the logarithms.
 
     Args:
         a, b: one positive number a run, of any count.
@@ -195,23 +195,23 @@ def holm(p_values: Sequence[float]) -> list[float]:
 def repeats_needed(
     noise_cv: float, ratio: float, power: float = 0.9, comparisons: int = 1, seen_in: int | None = None
 ) -> int:
-    """How many interleaved repeats find a true ratio with the wanted power.
+    """The number of interleaved repeats that find a true ratio with the given power.
 
     Power of the paired t test (noncentral t) on log ratios whose standard deviation is √2·noise.
 
     Args:
         noise_cv: coefficient of variation of one run against the next of the same service.
         ratio: the smallest worth finding, such as 1.05 or 0.95.
-        power: the chance to find it.
-        comparisons: how many are made at once; the level is divided by it, as Holm's correction does at first.
-        seen_in: how many pairs of runs the noise was seen in; None if it is known. Five may well show half of what
-            there is, so power is averaged over what the noise may be by them (its χ² distribution).
+        power: the probability to find it.
+        comparisons: number of comparisons; the level is divided by it, as in the first step of Holm's correction.
+        seen_in: number of pairs of runs that ``noise_cv`` was estimated from; None if it is exact. Five may well show
+            half of the noise, so power is averaged over the possible true noise (its χ² distribution).
 
     Returns:
         At least 2; :data:`MOST_REPEATS` if even that is not enough.
 
     Raises:
-        ValueError: the ratio is 1, or is none; or the noise was seen in fewer than two pairs.
+        ValueError: the ratio is 1 or not positive, or the noise was estimated from fewer than two pairs.
 
     """
     if ratio <= 0 or ratio == 1 or noise_cv < 0 or (seen_in is not None and seen_in < 2):
@@ -228,7 +228,7 @@ def repeats_needed(
 
 
 def _possible_noise(noise_cv: float, freedom: int) -> Floats:
-    """Equally likely values of the true noise where this much was seen with so many degrees of freedom."""
+    """Equally likely values of the true noise, given its estimate with so many degrees of freedom."""
     middles = (np.arange(POSSIBLE) + 0.5) / POSSIBLE
     return np.asarray(noise_cv * np.sqrt(freedom / scipy.stats.chi2.ppf(middles, freedom)))
 

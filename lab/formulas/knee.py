@@ -1,7 +1,8 @@
 """The knee of a sweep over users: where throughput stops growing, where latency starts to, and where errors begin.
 
 The knee of a closed system is N* = X_max · R_min, where the two asymptotes of its throughput meet: X = N / R_min while
-nobody waits, X = X_max when something is used up (Lazowska et al., Quantitative System Performance, 1984, ch. 5).
+there is no queue, X = X_max when a resource is saturated (Lazowska et al., Quantitative System Performance, 1984,
+ch. 5).
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-# Throughputs this near to the largest count as the same: about what two runs of one thing differ by.
+# Throughputs this near to the largest count as the same: about the difference of two runs of the same variant.
 SAME_SHARE = 0.05
 # A plateau must span more than a small step in users, or throughput had no chance to grow on it.
 PLATEAU_SPAN = 1.5
@@ -36,8 +37,8 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Level:
-    """Loads next to one another whose throughput is the same as the largest one.
+class ThroughputLevel:
+    """Adjacent loads of a sweep with the same, largest throughput.
 
     Attributes:
         throughput_rps: their mean.
@@ -50,30 +51,30 @@ class Level:
 
     @property
     def is_plateau(self) -> bool:
-        """Whether it spans enough users for throughput to have had a chance to grow on it."""
+        """Whether it spans enough users to be a plateau and not just neighbouring loads."""
         return self.to_users >= PLATEAU_SPAN * self.from_users
 
 
 @dataclass(frozen=True)
-class Bend:
-    """What a sweep of one variant shows; None where it does not show it.
+class SweepShape:
+    """The shape of one variant's sweep: plateau, knee and first errors; None for what it does not show.
 
     Attributes:
         points: its loads, by users.
-        top: the loads of the largest throughput; None if nothing was answered.
-        knee_users: N*; more users than that must wait.
+        top: the loads of the largest throughput; None without any right answer.
+        knee_users: N*; with more users than that requests queue.
         errors_from: the smallest load at which requests failed.
 
     """
 
     points: tuple[Point, ...]
-    top: Level | None
+    top: ThroughputLevel | None
     knee_users: float | None
     errors_from: Point | None
 
     @property
-    def plateau(self) -> Level | None:
-        """Where throughput does not grow with users."""
+    def plateau(self) -> ThroughputLevel | None:
+        """The plateau of throughput; None if there is none."""
         return self.top if self.top and self.top.is_plateau else None
 
     def __str__(self) -> str:
@@ -85,7 +86,7 @@ class Bend:
         return f"{self._throughput()}{knee}, {errors}"
 
     def _throughput(self) -> str:
-        """How throughput goes over the users."""
+        """Throughput over users in words."""
         top = self.top
         if top is None:
             return "no right answer at any load"
@@ -103,17 +104,17 @@ class Bend:
         return said if top.is_plateau else f"{said}, too near to one another to tell whether it still grows"
 
 
-def bend(points: Sequence[Point]) -> Bend:
+def sweep_shape(points: Sequence[Point]) -> SweepShape:
     """Plateau, knee and first errors of one variant's sweep; ValueError if there are no points."""
     ordered = tuple(sorted(points, key=lambda point: point.users))
     if not ordered:
         raise ValueError("A sweep needs at least one load.")
     level = top(ordered)
-    return Bend(ordered, level, knee_users(ordered, level), errors_from(ordered))
+    return SweepShape(ordered, level, knee_users(ordered, level), errors_from(ordered))
 
 
-def top(ordered: Sequence[Point]) -> Level | None:
-    """The largest throughput, and the loads next to it that have the same; None if nothing was answered.
+def top(ordered: Sequence[Point]) -> ThroughputLevel | None:
+    """The largest throughput, and the adjacent loads that have the same; None without any right answer.
 
     Args:
         ordered: by users, smallest first.
@@ -128,13 +129,13 @@ def top(ordered: Sequence[Point]) -> Level | None:
         first -= 1
     while last + 1 < len(rates) and rates[last + 1] >= enough:
         last += 1
-    return Level(ordered[first].users, ordered[last].users, sum(rates[first : last + 1]) / (last + 1 - first))
+    return ThroughputLevel(ordered[first].users, ordered[last].users, sum(rates[first : last + 1]) / (last + 1 - first))
 
 
-def knee_users(ordered: Sequence[Point], level: Level | None) -> float | None:
-    """N* = X_max · R_min: how many users the plateau serves without anybody waiting.
+def knee_users(ordered: Sequence[Point], level: ThroughputLevel | None) -> float | None:
+    """N* = X_max · R_min: the number of users that the plateau serves without queueing.
 
-    None without a plateau, or where the lowest load with an answer is not clearly below: it may wait already.
+    None without a plateau, or where the lowest load with an answer is not clearly below it and may queue already.
     """
     timed = [(point.mean_s, point.users) for point in ordered if point.mean_s is not None]
     if level is None or not level.is_plateau or not timed:

@@ -144,8 +144,8 @@ class LoadLevel:
 
 
 @dataclass(frozen=True)
-class Servers:
-    """How many requests a service works on at once, as a sweep alone shows it.
+class ServerEstimate:
+    """How many requests a service serves at once, estimated from the samples of a sweep.
 
     Attributes:
         count: T, or N where connections are fewer than threads.
@@ -159,8 +159,8 @@ class Servers:
     users: int
 
 
-def estimate_servers(levels: Sequence[LoadLevel]) -> Servers | None:
-    """T from a sweep's samples, without being told: whatever the phase, T threads end T requests in any time t.
+def estimate_servers(levels: Sequence[LoadLevel]) -> ServerEstimate | None:
+    """Estimate T from a sweep's samples alone: at any phase, T threads complete T requests in any time t.
 
     The time t is read from the lowest load, where nobody waits. The answers are counted in windows of that length, all
     over the time in which the largest load keeps the queue filled; T is the median count.
@@ -192,7 +192,7 @@ def estimate_servers(levels: Sequence[LoadLevel]) -> Servers | None:
     begins = np.linspace(first, last, WINDOWS)
     counts = np.searchsorted(ended, begins + service_s) - np.searchsorted(ended, begins)
     count = float(np.median(counts))
-    return Servers(count, service_s, largest.users) if count >= ABOVE_LOWEST * _most_under_way(lowest) else None
+    return ServerEstimate(count, service_s, largest.users) if count >= ABOVE_LOWEST * _most_under_way(lowest) else None
 
 
 def _most_under_way(level: LoadLevel) -> int:

@@ -14,21 +14,20 @@ SUMMARISED = ("planned_us", "sent_us", "latency_us", "user", "status", "error")
 
 @dataclass(frozen=True)
 class Summary:
-    """What one cell's measured samples say; latencies are of right answers only, in seconds.
+    """Summary statistics of one cell's measured samples; latencies are of right answers only, in seconds.
 
     Attributes:
-        mean_s: mean latency; like the percentiles from the moment a request was sent, or, where the load is an open
-            loop, from the moment it was planned for.
-        service_mean_s: mean time from the moment a request was sent, in any case; the same for the percentiles.
+        mean_s: mean latency; like the percentiles from the actual send, or, in an open loop, from the planned send.
+        service_mean_s: mean service time, from the actual send in any case; the same for the percentiles.
         requests: answers and failures together.
         errors: count of failures by class.
         throughput_rps: requests over the time from the first one sent to the last one ended, as JMeter counts.
         ok_throughput_rps: the same for right answers.
-        in_system: N̄, the mean number of requests under way that the samples imply (sum of latencies over the time).
+        in_system: N̄, the mean number of requests under way by the samples (sum of latencies over elapsed time).
         elapsed_s: the time from the first request sent, at ``began_s`` after the planned start, to the last one ended.
-        late_p99_s: how late the latest 1 % of the planned requests were sent by the generator's own doing.
-        busy_p99_s: the same for the service's doing, in an open loop: every user still waited for an answer.
-        pace: the rate at which an open loop's requests were sent, as a share of the planned rate.
+        late_p99_s: 99th percentile of the lateness of sends that is due to the generator.
+        busy_p99_s: the same for lateness due to the service, in an open loop: all users still waited for an answer.
+        pace: the actual rate of an open loop's sends, as a share of the planned rate.
 
     """
 
@@ -64,15 +63,15 @@ def summarise(samples: pd.DataFrame, from_planned: bool = False) -> Summary:
     Percentiles are exact: the smallest latency that at least p of all samples do not exceed (inverted CDF).
 
     Args:
-        from_planned: count latency from the planned moment of each request, as an open loop must: a generator or a
-            service that holds back the next request does not hide that way how long it would have taken.
+        from_planned: count latency from the planned send of each request, as an open loop must, against coordinated
+            omission: a delayed send does not hide the wait.
 
     """
     return summarise_pieces([samples], from_planned)
 
 
 def summarise_pieces(pieces: Iterable[pd.DataFrame], from_planned: bool = False) -> Summary:
-    """Summarise samples that come in pieces, as :func:`summarise` does the whole, and with the same numbers.
+    """Summarise samples that are read in pieces, with the same results as :func:`summarise`.
 
     Only times are kept of each piece, four bytes a time where microseconds fit into them (they do below 35 minutes), so
     that fifty million samples need a few hundred megabytes.
@@ -83,8 +82,8 @@ def summarise_pieces(pieces: Iterable[pd.DataFrame], from_planned: bool = False)
 
     """
     errors: Counter[str] = Counter()
-    service, latency, late, busy = _Times(), _Times(), _Times(), _Times()
-    sends, planned, users = _Span(), _Span(), _Users()
+    service, latency, late, busy = _Distribution(), _Distribution(), _Distribution(), _Distribution()
+    sends, planned, users = _Span(), _Span(), _LatenessSplit()
     last_us, under_way_us = 0, 0
     for piece in pieces:
         if piece.empty:
@@ -129,7 +128,7 @@ def summarise_pieces(pieces: Iterable[pd.DataFrame], from_planned: bool = False)
 
 
 class _Span:
-    """From the first to the last of moments that come in pieces, in microseconds."""
+    """The earliest and latest of times that are added in pieces, in microseconds."""
 
     def __init__(self) -> None:
         self.first_us, self.last_us = np.iinfo(np.int64).max, np.iinfo(np.int64).min
@@ -143,18 +142,18 @@ class _Span:
         self.last_us = max(self.last_us, int(moments_us.max()))
 
 
-class _Users:
-    """When each user of an open loop had its last answer.
+class _LatenessSplit:
+    """Splits the lateness of an open loop's sends between service and generator, by when each user was free.
 
-    In an open loop a free user takes the next planned send. So a user that was busy at the planned moment of what it
-    sends next shows that all others of its worker were busy too.
+    In an open loop a free user takes the next planned send. So if a user was still busy at the planned time of its next
+    send, all other users of its worker were busy too.
     """
 
     def __init__(self) -> None:
         self.free_us = pd.Series(dtype=np.int64)
 
     def busy_us(self, piece: pd.DataFrame) -> np.ndarray:
-        """How much of each request's lateness is the service's doing: until its user had the answer before it."""
+        """The part of each send's lateness that is due to the service: until its user had its previous answer."""
         piece = piece.reset_index(drop=True)
         in_order = piece.sort_values("sent_us", kind="stable")
         by_user = (in_order["sent_us"] + in_order["latency_us"]).groupby(in_order["user"])
@@ -164,15 +163,15 @@ class _Users:
         return waited_us.clip(0, piece["sent_us"] - piece["planned_us"]).to_numpy(dtype=np.int64)
 
 
-class _Times:
-    """Microseconds that come in pieces, and what they say in the end."""
+class _Distribution:
+    """The distribution of times that are added in pieces, in microseconds."""
 
     def __init__(self) -> None:
         self.times_us = np.empty(0, dtype=np.int32)
         self.count = 0
 
     def add(self, times_us: np.ndarray) -> None:
-        """Keep a piece, in half the memory for as long as values allow; the array grows in place by an eighth."""
+        """Add a piece, in 32 bits for as long as values allow; the array grows in place by an eighth."""
         if len(times_us) and max(-int(times_us.min()), int(times_us.max())) > np.iinfo(np.int32).max:
             self.times_us = self.times_us.astype(np.int64)
         end = self.count + len(times_us)
@@ -182,7 +181,7 @@ class _Times:
         self.count = end
 
     def distribution(self) -> tuple[float | None, float | None, float | None, float | None, float | None]:
-        """Mean, p50, p90, p99 and maximum in seconds; None of nothing."""
+        """Mean, p50, p90, p99 and maximum in seconds; all None without times."""
         if not self.count:
             return None, None, None, None, None
         times_us = self.times_us[: self.count]
@@ -193,13 +192,13 @@ class _Times:
 
 
 def as_planned(samples: pd.DataFrame) -> pd.DataFrame:
-    """The samples of an open loop as users see them, who wait from the planned moment on: with that as the send."""
+    """The samples of an open loop with latency counted from the planned send, which replaces the actual one."""
     waited_us = samples["sent_us"] - samples["planned_us"]
     return samples.assign(sent_us=samples["planned_us"], latency_us=samples["latency_us"] + waited_us)
 
 
 def rate_over_time(samples: pd.DataFrame, step_s: float) -> tuple[np.ndarray, np.ndarray]:
-    """Right answers a second over the time they arrived.
+    """Throughput of right answers over time, by when they arrived.
 
     Returns:
         Left edges of the steps in seconds since the planned start, shape (n,), and the rate in each, shape (n,).
@@ -212,7 +211,7 @@ def rate_over_time(samples: pd.DataFrame, step_s: float) -> tuple[np.ndarray, np
 
 
 def under_way(samples: pd.DataFrame, at_s: np.ndarray) -> np.ndarray:
-    """How many requests were under way at each moment of ``at_s`` (seconds since the planned start), by the samples."""
+    """Requests under way at the times ``at_s`` (seconds since the planned start), by the samples."""
     begun = np.sort(samples["sent_us"].to_numpy()) / 1e6
     ended = np.sort((samples["sent_us"] + samples["latency_us"]).to_numpy()) / 1e6
     return np.searchsorted(begun, at_s, side="right") - np.searchsorted(ended, at_s, side="right")

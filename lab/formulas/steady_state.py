@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 BATCH = 5
-# Enough steps to see a beginning, and enough answers in each for a median.
+# Enough steps to see a transient, and enough answers in each for a median.
 MOST_STEPS, FEWEST_STEPS, ANSWERS_A_STEP = 200, 4 * BATCH, 10
 # Halves of a steady load differ by less.
 AGREEMENT = 0.10
@@ -33,14 +33,14 @@ class Settling:
 
     @property
     def from_s(self) -> float | None:
-        """When both had; None if one never did."""
+        """When both had settled; None if one never did."""
         if self.latency_s is None or self.throughput_s is None:
             return None
         return max(self.latency_s, self.throughput_s)
 
 
 def settling(ended_s: Floats, latency_s: Floats) -> Settling | None:
-    """When a load of steady demand (a closed or an open loop) had settled.
+    """When latency and throughput of a closed or open loop had settled.
 
     Args:
         ended_s: when each right answer arrived, in seconds since the planned start, shape (n,).
@@ -54,7 +54,7 @@ def settling(ended_s: Floats, latency_s: Floats) -> Settling | None:
     if steps < FEWEST_STEPS:
         return None
     elapsed_s = float(ended_s.max())
-    # The last step is not whole: some users have ended already.
+    # The last step is left out: some users have ended already.
     step = np.minimum((ended_s / elapsed_s * steps).astype(int), steps - 1)
     order = np.argsort(step, kind="stable")
     parts = np.split(latency_s[order], np.searchsorted(step[order], np.arange(1, steps)))
@@ -70,10 +70,10 @@ def settling(ended_s: Floats, latency_s: Floats) -> Settling | None:
 
 
 def steady_from(values: Floats) -> int | None:
-    """Where a series of equally spaced readings has settled, by MSER-5 (White 1997).
+    """The end of the initial transient of a series of equally spaced readings, by MSER-5 (White 1997).
 
-    Of all beginnings up to one half that could be cut off, the one after which the mean of the rest has the least
-    standard error, on means of five. It has settled if the two halves of the rest agree then: a drift is no beginning.
+    Of all truncations up to one half, the one whose rest has the least standard error of the mean, on means of five. It
+    has settled if the two halves of the rest agree: a drift is no initial transient.
 
     Args:
         values: shape (n,).

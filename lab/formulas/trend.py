@@ -9,21 +9,21 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
-# Of a series of hours, medians of neighbours: the slopes between all pairs of its seconds would not fit into memory.
+# Longer series are reduced to this many medians: the slopes between all pairs of hours of seconds exceed memory.
 MOST_POINTS = 400
-# Fewer points say nothing of a trend, and a median of fewer requests is mostly chance.
+# Fewer points show no trend, and a median of fewer requests is mostly chance.
 MIN_POINTS, MIN_PER_POINT = 8, 20
-# Kendall's test: what is due to chance alone passes for a trend once in a thousand measurements.
+# Significance level of Kendall's test: one false trend in a thousand measurements.
 MAX_CHANCE = 0.001
 # Fewer requests in a half differ by a few percent by chance.
 MIN_PER_HALF = 200
 
 
 def fall(values: NDArray[np.float64]) -> float:
-    """By which part a series falls from its first point to its last; 0 if it does not, or if chance may do that.
+    """The relative fall of a series from its first point to its last; 0 if there is no significant fall.
 
     The slope is Theil's and Sen's, the median of the slopes between all pairs of points, so that single bad seconds do
-    not count (Sen, Journal of the American Statistical Association 63, 1968); whether it is one is Kendall's test.
+    not count (Sen, Journal of the American Statistical Association 63, 1968); its significance is by Kendall's test.
 
     Args:
         values: one a second, shape (n,).
@@ -44,7 +44,7 @@ def fall(values: NDArray[np.float64]) -> float:
 
 
 def latency_by_second(samples: pd.DataFrame, begin_s: float, end_s: float) -> pd.Series:
-    """The median latency of right answers, in microseconds, by the second after the planned start they were sent in.
+    """The median latency of right answers in µs, by the second of their send after the planned start.
 
     Args:
         begin_s: seconds since the planned start; what was sent in the seconds before is left out.
@@ -59,17 +59,17 @@ def latency_by_second(samples: pd.DataFrame, begin_s: float, end_s: float) -> pd
 
 
 def drift(samples: pd.DataFrame, begin_s: float, end_s: float) -> float | None:
-    """By which part the second half's throughput differs from the first's: -0.2 if it is 20 % lower.
+    """The relative change of throughput from the first half of a load to the second: -0.2 if it is 20 % lower.
 
-    A request that is under way over a boundary counts in each half by the part of its time that lies there. So users
-    that all wait, and are all answered, at the same moments make no difference between halves.
+    A request that spans a boundary counts in each half by its share of time there. So users that are all answered at
+    the same moments make no difference between halves.
 
     Args:
         begin_s: where the first half begins, in seconds since the planned start: the end of the ramp.
         end_s: where the second half ends.
 
     Returns:
-        None if there were too few requests to tell.
+        None if there were too few requests.
 
     """
     begun = samples["sent_us"].to_numpy() / 1e6

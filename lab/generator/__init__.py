@@ -1,1 +1,1 @@
-"""The load generator: Locust's processes seen from this side, what they can send at most, and what runs inside them."""
+"""The load generator: starting and commanding Locust's processes, their calibration, and what runs inside them."""

@@ -16,28 +16,28 @@ import pyarrow as pa
 import requests
 
 from lab.errors import ComponentError
-from lab.generator.fleet import Fleet, LoadPhase, Placement, Played, running_fleet
+from lab.generator.fleet import Fleet, LoadPhase, PhaseResult, Placement, running_fleet
 from lab.runtimes import Launch, Running, Runtime
 from lab.runtimes.checkout import ROOT
 from lab.spec.scenario import KINDS
 from lab.spec.workload import Load
 
 LOCUSTFILE = "calibration"
-# What comes in this part of the time is not counted: connections are opened then.
+# Answers in this first part of the duration are not counted: connections are opened then.
 UNCOUNTED_SHARE = 0.25
 WITHIN_S = 30.0
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What one load came to.
+class BenchResult:
+    """The result of one load on the test bench: rate, added latency and CPU.
 
     Attributes:
-        rps: answers a second, without the first quarter of the time.
-        added_mean_s: mean latency, less the mean time that the server held its answers back.
+        rps: answers a second, without the first quarter of the duration.
+        added_mean_s: mean latency minus the mean delay that the server measured.
         added_p99_s: the same for the 99th percentile.
-        generator_cpu: of one core: the worker, and whatever of ours shares its core.
-        server_cpu: of one core.
+        generator_cpu: share of one core: the worker, and the processes of the lab on the same core.
+        server_cpu: share of one core.
 
     """
 
@@ -51,59 +51,59 @@ class Outcome:
 
 @dataclass
 class Bench:
-    """A server and a generator that are ready to play.
+    """A server of known delay and a generator that are ready for a load.
 
     Attributes:
-        beside: what else of ours runs on the worker's core.
-        stream: where the master puts samples; it grows while they play.
+        colocated: the lab's other processes on the worker's core.
+        stream: the file that the master appends samples to.
 
     """
 
     url: str
     server: Running
     fleet: Fleet
-    beside: list[psutil.Process]
+    colocated: list[psutil.Process]
     stream: Path
     _reader: pa.RecordBatchStreamReader | None = None
     _readings: list[tuple[float, float, float]] = field(default_factory=list)
 
-    def play(self, kind: str, users: int, delay_ms: int, duration_s: float) -> Outcome:
-        """Play a closed loop, its first sends spread over the delay, and measure it. ComponentError if one died."""
+    def run_load(self, kind: str, users: int, delay_ms: int, duration_s: float) -> BenchResult:
+        """Run a closed loop, its first sends spread over the delay. ComponentError if server or generator ended."""
         self._held()
         self._readings = []
         load = Load(users=users, ramp_s=delay_ms / 1000, duration_s=duration_s)
         phase = LoadPhase(self.url, load, {"kind": KINDS.index(kind), "delay_ms": delay_ms})
-        played = self.fleet.play(phase, duration_s + WITHIN_S, [self.server], self._read_cpu)
+        result = self.fleet.run_phase(phase, duration_s + WITHIN_S, [self.server], self._read_cpu)
         held = self._held()
-        samples = self.samples(played.finished)
+        samples = self.samples(result.finished)
         latency_s = samples["latency_us"].to_numpy() / 1e6
         ended_s = samples["sent_us"].to_numpy() / 1e6 + latency_s
         counted = (ended_s > UNCOUNTED_SHARE * duration_s) & (ended_s <= duration_s)
         latency_s = latency_s[counted] if counted.any() else latency_s
-        generator_cpu, server_cpu = self._busy()
-        return Outcome(
+        generator_cpu, server_cpu = self._cpu_shares()
+        return BenchResult(
             rps=int(counted.sum()) / ((1 - UNCOUNTED_SHARE) * duration_s),
             added_mean_s=float(latency_s.mean()) - held["mean_s"],
             added_p99_s=float(np.percentile(latency_s, 99)) - held["p99_s"],
             generator_cpu=generator_cpu,
             server_cpu=server_cpu,
-            failed=played.failed,
+            failed=result.failed,
         )
 
     def _held(self) -> dict[str, float]:
-        """How long the server has held answers back since it was last asked."""
+        """The delays that the server measured since the last call: ``count``, ``mean_s`` and ``p99_s``."""
         try:
             return dict(requests.get(f"{self.url}/held", timeout=WITHIN_S).json())
         except (requests.RequestException, ValueError) as error:
             raise _ended(self.server) from error
 
-    def _read_cpu(self, played: Played) -> None:
-        beside_s = sum(sum(process.cpu_times()[:2]) for process in self.beside)
+    def _read_cpu(self, result: PhaseResult) -> None:
+        beside_s = sum(sum(process.cpu_times()[:2]) for process in self.colocated)
         generator_s = self.fleet.workers[0].cpu_s() + beside_s
         self._readings.append((time.monotonic(), generator_s, self.server.cpu_s()))
 
-    def _busy(self) -> tuple[float, float]:
-        """The parts of a core that generator and server used in the middle of it; 0 if there were too few readings."""
+    def _cpu_shares(self) -> tuple[float, float]:
+        """Shares of a core that generator and server used, without first and last reading; 0 with too few readings."""
         if len(self._readings) < 4:
             return 0.0, 0.0
         (began_s, *before), (ended_s, *after) = self._readings[1], self._readings[-2]
@@ -112,7 +112,7 @@ class Bench:
         return generator, server
 
     def samples(self, count: int) -> pa.Table:
-        """So many samples that came since this was last asked for; columns: :data:`lab.spec.sample.SCHEMA`."""
+        """The next ``count`` samples of the stream, or a batch more; columns: :data:`lab.spec.sample.SCHEMA`."""
         self._reader = self._reader or pa.ipc.open_stream(self.stream.open("rb"))
         batches = []
         while count > 0:
@@ -129,13 +129,17 @@ def _ended(server: Running) -> ComponentError:
 def running_bench(
     runtime: Runtime, tokens: Path, users: int, server_cores: frozenset[int], cores: frozenset[int], folder: Path
 ) -> Iterator[Bench]:
-    """Start a server and a generator of one worker; they end with the context. ComponentError if one does not start.
+    """Start a server of known delay and a generator of one worker; they end with the context.
 
     Args:
         tokens: a file of tokens, one a line.
-        users: the most that will play.
-        cores: of the generator; empty for all.
+        users: the largest number of users of any load.
+        server_cores: for the server; empty for all.
+        cores: for the generator; empty for all.
         folder: for logs and samples.
+
+    Raises:
+        ComponentError: server, master or worker did not start.
 
     """
     command = (sys.executable, "-m", "lab.generator.known_delay_server")
@@ -150,5 +154,5 @@ def running_bench(
         fleet.await_workers()
         fleet.distribute_tokens(tokens)
         fleet.spawn(users)
-        beside = [psutil.Process(), psutil.Process(fleet.master.pid)] if len(cores) == 1 else []
-        yield Bench(f"http://{runtime.host}:{port}", server, fleet, beside, stream)
+        colocated = [psutil.Process(), psutil.Process(fleet.master.pid)] if len(cores) == 1 else []
+        yield Bench(f"http://{runtime.host}:{port}", server, fleet, colocated, stream)

@@ -15,7 +15,7 @@ import msgspec
 from lab.runtimes.checkout import CALIBRATIONS, ROOT
 from lab.runtimes.temporary import whole_file
 
-# What decides how fast the generator is, besides lab/loadgen.
+# What the generator's speed depends on, besides lab/generator/locust.
 LIBRARIES = ("locust", "gevent", "httptools", "numpy")
 ALSO_OURS = (
     "lab/spec/sample.py",
@@ -31,10 +31,10 @@ class Step:
     """What the generator adds to latency at one part of its ceiling.
 
     Attributes:
-        share: the part of the ceiling that was aimed at; 0 for one user alone.
-        rps: requests a second that it came to.
-        added_mean_s: mean latency, less the mean time that the server says it held its answers back. It includes the
-            network and the server's own work, so that it is no less than what the generator adds.
+        share: the target rate as a part of the ceiling; 0 for a single user.
+        rps: requests a second that were reached.
+        added_mean_s: mean latency minus the mean delay that the server measured. It includes the network and the
+            server's own work, so it is an upper bound of what the generator adds.
         added_p99_s: the same for the 99th percentile.
 
     """
@@ -51,8 +51,8 @@ class Ceiling:
 
     Attributes:
         kind: see :data:`lab.spec.scenario.KINDS`.
-        limited_by: what was busy when it got no faster; if not the generator, the ceiling is at least ``rps``.
-        generator_cpu: of the generator's core, while it went as fast as it could; the same for ``server_cpu``.
+        limited_by: the bottleneck at the highest rate; if not the generator, ``rps`` is a lower bound of the ceiling.
+        generator_cpu: share of the generator's core at that rate; the same for ``server_cpu``.
 
     """
 
@@ -79,7 +79,7 @@ class Calibration:
     ceilings: tuple[Ceiling, ...]
 
     def ceiling_rps(self, kind: str, workers: int, cores: int) -> float | None:
-        """What so many workers can send on so many cores; None where only a lower bound is known.
+        """The ceiling of several workers on so many cores, in requests/s; None where only a lower bound is known.
 
         Workers that share a core share its time, so that more of them than cores add nothing.
         """
@@ -94,7 +94,7 @@ class Calibration:
 
 
 def fingerprint() -> str:
-    """What a calibration depends on, as 16 hexadecimal digits: processor, cores, Python, libraries, our generator."""
+    """A hash of all that a calibration depends on: processor, cores, Python, libraries, generator; 16 hex digits."""
     facts = [_processor(), str(os.cpu_count()), platform.python_version(), *map(importlib.metadata.version, LIBRARIES)]
     digest = hashlib.sha256("\n".join(facts).encode())
     for path in sorted([*(ROOT / "lab" / "generator" / "locust").glob("*.py"), *(ROOT / file for file in ALSO_OURS)]):

@@ -1,4 +1,4 @@
-"""Locust's master and workers as processes: started through a runtime, given phases of load to play, listened to."""
+"""Locust's master and workers as processes: starts them, has them run phases of load, and collects their reports."""
 
 from __future__ import annotations
 
@@ -18,37 +18,37 @@ import msgspec
 
 from lab.errors import ComponentError
 from lab.runtimes import Launch, Running, Runtime
-from lab.runtimes.checkout import CONDUCTED, ROOT
+from lab.runtimes.checkout import ROOT, RUN_BY_LAB
 from lab.spec.workload import Load
 
 CONNECT_WITHIN_S = 180.0
 # Workers on other machines are started by hand.
 REMOTE_WITHIN_S = 300.0
-# A worker's users start when its own clock says so; this much also covers a message on its way to a busy machine.
-# A burst takes a second: workers that begin a tenth of one apart still play the same.
+# Users start by the clock of their worker. The tolerance also covers the time a message takes to a busy machine; a
+# burst lasts a second, so workers whose clocks differ by a tenth of one still send one burst.
 CLOCK_WITHIN_S = 0.1
 DISMISS_WITHIN_S = 5.0
-# In the image of the workers, the locustfiles are here.
+# The folder of locustfiles in the workers' image.
 LOCUSTFILES = "/lab/locustfiles"
 POLL_S = 0.1
-# Before the first request is due, every user must have its orders, some 20 µs a user, and an open loop its plan.
+# Before the first send is due, every user must know of the phase, some 20 µs a user, and an open loop needs its plan.
 START_DELAY_S = 0.1
 START_DELAY_PER_USER_S = 50e-6
 START_DELAY_PER_SEND_S = 0.5e-6
 
 
 @dataclass
-class Played:
-    """What the workers said about one phase, apart from its samples.
+class PhaseResult:
+    """What the workers reported of one phase of load, without its samples.
 
     Attributes:
         begun: requests sent; ``finished`` of them were answered or failed, and ``failed`` of those failed.
         unix_start: the planned start.
-        dispatch_delay_s: how long answers that had come waited for a worker to take them up, all of them together.
+        dispatch_delay_s: how long received answers waited until the worker handled them, summed over all answers.
         ticks: by worker, (microseconds since the planned start, requests under way) about twenty times a second.
-        clock_step_s: by how much a worker's clock was set meanwhile, at most.
-        cpu: by worker, (Unix time, seconds of CPU so far) by its own reading, a few times a second.
-        whole: whether every worker reported that it is done.
+        clock_step_s: the largest step by which a worker's clock was set during the phase.
+        cpu: by worker, (Unix time, CPU seconds so far) as it read them itself, a few times a second.
+        whole: whether every worker reported the end of the phase.
 
     """
 
@@ -65,11 +65,11 @@ class Played:
 
 @dataclass(frozen=True)
 class LoadPhase:
-    """One phase of load, which a fleet plays to its end.
+    """One phase of load that a fleet runs: a warm-up round or the measured load.
 
     Attributes:
-        url: what to load.
-        parameters: of the scenario.
+        url: base address of the service under load.
+        parameters: the scenario's.
         warm_up: number of the warm-up round; 0 for the measured load.
         seed: decides Poisson arrivals.
 
@@ -83,7 +83,7 @@ class LoadPhase:
 
     @property
     def start_delay_s(self) -> float:
-        """How long before its start it is ordered: every user must have its orders, and an open loop its plan."""
+        """Seconds from the command to the planned start: time to notify every user, and to plan an open loop."""
         return (
             START_DELAY_S + START_DELAY_PER_USER_S * self.load.users + START_DELAY_PER_SEND_S * self.load.planned_sends
         )
@@ -91,13 +91,13 @@ class LoadPhase:
 
 @dataclass(frozen=True)
 class Placement:
-    """Where a fleet runs, and what it writes.
+    """Where a fleet runs, and where it writes samples and logs.
 
     Attributes:
-        cores: of master and workers; empty for all.
-        logs: the folder of their logs, and of Locust's own statistics.
-        stream: the file of samples.
-        image: to start the workers from, in containers; the master is a process in any case.
+        cores: for master and workers; empty for all.
+        logs: the folder for their logs and Locust's own statistics.
+        stream: the file that the master appends samples to.
+        image: the workers' container image; empty for processes. The master always is a process.
         bind: where the master listens; any port of the runtime's host if None.
 
     """
@@ -111,12 +111,13 @@ class Placement:
 
 
 class Fleet:
-    """A Locust master and its workers, ready to play phases of load.
+    """A Locust master and its workers, ready to run phases of load.
 
     Args:
-        workers: those on this machine.
-        remote: how many there are on others.
-        headers: what every request says besides; it goes to the workers through pipe and socket only.
+        workers: the workers on this machine.
+        events: what the master reports.
+        remote: number of workers on other machines.
+        headers: additional headers of every request; they reach the workers through pipe and socket only.
 
     """
 
@@ -124,7 +125,7 @@ class Fleet:
         self,
         master: Running,
         workers: list[Running],
-        news: queue.Queue[dict[str, Any]],
+        events: queue.Queue[dict[str, Any]],
         remote: int = 0,
         headers: Mapping[str, str] | None = None,
     ) -> None:
@@ -132,122 +133,121 @@ class Fleet:
         self.workers = workers
         self.remote = remote
         self._headers = dict(headers or {})
-        self._news = news
+        self._events = events
 
     def distribute_tokens(self, tokens: Path) -> None:
-        """Send every worker the tokens in a file, one a line, and wait until it has them."""
-        self._order(do="tokens", file=str(tokens))
+        """Send the tokens in a file, one a line, to every worker, and wait until all have confirmed them."""
+        self._send_command(do="tokens", file=str(tokens))
         self._await_all("tokens")
 
     def spawn(self, users: int) -> None:
-        """Have Locust spawn the users; they wait until a phase is played."""
-        self._order(do="spawn", users=users)
+        """Have Locust spawn the users; they are idle until a phase starts."""
+        self._send_command(do="spawn", users=users)
         self._await("spawned", CONNECT_WITHIN_S)
 
-    def play(
+    def run_phase(
         self,
         phase: LoadPhase,
         within_s: float,
         watched: Iterable[Running] = (),
-        progress: Callable[[Played], None] = lambda _: None,
-        into: Played | None = None,
-    ) -> Played:
-        """Play one phase to its end.
+        progress: Callable[[PhaseResult], None] = lambda _: None,
+        into: PhaseResult | None = None,
+    ) -> PhaseResult:
+        """Run one phase of load to its end.
 
         Args:
-            phase: what to play.
-            within_s: give up after so many seconds.
-            watched: the service and what it needs; the phase ends if one of them does.
-            progress: is told how far it is, several times a second.
-            into: filled while the phase lasts, so that it holds what is known if the phase ends early.
+            within_s: timeout of the whole phase in seconds.
+            watched: the service and what it depends on; the phase is aborted if one of them ends.
+            progress: called with the counts so far, several times a second.
+            into: the result to fill as the phase goes, so that it is there if the phase is aborted.
 
         Raises:
-            ComponentError: one of those, the master or a worker ended, or the time was up.
+            ComponentError: a watched process, the master or a worker ended, or the phase timed out.
 
         """
-        played = into or Played()
-        self._order(do="phase", headers=self._headers, delay_s=phase.start_delay_s, **msgspec.to_builtins(phase))
+        result = into or PhaseResult()
+        self._send_command(do="phase", headers=self._headers, delay_s=phase.start_delay_s, **msgspec.to_builtins(phase))
         deadline = time.monotonic() + within_s
         while time.monotonic() < deadline:
             self._check_alive(*watched)
-            news = self._hear()
-            if news["event"] == "started":
-                played.unix_start = news["unix_start"]
-            elif news["event"] == "problem":
-                raise ComponentError(news["sentence"], "", news["detail"])
-            elif news["event"] in ("progress", "over"):
-                _note(played, news)
-                progress(played)
-                if played.whole:
-                    return played
+            event = self._next_event()
+            if event["event"] == "started":
+                result.unix_start = event["unix_start"]
+            elif event["event"] == "problem":
+                raise ComponentError(event["sentence"], "", event["detail"])
+            elif event["event"] in ("progress", "over"):
+                _update_result(result, event)
+                progress(result)
+                if result.whole:
+                    return result
         raise ComponentError(
-            f"The load was not over after {within_s:.0f} s, {played.begun - played.finished:,} requests under way."
+            f"The load was not over after {within_s:.0f} s, {result.begun - result.finished:,} requests under way."
         )
 
     def await_workers(self) -> None:
-        """Wait until all workers have joined the master. ComponentError if the clock of one is not this machine's."""
-        for news in self._await_all("worker", REMOTE_WITHIN_S if self.remote else CONNECT_WITHIN_S):
-            if self.remote and abs(news["ahead_s"]) > CLOCK_WITHIN_S:
-                raise ComponentError(f"The clock of a worker is {news['ahead_s']:+.2f} s off: set both by NTP.")
+        """Wait until all workers have joined the master. ComponentError if a worker's clock is off."""
+        for event in self._await_all("worker", REMOTE_WITHIN_S if self.remote else CONNECT_WITHIN_S):
+            if self.remote and abs(event["ahead_s"]) > CLOCK_WITHIN_S:
+                raise ComponentError(f"The clock of a worker is {event['ahead_s']:+.2f} s off: set both by NTP.")
 
     def dismiss(self) -> None:
-        """Send the workers on other machines home, so that they are free for the next cell; others end anyway."""
+        """Release the workers on other machines for the next cell; those on this one end with their context."""
         with contextlib.suppress(ComponentError):
-            self._order(do="dismiss")
+            self._send_command(do="dismiss")
             self._await("dismissed", DISMISS_WITHIN_S)
 
-    def _await_all(self, event: str, within_s: float = CONNECT_WITHIN_S) -> list[dict[str, Any]]:
-        """Wait until news of an event has come from every worker, and return them."""
-        heard: list[dict[str, Any]] = []
-        while not heard or heard[-1]["count"] < len(self.workers) + self.remote:
-            heard.append(self._await(event, within_s))
-        return heard
+    def _await_all(self, name: str, within_s: float = CONNECT_WITHIN_S) -> list[dict[str, Any]]:
+        """Wait until every worker has caused an event of this name, and return these events."""
+        events: list[dict[str, Any]] = []
+        while not events or events[-1]["count"] < len(self.workers) + self.remote:
+            events.append(self._await(name, within_s))
+        return events
 
-    def _order(self, **order: Any) -> None:
+    def _send_command(self, **order: Any) -> None:
         try:
             self.master.stdin.write(json.dumps(order) + "\n")
         except OSError as error:
             raise ComponentError(
-                f"Locust's master {self.master.exit_reason() or 'does not listen'}.", "", self.master.log_tail()
+                f"Locust's master {self.master.exit_reason() or 'accepts no commands'}.", "", self.master.log_tail()
             ) from error
 
-    def _await(self, event: str, within_s: float) -> dict[str, Any]:
+    def _await(self, name: str, within_s: float) -> dict[str, Any]:
         deadline = time.monotonic() + within_s
         while time.monotonic() < deadline:
             self._check_alive()
-            news = self._hear()
-            if news["event"] == event:
-                return news
+            event = self._next_event()
+            if event["event"] == name:
+                return event
         raise ComponentError(
-            f"Locust's master did not report {event!r} within {within_s:.0f} s.", "", self.master.log_tail()
+            f"Locust's master did not report {name!r} within {within_s:.0f} s.", "", self.master.log_tail()
         )
 
-    def _hear(self) -> dict[str, Any]:
-        """The master's next news; ``silence`` if there is none for a moment."""
+    def _next_event(self) -> dict[str, Any]:
+        """The master's next event; one named ``none`` if there is none within :data:`POLL_S`."""
         try:
-            news = self._news.get(timeout=POLL_S)
+            event = self._events.get(timeout=POLL_S)
         except queue.Empty:
-            return {"event": "silence"}
-        if news["event"] == "lost":
+            return {"event": "none"}
+        if event["event"] == "lost":
             raise ComponentError("A Locust worker does not answer any more.")
-        return news
+        return event
 
     def _check_alive(self, *others: Running) -> None:
         for running in (*others, *self.workers, self.master):
             if ending := running.exit_reason():
                 name = running.launch.name
-                raise ComponentError(f"The {name} {ending} in the middle of it.", "", running.log_tail())
+                raise ComponentError(f"The {name} {ending} during the measurement.", "", running.log_tail())
 
 
-def _note(played: Played, news: dict[str, Any]) -> None:
-    played.begun, played.finished, played.failed = news["begun"], news["finished"], news["failed"]
-    played.dispatch_delay_s = news["dispatch_delay_s"]
-    for worker, ticks in news["ticks"].items():
-        played.ticks.setdefault(worker, []).extend((int(t), int(n)) for t, n in ticks)
-    played.clock_step_s = news["clock_step_s"]
-    for worker, readings in news["cpu"].items():
-        played.cpu.setdefault(worker, []).extend((float(t), float(spent)) for t, spent in readings)
-    played.whole = news["event"] == "over"
+def _update_result(result: PhaseResult, event: dict[str, Any]) -> None:
+    result.begun, result.finished, result.failed = event["begun"], event["finished"], event["failed"]
+    result.dispatch_delay_s = event["dispatch_delay_s"]
+    for worker, ticks in event["ticks"].items():
+        result.ticks.setdefault(worker, []).extend((int(t), int(n)) for t, n in ticks)
+    result.clock_step_s = event["clock_step_s"]
+    for worker, readings in event["cpu"].items():
+        result.cpu.setdefault(worker, []).extend((float(t), float(spent)) for t, spent in readings)
+    result.whole = event["event"] == "over"
 
 
 @contextmanager
@@ -258,29 +258,35 @@ def running_fleet(
 
     Args:
         locustfile: its name, without the folder and ``.py``.
-        load: says how many workers, here and on other machines.
-        headers: what every request says besides.
+        load: gives the number of workers on this machine and on others.
+        headers: additional headers of every request.
 
     """
     runtime, cores, logs = placement.runtime, placement.cores, placement.logs
     host, at = placement.bind or (runtime.host, 0)
-    surroundings = {"PYTHONPATH": str(ROOT), CONDUCTED: "1", "LOCUST_WAIT_FOR_WORKERS_REPORT_AFTER_RAMP_UP": "30"}
+    environment_variables = {
+        "PYTHONPATH": str(ROOT),
+        RUN_BY_LAB: "1",
+        "LOCUST_WAIT_FOR_WORKERS_REPORT_AFTER_RAMP_UP": "30",
+    }
     with ExitStack() as stack:
         command = (*_master_command(locustfile, placement), "--bind", host, "--port", str(at))
         command += ("--workers", str(load.workers + load.remote_workers))
         launch = Launch(
-            "Locust master", command, logs / "locust-master.log", surroundings, cores, talks=True, grace_s=0
+            "Locust master", command, logs / "locust-master.log", environment_variables, cores, talks=True, grace_s=0
         )
         master = stack.enter_context(runtime.started(launch))
-        news: queue.Queue[dict[str, Any]] = queue.Queue()
-        threading.Thread(target=_listen, args=(master, news), name="locust-news", daemon=True).start()
-        started = Fleet(master, [], news, load.remote_workers, headers)
+        events: queue.Queue[dict[str, Any]] = queue.Queue()
+        threading.Thread(target=_read_events, args=(master, events), name="locust-events", daemon=True).start()
+        started = Fleet(master, [], events, load.remote_workers, headers)
         port = started._await("listening", CONNECT_WITHIN_S)["port"]
         for number in range(1, load.workers + 1):
             log = logs / f"locust-worker-{number}.log"
             command = _worker_command(locustfile, host, port, in_container=bool(placement.image))
-            told = {CONDUCTED: "1"} if placement.image else surroundings
-            launch = Launch(f"Locust worker {number}", command, log, told, cores, grace_s=0, image=placement.image)
+            environment = {RUN_BY_LAB: "1"} if placement.image else environment_variables
+            launch = Launch(
+                f"Locust worker {number}", command, log, environment, cores, grace_s=0, image=placement.image
+            )
             started.workers.append(stack.enter_context(runtime.started(launch)))
         if load.remote_workers:
             stack.callback(started.dismiss)
@@ -299,9 +305,9 @@ def _worker_command(name: str, host: str, port: int, in_container: bool) -> tupl
     return (python, "-m", "locust", "-f", locustfile, "--worker", "--master-host", host, "--master-port", str(port))
 
 
-def _listen(master: Running, news: queue.Queue[dict[str, Any]]) -> None:
+def _read_events(master: Running, events: queue.Queue[dict[str, Any]]) -> None:
     try:
         for line in master.stdout:
-            news.put(json.loads(line))
+            events.put(json.loads(line))
     except ValueError:  # the pipe was closed because the lab stops the master
         return

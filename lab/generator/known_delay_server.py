@@ -1,8 +1,8 @@
 """A server whose delay is known: what ``lab calibrate`` measures the generator against.
 
 ``python -m lab.generator.known_delay_server`` listens on a free port of loopback and prints it. Three kinds of answer,
-each after so many milliseconds: ``/small/MS``, ``/large/MS`` (1 MB) and ``/token/MS``. ``/held`` says how long those
-with a delay were really held back since it was last asked, as ``{"count": …, "mean_s": …, "p99_s": …}``.
+each after MS milliseconds: ``/small/MS``, ``/large/MS`` (1 MB) and ``/token/MS``. ``/held`` returns the actual delays
+of all delayed answers since its last call, as ``{"count": …, "mean_s": …, "p99_s": …}``.
 
 It does as little as a server can: one thread, prepared answers, no parsing beyond the path. A request must come whole,
 and the next one only after its answer, as the lab's client sends them; on anything else the connection is closed.
@@ -24,7 +24,7 @@ import numpy as np
 LARGE_BYTES = 1_019_684
 BACKLOG = 4096
 RECEIVE_BYTES = 65536
-# The system's timers are a millisecond coarse, so from this long before an answer is due the server asks without pause.
+# The system's timers are a millisecond coarse, so this long before an answer is due the server polls without pause.
 SPIN_S = 0.002
 MOST_DELAY_MS = 10_000
 HELD = b"GET /held"
@@ -44,8 +44,8 @@ def _answer(content: bytes) -> bytes:
     return head + content
 
 
-class Peer:
-    """One connection, and what is still to be written to it."""
+class ClientConnection:
+    """A client's connection, and the rest of an answer that is still to be written to it."""
 
     __slots__ = ("rest", "socket")
 
@@ -55,28 +55,28 @@ class Peer:
 
 
 class Server:
-    """Answers on one listening socket until the process ends."""
+    """A single-threaded HTTP server on one listening socket."""
 
     def __init__(self, listening: socket.socket) -> None:
         self._listening = listening
         self._selector = selectors.DefaultSelector()
         self._selector.register(listening, selectors.EVENT_READ, None)
         self._routes: dict[bytes, tuple[bytes, float]] = {}
-        # By delay: (when due, when asked, who, what). One delay's answers are due in the order they were asked for.
-        self._waiting: dict[float, deque[tuple[float, float, Peer, bytes]]] = {}
+        # By delay: (due, received, client, answer). Answers of one delay fall due in the order of their requests.
+        self._waiting: dict[float, deque[tuple[float, float, ClientConnection, bytes]]] = {}
         self._held = array("d")
 
     def serve(self) -> None:
         """Serve for ever."""
         while True:
             for key, events in self._selector.select(self._pause_s()):
-                peer = key.data
-                if peer is None:
+                client = key.data
+                if client is None:
                     self._accept()
                 elif events & selectors.EVENT_WRITE:
-                    self._write(peer)
+                    self._write(client)
                 else:
-                    self._read(peer)
+                    self._read(client)
             self._send_due()
 
     def _pause_s(self) -> float | None:
@@ -86,31 +86,31 @@ class Server:
     def _send_due(self) -> None:
         for queue in self._waiting.values():
             while queue and queue[0][0] <= (now := perf_counter()):
-                _, asked, peer, answer = queue.popleft()
+                _, asked, client, answer = queue.popleft()
                 self._held.append(now - asked)
-                self._send(peer, answer)
+                self._send(client, answer)
 
     def _accept(self) -> None:
         accepted, _ = self._listening.accept()
         accepted.setblocking(False)
         accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._selector.register(accepted, selectors.EVENT_READ, Peer(accepted))
+        self._selector.register(accepted, selectors.EVENT_READ, ClientConnection(accepted))
 
-    def _read(self, peer: Peer) -> None:
+    def _read(self, client: ClientConnection) -> None:
         try:
-            request = peer.socket.recv(RECEIVE_BYTES)
+            request = client.socket.recv(RECEIVE_BYTES)
         except OSError:
             request = b""
         route = self._route(request[: request.find(b" ", 4)]) if request.endswith(b"\r\n\r\n") else None
         if route is None:
-            self._drop(peer)
+            self._drop(client)
             return
         answer, delay_s = route
         if delay_s:
             now = perf_counter()
-            self._waiting.setdefault(delay_s, deque()).append((now + delay_s, now, peer, answer))
+            self._waiting.setdefault(delay_s, deque()).append((now + delay_s, now, client, answer))
         else:
-            self._send(peer, answer)
+            self._send(client, answer)
 
     def _route(self, line: bytes) -> tuple[bytes, float] | None:
         """The answer to a request such as ``GET /small/20`` and its delay in seconds; None if there is none."""
@@ -129,37 +129,37 @@ class Server:
             return {"count": 0, "mean_s": 0.0, "p99_s": 0.0}
         return {"count": len(held), "mean_s": float(held.mean()), "p99_s": float(np.percentile(held, 99))}
 
-    def _send(self, peer: Peer, answer: bytes) -> None:
+    def _send(self, client: ClientConnection, answer: bytes) -> None:
         try:
-            sent = peer.socket.send(answer)
+            sent = client.socket.send(answer)
         except BlockingIOError:
             sent = 0
         except OSError:
-            self._drop(peer)
+            self._drop(client)
             return
         if sent < len(answer):
-            peer.rest = memoryview(answer)[sent:]
-            self._selector.modify(peer.socket, selectors.EVENT_WRITE, peer)
+            client.rest = memoryview(answer)[sent:]
+            self._selector.modify(client.socket, selectors.EVENT_WRITE, client)
 
-    def _write(self, peer: Peer) -> None:
+    def _write(self, client: ClientConnection) -> None:
         try:
-            peer.rest = peer.rest[peer.socket.send(peer.rest) :]
+            client.rest = client.rest[client.socket.send(client.rest) :]
         except BlockingIOError:
             return
         except OSError:
-            self._drop(peer)
+            self._drop(client)
             return
-        if not peer.rest:
-            self._selector.modify(peer.socket, selectors.EVENT_READ, peer)
+        if not client.rest:
+            self._selector.modify(client.socket, selectors.EVENT_READ, client)
 
-    def _drop(self, peer: Peer) -> None:
+    def _drop(self, client: ClientConnection) -> None:
         with contextlib.suppress(KeyError, ValueError):  # it was dropped before, with an answer still to be sent
-            self._selector.unregister(peer.socket)
-        peer.socket.close()
+            self._selector.unregister(client.socket)
+        client.socket.close()
 
 
 def main() -> None:
-    """Listen, say where, and serve until somebody ends the process."""
+    """Listen on a free port, print it, and serve until the process is ended."""
     with socket.create_server(("127.0.0.1", 0), backlog=BACKLOG) as listening:
         listening.setblocking(False)
         print(json.dumps({"port": listening.getsockname()[1]}), flush=True)

@@ -1,1 +1,1 @@
-"""What people read: the tables, figures and HTML report of a run, its sentences, and exports for other tools."""
+"""The presentation of results: tables, figures and HTML report of a run, and exports for other tools."""

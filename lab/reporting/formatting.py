@@ -17,7 +17,7 @@ UNKNOWN = (
 
 
 def settings(plan: Plan) -> str:
-    """What was asked of all cells, in one line."""
+    """The settings of all cells in one line."""
     load = plan.cells[0].load
     addresses = plan.urls if len(plan.urls) > 1 else {}  # a single one is the title
     parameters = ", ".join(f"{key} {value}" for key, value in {**plan.parameters, **addresses}.items())
@@ -28,7 +28,7 @@ def settings(plan: Plan) -> str:
 
 
 def _asked_limits(plan: Plan) -> str:
-    """What was asked for; the table of the limits in force says the rest."""
+    """The limits set by options; the table of limits in force has the others."""
     names = {"threads": "threads {}", "accept_count": "accept count {}", "heap_mb": "heap {} MiB"}
     asked = [text.format(limit) for name, text in names.items() if (limit := getattr(plan.limits, name)) is not None]
     stances = {"default": "limits of each stack's own", "tuned": "limits tuned for each"}
@@ -46,7 +46,7 @@ def _shape(load: Load) -> str:
 
 
 def limit_text(value: Any) -> str:
-    """A limit as people read it."""
+    """A limit as text."""
     if value is None or value != value:  # pandas turns a missing limit into NaN
         return "–"
     if isinstance(value, list):
@@ -72,13 +72,13 @@ def errors_text(errors: Mapping[str, int]) -> str:
 
 
 def attached_title(urls: Mapping[str, str]) -> str:
-    """What titles call services that the lab did not start: the address, if long cut off, or the labels of several."""
+    """The title of attached services: the address, shortened if long, or the labels of several."""
     text = next(iter(urls.values())) if len(urls) == 1 else " and ".join(urls)
     return text if len(text) <= MOST_IN_A_TITLE else f"{text[: MOST_IN_A_TITLE - 1]}…"
 
 
 def warm_up_in_words(load: Load) -> str:
-    """What :func:`warm_up` makes of a load."""
+    """The warm-up of an attached service in words: see :func:`warm_up`."""
     what = (
         f"{attached.warm_up(load).duration_s:g} s of the same load" if load.duration_s else "one request of each user"
     )

@@ -1,4 +1,4 @@
-"""A run as people read it: tables, figures, sentences, and one object for programs.
+"""The view of a stored run: tables, figures, sentences, and one JSON object for programs.
 
 What draws is imported where something is drawn, as it takes longer to load than most commands to answer.
 """
@@ -18,7 +18,7 @@ from lab.analysis import insights, verdict
 from lab.analysis.bottleneck import Bottleneck
 from lab.errors import LabError
 from lab.formulas import knee, stats
-from lab.formulas.knee import Bend, Point
+from lab.formulas.knee import Point, SweepShape
 from lab.reporting import formatting
 from lab.spec import prediction
 from lab.spec.plan import Plan
@@ -45,7 +45,7 @@ LIMITS = (
     "gc",
     "java",
 )
-# What later versions of the lab added; absent from runs that are older.
+# Fields that later versions of the lab added; absent from older runs.
 LATER = ("cpu_s_per_1000_requests", "gc_pause_s", "pool_in_use", "pool_wait")
 FIGURES = ("mean_s", "p50_s", "p90_s", "p99_s", "max_s", "throughput_rps", "ok_throughput_rps", "predicted_mean_s")
 OPEN_FIGURES = ("service_mean_s", "service_p50_s", "service_p99_s")
@@ -53,18 +53,18 @@ OPEN_FIGURES = ("service_mean_s", "service_p50_s", "service_p99_s")
 
 @dataclass(frozen=True)
 class Run:
-    """A run that was made, read from its folder. In a notebook its last expression shows the table."""
+    """A stored run, read from its folder. As the last expression of a notebook's cell it shows its table."""
 
     folder: RunFolder
 
     @cached_property
     def plan(self) -> Plan:
-        """What was decided before the run."""
+        """The run's plan."""
         return self.folder.plan()
 
     @property
     def scenario(self) -> Scenario:
-        """What was measured, as it was defined then."""
+        """The scenario as it was defined when the run was made."""
         return self.plan.scenario
 
     @property
@@ -89,7 +89,7 @@ class Run:
         return INCOMPLETE if INCOMPLETE in words else verdict.worst(words)
 
     def as_json(self) -> dict[str, Any]:
-        """What ``lab show --json`` prints."""
+        """The object that ``lab show --json`` prints."""
         return {"run": self.name, "scenario": self.plan.scenario.name, "cells": self.cells}
 
     def table(self) -> pd.DataFrame:
@@ -103,17 +103,17 @@ class Run:
         return pd.DataFrame(rows)
 
     def limits(self) -> pd.DataFrame:
-        """The limits in force as the running services stated them: one row a limit, one column a variant."""
+        """The limits in force as the running services reported them: one row a limit, one column a variant."""
         stated = {cell.cell.variant: cell.read("limits") for cell in self.folder.cells()}
         frame = pd.DataFrame({variant: pd.Series(limits, dtype=object) for variant, limits in stated.items() if limits})
         return frame.reindex([name for name in LIMITS if name in frame.index])
 
     def insights(self) -> list[str]:
-        """The binding resource, when the load had settled, what a sweep says: :mod:`lab.analysis.insights`."""
+        """Sentences on bottleneck, steady state and scalability: :mod:`lab.analysis.insights`."""
         return insights.sentences(self.folder)
 
     def deciding(self) -> dict[str, Bottleneck]:
-        """By variant, which resource decided at the largest load, and the reading that shows it."""
+        """By variant, the binding resource at the largest load, and the reading that shows it."""
         return insights.deciding(self.folder)
 
     def intervals(self) -> pd.DataFrame:
@@ -121,7 +121,7 @@ class Run:
         return pd.DataFrame(insights.intervals(self.folder))
 
     def samples(self) -> pd.DataFrame:
-        """The measured samples of all cells, one row a request, told apart by ``variant``, ``users`` and ``repeat``."""
+        """The measured samples of all cells, one row a request, with columns ``variant``, ``users`` and ``repeat``."""
         frames = [
             cell.measured().assign(variant=cell.cell.variant, users=cell.cell.load.users, repeat=cell.cell.repeat)
             for cell in self.folder.cells()
@@ -135,14 +135,14 @@ class Run:
         return run_figure(self._at_largest_load("latency"), self.panels())
 
     def timeline(self) -> Picture:
-        """What happened over time at the largest load, a column a variant: answers, throughput, CPU, GC, pool."""
+        """Answers, throughput, CPU, GC and pool over time at the largest load, a column a variant."""
         from lab.reporting.figures import timeline_figure
 
         cores = len(self.folder.environment().get("service_cores", [])) or None
         return timeline_figure(self._at_largest_load("over time"), self.panels(), cores)
 
     def repeats_figure(self) -> Picture:
-        """Throughput and p99 of every repeat at the largest load, side by side: how far one lies from the next."""
+        """Throughput and p99 of every repeat at the largest load, to show the variation between repeats."""
         from lab.reporting.figures import repeats_figure
 
         rows = self.table().query("users == @most", local_dict={"most": self._most_users})
@@ -155,7 +155,7 @@ class Run:
         return errors_figure(self._at_largest_load("failed requests"), self.panels())
 
     def panels(self, users: int | None = None) -> list[Panel]:
-        """The first repeat of every variant as figures show it, at a number of users; at the largest if None."""
+        """The data for figures: the first repeat of every variant at a number of users; at the largest if None."""
         users = users or self._most_users
         at_load = [cell for cell in self.folder.cells() if cell.cell.load.users == users]
         first = min((cell.cell.repeat for cell in at_load), default=1)
@@ -202,17 +202,17 @@ class Run:
 
         return sweep_figure(self.subject, self.table(), prediction.plateaus(self.plan))
 
-    def bends(self) -> dict[str, Bend]:
-        """Plateau, knee and first errors of each variant: means over repeats, without cells that are not to be used."""
+    def bends(self) -> dict[str, SweepShape]:
+        """Plateau, knee and first errors of each variant: means over the repeats of usable cells."""
         usable = [row for row in self.cells if row["verdict"] in (verdict.VALID, verdict.SUSPECT)]
         points = {
             variant: [_point([r for r in usable if (r["variant"], r["users"]) == (variant, users)]) for users in loads]
             for variant, loads in _loads(usable).items()
         }
-        return {variant: knee.bend(of_variant) for variant, of_variant in points.items()}
+        return {variant: knee.sweep_shape(of_variant) for variant, of_variant in points.items()}
 
     def shape(self) -> dict[str, str]:
-        """A sentence on each variant of a sweep: plateau, knee and first errors; empty if it is none."""
+        """A sentence on each variant of a sweep: plateau, knee and first errors; empty for a single load."""
         bends = self.bends() if self.is_sweep else {}
         variants = dict.fromkeys(cell.variant for cell in self.plan.cells) if self.is_sweep else ()
         return {variant: str(bends.get(variant, "no cell of it can be used")) for variant in variants}
@@ -223,7 +223,7 @@ class Run:
         return len({cell.load.users for cell in self.plan.cells}) > 1
 
     def draw(self) -> list[Path]:
-        """Write the run's figures into its folder, and say where they are."""
+        """Write the run's figures into its folder, and return their paths."""
         drawn = {"figure.png": self.figure, "timeline.png": self.timeline}
         if self.is_sweep:
             drawn["sweep.png"] = self.sweep_figure

@@ -16,12 +16,12 @@ from lab.analysis.observations import Conditions, Observed
 from lab.analysis.service_cost import service_cost
 from lab.errors import ComponentError
 from lab.formulas import stats
-from lab.generator.fleet import Fleet, LoadPhase, Placement, Played, running_fleet
+from lab.generator.fleet import Fleet, LoadPhase, PhaseResult, Placement, running_fleet
 from lab.running import equivalence
 from lab.running.invocation import Invocation
 from lab.running.testbed import Testbed, set_up
 from lab.running.warm_up import REHEARSAL_USERS, first_users, warm_up
-from lab.runtimes.process import unhurried
+from lab.runtimes.process import signals_deferred
 from lab.spec import attached, prediction, schedule
 from lab.spec.plan import Cell, Plan
 from lab.spec.workload import Load
@@ -39,10 +39,10 @@ COLOURS = {verdict.VALID: "green", verdict.SUSPECT: "yellow", verdict.INVALID: "
 
 
 def conduct(plan: Plan, invocation: Invocation) -> RunFolder:
-    """Carry out a plan, cell by cell, in an order that the seed decides.
+    """Measure all cells of a plan, in an order that its seed decides.
 
-    A cell that breaks is recorded as invalid and the next one goes on. LabError where nothing could be started;
-    KeyboardInterrupt after everything is stopped and kept.
+    A cell whose components fail is recorded as invalid, and the next one follows. LabError where nothing could be
+    started; KeyboardInterrupt after all processes are stopped and all measurements stored.
     """
     with set_up(plan, invocation, most_users(plan)) as testbed:
         for cell in in_random_order(plan):
@@ -51,12 +51,12 @@ def conduct(plan: Plan, invocation: Invocation) -> RunFolder:
 
 
 def most_users(plan: Plan) -> int:
-    """The most that will be spawned at once."""
+    """The largest number of users of any cell, warm-up included."""
     return max(REHEARSAL_USERS, plan.most_users)
 
 
 def in_random_order(plan: Plan) -> list[Cell]:
-    """The cells of a plan, shuffled within each repeat, so that drift of the machine favours nobody."""
+    """The cells of a plan, shuffled within each repeat, so that drift of the machine favours no variant."""
     chance = random.Random(plan.seed)
     repeats = sorted({cell.repeat for cell in plan.cells})
     rounds = [[cell for cell in plan.cells if cell.repeat == repeat] for repeat in repeats]
@@ -64,13 +64,13 @@ def in_random_order(plan: Plan) -> list[Cell]:
 
 
 def measure(testbed: Testbed, cell: Cell) -> None:
-    """Measure one cell and judge it. A component that fails makes it invalid; Ctrl-C too, and is passed on."""
+    """Measure one cell and judge it. A failed component makes it invalid; so does Ctrl-C, which is raised again."""
     folder, observed = testbed.run.begin(cell), Observed()
     others, began = run_folder.others_running(testbed.run), time.monotonic()
     try:
         (_measure_attached if testbed.plan.urls else _measure)(testbed, cell, folder, observed)
     except ComponentError as error:
-        # Whatever a service says of a database that has ended, that end is the cause.
+        # If a database or link has ended, that is the cause of a service's errors, and comes first.
         causes = dict.fromkeys([*testbed.backing.exit_reasons(), error.problem])
         observed.ending = Ending(tuple(causes))
         testbed.reporter.say(f"  {error.problem}\n{error.detail}", error.problem, "red")
@@ -78,7 +78,7 @@ def measure(testbed: Testbed, cell: Cell) -> None:
         observed.ending = Ending(interrupted=True)
         raise
     finally:
-        with unhurried():
+        with signals_deferred():
             folder.keep("timing", {"elapsed_s": time.monotonic() - began})
             conclude(testbed, cell, folder, observed, others)
 
@@ -117,7 +117,7 @@ def _fleet(testbed: Testbed, cell: Cell, folder: CellFolder) -> AbstractContextM
 
 
 def _measure_attached(testbed: Testbed, cell: Cell, folder: CellFolder, observed: Observed) -> None:
-    """Load a service that the lab did not start. Whether it is warm cannot be seen, so it gets the same for all."""
+    """Warm up and load an attached service. Whether it is warm is unknown, so the warm-up has a fixed length."""
     phase, before = testbed.reporter.phase, attached.warm_up(cell.load)
     service = attached_service(testbed.plan.urls[cell.variant])
     with ExitStack() as stack:
@@ -126,16 +126,16 @@ def _measure_attached(testbed: Testbed, cell: Cell, folder: CellFolder, observed
             fleet.await_workers()
             fleet.spawn(cell.load.users)
         with phase(f"{cell.id}: warm up"):
-            fleet.play(LoadPhase(service.url, before, warm_up=1), deadline_s(before, None))
+            fleet.run_phase(LoadPhase(service.url, before, warm_up=1), deadline_s(before, None))
         drive(testbed, cell, service, fleet, observed)
 
 
 def prove_equal(testbed: Testbed, cell: Cell, folder: CellFolder, service: Service) -> None:
-    """Ask what the contract asks; ComponentError if a variant before this one answered differently."""
+    """Send the contract's requests; ComponentError if an earlier variant answered differently."""
     try:
         answers = equivalence.prove(service, testbed.backing.contract)
     except ComponentError as error:
-        raise actuator.silence(service, error.problem) from error
+        raise actuator.no_answer_error(service, error.problem) from error
     folder.keep("contract", answers)
     reference_variant, reference = testbed.proved.setdefault("reference", (cell.variant, answers))
     if different := equivalence.unequal_answers(answers, reference):
@@ -143,10 +143,10 @@ def prove_equal(testbed: Testbed, cell: Cell, folder: CellFolder, service: Servi
 
 
 def drive(testbed: Testbed, cell: Cell, service: Service, fleet: Fleet, observed: Observed) -> None:
-    """Play the measured load while everything is watched, and compare the counts of both sides."""
+    """Run the measured load while sampling all processes, and read the counts of service and databases."""
     backing, owned, load = testbed.backing, testbed.cores.owned, cell.load
     asked = f"{load.rate_rps:,g} requests/s" if load.is_open else f"{load.users:,} users"
-    before, queries = actuator.served(service), backing.queries()
+    before, queries = actuator.requests_served(service), backing.queries()
     with testbed.reporter.phase(f"{cell.id}: measure {asked}", load.planned_requests) as update:
         workers = {f"worker {number}": worker for number, worker in enumerate(fleet.workers, 1)}
         others = {**workers, "master": fleet.master, **backing.running()}
@@ -154,29 +154,29 @@ def drive(testbed: Testbed, cell: Cell, service: Service, fleet: Fleet, observed
             sampling(service, others, owned, into=observed.telemetry) as telemetry,
             timing_cores(testbed.runtime, owned, testbed.run.logs / "cpu-speed.log", telemetry),
         ):
-            fleet.play(
+            fleet.run_phase(
                 LoadPhase(service.url, load, testbed.plan.parameters, seed=schedule.seed_of(testbed.plan, cell)),
                 deadline_s(load, prediction.predict(testbed.plan, cell)),
                 [service.running, *backing.running().values()],
                 progress=lambda so_far: update(so_far.finished, _progress_note(so_far)),
-                into=observed.played,
+                into=observed.result,
             )
     if before is not None:
-        after = actuator.served(service, before + observed.played.finished)
+        after = actuator.requests_served(service, before + observed.result.finished)
         observed.served = None if after is None else after - before
     if queries is not None:
         observed.queries = (backing.queries() or 0) - queries
 
 
-def _progress_note(played: Played) -> str:
-    failed = f", {played.failed:,} failed" if played.failed else ""
-    return f"{played.finished:,} answered, {played.begun - played.finished:,} under way{failed}"
+def _progress_note(result: PhaseResult) -> str:
+    failed = f", {result.failed:,} failed" if result.failed else ""
+    return f"{result.finished:,} answered, {result.begun - result.finished:,} under way{failed}"
 
 
 def deadline_s(load: Load, predicted_mean_s: float | None) -> float:
-    """When to give up on a cell: generously after theory, and never before the slowest request may time out.
+    """The timeout of a cell's load: generous compared with theory, and after the last request's own timeout.
 
-    Theory knows of waiting only; where the CPU has to do the work, a core does at least a thousand requests a second.
+    Theory covers waiting only; for CPU work a core is taken to serve at least a thousand requests a second.
     """
     rounds = math.ceil(load.rounds)
     mean_s = load.timeout_s if predicted_mean_s is None else predicted_mean_s
@@ -187,15 +187,15 @@ def deadline_s(load: Load, predicted_mean_s: float | None) -> float:
 
 
 def conclude(testbed: Testbed, cell: Cell, folder: CellFolder, observed: Observed, others: list[str]) -> None:
-    """Keep everything that was measured, judge it, and write the summary last.
+    """Store all measurements of a cell, judge it, and write the summary last.
 
     Args:
-        others: other runs of this lab that were measuring when the cell began.
+        others: other runs of this lab that were in progress when the cell began.
 
     """
     remove_scratch(folder.logs)
     folder.keep_samples()
-    metrics = observations.metrics(observed.played, observed.telemetry)
+    metrics = observations.metrics(observed.result, observed.telemetry)
     folder.keep_metrics(metrics)
     summary = stats.summarise_pieces(folder.measured_pieces(stats.SUMMARISED), from_planned=cell.load.is_open)
     conditions = Conditions(

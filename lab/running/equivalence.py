@@ -19,7 +19,7 @@ SHOWN = 120
 
 @dataclass(frozen=True)
 class ProvedAnswer:
-    """What a variant answered: enough to compare, and the beginning of the body for people."""
+    """A variant's answer to one request of the contract: enough to compare, with the beginning of the body."""
 
     status: int
     content_type: str
@@ -35,7 +35,7 @@ def prove(service: Service, contract: Iterable[Exchange]) -> dict[str, dict[str,
         The answers by the exchanges' names, as dictionaries of JSON types.
 
     Raises:
-        ComponentError: the service did not answer, or with another status than the contract says.
+        ComponentError: the service did not answer, or with another status than the contract's.
 
     """
     answers = {}

@@ -1,4 +1,4 @@
-"""Estimates how long a run will take: its load by theory, and the rest as earlier cells on this machine took."""
+"""Estimates how long a run will take: its load by theory, and the overhead of cells by earlier runs here."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from lab.spec import prediction
 from lab.spec.plan import Cell, Plan
 from lab.storage import run_folder
 
-# What a cell takes besides its load where nothing is known yet: start of service and workers, warm-up, end. Two cores
-# took 9 s for a warm-up that ends when a request's cost settles, 25 s where the compiler must be at rest.
-AROUND_CELL_S, AROUND_BUSY_CELL_S = 15.0, 35.0
+# The default overhead of a cell: start of service and workers, warm-up, end. On two cores the warm-up took 9 s where it
+# ends when a request's CPU cost settles, 25 s where the compiler must be idle.
+CELL_OVERHEAD_S, BUSY_CELL_OVERHEAD_S = 15.0, 35.0
 # Before the first cell: the services are built already, or that is quick; databases start from seeded data.
 SET_UP_S, DATABASE_S = 5.0, 15.0
 RUNS_TO_LEARN_FROM = 20
@@ -24,50 +24,50 @@ RUNS_TO_LEARN_FROM = 20
 
 @dataclass(frozen=True)
 class TimeEstimate:
-    """What a run takes, in seconds.
+    """The estimated duration of a run, in seconds.
 
     Attributes:
         load_s: all measured loads by theory.
-        around_s: what each cell takes besides.
-        learned: from how many cells measured before that is known; 0 where it is a constant.
+        overhead_s: overhead of each cell besides its load.
+        learned: number of earlier cells that the overhead is taken from; 0 for the default.
 
     """
 
     cells: int
     load_s: float
-    around_s: float
+    overhead_s: float
     set_up_s: float
     learned: int
 
     @property
     def total_s(self) -> float:
         """From the command to the table."""
-        return self.set_up_s + self.load_s + self.cells * self.around_s
+        return self.set_up_s + self.load_s + self.cells * self.overhead_s
 
     def __str__(self) -> str:
-        """One sentence for people."""
+        """The estimate as one sentence."""
         basis = f"as in {self.learned} cells before" if self.learned else "a guess until a run has been made here"
         return (
-            f"{self.cells} cell{'s' * (self.cells > 1)}, about {spoken(self.total_s)}: {spoken(self.load_s)} of load "
-            f"by theory, and {self.around_s:.0f} s around each cell ({basis})"
+            f"{self.cells} cell{'s' * (self.cells > 1)}, about {duration_text(self.total_s)}: "
+            f"{duration_text(self.load_s)} of load by theory, and {self.overhead_s:.0f} s around each cell ({basis})"
         )
 
 
-def of_plan(plan: Plan, cells: Sequence[Cell], runs: Path) -> TimeEstimate:
-    """What it will take to measure these cells of a plan, learned from the runs in a folder where there are any."""
-    known = spent_around(plan.scenario.name, runs)
-    guess_s = AROUND_BUSY_CELL_S if plan.scenario.cpu_decides else AROUND_CELL_S
+def estimate_run(plan: Plan, cells: Sequence[Cell], runs: Path) -> TimeEstimate:
+    """Estimate the time to measure these cells of a plan, with the overhead of earlier runs in a folder, if any."""
+    known = cell_overheads_s(plan.scenario.name, runs)
+    guess_s = BUSY_CELL_OVERHEAD_S if plan.scenario.cpu_decides else CELL_OVERHEAD_S
     return TimeEstimate(
         cells=len(cells),
         load_s=sum(prediction.load_s(plan, cell) for cell in cells),
-        around_s=median(known) if known else guess_s,
+        overhead_s=median(known) if known else guess_s,
         set_up_s=SET_UP_S + DATABASE_S * len(plan.scenario.databases),
         learned=len(known),
     )
 
 
-def spent_around(scenario: str, runs: Path) -> list[float]:
-    """Seconds that complete cells of a scenario took besides their load, in the newest runs of a folder."""
+def cell_overheads_s(scenario: str, runs: Path) -> list[float]:
+    """The overheads in seconds of a scenario's complete cells, in the newest runs of a folder."""
     newest = reversed(run_folder.all_runs(runs))
     spent: list[float] = []
     alike = (run for run in newest if re.fullmatch(rf"[^-]+-{re.escape(scenario)}(-\d+)?", run.name))
@@ -77,13 +77,13 @@ def spent_around(scenario: str, runs: Path) -> list[float]:
             times = [(cell.read("timing").get("elapsed_s"), cell.read("summary")["elapsed_s"]) for cell in done]
         except (LabError, KeyError):
             continue
-        # A cell that sent nothing, as where its service did not start, says nothing of one that will.
+        # A cell that sent no requests, as where its service did not start, has no typical overhead.
         spent += [cell_s - load_s for cell_s, load_s in times if cell_s is not None and load_s]
     return spent
 
 
-def spoken(seconds: float) -> str:
-    """A time as people say it: ``40 s``, ``7 min``, ``2.5 h``."""
+def duration_text(seconds: float) -> str:
+    """A duration as text: ``40 s``, ``7 min``, ``2.5 h``."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -1,4 +1,4 @@
-"""Holds one variant's services up until told otherwise: for curl, for a browser, for Locust on its own.
+"""Keeps one variant's stack up until it is stopped: for curl, a browser, or plain Locust.
 
 ``python -m lab.running.held_stack`` holds it in a process of its own, which :func:`up` starts and :func:`down` ends.
 """
@@ -38,10 +38,10 @@ USERS = 4000
 
 
 def up(plan: Plan, runtime: str, endpoints: Endpoints) -> dict[str, Any]:
-    """Start the stack of a plan's only cell, and return what is up once it is ready.
+    """Start the stack of a plan's only cell, and return its record once it is ready.
 
     Raises:
-        LabError: something is up already, or it did not come up; with the last lines of its log.
+        LabError: a stack is up already, or this one did not start; with the last lines of its log.
 
     """
     if running := up_state.running():
@@ -82,10 +82,10 @@ def _tail() -> str:
 
 
 def down() -> str:
-    """End what is up, and say what that was. LabError if nothing is."""
+    """Stop the stack that is up, and return its scenario and variant in words. LabError if none is up."""
     running = up_state.running()
     if running is None:
-        raise LabError("Nothing is up.", "Start something: python -m lab up delay")
+        raise LabError("No stack is up.", "Start one: python -m lab up delay")
     holder = psutil.Process(running["pid"])
     holder.terminate()
     try:
@@ -98,20 +98,20 @@ def down() -> str:
 
 
 def tidy() -> None:
-    """Remove the folders of stacks that are not up any more, with their logs; one that is, or comes up, stays."""
+    """Remove the folders of stacks that have ended, with their logs; those of running or starting ones stay."""
     for run in run_folder.all_runs(up_state.FOLDER):
         if run.state() != "running":
             shutil.rmtree(run.path)
 
 
 def example_request(running: dict[str, Any]) -> str:
-    """A curl line for what is up, with a token where it needs one."""
+    """A curl command for the stack that is up, with a token where it needs one."""
     header = f"-H 'Authorization: Bearer {tokens.read_tokens(tokens.token_file())[0]}' " if running["bearer"] else ""
     return f"curl -s {header}{running['url']}{running['path']}"
 
 
 def hold(plan: Plan, runtime: str, endpoints: Endpoints) -> None:
-    """Bring the stack up, write down where it is, and keep it until a signal comes."""
+    """Start a stack, record its addresses, and keep it up until a signal arrives."""
     scenario, (variant,) = plan.scenario, plan.variants
     reporter = Reporter(Console(file=sys.stderr, highlight=False, emoji=False))
     invocation = Invocation(["lab", "up", scenario.name], up_state.FOLDER, reporter, runtime, endpoints)
@@ -134,7 +134,7 @@ def hold(plan: Plan, runtime: str, endpoints: Endpoints) -> None:
 
 
 def main() -> None:
-    """Read what to hold from stdin, and hold it."""
+    """Read plan, runtime and endpoints from stdin, and hold that stack."""
     order = json.load(sys.stdin)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, _go)

@@ -13,14 +13,14 @@ from lab.system.backends import NO_ENDPOINTS, Endpoints
 
 @dataclass(frozen=True)
 class Invocation:
-    """How a plan is to be carried out.
+    """How a plan is carried out; nothing in it decides what is measured.
 
     Attributes:
-        command: what was typed, without secrets; it is kept in run.json.
-        runs: the folder that gets the run.
-        reporter: is told how far it is.
+        command: the command line without secrets, as stored in run.json.
+        runs: the folder to create the run in.
+        reporter: shows progress.
         runtime: ``process``, ``docker`` or ``auto``.
-        endpoints: servers of the user's own, to be used instead of the lab's.
+        endpoints: the user's own servers, used instead of the lab's.
 
     """
 

@@ -1,4 +1,4 @@
-"""The prerequisites of a run: what this machine must allow, checked before anything is started."""
+"""The prerequisites of a run on this machine: files, ports, backlog, memory, disk; checked before the start."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SPARE_FILES = 256
 
 
 def check_machine(plan: Plan, users: int, runs: Path) -> None:
-    """LabError if this machine does not allow what a plan asks for, or has no space for it."""
+    """LabError if this machine's limits, memory or disk space are too small for a plan."""
     host.raise_open_file_limit(users + SPARE_FILES)
     host.check_ports(users)
     host.check_backlog(max(plan.limits_of(cell.variant).accept_count or 0 for cell in plan.cells))
@@ -26,7 +26,7 @@ def check_machine(plan: Plan, users: int, runs: Path) -> None:
 
 
 def announce_master(plan: Plan, runtime: str, reporter: Reporter) -> None:
-    """Say where workers on other machines join, if there are any; LabError if they could not."""
+    """Print the command for workers on other machines, if the plan has any; LabError if they could not join."""
     if plan.bind:
         check_master_address(plan, runtime)
         reporter.say(f"  on the other machines: python -m lab worker --master {plan.bind}")

@@ -20,7 +20,7 @@ class Reporter:
     Args:
         console: where to show them; standard error by default, so that results can be piped.
         quiet: show nothing.
-        spelled: how commands of the lab that a text names are to be spelled.
+        spelled: rewrites the lab's commands in a text for the user's shell.
 
     """
 
@@ -35,10 +35,10 @@ class Reporter:
         """Show one phase while the context lasts.
 
         Args:
-            total: what "done" is; None if nobody knows.
+            total: the amount of work; None if unknown.
 
         Yields:
-            A function to call with how much is done so far and a short note.
+            A function to call with the work done so far and a short note.
 
         """
         began = time.monotonic()
@@ -66,10 +66,10 @@ class Reporter:
         self.console.print(last_note, markup=False, soft_wrap=True)
 
     def say(self, text: str, word: str = "", style: str = "") -> None:
-        """Show lines of plain text: brackets in them, as logs have many, mean nothing.
+        """Print plain text, without Rich markup, as logs contain many brackets.
 
         Args:
-            word: what of the text is to be shown in the style, where it is first; all of it if empty.
+            word: the part of the text to print in the style, at its first occurrence; all of it if empty.
             style: a colour, as Rich calls it.
 
         """

@@ -1,4 +1,4 @@
-"""Resumes an interrupted run, if machine, commit and packages are what they were."""
+"""Resumes an interrupted run, if machine, commit and packages have not changed."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ INCIDENTAL = {"time", "open_files", "runtime_because", "calibration", "jars"}
 def resume(run: RunFolder, invocation: Invocation, anyway: bool = False) -> RunFolder:
     """Measure the cells of an interrupted run that are missing, in the order that its seed decided.
 
-    What was measured stays as it is; what an interruption cut off is set aside and measured anew.
+    Complete cells stay as they are; a cell that was cut off is set aside and measured again.
 
     Args:
-        invocation: of which the folder and the runtime are those of the run.
-        anyway: go on also where the machine, the commit or the packages are not what they were.
+        invocation: its folder and runtime are replaced by those of the run.
+        anyway: resume even if the machine, the commit or the packages have changed.
 
     Raises:
-        LabError: the run is complete or going on, or something is not what it was; nothing was started then.
+        LabError: the run is complete or in progress, or conditions have changed; nothing was started then.
 
     """
     plan, reporter = run.plan(), invocation.reporter
@@ -51,7 +51,7 @@ def resume(run: RunFolder, invocation: Invocation, anyway: bool = False) -> RunF
 
 
 def _recall_contract(testbed: Testbed) -> None:
-    """Have the cells to come answer as the first one that was measured before did."""
+    """Make the contract answers of the first measured cell the reference for the missing ones."""
     for cell in conductor.in_random_order(testbed.plan):
         folder = testbed.run.cell(cell)
         if folder.settled and (answers := folder.read("contract")):
@@ -60,20 +60,20 @@ def _recall_contract(testbed: Testbed) -> None:
 
 
 def reopen(run: RunFolder, facts: Mapping[str, Any], command: Sequence[str], anyway: bool, reporter: Reporter) -> None:
-    """Make an incomplete run this process's own, and record where it goes on.
+    """Take over an incomplete run in this process, and record the conditions of its resumption.
 
     Args:
-        facts: about this machine and checkout, of the form of environment.json.
-        anyway: go on although something is not what it was; that is said, and kept in environment-resume-N.json.
+        facts: about this machine and checkout, as in environment.json.
+        anyway: resume under changed conditions, which are shown and stored in environment-resume-N.json.
 
     Raises:
-        LabError: the run is going on or complete, or (unless ``anyway``) something is not what it was.
+        LabError: the run is in progress or complete, or (unless ``anyway``) conditions have changed.
 
     """
     different = changed_conditions(run.environment(), facts)
     if different and not anyway:
         raise LabError(
-            f"Run {run.name} was begun under other conditions: {'; '.join(different)}.",
+            f"Run {run.name} began under other conditions: {'; '.join(different)}.",
             "Begin a new run, or accept the mixture, which is recorded: add --anyway.",
         )
     run.adopt({**facts, "command": list(command), "different": different})
@@ -82,7 +82,7 @@ def reopen(run: RunFolder, facts: Mapping[str, Any], command: Sequence[str], any
 
 
 def changed_conditions(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """What is not what it was, as parts of a sentence (``commit was 1a2b, is 3c4d``); empty if nothing is."""
+    """The changes between two environments, as sentence parts (``commit was 1a2b, is 3c4d``)."""
     names = [name for name in dict.fromkeys((*before, *now)) if name not in INCIDENTAL]
     found = []
     for name in names:

@@ -19,13 +19,13 @@ from lab.system.jdk import find_jdk
 
 @dataclass(frozen=True)
 class Seeded:
-    """One thing that is as it must be now.
+    """The result of seeding one data set.
 
     Attributes:
-        what: how many of what, and where.
-        checksum: of its contents: the same on every machine, but for the tokens, whose key is this machine's.
-        written: whether it had to be written; False if it was all there.
-        elapsed_s: how long that took, with starting the server if it is the lab's own.
+        what: the data set in words, such as the number of rows and the database.
+        checksum: of its contents; the same on every machine, except for tokens, whose key is this machine's.
+        written: whether it had to be written; False if it was complete.
+        elapsed_s: how long that took, including the start of the lab's own server.
 
     """
 
@@ -36,14 +36,14 @@ class Seeded:
 
 
 def seed(scenarios: Iterable[Scenario], endpoints: Endpoints, seeds: Path = SEEDS) -> Iterator[Seeded]:
-    """Seed what some scenarios need, where it is not yet, one thing after the other.
+    """Seed the data sets that scenarios need and that are not complete yet, one after the other.
 
-    However an earlier attempt ended, afterwards everything is whole. LabError if a server or a tool is missing, or
-    holds something of the same name that the lab did not make.
+    Afterwards they are complete, however an earlier attempt ended. LabError if a server or a tool is missing, or
+    contains data of the same name that the lab did not write.
 
     Args:
-        addresses: servers of the user's own, to be seeded instead of the lab's.
-        seeds: where the lab's own seeded data, key and tokens are kept.
+        endpoints: the user's own servers, seeded instead of the lab's.
+        seeds: the folder of the lab's own seeded data, key and tokens.
 
     """
     wanted = list(scenarios)
@@ -68,7 +68,7 @@ def _timed(do: Callable[[], tuple[str, str, bool]]) -> Seeded:
 
 
 def _users(url: str, site: Site) -> tuple[str, str, bool]:
-    """The rows of ``users``, in a server of somebody's own or in the data that every run starts with a copy of."""
+    """Seed the rows of ``users`` in the user's own server, or in the data that every run starts with a copy of."""
     checksum = f"{sums(users()).parity:08x}"
     if url:
         database = mysql.identified(mysql.parse(url))

@@ -25,26 +25,26 @@ from lab.spec.system import Variant
 from lab.spec.workload import Load
 from lab.storage.run_folder import RunFolder
 from lab.system import aot_cache, artifacts, attached, backends, build, images
-from lab.system.backends import Backing
+from lab.system.backends import Backends
 from lab.system.databases import Site
 from lab.system.jdk import Jdk, find_jdk
 from lab.system.launch import contained, service_launch
 
-# What a JVM needs besides its heap: code, class metadata, threads, network buffers.
+# The memory of a JVM outside its heap: code, class metadata, threads, network buffers.
 BESIDES_HEAP_MB = 768
-# Makes the folder of a run, or opens that of an older run that goes on, once the facts about this machine are known.
+# Creates the folder of a new run, or reopens that of a resumed one, from the facts about this machine.
 Opener = Callable[[Mapping[str, Any]], RunFolder]
 
 
 @dataclass(frozen=True)
 class Artifacts:
-    """What services are started from.
+    """The built artifacts that services are started from: JDK, jars, start-up caches, images.
 
     Attributes:
         java: the launcher of the JDK.
         jars: by Maven module.
         caches: the folder of the start-up cache of each module that has one.
-        images: what containers are started from, by module, kind of database, and ``worker``; empty for processes.
+        images: container images by module, kind of database, and ``worker``; empty for processes.
 
     """
 
@@ -56,19 +56,19 @@ class Artifacts:
 
 @dataclass(frozen=True)
 class Testbed:
-    """What all cells of a run share.
+    """The environment that all cells of a run share: artifacts, databases, cores, calibration.
 
     Attributes:
         plan: what is measured.
         run: the run's folder.
-        reporter: is told how far it is.
+        reporter: shows progress.
         runtime: where services, databases and workers run.
-        cores: whose cores are whose.
-        artifacts: what services are started from; None where the lab starts none.
-        backing: what stands behind the services.
-        calibration: what the generator can do on this machine; None if nobody has measured it.
-        headers: what a service that the lab did not start is sent with every request.
-        proved: what the first variant answered to the contract, for the others to equal.
+        cores: the cores of the service and of the generator.
+        artifacts: what services are started from; empty for attached services.
+        backing: the databases and links behind the services.
+        calibration: the generator's ceilings on this machine; None if unknown.
+        headers: additional headers of every request to attached services.
+        proved: the first variant's answers to the contract, which the others must equal.
 
     """
 
@@ -78,7 +78,7 @@ class Testbed:
     runtime: Runtime
     cores: Cores
     artifacts: Artifacts
-    backing: Backing = field(default_factory=Backing)
+    backing: Backends = field(default_factory=Backends)
     calibration: Calibration | None = None
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     proved: dict[str, tuple[str, dict[str, dict[str, Any]]]] = field(default_factory=dict)
@@ -89,9 +89,9 @@ class Testbed:
         return split_address(self.plan.bind) if self.plan.bind else None
 
     def ceiling_rps(self, load: Load) -> float | None:
-        """The most requests a second that a load's workers can send of this scenario's kind.
+        """The ceiling of a load's workers for this scenario's kind of request, in requests/s.
 
-        None if it is not known, as of workers on other machines.
+        None if it is unknown, as for workers on other machines.
         """
         if not self.calibration or load.remote_workers:
             return None
@@ -99,7 +99,7 @@ class Testbed:
         return self.calibration.ceiling_rps(self.plan.scenario.kind, load.workers, cores)
 
     def launch(self, variant: Variant, folder: Path) -> Launch:
-        """How a variant's service is started, as a process or in a container."""
+        """The launch of a variant's service, as a process or in a container."""
         limits, jar = self.plan.limits_of(variant.name), self.artifacts.jars[variant.module]
         command = service_launch(
             variant, limits, self.cores.cpus, self.artifacts.java, jar, folder, self.backing.environment
@@ -115,14 +115,14 @@ class Testbed:
 
 @contextmanager
 def set_up(plan: Plan, invocation: Invocation, users: int, reopen: Opener | None = None) -> Iterator[Testbed]:
-    """Check the machine, make the run's folder, build, start what stands behind the services.
+    """Check the machine, create the run's folder, build the services, and start their databases.
 
     Args:
-        users: the most that will be spawned at once.
-        reopen: opens an older run that goes on; a new one is made if None.
+        users: the largest number of users of any cell.
+        reopen: opens the run to resume; a new one is created if None.
 
     Raises:
-        LabError: something is missing or could not be started; the run's folder, if there is one yet, says so too.
+        LabError: a prerequisite is missing or a process did not start; it is recorded in the run's folder, if any.
 
     """
 
@@ -167,10 +167,10 @@ def _start(plan: Plan, invocation: Invocation, users: int, opened: Opener) -> It
 
 @contextmanager
 def _attach(plan: Plan, invocation: Invocation, users: int, opened: Opener) -> Iterator[Testbed]:
-    """The testbed of services that are there already: nothing is built or started, but each must answer once."""
+    """The testbed of attached services: nothing is built or started, but each must answer once."""
     reporter, headers = invocation.reporter, invocation.endpoints.headers
     attached.check_headers(plan, headers)
-    with reporter.phase("ask once") as update:
+    with reporter.phase("send one request to each") as update:
         largest = attached.ask(plan, headers)
         update(1, ", ".join(plan.urls.values()))
     kind = "large" if largest >= attached.LARGE_BYTES else "small"
@@ -184,14 +184,14 @@ def _attach(plan: Plan, invocation: Invocation, users: int, opened: Opener) -> I
 
 
 def _facts(cores: Cores, found: Calibration | None) -> dict[str, Any]:
-    """What environment.json says of every run."""
+    """The facts in environment.json that every run has."""
     known = found.as_json() if found else None
     return {**host.environment(), "generator_cores": sorted(cores.generator), "calibration": known}
 
 
 @contextmanager
 def failure_noted(run: RunFolder, reporter: Reporter) -> Iterator[None]:
-    """Leave a word in the run's folder about why it ended early, and say how to go on after an interrupt."""
+    """Record in the run's folder why a run failed, and after an interrupt print the command that resumes it."""
     try:
         yield
     except LabError as error:
@@ -199,17 +199,17 @@ def failure_noted(run: RunFolder, reporter: Reporter) -> Iterator[None]:
         raise
     except KeyboardInterrupt:
         run.fail("Interrupted.")
-        reporter.say(f"  What is missing is measured by: python -m lab resume {shlex.quote(run.called)}")
+        reporter.say(f"  Measure the missing cells: python -m lab resume {shlex.quote(run.called)}")
         raise
 
 
 def runtime_of(name: str, run: str) -> AbstractContextManager[ProcessRuntime | DockerRuntime]:
-    """The runtime of that name for the run of that name, not entered yet."""
+    """The runtime of that name for a run, as a context manager."""
     return DockerRuntime(run) if name == "docker" else ProcessRuntime()
 
 
 def _built(modules: set[str], behind: set[str], jdk: Jdk, runtime: Runtime, reporter: Reporter) -> Artifacts:
-    """Jars of the services, with their start-up caches, and of what stands behind them."""
+    """Build the jars of services and stand-ins, and the services' start-up caches."""
     with reporter.phase("build the services") as update:
         caches: dict[str, Path] = {}
         jars = build.jars(modules | behind, jdk, runtime, _shortened(update))
@@ -236,7 +236,7 @@ def _built_images(
 
 
 def clean_containers() -> int:
-    """Remove containers and networks of the lab that are left over; returns how many, none without an engine."""
+    """Remove leftover containers and networks of the lab; returns how many, 0 without an engine."""
     try:
         return docker.clean(docker.connect())
     except LabError:
@@ -265,11 +265,11 @@ def _shortened(update: Callable[[float, str], None]) -> Callable[[str], None]:
 @contextmanager
 def _backing(
     plan: Plan, site: Site, invocation: Invocation, images_: Mapping[str, str], run: RunFolder
-) -> Iterator[Backing]:
-    """What stands behind the services; LabError if a run that goes on asked other databases before."""
+) -> Iterator[Backends]:
+    """Start the databases behind the services; LabError if a resumed run had other databases before."""
     kinds = plan.scenario.databases
     if not kinds:
-        yield Backing(contract=plan.scenario.contract)
+        yield Backends(contract=plan.scenario.contract)
         return
     with ExitStack() as stack:
         with invocation.reporter.phase(f"start and seed {' and '.join(kinds)}") as update:
@@ -278,8 +278,8 @@ def _backing(
         found = {kind: database.as_json() for kind, database in backing.databases.items()}
         if (known := run.note("databases")) not in ({}, found):
             raise LabError(
-                f"Run {run.name} asked {_titles(known)}, but this is {_titles(found)}.",
-                "Go on with the same databases: --mysql-url and --mongo-url as before.",
+                f"Run {run.name} used {_titles(known)}, but this is {_titles(found)}.",
+                "Resume it with the same databases: --mysql-url and --mongo-url as before.",
             )
         run.keep("databases", found)
         yield backing

@@ -1,4 +1,4 @@
-"""Warms a service up by rehearsing its load until the cost of a request has settled."""
+"""Warms a service up by rounds of its load until the CPU cost of a request has settled."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ WITHIN_S = 120.0
 
 
 def warm_up(testbed: Testbed, cell: Cell, service: Service, fleet: Fleet, observed: Observed, update: Update) -> None:
-    """Rehearse the load, with the waiting taken out, until what a request costs the service has settled.
+    """Run rounds of the load, without its waiting times, until the service's CPU cost of a request has settled.
 
-    Where the CPU decides, in three acts: by a few users, since dozens of busy threads leave the compiler's no time; by
-    as many as will be measured, since they take other paths; and by these on the service's cores alone.
+    Where the CPU decides, in three stages: with a few users, since dozens of busy threads leave the compiler no time;
+    with as many as will be measured, since they take other code paths; and with these, pinned to the service's cores.
     """
     scenario = testbed.plan.scenario
     parameters = {**testbed.plan.parameters, **scenario.rehearsal}
     watched = [service.running, *testbed.backing.running().values()]
     first, many = first_users(testbed, cell), cell.load.users
     acts = [(first, False), (many, False), (many, True)] if scenario.cpu_decides else [(first, False)]
-    before = actuator.effort(service)
+    before = actuator.cpu_times(service)
     for users, alone in acts:
         if alone:
             service.running.confine(testbed.cores.service)
@@ -38,30 +38,30 @@ def warm_up(testbed: Testbed, cell: Cell, service: Service, fleet: Fleet, observ
         rehearsal = replace(cell.load, users=users, ramp_s=0.0, loops=loops, duration_s=0.0, requests=0, rate_rps=0.0)
         begun = len(observed.warm_up)
         for number in range(begun + 1, begun + scenario.rehearsal_rounds + 1):
-            played = fleet.play(LoadPhase(service.url, rehearsal, parameters, number), WITHIN_S, watched)
-            after = actuator.effort(service)
-            spent = after.since(before, played.finished)
+            result = fleet.run_phase(LoadPhase(service.url, rehearsal, parameters, number), WITHIN_S, watched)
+            after = actuator.cpu_times(service)
+            spent = after.since(before, result.finished)
             before = after
             observed.warm_up.append({**spent, "users": users})
             cost, compiler = f"{spent['cpu_us_per_request']:.0f} µs CPU a request", f"compiler {spent['jit_share']:.0%}"
-            update(number - begun, f"round {number}: {cost}, {compiler}")  # the bar begins anew with each act
+            update(number - begun, f"round {number}: {cost}, {compiler}")  # the bar restarts with each stage
             observed.warm = is_warm(observed.warm_up[begun:], scenario.cpu_decides)
             if observed.warm:
                 break
 
 
 def first_users(testbed: Testbed, cell: Cell) -> int:
-    """How many users begin the warm-up."""
+    """The number of users of the first stage of the warm-up."""
     return FEW_USERS if testbed.plan.scenario.cpu_decides else max(cell.load.users, REHEARSAL_USERS)
 
 
 def is_warm(rounds: Sequence[Mapping[str, float]], cpu_decides: bool) -> bool:
-    """Whether a service is warm: its compiler was at rest in the last two rounds, or they cost the same.
+    """Whether a service is warm: in the last two rounds its compiler was idle, or the CPU cost was the same.
 
     Where the CPU decides what is measured, the same cost is not enough: it may be about to fall.
 
     Args:
-        rounds: rows of :meth:`lab.telemetry.actuator.Effort.since`, oldest first.
+        rounds: rows of :meth:`lab.telemetry.actuator.CpuTimes.since`, oldest first.
 
     """
     if len(rounds) < MIN_ROUNDS:

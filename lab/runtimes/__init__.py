@@ -8,21 +8,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Protocol
 
-# What may be asked for; "auto" is Docker where an engine answers and images can be had, else processes.
+# The values of --runtime; "auto" is Docker where an engine answers and images are available, else processes.
 RUNTIMES = ("process", "docker", "auto")
 
 
 @dataclass(frozen=True)
 class Launch:
-    """What to start.
+    """What to start: a command, with its environment, cores, log and container image.
 
     Attributes:
-        name: what people call it, such as ``service`` or ``worker 1``.
-        log: file that gets its standard output and error (only error where ``talks``).
+        name: the name in messages, such as ``service`` or ``worker 1``.
+        log: the file for its standard output and error (only error where ``talks``).
         folder: its working directory; the lab's own if None.
         cores: the cores it may use from the start; empty for all.
         talks: whether its stdin and stdout are pipes to the lab.
-        grace_s: how long it may take to end by itself when it is asked to, before it is made to.
+        grace_s: seconds between SIGTERM and SIGKILL when it is stopped.
         image: the container image to start it from; empty for a process on this machine. The command replaces the
             image's, if it is not empty; the folder is there under the same path.
         memory_mb: the most memory its container may use, in MiB; 0 for no limit.
@@ -42,7 +42,7 @@ class Launch:
 
 
 class Running(Protocol):
-    """The handle of something started."""
+    """A started process or container."""
 
     launch: Launch
 
@@ -52,23 +52,23 @@ class Running(Protocol):
 
     @property
     def stdin(self) -> IO[str]:
-        """Its standard input, where the launch talks."""
+        """Its standard input, if the launch ``talks``."""
 
     @property
     def stdout(self) -> IO[str]:
-        """Its standard output, where the launch talks."""
+        """Its standard output, if the launch ``talks``."""
 
     def reach(self, port: int) -> tuple[str, int]:
-        """Host and port at which this machine, and whatever else runs in the same runtime, reaches a port of it."""
+        """Host and port at which one of its ports is reached, from this machine and from the same runtime."""
 
     def exit_reason(self) -> str:
-        """How it ended, such as ``was killed by SIGKILL``; empty while it lives."""
+        """How it ended, such as ``was killed by SIGKILL``; empty while it runs."""
 
     def await_end(self) -> str:
-        """Wait until it has ended, and say how, as :meth:`exit_reason` does."""
+        """Wait until it has ended, and return its :meth:`exit_reason`."""
 
     def confine(self, cores: frozenset[int]) -> None:
-        """From now on let it use only these cores; nothing happens if the set is empty."""
+        """Pin it to these cores from now on; an empty set changes nothing."""
 
     def cpu_s(self) -> float:
         """CPU seconds that it and its children have used so far."""
@@ -78,14 +78,14 @@ class Running(Protocol):
 
 
 class Runtime(Protocol):
-    """Starts things, and sees to it that they end when the context does, or when the lab dies."""
+    """Starts processes or containers, and ensures that they end with their context, or when the lab is killed."""
 
     @property
     def host(self) -> str:
-        """The address of this machine as what runs in the runtime sees it."""
+        """The address of this machine as seen from inside the runtime."""
 
     def started(self, launch: Launch) -> AbstractContextManager[Running]:
-        """Start it; on exit it is stopped, whatever happened in between."""
+        """Start a launch; it is stopped when the context ends, also after an error."""
 
 
 def tail(log: Path, lines: int) -> str:

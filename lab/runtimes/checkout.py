@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-# What the generator can do, one file a machine.
+# Calibrations of the generator, one file a machine.
 CALIBRATIONS = ROOT / "data" / "calibration"
-# In the environment of a Locust worker or master: the lab conducts it.
-CONDUCTED = "LAB_CONDUCTED"
+# Environment variable that marks a Locust master or worker as started by the lab.
+RUN_BY_LAB = "LAB_CONDUCTED"

@@ -1,4 +1,4 @@
-"""The Docker runtime: containers on a network of their own, ended for certain.
+"""The Docker runtime: containers on a network of their own, stopped in any case.
 
 Run as a program (``python -m lab.runtimes.docker RUN PID``) this is the guard of a run: see :func:`guard`.
 """
@@ -31,7 +31,7 @@ from docker.types import Ulimit  # type: ignore[import-untyped]
 from lab.errors import ComponentError, LabError
 from lab.runtimes import Launch, process_id, tail
 from lab.runtimes.checkout import ROOT
-from lab.runtimes.process import ProcessRunning, ProcessRuntime, unhurried
+from lab.runtimes.process import ProcessRunning, ProcessRuntime, signals_deferred
 
 RUN_LABEL, PID_LABEL, BORN_LABEL, IMAGE_LABEL = "lab.run", "lab.pid", "lab.born", "lab.image"
 USER = 10001  # of all the lab's images
@@ -54,7 +54,7 @@ def connect() -> docker.DockerClient:
 
 @contextmanager
 def engine_asked(what: str) -> Iterator[None]:
-    """Turn what the engine refuses into a LabError, and its silence into a ComponentError; ImageNotFound passes."""
+    """Turn an error of the engine into a LabError, and a timeout into a ComponentError; ImageNotFound passes."""
     try:
         yield
     except ImageNotFound:
@@ -97,11 +97,11 @@ class DockerRunning:
         raise NotImplementedError
 
     def reach(self, port: int) -> tuple[str, int]:
-        """Its address on the run's network, so that no proxy of the engine stands in between."""
+        """Its address on the run's network, without a proxy of the engine in between."""
         return self._ip, port
 
     def exit_reason(self) -> str:
-        """How it ended; empty while it lives."""
+        """How it ended; empty while it runs."""
         return self._ending
 
     def await_end(self) -> str:
@@ -133,7 +133,7 @@ class DockerRunning:
         return tail(self.launch.log, lines)
 
     def stop(self) -> None:
-        """Ask it to end, insist after a grace period, wait until its log is whole, and remove it."""
+        """Send SIGTERM, SIGKILL after the grace period, wait until its log is complete, and remove it."""
         with contextlib.suppress(DockerException, requests.RequestException):
             if not self._ending:
                 if self.launch.grace_s:
@@ -200,11 +200,11 @@ class DockerRuntime:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with unhurried():
+        with signals_deferred():
             self._stack.close()
 
     def _sweep(self) -> None:
-        """Remove what is left of the run, and tell the guard; if the engine does not answer, the guard tries on."""
+        """Remove the run's leftovers and notify the guard; if the engine does not answer, the guard retries."""
         stdin = self._guard.stdin
         assert stdin
         with contextlib.suppress(OSError):
@@ -217,7 +217,7 @@ class DockerRuntime:
 
     @property
     def host(self) -> str:
-        """The address of this machine on the run's network: what containers are to reach listens there."""
+        """The address of this machine on the run's network, for servers that containers connect to."""
         return str(self._network.attrs["IPAM"]["Config"][0]["Gateway"])
 
     @contextmanager
@@ -235,7 +235,7 @@ class DockerRuntime:
                 running = DockerRunning(launch, container, self._network.name)
             yield running
         finally:
-            with unhurried():
+            with signals_deferred():
                 if running:
                     running.stop()
                 else:
@@ -269,7 +269,7 @@ class DockerRuntime:
                 )
         except ImageNotFound as error:
             raise LabError(
-                f"The image {launch.image} of the {launch.name} is not there.", "Build it: lab images"
+                f"The image {launch.image} of the {launch.name} is missing.", "Build it: lab images"
             ) from error
 
 
@@ -329,7 +329,7 @@ def _is_in_use(labels: dict[str, str]) -> bool:
 
 
 def guard(run: str, pid: str) -> None:
-    """Wait until stdin ends; unless the lab's last words said that nothing is left, remove what is left of its run.
+    """Wait until stdin ends, then remove the run's leftovers, unless the lab has reported that there are none.
 
     Even SIGKILL closes the lab's end of the pipe. What the engine was just asked for may appear a moment later, so the
     guard looks until it has twice found nothing.

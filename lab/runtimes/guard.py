@@ -1,7 +1,7 @@
 """A watchdog process that ends what the lab started if the lab itself is killed.
 
 Reads lines ``+PID BORN`` and ``-PID BORN`` from stdin; at its end, kills the process groups still listed. A process id
-that was given to somebody else in the meantime is recognised by :func:`lab.runtimes.process_id.birth` and left alone.
+that was reused by another process meanwhile is recognised by :func:`lab.runtimes.process_id.birth` and left alone.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from lab.runtimes import process_id
 
 
 def main() -> None:
-    """Keep the list until stdin ends, then kill what is left of it."""
+    """Maintain the list of process groups until stdin ends, then kill those still listed."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    wards: set[tuple[int, float]] = set()
+    processes: set[tuple[int, float]] = set()
     for line in sys.stdin:
         pid, born = line[1:].split()
-        ward = (int(pid), float(born))
+        process = (int(pid), float(born))
         if line[0] == "+":
-            wards.add(ward)
+            processes.add(process)
         else:
-            wards.discard(ward)
-    for pid, born in wards:
+            processes.discard(process)
+    for pid, born in processes:
         if process_id.lives(pid, born):
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(pid, signal.SIGKILL)

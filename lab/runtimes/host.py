@@ -26,7 +26,7 @@ WORKER_MB = 50
 
 
 def raise_open_file_limit(needed: int) -> int:
-    """Raise this process's limit of open files, which children inherit, as far as it goes.
+    """Raise this process's limit of open files, which children inherit, to the system's maximum.
 
     LabError if ``needed`` is more than the system allows.
 
@@ -47,7 +47,7 @@ def raise_open_file_limit(needed: int) -> int:
 
 
 def check_ports(users: int) -> None:
-    """LabError if one generator cannot open a connection for each user, for want of local ports (Linux)."""
+    """LabError if there are too few local ports for a connection of each user (Linux)."""
     try:
         low, high = map(int, Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split())
     except (OSError, ValueError):
@@ -71,12 +71,12 @@ def check_memory(heap_mb: int, workers: int) -> None:
 
 
 def cores() -> tuple[int, ...]:
-    """The cores this process may use; empty where the system does not say (macOS)."""
+    """The cores this process may use; empty where the system does not report them (macOS)."""
     return tuple(sorted(os.sched_getaffinity(0))) if hasattr(os, "sched_getaffinity") else ()
 
 
 def somaxconn() -> int | None:
-    """The kernel's cap on every listen backlog, where it says so (Linux)."""
+    """The kernel's cap on every listen backlog; None where it is not reported (but on Linux)."""
     try:
         return int(Path("/proc/sys/net/core/somaxconn").read_text())
     except (OSError, ValueError):
@@ -84,7 +84,7 @@ def somaxconn() -> int | None:
 
 
 def check_backlog(asked: int) -> None:
-    """LabError if the kernel would cut a listen backlog to less than is asked for (Linux)."""
+    """LabError if the kernel's cap on a listen backlog is less than the requested one (Linux)."""
     cap = somaxconn()
     if cap is not None and asked > cap:
         raise LabError(
@@ -130,7 +130,7 @@ def _git(*arguments: str) -> str | None:
 
 @dataclass(frozen=True)
 class Cores:
-    """Which cores the service and the generator have to themselves; empty sets where they share all of them."""
+    """The cores reserved for the service and for the generator; empty sets where they share all."""
 
     service: frozenset[int]
     generator: frozenset[int]
@@ -142,7 +142,7 @@ class Cores:
 
     @property
     def owned(self) -> dict[str, frozenset[int]]:
-        """Whose cores are whose; empty where they share all of them."""
+        """The reserved cores by owner; empty where they share all."""
         return {owner: mine for owner, mine in (("service", self.service), ("generator", self.generator)) if mine}
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""The process runtime: each process in a group of its own, on the cores it was given, ended for certain."""
+"""The process runtime: each process in a group of its own, pinned to its cores, and stopped in any case."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lab.runtimes import Launch, process_id, tail
 from lab.runtimes.checkout import ROOT
 
 KILL_S = 10.0
-ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+DEFERRED_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 LOOPBACK = "127.0.0.1"
 GUARD = "lab.runtimes.guard"
 
@@ -56,19 +56,19 @@ class ProcessRunning:
         return LOOPBACK, port
 
     def exit_reason(self) -> str:
-        """How it ended; empty while it lives."""
+        """How it ended; empty while it runs."""
         code = self._process.poll()
         if code is None:
             return ""
         return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited with status {code}"
 
     def await_end(self) -> str:
-        """Wait until it has ended, and say how."""
+        """Wait until it has ended, and return how."""
         self._process.wait()
         return self.exit_reason()
 
     def confine(self, cores: frozenset[int]) -> None:
-        """Confine every thread it has, and so every thread it will have, to these cores."""
+        """Pin all of its threads, and so their future children, to these cores."""
         if not cores or not hasattr(os, "sched_setaffinity"):
             return
         for _ in range(2):  # a thread may be born while the first pass goes on
@@ -88,7 +88,7 @@ class ProcessRunning:
         return tail(self.launch.log, lines)
 
     def stop(self) -> None:
-        """Ask it to end, insist after a grace period, and wait until it is gone."""
+        """Send SIGTERM, SIGKILL after the grace period, and wait until it has ended."""
         _close(self._process.stdin)
         for number, wait_s in ((signal.SIGTERM, self.launch.grace_s), (signal.SIGKILL, KILL_S)):
             if wait_s and self._process.poll() is None:
@@ -98,7 +98,7 @@ class ProcessRunning:
                     self._process.wait(wait_s)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)  # children that outlived it
-        # Last: while somebody reads, it is not closed before there is nobody left to write.
+        # Last: a thread that still reads it blocks closing until all writers have ended.
         _close(self._process.stdout)
 
 
@@ -109,7 +109,7 @@ def _close(pipe: IO[str] | None) -> None:
 
 
 class ProcessRuntime:
-    """Starts local processes. Use as a context manager: it holds the guard that outlives a killed lab."""
+    """Starts local processes. A context manager, as it owns the guard process that outlives a killed lab."""
 
     def __enter__(self) -> ProcessRuntime:
         self._all_cores = frozenset(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else frozenset()
@@ -130,14 +130,14 @@ class ProcessRuntime:
         """Start a process; on exit it is stopped."""
         running = None
         try:
-            with unhurried():  # whatever there is must be known before an interrupt is heard
+            with signals_deferred():  # a started process must be registered before an interrupt is handled
                 running = self._start(launch)
                 self._living.append(running)
                 self._tell_guard("+", running)
             yield running
         finally:
             if running:
-                with unhurried():
+                with signals_deferred():
                     running.stop()
                     self._living.remove(running)
                     self._tell_guard("-", running)
@@ -163,19 +163,19 @@ class ProcessRuntime:
         return ProcessRunning(launch, process)
 
     def _tell_guard(self, sign: str, running: ProcessRunning) -> None:
-        """Tell the guard of one process; if the guard was killed, tell a new one of everything that lives."""
+        """Add (+) or remove (-) a process at the guard; if the guard was killed, start one and add all that run."""
         try:
             _tell(self._guard, sign, running)
         except OSError:
             _dismiss(self._guard)
             self._guard = _new_guard()
             try:
-                for ward in self._living:
-                    _tell(self._guard, "+", ward)
+                for process in self._living:
+                    _tell(self._guard, "+", process)
             except OSError as error:
                 raise LabError(
                     "The lab's guard process was killed twice, so a killed lab would leave processes behind.",
-                    "See what kills processes on this machine: perhaps its memory is full.",
+                    "Find out what kills processes on this machine: perhaps its memory is full.",
                 ) from error
 
 
@@ -191,14 +191,14 @@ def _tell(guard: subprocess.Popen[str], sign: str, running: ProcessRunning) -> N
 
 def _dismiss(guard: subprocess.Popen[str]) -> None:
     assert guard.stdin
-    with contextlib.suppress(OSError):  # it was killed, and what it was to be told is still in the buffer
+    with contextlib.suppress(OSError):  # it was killed, and unsent lines are still in the buffer
         guard.stdin.close()
     guard.wait()
 
 
 @contextmanager
 def confined(cores: frozenset[int]) -> Iterator[None]:
-    """Confine this thread, and so whatever it starts, to some cores; an empty set changes nothing."""
+    """Pin this thread, and so all that it starts, to some cores; an empty set changes nothing."""
     if not cores or not hasattr(os, "sched_setaffinity"):
         yield
         return
@@ -211,14 +211,14 @@ def confined(cores: frozenset[int]) -> Iterator[None]:
 
 
 @contextmanager
-def unhurried() -> Iterator[None]:
-    """Finish cleaning up even if the lab is asked to end meanwhile, and only then do as it is asked.
+def signals_deferred() -> Iterator[None]:
+    """Defer SIGINT, SIGTERM and SIGHUP to the end of the context, so that cleaning up is not interrupted.
 
-    So a second Ctrl-C costs nothing that was measured, and a first one at such a moment is not forgotten.
+    So a second Ctrl-C loses no measurements, and a first one during cleanup is not lost.
     """
     asked: list[int] = []
     try:
-        before = {number: signal.signal(number, lambda n, _: asked.append(n)) for number in ENDINGS}
+        before = {number: signal.signal(number, lambda n, _: asked.append(n)) for number in DEFERRED_SIGNALS}
     except ValueError:  # not in the main thread, which is the only one that signals reach
         yield
         return

@@ -8,7 +8,7 @@ import psutil
 
 
 def birth(pid: int) -> float:
-    """When a process was born, on a clock that nobody can set; psutil.NoSuchProcess if there is none.
+    """The start time of a process, on a clock that cannot be set; psutil.NoSuchProcess if there is none.
 
     On Linux the ticks since the machine started (field 22 of proc(5)'s ``stat``): the time of day, which psutil
     makes of it, is another one after somebody sets the clock. Elsewhere psutil's time of creation.
@@ -21,7 +21,7 @@ def birth(pid: int) -> float:
 
 
 def lives(pid: int, born: float) -> bool:
-    """Whether that very process is still there, and has not ended."""
+    """Whether the process with this PID and start time still runs."""
     try:
         return birth(pid) == born and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except (psutil.Error, OSError):

@@ -1,4 +1,4 @@
-"""Temporary folders that go even if the lab is killed, and files that are there whole or not at all."""
+"""Temporary folders that are removed even if the lab is killed, and files that are written atomically."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ YOUNG_S = 60.0
 
 @contextmanager
 def folder() -> Iterator[Path]:
-    """Make an empty folder; whatever the lab starts in it may pass through, as any user, but not look around."""
+    """Make an empty temporary folder; other users may traverse but not list it."""
     tidy()
     with (
         tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as made,
@@ -30,7 +30,7 @@ def folder() -> Iterator[Path]:
 
 
 def tidy() -> None:
-    """Remove the folders of labs that were killed; those in use, or of somebody else, stay."""
+    """Remove the folders of killed labs; those in use, or of other users, stay."""
     for left in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError), _held(left, fcntl.LOCK_EX | fcntl.LOCK_NB):
             if time.time() - left.stat().st_mtime > YOUNG_S:
@@ -39,7 +39,7 @@ def tidy() -> None:
 
 @contextmanager
 def _held(path: Path, lock: int) -> Iterator[None]:
-    """Hold a folder, at most for as long as this process lives; OSError if another does and ``lock`` does not wait."""
+    """Lock a folder, at most until this process ends; OSError if another holds it and ``lock`` does not wait."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, lock)
@@ -50,7 +50,7 @@ def _held(path: Path, lock: int) -> Iterator[None]:
 
 @contextmanager
 def whole_file(path: Path, private: bool = False) -> Iterator[Path]:
-    """Yield a neighbour of a file to write to, which takes its place in the end: it is there whole or not at all.
+    """Yield a temporary file beside a file, which replaces it at the end: the write is atomic.
 
     Args:
         private: only its owner may read it, from its first byte on.

@@ -13,7 +13,7 @@ STATE = FOLDER / "up.json"
 
 
 def running() -> dict[str, Any] | None:
-    """What is up: scenario, variant, parameters, url, management, pid, born and run; None if nothing is."""
+    """The held stack: scenario, variant, parameters, url, management, pid, born and run; None if none is up."""
     try:
         value: dict[str, Any] = json.loads(STATE.read_text())
         return value if process_id.lives(value["pid"], value["born"]) else None

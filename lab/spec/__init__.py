@@ -1,1 +1,1 @@
-"""What is asked, as frozen values: scenarios, loads, limits and plans, and what theory predicts for them."""
+"""The specification of a run, as frozen values: scenario, load, limits, plan, and what theory predicts for them."""

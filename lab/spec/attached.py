@@ -1,4 +1,4 @@
-"""Plans for services that are there already, of which only the addresses are known."""
+"""Plans for attached services: the user's own, already running, of which only the addresses are known."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from lab.spec.scenario import Scenario
 from lab.spec.system import Variant
 from lab.spec.workload import Load
 
-# A service that is in use is warm; one that was just started gets at most this much of the load beforehand.
+# The longest warm-up, for a service that was just started; one that is in use is warm.
 WARM_UP_S = 5.0
 NAME = "service"
-# Which options a load can have: those about who sends when, and how often it is measured.
+# The options of a load on an attached service: its shape and its repeats.
 OF_A_LOAD = (
     *("ramp_up", "loops", "duration", "requests", "rate", "arrivals", "timeout", "workers", "remote_workers", "bind"),
     *("repeat", "seed", "pin"),
@@ -45,38 +45,38 @@ LOAD = Scenario(
 
 
 def scenario_of(urls: Mapping[str, str]) -> Scenario:
-    """The scenario with a variant for each address, by its label."""
+    """The scenario of attached services, with a variant for each address by label."""
     return replace(LOAD, variants=tuple(Variant(name=label, module="", title=url) for label, url in urls.items()))
 
 
-def make_plan(urls: Sequence[str], names: Sequence[str], headers: Mapping[str, str], asked: Options) -> Plan:
-    """Check what was asked for and fill in defaults; LabError where it cannot be done.
+def make_plan(urls: Sequence[str], names: Sequence[str], headers: Mapping[str, str], options: Options) -> Plan:
+    """Make the plan of a load on attached services; LabError where the options are not possible.
 
     Args:
-        urls: what to load, each a variant of the plan.
-        names: a label for each; one address needs none.
-        headers: of which the plan keeps the names.
-        asked: about the load.
+        urls: addresses to load, each a variant of the plan.
+        names: a label for each; a single address needs none.
+        headers: additional headers; the plan holds only their names.
+        options: the options of the load.
 
     """
     labels = [str(name) for name in names] if names or len(urls) != 1 else [NAME]
     if not urls or len(labels) != len(urls):
         raise LabError(
-            f"{len(urls)} addresses and {len(names)} names do not go together.",
+            f"{len(urls)} addresses have {len(names)} names.",
             "Name each: python -m lab load URL URL --name old --name new",
         )
     for label in labels:
         if not LABEL.fullmatch(label):
             raise LabError(f"--name {label!r} is not possible.", "Use letters, digits, dots and dashes, 40 at most.")
     if len(set(labels)) < len(labels):
-        raise LabError("A --name is there twice.", "Give each address its own.")
-    of = dict(zip(labels, map(_checked, urls), strict=True))
-    plan = planning.make_plan(scenario_of(of), replace(asked, limits=DEFAULT))
+        raise LabError("Two addresses have the same --name.", "Give each address its own.")
+    of = dict(zip(labels, map(_valid_address, urls), strict=True))
+    plan = planning.make_plan(scenario_of(of), replace(options, limits=DEFAULT))
     return replace(plan, stance=NOT_KNOWN, limits=NOT_SET, urls=of, header_names=tuple(headers))
 
 
-def _checked(url: str) -> str:
-    """The address, without a fragment; LabError if it is none."""
+def _valid_address(url: str) -> str:
+    """A valid address without its fragment; LabError if it is none."""
     example = "Write it as http://127.0.0.1:8080/path, with spaces and umlauts %-encoded."
     try:
         parts = http_address.split(url)
@@ -86,16 +86,16 @@ def _checked(url: str) -> str:
         raise LabError(f"{url!r} is not an http or https address.", hint) from None
     if parts.username is not None:
         raise LabError(
-            "The address holds a user or a password, and addresses are written down.",
-            "Send them as --header 'Authorization: Basic …', of which only the name is.",
+            "The address contains a user or a password, and addresses are stored with the run.",
+            "Send them as --header 'Authorization: Basic …', of which only the name is stored.",
         )
     if not url.isascii() or re.search(r"[\s\x00-\x1f\x7f]", url):
-        raise LabError(f"{url!r} is not an address as it is sent.", example)
+        raise LabError(f"{url!r} contains characters that an address cannot have.", example)
     return parts._replace(fragment="").geturl()
 
 
 def headers(texts: Sequence[str]) -> dict[str, str]:
-    """Fields of the head from ``Name: value``, one each. LabError says which is none, but not what it holds."""
+    """Parse header fields of the form ``Name: value``. LabError gives the number of a bad one, not its text."""
     found: dict[str, str] = {}
     for number, text in enumerate(texts, 1):
         if not (field := FIELD.fullmatch(text)):
@@ -105,10 +105,10 @@ def headers(texts: Sequence[str]) -> dict[str, str]:
 
 
 def warm_up(load: Load) -> Load:
-    """The load before the measured one, which is not counted: the same users or rate, but short.
+    """The warm-up of an attached service: the same users or rate as the measured load, but short, and not counted.
 
-    It lasts :data:`WARM_UP_S` at most; where requests are counted it is one of each user, so that not many more are
-    sent than were asked for.
+    It lasts :data:`WARM_UP_S` at most. Where the number of requests is fixed it is one of each user, so that not many
+    more are sent than specified.
     """
     if not load.duration_s:
         return replace(load, ramp_s=min(load.ramp_s, WARM_UP_S), loops=1, requests=0)

@@ -17,17 +17,17 @@ def split(url: str) -> SplitResult:
 
 
 def port(parts: SplitResult) -> int:
-    """The port that is asked: the scheme's own where none is named."""
+    """The port of an address, or its scheme's default."""
     return parts.port or PORTS[parts.scheme]
 
 
 def target(parts: SplitResult) -> str:
-    """What is asked for on that host: path and query."""
+    """The request target: path and query."""
     return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
 
 
 def head(parts: SplitResult, more: Mapping[str, str]) -> dict[str, str]:
-    """The fields of every request's head; those that are given replace the usual ones, however they are spelled."""
+    """The header fields of every request: Host, Accept and ``more``, which replaces them, ignoring case."""
     host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname or ""
     usual = {"Host": host if port(parts) == PORTS[parts.scheme] else f"{host}:{parts.port}", "Accept": "*/*"}
     given = {name.lower() for name in more}

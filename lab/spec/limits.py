@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Literal
 
-# Where limits come from: the same for all variants; what each stack has by itself; what suits each of them; or, of a
-# service that is there already, nobody knows.
+# Where limits come from: the same for all variants; each stack's defaults; tuned for each variant; or, for a service
+# that the lab did not start, not known.
 Stance = Literal["equal", "default", "tuned", "not known"]
 EQUAL: Stance = "equal"
 DEFAULT: Stance = "default"
@@ -16,18 +16,18 @@ NOT_KNOWN: Stance = "not known"
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits of a service that decide results without being seen; None leaves a limit to the stack itself.
+    """The limits of a service; None leaves a limit at the stack's own default.
 
     Attributes:
         threads: at most so many operating-system threads serve requests (T of the formulas).
-        accept_count: connections the kernel holds ready before the server accepts them (listen backlog).
+        accept_count: listen backlog: connections the kernel queues before the server accepts them.
         pool: connections to the database (N of the formulas), where the scenario has one.
         heap_mb: the JVM's heap, fixed at this size from the start, in MiB.
-        max_connections: connections the server takes at once.
-        keep_alive_requests: requests on one connection, after which the server closes it; -1 for no limit.
+        max_connections: open connections of the server at most.
+        keep_alive_requests: requests on one connection before the server closes it; -1 for no limit.
 
-    The values below are those of the stance ``equal``. Spring Boot passes on only a positive number of connections, so
-    that "unlimited" has to be a number out of reach.
+    The defaults below are those of the stance ``equal``. Spring Boot passes on only a positive number of connections,
+    so "unlimited" has to be a very large number.
 
     """
 
@@ -39,7 +39,7 @@ class Limits:
     keep_alive_requests: int | None = -1
 
     def or_else(self, other: Limits) -> Limits:
-        """These limits, and the other's where one is left open."""
+        """These limits, with None replaced by the other's value."""
         return Limits(**{name: getattr(other, name) if mine is None else mine for name, mine in asdict(self).items()})
 
 

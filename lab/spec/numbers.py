@@ -1,4 +1,4 @@
-"""Reads and checks single numbers that people gave as options."""
+"""Parses and checks the numbers of options."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any, TypeVar
 from lab.errors import LabError
 
 # The largest number that the JVM, which gets most of them, can hold in an int.
-MOST_WHOLE = 2**31 - 1
+MAX_INT = 2**31 - 1
 MOST_SECONDS = 7 * 86_400.0
 
 
 def whole(option: str, value: Any) -> int:
-    """A whole number; LabError names the option if it is none, or larger than anything can be here."""
+    """A whole number; LabError names the option if it is none, or larger than a Java int."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise LabError(f"{option} {_shown(value)} is not a whole number.", "Write it in digits, such as 400.")
-    if abs(int(value)) > MOST_WHOLE:
-        raise LabError(f"{option} is too large.", f"It must be at most {MOST_WHOLE:,}.")
+    if abs(int(value)) > MAX_INT:
+        raise LabError(f"{option} is too large.", f"It must be at most {MAX_INT:,}.")
     return int(value)
 
 

@@ -19,22 +19,22 @@ LIMITS = ("threads", "accept_count", "pool", "heap_mb")
 
 @dataclass(frozen=True)
 class Options:
-    """What may be asked for; None leaves the scenario's or the lab's default.
+    """The options of a run as the user gave them; None is the scenario's or the lab's default.
 
     Attributes:
-        users: R; several for a sweep; in an open loop how many requests may be under way at once.
+        users: R, the number of users; several for a sweep; in an open loop the most requests under way at once.
         ramp_up: seconds over which the first requests are spread.
         loops: requests of each user, one after the other.
         duration: seconds of a closed loop, instead of ``loops``, or of an open loop.
-        requests: number of requests of a closed loop in all, instead of ``loops``.
+        requests: total number of requests of a closed loop, instead of ``loops``.
         rate: requests a second of an open loop, for ``duration``.
-        arrivals: how starts, or the sends of an open loop, are spread: ``even`` or ``poisson``.
+        arrivals: spacing of starts, or of the sends of an open loop: ``even`` or ``poisson``.
         timeout: seconds after which a request counts as failed.
-        seed: decides everything that chance decides; drawn if None.
-        parameters: of the scenario, by name.
+        seed: of everything random: arrivals, order of cells; drawn if None.
+        parameters: the scenario's parameters by name.
         limits: the stance: ``equal``, ``default`` or ``tuned``.
-        remote_workers: how many workers on other machines to wait for.
-        bind: this machine's address that those reach, perhaps with the master's port.
+        remote_workers: number of workers on other machines to wait for.
+        bind: this machine's address for those workers, optionally with the master's port.
 
     """
 
@@ -65,9 +65,9 @@ class Options:
 
 
 DEFAULTS = {field.name: field.default for field in fields(Options)}
-# What people name as they like; the other fields have their own place everywhere.
+# The fields that Python's ``lab.run`` takes as keywords; users, variants and parameters are passed differently.
 OF_A_RUN = tuple(name for name in DEFAULTS if name not in ("users", "variants", "parameters"))
-# How each number is read, and the least it may be.
+# The parser of each number, and its minimum.
 NUMBERS: dict[str, tuple[Callable[[str, Any], float], float]] = {
     "ramp_up": (numbers.seconds, 0),
     "duration": (numbers.seconds, 1),
@@ -92,9 +92,9 @@ ALTERNATIVES = ("loops", "duration", "requests")
 
 
 def checked(scenario: Scenario, options: Options) -> Options:
-    """The same options with every value read and in its range; LabError names the first that is not possible.
+    """The options with every value parsed and in its range; LabError names the first that is not possible.
 
-    Only here are single values checked; what depends on several of them is up to :mod:`lab.spec.planning`.
+    Single values are checked only here; :mod:`lab.spec.planning` checks what depends on several of them.
     """
     given = {name: value for name in NUMBERS if (value := getattr(options, name)) is not DEFAULTS[name]}
     read: dict[str, Any] = {name: _number(name, value) for name, value in given.items()}
@@ -136,12 +136,12 @@ def _parameters(scenario: Scenario, given: Mapping[str, int]) -> dict[str, int]:
 
 
 def option(name: str) -> str:
-    """How an option is spelled on the command line, such as ``--ramp-up``."""
+    """An option's name on the command line, such as ``--ramp-up``."""
     return f"--{name.replace('_', '-')}"
 
 
 def names(asked: str | Sequence[str] | None) -> list[str]:
-    """Names as people give them, ``"a,b"`` or one by one, in a list; an empty one where nothing was asked for."""
+    """A list of names from ``"a,b"`` or a list; empty for None."""
     if asked is None:
         return []
     return [str(part).strip() for part in (asked if isinstance(asked, list | tuple) else str(asked).split(","))]

@@ -1,4 +1,4 @@
-"""The plan of a run: all of its measurements, decided before anything is started."""
+"""The plan of a run: all of its cells and settings, fixed before anything is started."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lab.spec.workload import Load
 
 @dataclass(frozen=True)
 class Cell:
-    """One measurement: one variant under one load, once."""
+    """One measurement: one repeat of one variant under one load."""
 
     variant: str
     load: Load
@@ -30,17 +30,18 @@ class Cell:
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything that was decided before anything was started; ``run.json`` is this and the command line.
+    """All settings of a run, fixed before anything is started; ``run.json`` holds it and the command line.
 
     Attributes:
-        scenario: what is measured, as it was defined when the run was planned.
-        limits: those that are the same for all variants.
+        scenario: the scenario as it was defined when the run was planned.
+        limits: the limits that are the same for all variants.
         stance: where the limits come from.
         own_limits: by variant, the limits of those that have their own (``tuned``).
         bind: host and port of this machine where workers on other machines find the master, such as
             ``192.168.1.20:5557``; services listen on that host too. Empty if there are none.
-        urls: by variant, the address of a service that is there already; empty where the lab starts what it measures.
-        header_names: of what is sent along to those. The values may be secrets, and are kept nowhere.
+        urls: by variant, the address of an attached service; empty where the lab starts the services.
+        header_names: names of additional headers for attached services. Their values may be secrets, and are not
+            stored.
 
     """
 
@@ -58,7 +59,7 @@ class Plan:
     header_names: tuple[str, ...] = ()
 
     def limits_of(self, variant: str) -> Limits:
-        """The limits that the lab sets for a variant; None where it leaves one to the stack."""
+        """The limits that the lab sets for a variant; None for a limit that is left to the stack."""
         return self.own_limits.get(variant, self.limits)
 
     @property
@@ -80,7 +81,7 @@ class Plan:
         """The plan that :meth:`as_json` wrote; ValueError says what is damaged and where."""
         plan = msgspec.convert(value, Plan)
         if unknown := next(_unknown(value, plan.as_json()), ""):
-            raise ValueError(f"nothing is known of {unknown}")
+            raise ValueError(f"the key {unknown} is unknown")
         if not plan.cells:
             raise ValueError("there are no cells")
         if strangers := {cell.variant for cell in plan.cells} - {variant.name for variant in plan.scenario.variants}:
@@ -89,7 +90,7 @@ class Plan:
 
 
 def _unknown(value: Any, known: Any) -> Iterator[str]:
-    """The keys of a JSON value, in any depth, that are not in another one of the same shape."""
+    """The keys of a JSON value, at any depth, that a known one of the same shape does not have."""
     if isinstance(value, Mapping) and isinstance(known, Mapping):
         yield from value.keys() - known.keys()
         pairs: Iterable[tuple[Any, Any]] = [(value[key], known[key]) for key in value.keys() & known.keys()]

@@ -1,4 +1,4 @@
-"""Plans a run from its options, or says in one sentence why that is not possible."""
+"""Makes the plan of a run from its options, or raises a LabError with the reason why that is not possible."""
 
 from __future__ import annotations
 
@@ -11,47 +11,47 @@ from dataclasses import replace
 from typing import Any
 
 from lab.errors import LabError, did_you_mean
-from lab.spec import numbers, options, prediction
+from lab.spec import numbers, prediction
 from lab.spec.limits import DEFAULT, EQUAL, NOT_SET, TUNED, Limits
-from lab.spec.options import LIMITS, Options, option
+from lab.spec.options import ALTERNATIVES, LIMITS, Options, checked, option
 from lab.spec.plan import Cell, Plan
 from lab.spec.scenario import Scenario
 from lab.spec.system import Link, Variant
 from lab.spec.workload import Load
 
 MOST_CELLS = 10_000
-# Of one cell; their samples take gigabytes already.
+# The most requests of one cell, whose samples take gigabytes.
 MOST_REQUESTS = 100_000_000
 MASTER_PORT = 5557  # Locust's own
 ADDRESS = re.compile(r"[^\s:/]+(:\d{1,5})?")
-# A worker holds the moments of an open loop in memory, 8 bytes each.
+# The most sends of an open loop: a worker holds the planned times in memory, 8 bytes each.
 MOST_SENDS = 10_000_000
-# With --rate alone there are users for twice the time that a request takes, and for a service that stops for a second.
+# With --rate and no --users, users are enough for twice the time of a request, and for a service stall of one second.
 SPARE_SHARE, SPARE_S = 2.0, 1.0
 
 
 def make_plan(scenario: Scenario, given: Options) -> Plan:
-    """Check what was asked for and fill in defaults; LabError where it cannot be done."""
-    asked = options.checked(scenario, given)
-    variants = _variants(scenario, asked.variants)
+    """Make the plan of a scenario; LabError where the options are not possible."""
+    options = checked(scenario, given)
+    variants = _variants(scenario, options.variants)
     plan = Plan(
         scenario=scenario,
         cells=(),
-        parameters=asked.parameters or {},
-        limits=_limits(asked),
-        link=_link(scenario, asked),
-        seed=random.randrange(1_000_000) if asked.seed is None else asked.seed,
-        pin=asked.pin,
-        stance=asked.limits,  # type: ignore[arg-type] # checked: it is one of them
-        own_limits=_own_limits(scenario, asked),
+        parameters=options.parameters or {},
+        limits=_limits(options),
+        link=_link(scenario, options),
+        seed=random.randrange(1_000_000) if options.seed is None else options.seed,
+        pin=options.pin,
+        stance=options.limits,  # type: ignore[arg-type] # checked: it is one of them
+        own_limits=_own_limits(scenario, options),
     )
-    loads = _loads(plan, asked)
-    count = len(loads) * len(variants) * asked.repeat
+    loads = _loads(plan, options)
+    count = len(loads) * len(variants) * options.repeat
     if count > MOST_CELLS:
         raise LabError(f"That would be {count:,} cells.", f"Ask for {MOST_CELLS:,} at most.")
-    repeats = range(1, asked.repeat + 1)
+    repeats = range(1, options.repeat + 1)
     cells = tuple(Cell(variant.name, load, repeat) for load in loads for variant in variants for repeat in repeats)
-    return replace(plan, cells=cells, bind=_bind(asked))
+    return replace(plan, cells=cells, bind=_bind(options))
 
 
 def _variants(scenario: Scenario, names: Sequence[str]) -> list[Variant]:
@@ -65,35 +65,33 @@ def _variants(scenario: Scenario, names: Sequence[str]) -> list[Variant]:
     return [known[name] for name in dict.fromkeys(names)] or list(scenario.variants)
 
 
-def _loads(plan: Plan, asked: Options) -> list[Load]:
-    """The loads, one for each number of users; the plan says what serves them."""
-    if len(set(asked.users)) < len(asked.users):
-        raise LabError(
-            "A number of users is named twice.", "Name each number once, and use --repeat to measure it again."
-        )
-    if asked.rate is None:
-        shape = _shape(plan.scenario.load, asked)
-        users = asked.users or (plan.scenario.load.users,)
+def _loads(plan: Plan, options: Options) -> list[Load]:
+    """The loads, one for each number of users."""
+    if len(set(options.users)) < len(options.users):
+        raise LabError("--users names a number twice.", "Name each number once, and use --repeat to measure it again.")
+    if options.rate is None:
+        shape = _shape(plan.scenario.load, options)
+        users = options.users or (plan.scenario.load.users,)
     else:
-        shape = _open_shape(plan.scenario.load, asked)
-        users = asked.users or (max(_users_enough(plan, shape), asked.workers or plan.scenario.load.workers),)
+        shape = _open_shape(plan.scenario.load, options)
+        users = options.users or (max(_users_needed(plan, shape), options.workers or plan.scenario.load.workers),)
         if len(users) > 1:
             raise LabError(
                 "An open loop takes one number of users.",
                 "Measure one: python -m lab run, with one number after --users.",
             )
-    return [_load(plan, asked, shape, count) for count in users]
+    return [_load(plan, options, shape, count) for count in users]
 
 
-def _load(plan: Plan, asked: Options, shape: dict[str, Any], users: int) -> Load:
-    """The load of so many users; LabError where what was asked for does not go together."""
+def _load(plan: Plan, options: Options, shape: dict[str, Any], users: int) -> Load:
+    """The load of one number of users; LabError where options contradict one another."""
     default = plan.scenario.load
     load = Load(
         users=users,
-        arrivals=asked.arrivals or default.arrivals,  # type: ignore[arg-type] # checked: it is one of them
-        timeout_s=patience_s(plan, users) if asked.timeout is None else asked.timeout,
-        workers=default.workers if asked.workers is None else asked.workers,
-        remote_workers=asked.remote_workers,
+        arrivals=options.arrivals or default.arrivals,  # type: ignore[arg-type] # checked: it is one of them
+        timeout_s=default_timeout_s(plan, users) if options.timeout is None else options.timeout,
+        workers=default.workers if options.workers is None else options.workers,
+        remote_workers=options.remote_workers,
         **shape,
     )
     numbers.at_least("--workers", load.workers, 0 if load.remote_workers else 1)
@@ -115,26 +113,26 @@ def _load(plan: Plan, asked: Options, shape: dict[str, Any], users: int) -> Load
     return load
 
 
-def _shape(default: Load, asked: Options) -> dict[str, Any]:
+def _shape(default: Load, options: Options) -> dict[str, Any]:
     """The fields of a burst or a closed loop that do not depend on its users."""
-    given = [name for name in options.ALTERNATIVES if getattr(asked, name) is not None]
+    given = [name for name in ALTERNATIVES if getattr(options, name) is not None]
     if len(given) > 1:
         raise LabError("--loops, --duration and --requests exclude one another.", "Choose one of them.")
     return {
-        "ramp_s": default.ramp_s if asked.ramp_up is None else asked.ramp_up,
-        "loops": default.loops if asked.loops is None else asked.loops,
-        "duration_s": (asked.duration or 0.0) if given else default.duration_s,
-        "requests": asked.requests or 0,
+        "ramp_s": default.ramp_s if options.ramp_up is None else options.ramp_up,
+        "loops": default.loops if options.loops is None else options.loops,
+        "duration_s": (options.duration or 0.0) if given else default.duration_s,
+        "requests": options.requests or 0,
     }
 
 
-def _open_shape(default: Load, asked: Options) -> dict[str, Any]:
-    """The same of an open loop; LabError where something else is asked for that it does not have."""
+def _open_shape(default: Load, options: Options) -> dict[str, Any]:
+    """The fields of an open loop that do not depend on its users; LabError for options that it does not have."""
     for name in ("loops", "requests", "ramp_up"):
-        if getattr(asked, name) is not None:
+        if getattr(options, name) is not None:
             step = "An open loop has a --rate and a --duration."
             raise LabError(f"--rate and {option(name)} exclude one another.", step)
-    rate_rps, duration_s = asked.rate or 0.0, asked.duration or default.duration_s
+    rate_rps, duration_s = options.rate or 0.0, options.duration or default.duration_s
     if not duration_s:
         raise LabError("--rate needs --duration.", "Say for how long: --duration 30.")
     if not 1 <= rate_rps * duration_s < MOST_SENDS:
@@ -145,8 +143,8 @@ def _open_shape(default: Load, asked: Options) -> dict[str, Any]:
     return {"ramp_s": 0.0, "duration_s": duration_s, "rate_rps": rate_rps}
 
 
-def _users_enough(plan: Plan, shape: dict[str, Any]) -> int:
-    """Users for all that may be under way in an open loop, by Little's law, and for the queue before the servers.
+def _users_needed(plan: Plan, shape: dict[str, Any]) -> int:
+    """The users an open loop needs: for the requests under way, by Little's law, and for the queue of an overload.
 
     LabError where it is not known how long a request takes.
     """
@@ -163,34 +161,34 @@ def _users_enough(plan: Plan, shape: dict[str, Any]) -> int:
     return users
 
 
-def patience_s(plan: Plan, users: int) -> float:
-    """How long users wait if nobody says: twice what all of them take by theory, from the default up to a week."""
+def default_timeout_s(plan: Plan, users: int) -> float:
+    """The default timeout of requests, in seconds: twice what theory predicts for all of them, up to a week."""
     all_s = prediction.all_answered_s(plan, users, prediction.fewest_servers(plan))
     return max(plan.scenario.load.timeout_s, min(2 * all_s, numbers.MOST_SECONDS))
 
 
-def _limits(asked: Options) -> Limits:
-    """The limits that are the same for all variants: in the stances but ``equal``, only those that were asked for."""
-    given = {name: value for name in LIMITS if (value := getattr(asked, name)) is not None}
-    if given and asked.limits == DEFAULT:
+def _limits(options: Options) -> Limits:
+    """The limits that are the same for all variants; except in the stance ``equal``, only those set by options."""
+    given = {name: value for name in LIMITS if (value := getattr(options, name)) is not None}
+    if given and options.limits == DEFAULT:
         raise LabError(
             f"--limits default leaves every limit to the stacks, but {option(next(iter(given)))} sets one.",
             "Leave one of them out.",
         )
-    return replace(Limits() if asked.limits == EQUAL else NOT_SET, **given)
+    return replace(Limits() if options.limits == EQUAL else NOT_SET, **given)
 
 
-def _own_limits(scenario: Scenario, asked: Options) -> dict[str, Limits]:
-    """By variant, what is tuned for it where nothing else was asked for."""
-    if asked.limits != TUNED:
+def _own_limits(scenario: Scenario, options: Options) -> dict[str, Limits]:
+    """The limits of each variant in the stance ``tuned``; options take precedence. Empty in the others."""
+    if options.limits != TUNED:
         return {}
-    pool = replace(NOT_SET, pool=tuned_pool(os.cpu_count() or 1, bool(asked.link_latency_ms)))
+    pool = replace(NOT_SET, pool=tuned_pool(os.cpu_count() or 1, bool(options.link_latency_ms)))
     rest = replace(NOT_SET, max_connections=Limits.max_connections, keep_alive_requests=Limits.keep_alive_requests)
-    return {v.name: _limits(asked).or_else(v.tuned).or_else(pool).or_else(rest) for v in scenario.variants}
+    return {v.name: _limits(options).or_else(v.tuned).or_else(pool).or_else(rest) for v in scenario.variants}
 
 
 def tuned_pool(cores: int, link_is_slow: bool) -> int:
-    """How many connections keep a database busy without queues inside it.
+    """The size of a connection pool that keeps a database busy without queues inside it.
 
     Two a core and one more, as HikariCP's "About Pool Sizing" takes over from PostgreSQL's; connections that wait for
     a slow link keep nothing busy, and then there are as many as in the stance ``equal``.
@@ -199,23 +197,23 @@ def tuned_pool(cores: int, link_is_slow: bool) -> int:
     return Limits.pool if link_is_slow else 2 * cores + 1
 
 
-def _link(scenario: Scenario, asked: Options) -> Link:
-    link = Link(asked.link_latency_ms, asked.link_rate, asked.link_connection_rate)
+def _link(scenario: Scenario, options: Options) -> Link:
+    link = Link(options.link_latency_ms, options.link_rate, options.link_connection_rate)
     if link and not scenario.databases:
         raise LabError(f"The scenario {scenario.name} has no database, so no link to one.", "Leave --link-… out.")
     return link
 
 
-def _bind(asked: Options) -> str:
+def _bind(options: Options) -> str:
     """The address for workers on other machines, with its port; empty if there are none."""
-    if not asked.remote_workers:
-        if asked.bind is not None:
+    if not options.remote_workers:
+        if options.bind is not None:
             raise LabError("--bind is the address for workers on other machines.", "Add --remote-workers N.")
         return ""
-    host, port = split_address("127.0.0.1" if asked.bind is None else str(asked.bind))
+    host, port = split_address("127.0.0.1" if options.bind is None else str(options.bind))
     if host in ("0.0.0.0", "*", "::"):
         raise LabError(
-            f"--bind {host} is no address that another machine could go to.",
+            f"--bind {host} is no address that another machine can connect to.",
             "Name the one at which others reach this machine.",
         )
     return f"{host}:{port}"

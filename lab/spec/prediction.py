@@ -10,33 +10,33 @@ from lab.spec.system import Variant
 from lab.spec.workload import Load
 
 ANY_SEED: Seed = (0,)
-# Where theory knows no time, the CPU's counts: what a request with a query, and each byte of an answer, took a core.
+# Where theory has no service time, an estimate by CPU seconds: of a request with a query, and of each byte of it.
 WORK_S, WORK_S_PER_BYTE = 0.0003, 1e-8
 
 
 def service_s(plan: Plan) -> float | None:
-    """t: how long one request takes without any queue; None where that is not known before measuring."""
+    """t: the service time, how long one request takes without queueing; None where only measuring can tell."""
     if plan.scenario.service_time:
         return plan.parameters[plan.scenario.service_time] / 1000
     return plan.link.latency_ms / 1000 or None
 
 
 def servers(plan: Plan, variant: Variant) -> int | None:
-    """How many requests a variant can work on at once: T threads, N connections, the smaller of both; None for any."""
+    """How many requests a variant serves at once: T threads or N connections, whichever is fewer; None for no limit."""
     return min((limit for limit, _ in _limits(plan, variant)), default=None)
 
 
 def fewest_servers(plan: Plan) -> int | None:
-    """How many requests the most limited variant works on at once: min(T, N) of the model; None if nothing limits any.
+    """The fewest requests that any variant of the scenario serves at once: min(T, N); None if none is limited.
 
-    Also of variants that are not measured, so that runs of one variant each have the same loads, and can be compared.
+    Variants that are not measured count too, so that runs of one variant each have the same loads and are comparable.
     """
     counts = (servers(plan, variant) for variant in plan.scenario.variants)
     return min((count for count in counts if count is not None), default=None)
 
 
 def _limits(plan: Plan, variant: Variant) -> list[tuple[int, str]]:
-    """Each limit of how many requests a variant can work on at once, and the letter that formulas have for it."""
+    """Each limit of the requests that a variant serves at once, with its letter in the formulas."""
     limits = plan.limits_of(variant.name).or_else(variant.own)
     pool = plan.scenario.own_pool if limits.pool is None else limits.pool
     known = [(limits.threads, "T")] * variant.thread_per_request + [(pool, "N")] * bool(plan.scenario.databases)
@@ -46,7 +46,7 @@ def _limits(plan: Plan, variant: Variant) -> list[tuple[int, str]]:
 def plateaus(plan: Plan) -> list[tuple[str, float]]:
     """The most answers a second that T threads or N connections allow, as ``("T", T/t)`` and ``("N", N/t)``.
 
-    Of the plan's own variants; a limit that no load has the users to reach is left out, as all are without a known t.
+    Only for the plan's variants. Limits that no load has enough users to reach are left out, and all if t is unknown.
     """
     time_s = None if plan.link.is_limited else service_s(plan)
     if not time_s:
@@ -79,7 +79,7 @@ def predict(plan: Plan, cell: Cell) -> float | None:
 
 
 def predict_over_link(plan: Plan, cell: Cell) -> float | None:
-    """The same for a burst over a link of limited rate too, where the k-th wave waits for those before it.
+    """As :func:`predict`, but also for a burst over a link of limited rate, where waves wait for those before them.
 
     It ignores the ramp.
     """
@@ -93,7 +93,7 @@ def predict_over_link(plan: Plan, cell: Cell) -> float | None:
 
 
 def wave_s(plan: Plan, requests: int) -> float:
-    """How long so many requests take that start together; 0 where that is not known before measuring."""
+    """How long requests take that start together; 0 where that is not known before measuring."""
     link, moved = plan.link, plan.scenario.answer_bytes
     return (service_s(plan) or 0.0) + queueing.transfer_s(requests, moved, link.rate, link.connection_rate)
 
@@ -111,7 +111,7 @@ def load_s(plan: Plan, cell: Cell) -> float:
 
 
 def last_start_s(load: Load, servers: int | None) -> float:
-    """When the first request of the wave that ends last starts: its server's turn in the ramp."""
+    """When the first request of the wave that ends last starts within the ramp."""
     return load.ramp_s * ((load.users - 1) % (servers or load.users)) / load.users
 
 

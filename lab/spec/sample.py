@@ -38,7 +38,7 @@ OK, REFUSED, CONNECT_TIMEOUT, CONNECT_FAILED, RESET, TIMEOUT, TRUNCATED, MALFORM
     len(ERRORS)
 )
 
-# samples.parquet. connect_us is 0 where an open connection was used again. warm_up is the number of the warm-up round,
+# samples.parquet. connect_us is 0 where an open connection was reused. warm_up is the number of the warm-up round,
 # 0 for the measured load. error is empty for a right answer.
 SCHEMA = pa.schema(
     [
@@ -63,7 +63,7 @@ def to_batch(records: bytes, names: list[str], worker: int, warm_up: int) -> pa.
     Args:
         records: any number of :data:`RECORD`, one after the other.
         names: the request names that the records' ``name`` points into.
-        worker: index of the worker that took them.
+        worker: index of the worker that recorded them.
         warm_up: number of the warm-up round, 0 for the measured load.
 
     """

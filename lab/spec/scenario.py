@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from lab.spec.system import Variant
 from lab.spec.workload import Load
 
-# The kinds of request that cost the generator alike: a small answer, one of 1 MB, a small one for a token.
+# Kinds of request by their cost for the generator: a small answer, one of 1 MB, a small one for a token.
 KINDS = ("small", "large", "token")
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A whole number that a scenario lets people vary; ``delay_ms`` becomes the option ``--delay-ms``."""
+    """A whole-number parameter of a scenario; ``delay_ms`` becomes the option ``--delay-ms``."""
 
     name: str
     default: int
@@ -26,10 +26,10 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Exchange:
-    """A request that all variants must answer alike, before their speed is compared.
+    """A request of the contract and its right status; all variants must give equal answers to it.
 
     Attributes:
-        name: what people call it, such as ``not a number``.
+        name: the name in messages, such as ``not a number``.
         status: the status of the only right answer.
 
     """
@@ -44,21 +44,21 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Scenario:
-    """An experiment as data: its question, its endpoint, what may be varied, and what a right answer is.
+    """A scenario as data: question, endpoint, parameters, variants, contract and default load.
 
     Attributes:
         path: the endpoint's path; ``{delay_ms}`` and the like are filled from the parameters.
         contract: requests, good and bad, that all variants must answer alike.
         databases: kinds of database it needs: ``mysql``, ``mongo``.
-        own_pool: connections in the pools of these databases' drivers, if nobody says how many.
+        own_pool: the default pool size of these databases' drivers.
         bearer: whether each request carries the token of a seeded user.
-        answer_bytes: what one request moves over the link to the database, where that may take time; else 0.
-        service_time: the parameter that says how long one request takes without any queue, in ms (t of the formulas);
-            empty where only the link to the database has a time that is known beforehand.
-        rehearsal: parameters during warm-up, so that it costs the service work but not waiting.
-        rehearsal_requests: how many requests a warm-up round has at least.
-        rehearsal_rounds: how many rounds an act of the warm-up has at most.
-        cpu_decides: whether the service's CPU time decides what is measured, so that it must be as good as it gets.
+        answer_bytes: bytes that one request moves over the link to the database, where that may take time; else 0.
+        service_time: the parameter that is the service time of a request in ms (t of the formulas); empty where only
+            the link to the database has a time that is known beforehand.
+        rehearsal: parameters during warm-up that remove waiting but keep the CPU work.
+        rehearsal_requests: requests of a warm-up round, at least.
+        rehearsal_rounds: rounds of a stage of the warm-up, at most.
+        cpu_decides: whether the service's CPU time determines the result, so that its code must be fully compiled.
         kind: which of :data:`KINDS` its requests are, for the generator's ceiling.
         sweep_users: the loads of ``lab sweep`` if none are named.
 

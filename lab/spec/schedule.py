@@ -12,16 +12,16 @@ Seed = tuple[int, ...]
 
 
 def seed_of(plan: Plan, cell: Cell) -> Seed:
-    """What decides a cell's arrivals: all variants of a repeat get the same ones, every repeat others."""
+    """The seed of a cell's arrivals: the same for all variants of a repeat, another for every repeat."""
     return (plan.seed, cell.repeat)
 
 
 def planned_s(load: Load, seed: Seed) -> NDArray[np.float64]:
-    """The planned moments: every request of an open loop, otherwise the first request of each user.
+    """The planned send times: of every request of an open loop, otherwise of the first request of each user.
 
     Poisson arrivals are a Poisson process given its count: N moments, independent and uniform over the time, in order
     (S. M. Ross, *Introduction to Probability Models*, conditional distribution of the arrival times). So every seed
-    gives exactly as many requests, and the rate is exactly the one asked for.
+    gives exactly as many requests, and the rate is exactly the one specified.
 
     Returns:
         Seconds after the start, ascending, none at or after its end: shape (planned requests,) or (users,).

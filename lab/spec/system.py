@@ -10,12 +10,12 @@ from lab.spec.limits import NOT_SET, Limits
 
 @dataclass(frozen=True)
 class Link:
-    """What lies between service and database; zero leaves that alone.
+    """The shaped link between service and database; zero leaves a property unshaped.
 
     Attributes:
-        latency_ms: by how much a round trip takes longer.
-        rate: bytes a second of all connections together.
-        connection_rate: bytes a second of each connection.
+        latency_ms: added round-trip time.
+        rate: bandwidth of all connections together, in bytes/s.
+        connection_rate: bandwidth of each connection, in bytes/s.
 
     """
 
@@ -25,11 +25,11 @@ class Link:
 
     @property
     def is_limited(self) -> bool:
-        """Whether it passes only so many bytes a second, so that what a request takes depends on the load."""
+        """Whether its bandwidth is limited, so that the time of a request depends on the load."""
         return bool(self.rate or self.connection_rate)
 
     def __bool__(self) -> bool:
-        """Whether it does anything; a link that does not is left out."""
+        """Whether it shapes anything; a link that does not is left out."""
         return bool(self.latency_ms or self.rate or self.connection_rate)
 
 
@@ -41,8 +41,8 @@ class Variant:
         properties: Spring properties; values may name a limit, as in ``"{threads}"``. One whose limit is left to the
             stack is left out.
         jvm_arguments: the same for the command line of the JVM.
-        promises: what the running service must state about its limits, filled in the same way; None is "unlimited".
-        own: the limits that the stack has by its documentation if nobody sets them: for theory, never set or promised.
+        promises: the limits that the running service must report, filled in the same way; None is "unlimited".
+        own: the stack's default limits by its documentation: for theory only.
         tuned: the limits of the stance ``tuned``.
         thread_per_request: whether a request holds one of the T threads until it is answered.
         published_as: the column of the published tables that this variant reproduces.

@@ -12,17 +12,17 @@ POISSON: Arrivals = "poisson"
 
 @dataclass(frozen=True)
 class Load:
-    """Who sends when: a burst, a closed loop, or an open loop.
+    """The load model of one measurement: a burst, a closed loop, or an open loop.
 
     Attributes:
-        users: R, how many users there are.
-        ramp_s: their first requests are spread over so many seconds; an open loop has no ramp.
-        loops: requests each user sends, one after the other, unless one of the next two decides.
-        duration_s: closed loop: users repeat until so many seconds after the start.
-        requests: closed loop: users repeat until they have sent so many requests in all.
-        rate_rps: open loop: so many requests a second are planned for ``duration_s``, whatever the answers do; a user
-            that is free sends the next one.
-        arrivals: how planned sends are spread: ``even``, or ``poisson`` for independent moments.
+        users: R, the number of users.
+        ramp_s: seconds over which the users' first requests are spread; an open loop has no ramp.
+        loops: requests of each user, one after the other, unless ``duration_s`` or ``requests`` is set.
+        duration_s: closed loop: users repeat until this many seconds after the start.
+        requests: closed loop: users repeat until they have sent this many requests in total.
+        rate_rps: open loop: requests a second that are planned for ``duration_s``, independent of the answers; a free
+            user sends the next one.
+        arrivals: spacing of planned sends: ``even``, or ``poisson`` for independent times.
         timeout_s: a request that takes longer counts as an error of class ``timeout``.
         workers: Locust worker processes on this machine that share the users.
         remote_workers: workers on other machines that share them too.
@@ -42,24 +42,24 @@ class Load:
 
     @property
     def planned_requests(self) -> int | None:
-        """How many requests this load sends in all; None where only the duration decides."""
+        """The total number of requests; None where only the duration limits it."""
         if self.is_open:
             return self.planned_sends
         return None if self.duration_s else self.requests or self.users * self.loops
 
     @property
     def planned_sends(self) -> int:
-        """How many sends an open loop plans: as many as fit into its duration; 0 for any other load."""
+        """The number of planned sends of an open loop: rate times duration; 0 for any other load."""
         return int(round(self.rate_rps * self.duration_s, 6))
 
     @property
     def is_open(self) -> bool:
-        """Whether requests are planned at a rate, so that latency counts from the moment they were planned for."""
+        """Whether this is an open loop: requests are planned at a rate, and latency counts from the planned time."""
         return self.rate_rps > 0
 
     @property
     def rounds(self) -> float:
-        """How many requests each user sends, one after the other, where their number is fixed."""
+        """Requests of each user, one after the other, where their number is fixed."""
         return self.requests / self.users if self.requests else self.loops
 
     @property

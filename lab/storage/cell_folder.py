@@ -1,4 +1,4 @@
-"""The folder of one cell: samples, metrics, and what was stated, answered, observed and judged."""
+"""The folder of one cell: samples, metrics, limits in force, contract answers, evidence and summary."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ COUNTED = ("requests", "throughput_rps", "ok_throughput_rps")
 
 @dataclass(frozen=True)
 class CellFolder:
-    """The folder of one cell: what was measured first, its summary last."""
+    """The folder of one cell, whose summary is written last."""
 
     path: Path
     cell: Cell
 
     @property
     def logs(self) -> Path:
-        """Where whatever runs for this cell writes its logs."""
+        """The folder of the logs of this cell's processes."""
         return self.path / "logs"
 
     @property
     def stream(self) -> Path:
-        """Where samples go while they arrive; :meth:`keep_samples` turns it into :attr:`kept`."""
+        """The file of samples during the measurement; :meth:`keep_samples` turns it into :attr:`kept`."""
         return self.path / "samples.arrows"
 
     @property
     def kept(self) -> Path:
-        """Where samples are in the end. While it is not there, as after SIGKILL, they are read from the stream."""
+        """The final file of samples. If it is missing, as after SIGKILL, samples are read from the stream."""
         return self.path / "samples.parquet"
 
     def keep_samples(self) -> None:
-        """Turn the stream into samples.parquet; a stream that was cut off gives what is whole in it."""
+        """Turn the stream into samples.parquet; of a truncated stream all complete batches."""
         sample_file.merge(self.stream, self.kept)
         self.stream.unlink(missing_ok=True)
 
@@ -58,18 +58,18 @@ class CellFolder:
         return self.samples().query("warm_up == 0")
 
     def measured_pieces(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
-        """The same in pieces of bounded size, for files of any length: see :func:`lab.storage.sample_file.pieces`."""
+        """The measured samples in pieces of bounded size: see :func:`lab.storage.sample_file.pieces`."""
         with _readable(self.kept):
             yield from sample_file.pieces(self.kept, self.stream, columns)
 
     @property
     def lacks_samples(self) -> bool:
-        """Whether the samples that its summary counts are not there any more."""
+        """Whether the summary counts samples whose file is missing."""
         there = self.kept.exists() or self.stream.exists()
         return self.complete and bool(self.read("summary").get("requests")) and not there
 
     def check(self) -> None:
-        """LabError if a file is damaged in a way that shows without reading it whole: of samples the end is read."""
+        """LabError if a file is damaged, as far as can be seen without reading all samples."""
         for path, columns in ((self.kept, ("sent_us", "latency_us", "warm_up")), (self._metrics, METRICS)):
             if path.exists():
                 with _readable(path):
@@ -97,11 +97,11 @@ class CellFolder:
             return pd.read_parquet(self._metrics) if self._metrics.exists() else pd.DataFrame(columns=list(METRICS))
 
     def keep(self, name: str, value: Mapping[str, Any]) -> None:
-        """Write ``name``.json, all of it or nothing."""
+        """Write ``name``.json atomically."""
         write_json(self.path / f"{name}.json", value)
 
     def read(self, name: str) -> dict[str, Any]:
-        """Read ``name``.json; empty if it is not there."""
+        """Read ``name``.json; empty if it is missing."""
         path = self.path / f"{name}.json"
         return read_json(path) if path.exists() else {}
 
@@ -112,17 +112,17 @@ class CellFolder:
 
     @property
     def settled(self) -> bool:
-        """Whether nothing is left to measure: the cell is complete, and nobody interrupted it."""
+        """Whether nothing is left to measure: the cell is complete and was not interrupted."""
         return self.complete and not self.read("evidence").get("interrupted", False)
 
     def set_aside(self) -> None:
-        """Move what an interruption left to ``<id>.interrupted-N``, so that the cell can be measured anew."""
+        """Move an interrupted cell to ``<id>.interrupted-N``, so that it can be measured again."""
         if self.path.exists():
             self.path.rename(free_path(self.path.parent, f"{self.path.name}.interrupted-{{}}"))
 
 
 def _fits(key: str, value: Any) -> bool:
-    """Whether a value of summary.json has the type that its key promises: numbers, but for what is in words."""
+    """Whether a value of summary.json has the type of its key."""
     if key == "errors":
         return isinstance(value, dict) and all(isinstance(count, int) for count in value.values())
     if key == "reasons":
@@ -136,7 +136,7 @@ def _fits(key: str, value: Any) -> bool:
 
 @contextmanager
 def _readable(path: Path) -> Iterator[None]:
-    """Turn what pyarrow says of a damaged Parquet file into LabError."""
+    """Turn pyarrow's errors for a damaged Parquet file into LabError."""
     try:
         yield
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:

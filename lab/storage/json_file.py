@@ -1,4 +1,4 @@
-"""JSON files of a run, written whole or not at all, and named where they are damaged."""
+"""JSON files of a run, written atomically, with errors that name a damaged file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lab.runtimes.temporary import whole_file
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
-    """Write a JSON file whole or not at all."""
+    """Write a JSON file atomically."""
     with whole_file(path) as neighbour:
         neighbour.write_text(json.dumps(value, indent=2) + "\n")
 

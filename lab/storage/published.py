@@ -46,7 +46,7 @@ def table(scenario: str) -> dict[str, Any]:
 
 
 def row_for(plan: Plan, cell: Cell, variant: Variant, name: str = "") -> PublishedRow | None:
-    """The row published for the settings of this cell, if there is one; in the scenario's table if none is named.
+    """The published row with a cell's settings, or None; from the scenario's table if no other is named.
 
     Settings are those of the published test plan, the shape of its load among them: who starts when decides how long
     the queue gets.

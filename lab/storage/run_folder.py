@@ -41,17 +41,17 @@ class RunFolder:
 
     @property
     def name(self) -> str:
-        """What people call the run, such as ``20261121T101500Z-delay``."""
+        """The run's name, such as ``20261121T101500Z-delay``."""
         return self.path.name
 
     @property
     def called(self) -> str:
-        """What to call it in a command: its name where that is enough to find it, else its path."""
+        """Its argument in a command: its name where that is enough to find it, else its path."""
         return self.name if self.path.parent in (RUNS, EXAMPLES) else str(self.path)
 
     @staticmethod
     def create(plan: Plan, command: Sequence[str], environment: Mapping[str, Any], runs: Path) -> RunFolder:
-        """Make the folder of a new run, and write down what was decided and where, before anything is started."""
+        """Create the folder of a new run with its plan and environment, before anything is started."""
         stem = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{plan.scenario.name}"
         runs.mkdir(parents=True, exist_ok=True)
         for attempt in range(1, 1000):
@@ -60,7 +60,7 @@ class RunFolder:
                 folder.path.mkdir()
                 break
         else:
-            raise LabError(f"{runs} has {attempt} runs of this second already.", "Wait a second, then start it again.")
+            raise LabError(f"{runs} already has {attempt} runs of this second.", "Wait a second, then start it again.")
         run = {"format": FORMAT, "run": folder.name, "command": list(command), "owner": _me(), "plan": plan.as_json()}
         write_json(folder.path / "run.json", run)
         write_json(folder.path / "environment.json", environment)
@@ -77,7 +77,7 @@ class RunFolder:
         return run
 
     def plan(self) -> Plan:
-        """What was decided before the run; LabError if run.json is damaged, or names a scenario that is not known."""
+        """The run's plan; LabError if run.json is damaged, or names an unknown scenario."""
         run = self.read()
         try:
             return Plan.from_json(format_1.upgraded(run["plan"]) if run["format"] == 1 else run["plan"])
@@ -94,11 +94,11 @@ class RunFolder:
         return read_json(self.path / "environment.json")
 
     def add_to_environment(self, name: str, value: Mapping[str, Any]) -> None:
-        """Record one more fact, which is known only now; one that is recorded already stays as it was."""
+        """Add a fact to environment.json; one that is recorded already is not changed."""
         write_json(self.path / "environment.json", {name: value, **self.environment()})
 
     def databases(self) -> list[dict[str, Any]]:
-        """What the services talked to, one row a database with its title and whether it is a stand-in; [] for none."""
+        """The databases of the run, a row each with title and whether it is a stand-in; [] for none."""
         path = self.path / "databases.json"
         found = list(read_json(path).values()) if path.exists() else []
         if not all(isinstance(database, dict) and "title" in database for database in found):
@@ -106,7 +106,7 @@ class RunFolder:
         return found
 
     def adopt(self, environment: Mapping[str, Any]) -> None:
-        """Make an incomplete run this process's own, and write down where it goes on (``environment-resume-N.json``).
+        """Take over an incomplete run in this process, and write ``environment-resume-N.json``.
 
         LabError if it is going on, complete or damaged; of two processes that try at once, one gets it.
         """
@@ -118,7 +118,7 @@ class RunFolder:
         shutil.rmtree(self.scratch, ignore_errors=True)
 
     def check_incomplete(self) -> None:
-        """LabError if the run is going on, complete or damaged."""
+        """LabError if the run is in progress, complete or damaged."""
         if (state := self.state()) != "incomplete":
             raise LabError(
                 f"Run {self.name} is {state}; only an incomplete run can be resumed.", _resumable(self.path.parent)
@@ -126,20 +126,20 @@ class RunFolder:
 
     @property
     def logs(self) -> Path:
-        """Where what serves the whole run writes its logs."""
+        """The folder of the logs of databases, links and other processes of the whole run."""
         return self.path / "logs"
 
     @property
     def scratch(self) -> Path:
-        """Where what serves the whole run keeps its data, until the run is over."""
+        """The folder of the data of databases and other processes of the whole run, until it is over."""
         return self.path / "scratch"
 
     def keep(self, name: str, value: Mapping[str, Any]) -> None:
-        """Write ``name``.json, all of it or nothing."""
+        """Write ``name``.json atomically."""
         write_json(self.path / f"{name}.json", value)
 
     def note(self, name: str) -> dict[str, Any]:
-        """What :meth:`keep` wrote under that name; empty if it is not there."""
+        """Read a file of :meth:`keep`; empty if it is missing."""
         path = self.path / f"{name}.json"
         return read_json(path) if path.exists() else {}
 
@@ -162,7 +162,7 @@ class RunFolder:
         return [folder.cell for folder in self.cells() if not folder.settled]
 
     def fail(self, message: str) -> None:
-        """Leave a word about why the run ended early."""
+        """Record why the run ended early."""
         with contextlib.suppress(OSError):
             (self.path / "error.txt").write_text(message + "\n")
 
@@ -230,6 +230,6 @@ def _list_of(runs: Path) -> str:
 
 
 def others_running(mine: RunFolder) -> list[str]:
-    """Names of other runs in the same folder whose lab process lives right now."""
+    """Names of other runs in the same folder that are in progress."""
     others = [run for run in all_runs(mine.path.parent)[-20:] if run.path != mine.path]
     return [run.name for run in others if run.state() == "running"]

@@ -18,7 +18,7 @@ ROW_GROUP, PIECE = 1_000_000, 250_000
 
 
 def merge(stream: Path, into: Path) -> None:
-    """Turn a stream of batches into one Parquet file; a stream that was cut off gives what is whole in it.
+    """Turn a stream of batches into one Parquet file; of a truncated stream all complete batches.
 
     The file is there whole or not at all.
     """
@@ -28,7 +28,7 @@ def merge(stream: Path, into: Path) -> None:
 
 
 def whole(path: Path, stream: Path) -> pa.Table:
-    """All samples of a Parquet file, or of the stream if the file was never made of it; none if neither is there.
+    """All samples of a Parquet file, or of the stream if that file is missing; none if both are.
 
     Raises:
         pyarrow.ArrowInvalid: the Parquet file is damaged; OSError too.

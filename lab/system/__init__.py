@@ -1,1 +1,1 @@
-"""What is measured: JDKs, builds, service launches, databases, container images, shaped links, attached services."""
+"""The system under test: JDKs, builds, service launches, databases, images, shaped links, attached services."""

@@ -39,7 +39,7 @@ def kept(jar: Path) -> Path:
 
 @contextmanager
 def in_use(services: Path) -> Iterator[None]:
-    """Nobody removes what was built while this goes on, in any number of processes; the first one tidies up.
+    """Protect builds from removal while the context lasts, in any number of processes; the first one tidies up.
 
     Args:
         services: the folder of all modules.
@@ -54,7 +54,7 @@ def in_use(services: Path) -> Iterator[None]:
 
 @contextmanager
 def unused(services: Path) -> Iterator[bool]:
-    """Whether nobody uses what was built, and if so, nobody begins to while this goes on."""
+    """Yields whether builds are unused; if so, no process can begin to use them while the context lasts."""
     with (services / LOCK).open("a") as file:
         yield _is_only_one(file.fileno())
 

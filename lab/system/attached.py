@@ -1,4 +1,4 @@
-"""Services that the lab did not start: a first request to each, and a stand-in for their processes."""
+"""Attached services, which the lab did not start: a first request to each, and a substitute for their processes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LARGE_BYTES = 65_536
 
 
 def check_headers(plan: Plan, given: Mapping[str, str]) -> None:
-    """LabError unless the headers that a plan names are given, as a run that goes on must have them again."""
+    """LabError unless the headers that a plan names are given, as a resumed run needs them again."""
     if set(given) != set(plan.header_names):
         wanted = " ".join(f"--header '{name}: …'" for name in plan.header_names)
         raise LabError(
@@ -34,9 +34,9 @@ def check_headers(plan: Plan, given: Mapping[str, str]) -> None:
 
 
 def ask(plan: Plan, given: Mapping[str, str]) -> int:
-    """Send one request to each address, as the generator will; the bytes of the largest answer, as far as was read.
+    """Send one request to each address, as the generator will; returns the bytes of the largest answer, as far as read.
 
-    LabError where nobody answers, or not with the status of a right answer.
+    LabError where there is no answer, or none with a right status.
     """
     within_s = min(ANSWER_WITHIN_S, plan.cells[0].load.timeout_s)
     return max(_ask(url, http_address.split(url), given, within_s) for url in plan.urls.values())
@@ -49,7 +49,7 @@ def _ask(url: str, parts: SplitResult, given: Mapping[str, str], within_s: float
     except socket.gaierror:
         raise LabError(f"There is no host {parts.hostname!r}.", "Mend the address.") from None
     except ConnectionRefusedError:
-        raise LabError(f"Nobody answers at {where}.", "Start the service, or mend the address.") from None
+        raise LabError(f"There is no answer from {where}.", "Start the service, or correct the address.") from None
     except TimeoutError:
         raise LabError(
             f"{url} did not answer to the end within {within_s:g} s.", "See what curl gets, or raise --timeout."
@@ -71,7 +71,7 @@ def _ask(url: str, parts: SplitResult, given: Mapping[str, str], within_s: float
 
 
 def _exchange(parts: SplitResult, given: Mapping[str, str], within_s: float) -> tuple[http.client.HTTPResponse, int]:
-    """One GET of the form that the generator sends, without following anything."""
+    """One GET as the generator sends it, without following redirects."""
     host, port = parts.hostname or "", http_address.port(parts)
     connection = (
         http.client.HTTPSConnection(host, port, timeout=within_s, context=ssl.create_default_context())
@@ -95,7 +95,7 @@ def _exchange(parts: SplitResult, given: Mapping[str, str], within_s: float) -> 
 
 
 def _check_status(url: str, answer: http.client.HTTPResponse) -> None:
-    """LabError unless an answer counts as right."""
+    """LabError unless an answer has a status of 200 to 299."""
     said = f"{url} answers with status {answer.status}"
     if 200 <= answer.status < 300:
         return
@@ -109,8 +109,8 @@ def _check_status(url: str, answer: http.client.HTTPResponse) -> None:
     raise LabError(f"{said}.", "Mend the address: it is asked by GET, and only a status of 200 to 299 is right.")
 
 
-class Elsewhere:
-    """What stands for the process of a service that the lab did not start: see :class:`lab.runtimes.Running`."""
+class AttachedProcess:
+    """A substitute for the unknown process of an attached service: see :class:`lab.runtimes.Running`."""
 
     launch = Launch("service", (), Path())
     pid = 0  # no process has it, so that nothing is read of any
@@ -118,29 +118,29 @@ class Elsewhere:
     stdout: IO[str] = io.StringIO()
 
     def reach(self, port: int) -> tuple[str, int]:
-        """Nobody asks."""
+        """Not used."""
         return "", port
 
     def exit_reason(self) -> str:
-        """Whether it lives, only its answers tell."""
+        """Unknown, so empty."""
         return ""
 
     def await_end(self) -> str:
-        """Nobody waits for it."""
+        """Not used."""
         return ""
 
     def confine(self, cores: frozenset[int]) -> None:
-        """It has whatever cores it has."""
+        """Has no effect: its cores are not the lab's to set."""
 
     def cpu_s(self) -> float:
-        """Not known."""
+        """Unknown, so 0."""
         return 0.0
 
     def log_tail(self, lines: int = 12) -> str:
-        """Its log is its own."""
+        """Unknown, so empty."""
         return ""
 
 
 def attached_service(url: str) -> Service:
-    """A service of which only the address is known."""
-    return Service(Elsewhere(), url, management="")
+    """An attached service, of which only the address is known."""
+    return Service(AttachedProcess(), url, management="")

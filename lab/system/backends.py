@@ -1,4 +1,4 @@
-"""What services need behind them: databases, the links to them, and the key that signs tokens."""
+"""The backends of services: databases, the links to them, and the key that signs tokens."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ HONEST_USERS = (0, 49_999, 99_999)
 
 @dataclass(frozen=True)
 class Endpoints:
-    """Servers of the user's own, to be used instead of the lab's; empty where there is none. All of it may be secret.
+    """The user's own servers, used instead of the lab's; empty where there is none. All fields may hold secrets.
 
     Attributes:
-        headers: what a service of the user's own is sent with every request.
+        headers: additional headers of every request to an attached service.
 
     """
 
@@ -35,12 +35,12 @@ class Endpoints:
 
 
 @dataclass(frozen=True)
-class Backing:
-    """What stands behind the services of a run.
+class Backends:
+    """The running backends of a run's services: databases, links and tokens.
 
     Attributes:
         databases: by kind, as the lab reaches them (never through the link).
-        environment: what the services are told: endpoints, password, key; never on a command line.
+        environment: environment variables of the services: endpoints, password, key; never on a command line.
         links: what runs between services and databases, by name.
         tokens: a file with a token of each seeded user, one a line; None if the scenario has none.
         contract: the scenario's exchanges, and those with honest and hostile tokens.
@@ -55,31 +55,31 @@ class Backing:
 
     @property
     def title(self) -> str:
-        """What tables and figures call the databases."""
+        """The databases' title in tables and figures."""
         return ", ".join(database.title for database in self.databases.values())
 
     def running(self) -> dict[str, Running]:
-        """What of it runs on this machine and can be watched: databases, and the links to them."""
+        """The processes on this machine: databases, and the links to them."""
         own = {kind: database.running for kind, database in self.databases.items() if database.running}
         return {**own, **self.links}
 
     def exit_reasons(self) -> list[str]:
-        """One sentence for each of them that has ended."""
+        """One sentence for each process that has ended."""
         endings = {TITLES.get(name, name): running.exit_reason() for name, running in self.running().items()}
         return [f"The {name} of this run {ending}." for name, ending in endings.items() if ending]
 
     def check_alive(self) -> None:
-        """ComponentError if one of them has ended."""
+        """ComponentError if a process has ended."""
         for exit_reason in self.exit_reasons():
             raise ComponentError(exit_reason)
 
     def shape_links(self, on: bool) -> None:
-        """Have the links shape what they pass on, or not."""
+        """Switch the shaping of all links on or off."""
         for running in self.links.values():
             shaped_link.switch(running, on)
 
     def queries(self) -> int | None:
-        """How many queries the databases have answered; None if one does not count. ComponentError if one is gone."""
+        """Queries the databases have answered; None if one does not count them. ComponentError if one has ended."""
         try:
             counts = [counters.queries(database) for database in self.databases.values()]
         except LabError as error:
@@ -92,14 +92,14 @@ NO_ENDPOINTS = Endpoints()
 
 
 def modules(scenario: Scenario, endpoints: Endpoints) -> set[str]:
-    """The Maven modules to build for what stands behind a scenario's services."""
+    """The Maven modules to build for the backends of a scenario."""
     needs_stand_in = "mongo" in scenario.databases and not endpoints.mongo and not shutil.which("mongod")
     return {"mongo-standin"} if needs_stand_in else set()
 
 
 @contextmanager
-def running_backends(plan: Plan, site: Site, endpoints: Endpoints, images: Mapping[str, str]) -> Iterator[Backing]:
-    """Start or find, seed and check what a plan's scenario needs; the lab's own servers end with the context.
+def running_backends(plan: Plan, site: Site, endpoints: Endpoints, images: Mapping[str, str]) -> Iterator[Backends]:
+    """Start or find, seed and check the databases of a plan; the lab's own servers end with the context.
 
     Args:
         images: by kind of database, to start it in a container; none for processes.
@@ -113,7 +113,7 @@ def running_backends(plan: Plan, site: Site, endpoints: Endpoints, images: Mappi
         for kind in scenario.databases:
             databases[kind] = stack.enter_context(_database(kind, site, endpoints, images.get(kind, "")))
             seen, running = stack.enter_context(_through_link(databases[kind], plan, site))
-            environment |= _told(seen)
+            environment |= _database_environment(seen)
             if running:
                 links[f"link to {kind}"] = running
         exchanges = scenario.contract
@@ -122,7 +122,7 @@ def running_backends(plan: Plan, site: Site, endpoints: Endpoints, images: Mappi
             key, file = tokens.signing_key(site.seeds), tokens.token_file(site.seeds)
             environment["LAB_JWT_KEY"] = base64.b64encode(key).decode()
             exchanges += _token_exchanges(scenario, key)
-        yield Backing(databases, environment, links, file, exchanges)
+        yield Backends(databases, environment, links, file, exchanges)
 
 
 def _database(kind: str, site: Site, endpoints: Endpoints, image: str) -> AbstractContextManager[Database]:
@@ -144,7 +144,7 @@ def _through_link(database: Database, plan: Plan, site: Site) -> Iterator[tuple[
         yield database.via(port, site.runtime.host), running
 
 
-def _told(database: Database) -> dict[str, str]:
+def _database_environment(database: Database) -> dict[str, str]:
     if database.kind == "mongo":
         return {"LAB_MONGO_URI": database.url}
     return {

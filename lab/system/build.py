@@ -1,4 +1,4 @@
-"""Builds the Maven modules whose sources have changed, and cleans what was built."""
+"""Builds the Maven modules whose sources have changed, and removes builds."""
 
 from __future__ import annotations
 
@@ -81,17 +81,17 @@ def _parts(module: str) -> list[str]:
 
 
 def in_use() -> AbstractContextManager[None]:
-    """Nobody cleans while this goes on, see :func:`lab.system.artifacts.in_use`."""
+    """Protect builds from cleaning while the context lasts: see :func:`lab.system.artifacts.in_use`."""
     return artifacts.in_use(SERVICES)
 
 
 def unused() -> AbstractContextManager[bool]:
-    """Whether no run uses what was built, see :func:`lab.system.artifacts.unused`."""
+    """Yields whether no run uses the builds: see :func:`lab.system.artifacts.unused`."""
     return artifacts.unused(SERVICES)
 
 
 def clean() -> int:
-    """Remove what was built; returns how many folders that were."""
+    """Remove all builds; returns the number of folders removed."""
     targets = [path for path in (SERVICES / "target", *SERVICES.glob("*/target")) if path.is_dir()]
     for target in targets:
         shutil.rmtree(target)

@@ -1,4 +1,4 @@
-"""From a variant and its limits to the command line of its service, and to what that must state of itself."""
+"""The launch of a variant's service with its limits, and the limits that the running service must report."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def service_launch(
     folder: Path,
     environment: Mapping[str, str] = NOTHING,
 ) -> Launch:
-    """The command line of a service: any free ports, on loopback, written to files in ``folder`` once it listens.
+    """The launch of a service on free ports of loopback, which it writes to files in ``folder`` once it listens.
 
     Args:
         java: the path of the JVM's launcher.
@@ -66,7 +66,7 @@ def service_launch(
 
 
 def contained(launch: Launch, image: str, jar: str, memory_mb: int) -> Launch:
-    """The same service in a container of its own, where it listens at its own address.
+    """The launch of the same service in a container, where it listens at the container's address.
 
     Args:
         jar: where the jar is in the image.
@@ -80,14 +80,14 @@ def contained(launch: Launch, image: str, jar: str, memory_mb: int) -> Launch:
 
 
 def remove_scratch(folder: Path) -> None:
-    """Remove what a service that has ended left in its folder besides its logs."""
+    """Remove the files of an ended service from its folder, except logs."""
     shutil.rmtree(folder / SCRATCH, ignore_errors=True)
     for file in folder.glob("application*.port"):
         file.unlink()
 
 
 def promised_limits(variant: Variant, limits: Limits, cpus: int, has_pool: bool = False) -> dict[str, int | None]:
-    """What the running service must state (see :func:`lab.telemetry.actuator.limits`), or the limits did not take.
+    """The limits that the running service must report (see :func:`lab.telemetry.actuator.limits`) if they are in force.
 
     Nothing is promised about a limit that is left to the stack.
     """
@@ -98,7 +98,7 @@ def promised_limits(variant: Variant, limits: Limits, cpus: int, has_pool: bool 
 
 
 def _unless_negative(text: str | None) -> int | None:
-    """A limit as a service states it: it has no number for "unlimited", properties have -1."""
+    """A limit as a service reports it: None for "unlimited", which is -1 in properties."""
     return None if text is None or int(text) < 0 else int(text)
 
 
@@ -111,7 +111,7 @@ def _filled(template: str, values: Mapping[str, int]) -> str:
 
 
 def _values(limits: Limits, cpus: int) -> dict[str, int]:
-    """What the templates of a variant may name: the limits that are set, and what follows from them."""
+    """The values of a variant's templates: the limits that are set, and values derived from them."""
     values = {name: limit for name, limit in asdict(limits).items() if limit is not None}
     if limits.threads is not None:
         values["event_loops"] = min(limits.threads, max(cpus, 4))

@@ -1,4 +1,4 @@
-"""Runs Maven, and says why a build failed."""
+"""Runs Maven, and extracts the reason why a build failed."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def run(
 
 
 def cause(lines: Iterable[str]) -> list[str]:
-    """Of a build that failed, the lines that say why, each once: the compiler's, or Maven's own, or whatever is left.
+    """The error lines of a failed build, each once: the compiler's, else Maven's, else all that are left.
 
     Args:
         lines: standard output and standard error of Maven.

@@ -9,7 +9,7 @@ from lab.runtimes import Running
 
 @dataclass(frozen=True)
 class Service:
-    """A running service and its two addresses: one for the load, one for questions that must be answered meanwhile.
+    """A running service and its two addresses: one for the load, one for management (actuator) during the load.
 
     Attributes:
         url: of the requests that are measured.

@@ -41,7 +41,7 @@ BACKLOG = 4096
 
 @dataclass(frozen=True)
 class Shape:
-    """What a link does to the bytes on it; zero leaves that alone.
+    """Latency and bandwidths of a link; zero leaves a property unshaped.
 
     Attributes:
         latency_ms: by how much a round trip takes longer.
@@ -55,55 +55,57 @@ class Shape:
     connection_rate: float = 0.0
 
     def __bool__(self) -> bool:
-        """Whether there is anything to do: a link that does nothing is better left out."""
+        """Whether the link shapes anything; if not, it is left out."""
         return bool(self.latency_ms or self.rate or self.connection_rate)
 
     @property
     def piece(self) -> int:
-        """How many bytes a connection sends before it is the next one's turn."""
+        """Bytes that a connection sends before another one's turn."""
         slowest = min((rate for rate in (self.rate, self.connection_rate) if rate), default=float("inf"))
         return int(min(PIECE, max(PACKET, slowest * TURN_S)))
 
 
-class Switch:
-    """Whether links shape what they pass on; off while a service is warmed up, which should not have to wait."""
+class ShapingSwitch:
+    """Whether shaping is on in this process; it is off during warm-up, which should not wait."""
 
     on = True
 
 
-class Line:
-    """A line of a certain rate, kept as a clock that says when it is free again."""
+class RateLimiter:
+    """Limits bytes to a rate, by the time at which the line is free again."""
 
     def __init__(self, rate: float) -> None:
         self.rate = rate
         self._free_at = 0.0
 
     def book(self, size: int, since: float) -> float:
-        """Have the line pass some bytes that were there at ``since``; returns when they are through.
+        """Reserve the line for bytes that arrived at ``since``; returns when they have passed.
 
         Counting from then, and not from now, makes up for timers that ring late: the rate holds on the whole.
         """
-        if not self.rate or not Switch.on:
+        if not self.rate or not ShapingSwitch.on:
             return since
         self._free_at = max(since, self._free_at) + size / self.rate
         return self._free_at
 
 
-class Lane:
-    """One direction of one connection: bytes arrive from a source, take turns on the lines, and fly to a sink."""
+class DelayedStream:
+    """One direction of a connection: bytes pass the rate limiters, and reach the sink after the latency."""
 
-    def __init__(self, shape: Shape, shared: Line, source: asyncio.Transport, on_end: Callable[[], None]) -> None:
+    def __init__(
+        self, shape: Shape, shared: RateLimiter, source: asyncio.Transport, on_end: Callable[[], None]
+    ) -> None:
         self.ended = False
         self._on_end = on_end
         self._loop = asyncio.get_running_loop()
         self._piece = shape.piece
         self._delay_s = shape.latency_ms / 2000
-        self._lines = (shared, Line(shape.connection_rate))
+        self._lines = (shared, RateLimiter(shape.connection_rate))
         self._source = source
         self._sink: asyncio.Transport | None = None
         self._choked = False
         self._size = 0
-        # Pieces with the moments at which they arrived, are through the lines, and are due; an empty piece is the end.
+        # Pieces with the times at which they arrived, passed the limiters, and are due; an empty piece is the end.
         self._waiting: deque[tuple[float, memoryview]] = deque()
         self._passing: tuple[float, memoryview] | None = None
         self._flying: deque[tuple[float, memoryview]] = deque()
@@ -111,13 +113,13 @@ class Lane:
         self._turn: asyncio.TimerHandle | None = None
         self._landing: asyncio.TimerHandle | None = None
 
-    def lead_to(self, sink: asyncio.Transport) -> None:
-        """From now on bytes can leave."""
+    def connect_sink(self, sink: asyncio.Transport) -> None:
+        """Set the sink, to which bytes can leave from now on."""
         self._sink = sink
-        self._land()
+        self._deliver()
 
     def arrive(self, data: bytes) -> None:
-        """Take bytes from the source, none at its end, and have it wait while too many are under way."""
+        """Accept bytes from the source, none at its end; pause it while too many are under way."""
         self._waiting.append((self._loop.time(), memoryview(data)))
         self._size += len(data)
         if self._size >= WINDOW:
@@ -125,14 +127,14 @@ class Lane:
         if not self._turn:
             self._pass_on()
 
-    def choke(self, choked: bool) -> None:
-        """The sink can take no more for now, or can again."""
-        self._choked = choked
+    def pause(self, paused: bool) -> None:
+        """Stop or resume delivery, as the sink's buffer is full or has room again."""
+        self._choked = paused
         if not self._landing:
-            self._land()
+            self._deliver()
 
     def drop(self) -> None:
-        """Forget what is under way: nobody can get it any more."""
+        """Discard the bytes under way, as the connection is closed."""
         self._sink = None
         for timer in (self._turn, self._landing):
             if timer:
@@ -141,7 +143,7 @@ class Lane:
         self._flying.clear()
 
     def _pass_on(self) -> None:
-        """Let pieces through that have had their turn, and book a turn for the next one."""
+        """Pass on the pieces whose reservation is over, and make one for the next piece."""
         self._turn = None
         while self._passing or self._waiting:
             self._passing = self._passing or self._book()
@@ -150,9 +152,9 @@ class Lane:
                 self._turn = self._loop.call_at(self._through, self._pass_on)
                 break
             self._passing = None
-            self._flying.append((self._through + self._delay_s * Switch.on, piece))
+            self._flying.append((self._through + self._delay_s * ShapingSwitch.on, piece))
         if not self._landing:
-            self._land()
+            self._deliver()
 
     def _book(self) -> tuple[float, memoryview]:
         arrived, data = self._waiting.popleft()
@@ -162,13 +164,13 @@ class Lane:
         since = max(arrived, self._through)
         return max(line.book(len(piece), since) for line in self._lines), piece
 
-    def _land(self) -> None:
-        """Hand over what is due, as far as the sink takes it."""
+    def _deliver(self) -> None:
+        """Write the pieces that are due, as far as the sink accepts them."""
         self._landing = None
         while self._flying and self._sink and not self._choked:
             due, piece = self._flying[0]
             if due > self._loop.time():
-                self._landing = self._loop.call_at(due, self._land)
+                self._landing = self._loop.call_at(due, self._deliver)
                 return
             self._flying.popleft()
             if not piece:
@@ -186,79 +188,79 @@ class Lane:
             self._source.resume_reading()
 
 
-class End(asyncio.Protocol):
+class LinkEnd(asyncio.Protocol):
     """One end of a connection through the link: the service's or the database's."""
 
-    def __init__(self, shape: Shape, shared: Line) -> None:
+    def __init__(self, shape: Shape, shared: RateLimiter) -> None:
         self._shape = shape
         self._shared = shared
         self.transport: asyncio.Transport
-        self.lane: Lane
-        self.other: End | None = None
+        self.lane: DelayedStream
+        self.other: LinkEnd | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """It is connected."""
+        """Callback of asyncio: this end is connected."""
         assert isinstance(transport, asyncio.Transport)
         self.transport = transport
-        self.lane = Lane(self._shape, self._shared, transport, self._end)
+        self.lane = DelayedStream(self._shape, self._shared, transport, self._end)
 
-    def meet(self, other: End) -> None:
-        """Become one connection with another end."""
+    def meet(self, other: LinkEnd) -> None:
+        """Join this end with the other end of the connection."""
         self.other, other.other = other, self
-        self.lane.lead_to(other.transport)
-        other.lane.lead_to(self.transport)
+        self.lane.connect_sink(other.transport)
+        other.lane.connect_sink(self.transport)
 
     def data_received(self, data: bytes) -> None:
-        """It has sent something."""
+        """Callback of asyncio: bytes arrived."""
         self.lane.arrive(data)
 
     def eof_received(self) -> bool:
-        """It will send no more, but may go on listening."""
+        """Callback of asyncio: the peer sends no more, but may still receive."""
         self.lane.arrive(b"")
         return True
 
     def pause_writing(self) -> None:
-        """It does not read as fast as it is sent to."""
+        """Callback of asyncio: the peer reads more slowly than bytes are written."""
         if self.other:
-            self.other.lane.choke(True)
+            self.other.lane.pause(True)
 
     def resume_writing(self) -> None:
-        """It reads again."""
+        """Callback of asyncio: the buffer has room again."""
         if self.other:
-            self.other.lane.choke(False)
+            self.other.lane.pause(False)
 
     def _end(self) -> None:
-        """The other end was told that no more comes; when both were, the connection is over."""
+        """Count an end that has received all; after both the connection is closed."""
         if self.other and self.other.lane.ended and self.lane.ended:
             self.transport.close()
             self.other.transport.close()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """It is gone, and takes the other end along."""
+        """Callback of asyncio: this end is closed, so the other one is closed too."""
         self.lane.drop()
         if self.other and not self.other.transport.is_closing():
             self.other.lane.drop()
             self.other.transport.abort()
 
 
-class ServiceEnd(End):
-    """The end that connects; it causes the other one, at the database."""
+class ServiceEnd(LinkEnd):
+    """The service's end, which opens the other one to the database."""
 
-    def __init__(self, shape: Shape, up: Line, down: Line, to: tuple[str, int]) -> None:
+    def __init__(self, shape: Shape, up: RateLimiter, down: RateLimiter, to: tuple[str, int]) -> None:
         super().__init__(shape, up)
         self._down = down
         self._to = to
         self._task: asyncio.Task[None]
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """It is connected, and so the database has to be; what it sends waits until then."""
+        """Callback of asyncio: connect to the database; bytes wait until that is done."""
         super().connection_made(transport)
         self._task = asyncio.get_running_loop().create_task(self._connect())
 
     async def _connect(self) -> None:
         try:
             _, database = await asyncio.get_running_loop().create_connection(
-                lambda: End(self._shape, self._down), *self._to
+                lambda: LinkEnd(self._shape, self._down), *self._to
             )
         except OSError as error:
             print(f"The database at {self._to[0]}:{self._to[1]} is not to be reached: {error}.", file=sys.stderr)
@@ -270,13 +272,13 @@ class ServiceEnd(End):
 
 
 async def serve(shape: Shape, to: tuple[str, int], port_file: Path, bind: str = LOOPBACK) -> None:
-    """Pass bytes on until cancelled; write the port into a file as soon as connections are accepted.
+    """Run the link until cancelled; write its port into a file as soon as it accepts connections.
 
     SIGUSR1 and SIGUSR2 switch the shape on and off.
     """
     for number, on in ((signal.SIGUSR1, True), (signal.SIGUSR2, False)):
-        asyncio.get_running_loop().add_signal_handler(number, setattr, Switch, "on", on)
-    up, down = Line(shape.rate), Line(shape.rate)
+        asyncio.get_running_loop().add_signal_handler(number, setattr, ShapingSwitch, "on", on)
+    up, down = RateLimiter(shape.rate), RateLimiter(shape.rate)
     server = await asyncio.get_running_loop().create_server(
         lambda: ServiceEnd(shape, up, down, to), bind, 0, backlog=BACKLOG
     )
@@ -288,7 +290,7 @@ async def serve(shape: Shape, to: tuple[str, int], port_file: Path, bind: str = 
 def launch(
     to: tuple[str, int], shape: Shape, folder: Path, cores: frozenset[int] = frozenset(), bind: str = LOOPBACK
 ) -> Launch:
-    """The command line of a link to a host and port; it writes ``link.port`` and ``link.log`` into a folder."""
+    """The launch of a link to a host and port, which writes ``link.port`` and ``link.log`` into a folder."""
     command: tuple[str, ...] = (sys.executable, "-m", "lab.system.shaped_link")
     command += ("--to", f"{to[0]}:{to[1]}", "--portfile", str(folder / "link.port"))
     command += ("--bind", bind, "--latency-ms", str(shape.latency_ms), "--rate", str(shape.rate))
@@ -300,7 +302,7 @@ def launch(
 def running_link(
     runtime: Runtime, to: tuple[str, int], shape: Shape, folder: Path, cores: frozenset[int] = frozenset()
 ) -> Iterator[tuple[Running, int]]:
-    """Start a link; yields its process and its port at the runtime's host. LabError if it does not come up."""
+    """Start a link; yields its process and its port at the runtime's host. LabError if it does not start."""
     port_file = folder / "link.port"
     folder.mkdir(parents=True, exist_ok=True)
     port_file.unlink(missing_ok=True)
@@ -314,12 +316,12 @@ def running_link(
 
 
 def switch(running: Running, on: bool) -> None:
-    """Have a link shape what it passes on, or not."""
+    """Switch the shaping of a link on or off."""
     os.kill(running.pid, signal.SIGUSR1 if on else signal.SIGUSR2)
 
 
 def main() -> None:
-    """Parse, and serve until killed."""
+    """Parse the arguments, and run the link until killed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--to", required=True, metavar="[HOST:]PORT", help="where the database listens")
     parser.add_argument("--portfile", required=True, type=Path, help="file that gets the link's own port")

@@ -17,14 +17,14 @@ from lab.runtimes.checkout import ROOT
 from lab.system.service import Service
 
 READY_WITHIN_S = 180.0
-# Every second somebody asks how a service is; what must be known for the verdict is waited for.
-GLANCE_S, ANSWER_WITHIN_S = 2.0, 30.0
+# The timeout of readings once a second, and of those that the verdict depends on.
+POLL_TIMEOUT_S, ANSWER_WITHIN_S = 2.0, 30.0
 HEAP = "jvm_heap_used_bytes"
-# Absent from the page until the first collection.
+# Absent until the first collection.
 GC_PAUSES = "jvm_gc_pause_seconds_sum"
 SETTLE_WITHIN_S = 10.0
 EXIT_REASON_WITHIN_S = 2.0
-# What is kept of a service's Prometheus page, summed over labels.
+# The metrics that are kept of a service's Prometheus page, each summed over its labels.
 KEPT_METRICS = (
     "hikaricp_connections_active",
     "hikaricp_connections_pending",
@@ -45,11 +45,11 @@ KEPT_METRICS = (
 
 
 def await_ready(running: Running, folder: Path, host: str | None = None) -> Service:
-    """Wait until a service says that it is up.
+    """Wait until a service reports that it is up.
 
     Args:
         folder: where it writes its port files.
-        host: where it answers requests, if that is not where the runtime reaches it.
+        host: the address for the load, if it is not the one through which the runtime reaches it.
 
     Raises:
         ComponentError: it ended, or was not ready in time; with the last lines of its log.
@@ -78,31 +78,31 @@ def _port(file: Path) -> int | None:
 
 def _is_up(service: Service) -> bool:
     try:
-        return requests.get(f"{service.management}/actuator/health", timeout=GLANCE_S).ok
+        return requests.get(f"{service.management}/actuator/health", timeout=POLL_TIMEOUT_S).ok
     except requests.RequestException:
         return False
 
 
-def silence(service: Service, otherwise: str) -> ComponentError:
-    """What to raise if a service does not answer as it must: how it ended, if it did, which is known a moment later."""
+def no_answer_error(service: Service, otherwise: str) -> ComponentError:
+    """The error for a service that did not answer: how it ended if it did, else ``otherwise``; waits up to 2 s."""
     deadline = time.monotonic() + EXIT_REASON_WITHIN_S
     while not (ending := service.running.exit_reason()) and time.monotonic() < deadline:
         time.sleep(0.05)
-    problem = f"The service {ending} in the middle of it." if ending else otherwise
+    problem = f"The service {ending} during the measurement." if ending else otherwise
     return ComponentError(problem, "", service.running.log_tail())
 
 
 def limits(service: Service) -> dict[str, Any]:
-    """The limits in force, read back from the running server's own objects. ComponentError if it does not say."""
+    """The limits in force, read back from the running server's own objects. ComponentError if it does not answer."""
     try:
         response = requests.get(f"{service.management}/actuator/limits", timeout=ANSWER_WITHIN_S)
         response.raise_for_status()
-        return dict(json.loads(response.text.replace(f"{ROOT}/", "")))  # a run tells nobody where this clone lies
+        return dict(json.loads(response.text.replace(f"{ROOT}/", "")))  # a run does not reveal this clone's path
     except (requests.RequestException, ValueError) as error:
-        raise silence(service, f"The service did not say which limits are in force: {error}.") from error
+        raise no_answer_error(service, f"The service did not report its limits: {error}.") from error
 
 
-def scrape(service: Service, within_s: float = GLANCE_S) -> dict[str, float]:
+def scrape(service: Service, within_s: float = POLL_TIMEOUT_S) -> dict[str, float]:
     """One reading of :data:`KEPT_METRICS`; empty if the service does not answer in time, or is not the lab's."""
     if not service.management:
         return {}
@@ -115,7 +115,7 @@ def scrape(service: Service, within_s: float = GLANCE_S) -> dict[str, float]:
     values: dict[str, float] = {}
     for family in families:
         for sample in family.samples:
-            # The management server counts the lab's own questions under the same name.
+            # The management server counts the lab's own requests under the same name.
             if sample.name in KEPT_METRICS and not sample.labels.get("uri", "").startswith("/actuator"):
                 values[sample.name] = values.get(sample.name, 0.0) + sample.value
                 if sample.labels.get("area") == "heap":
@@ -123,8 +123,8 @@ def scrape(service: Service, within_s: float = GLANCE_S) -> dict[str, float]:
     return {GC_PAUSES: 0.0, **values} if values else {}
 
 
-def served(service: Service, expected: int | None = None) -> int | None:
-    """How many requests the service counts as answered so far; None if it does not say.
+def requests_served(service: Service, expected: int | None = None) -> int | None:
+    """How many requests the service has counted as answered so far; None if it does not report that.
 
     A server counts a request just after the client has its answer, so wait a little for the ``expected`` number.
     """
@@ -137,15 +137,15 @@ def served(service: Service, expected: int | None = None) -> int | None:
 
 
 @dataclass(frozen=True)
-class Effort:
-    """What a service has spent so far: all CPU, and the time its just-in-time compilers were at work."""
+class CpuTimes:
+    """CPU seconds of a service so far, in total and by its just-in-time compilers, at a monotonic time."""
 
     at_s: float
     cpu_s: float
     jit_s: float
 
-    def since(self, before: Effort, requests: int) -> dict[str, float]:
-        """What was spent in between, as a row of numbers.
+    def since(self, before: CpuTimes, requests: int) -> dict[str, float]:
+        """CPU time a request and compiler load between two readings.
 
         Returns:
             ``requests``, ``elapsed_s``, ``cpu_us_per_request`` and ``jit_share`` (compiler time over elapsed time; the
@@ -161,9 +161,9 @@ class Effort:
         }
 
 
-def effort(service: Service) -> Effort:
-    """Read what a service has spent so far; ComponentError if it does not say."""
+def cpu_times(service: Service) -> CpuTimes:
+    """Read a service's CPU and compiler time so far; ComponentError if it does not report them."""
     values = scrape(service, ANSWER_WITHIN_S)
     if "jvm_compilation_time_ms_total" not in values:
-        raise silence(service, "The service did not say how busy its compiler is.")
-    return Effort(time.monotonic(), service.running.cpu_s(), values["jvm_compilation_time_ms_total"] / 1000)
+        raise no_answer_error(service, "The service did not report its compiler's time.")
+    return CpuTimes(time.monotonic(), service.running.cpu_s(), values["jvm_compilation_time_ms_total"] / 1000)

@@ -21,12 +21,12 @@ from lab.telemetry.actuator import scrape
 
 MACHINE = "machine"
 PROBE_NICENESS = 19
-# Of somebody's cores, what programs used: without interrupts, whose time some kernels count as the program's too.
+# CPU time of all programs on an owner's cores, without interrupts, which some kernels count as program time too.
 CORES_BUSY = "cores_busy_s"
-# CPU seconds that the same piece of work took on one of somebody's cores; see lab/telemetry/cpu_speed.py.
+# CPU seconds of a fixed piece of work on one of an owner's cores; see lab/telemetry/cpu_speed.py.
 FIXED_WORK = "yardstick_s"
-FIXED_WORK_SCRIPT = Path(__file__).with_name("cpu_speed.py")
-ENDS_WITHIN_S = 5.0
+CPU_SPEED_SCRIPT = Path(__file__).with_name("cpu_speed.py")
+JOIN_WITHIN_S = 5.0
 
 # Unix time, target, name, value.
 Reading = tuple[float, str, str, float]
@@ -34,7 +34,7 @@ Reading = tuple[float, str, str, float]
 
 @dataclass
 class Telemetry:
-    """Readings taken once a second: rows of (Unix time, target, name, value), and the moments a reading failed."""
+    """Readings once a second: rows of (Unix time, target, name, value), and the times of failed readings."""
 
     rows: list[Reading] = field(default_factory=list)
     gaps: list[float] = field(default_factory=list)
@@ -48,26 +48,27 @@ def sampling(
     every_s: float = 1.0,
     into: Telemetry | None = None,
 ) -> Iterator[Telemetry]:
-    """Read what the service, others and their cores use, and the service's own metrics, until the context ends.
+    """Read CPU, memory and threads of service, other processes and cores, and the service's metrics, while it lasts.
 
-    The operating system and the service are asked by threads of their own, so that a service that is too busy to
+    The operating system and the service are read by separate threads, so that a service that is too busy to
     answer leaves a gap in its own metrics only. The last reading is taken when the context ends.
 
     Args:
-        cores: whose cores are watched, such as ``{"generator": {1}}``.
-        into: gets the readings as they are taken; a new one if None.
+        others: the other processes of the run, by name.
+        cores: the cores to read, by owner, such as ``{"generator": {1}}``.
+        into: where readings are added as they are taken; a new one if None.
 
     """
     telemetry, stop = into if into is not None else Telemetry(), threading.Event()
-    # Seconds since 1970 as they were when it began: whoever sets the clock meanwhile must not turn readings round.
+    # Unix time by the clock as it was at the beginning: a step of the clock must not reorder readings.
     ahead_s = time.time() - time.monotonic()
     pids = {name: running.pid for name, running in {"service": service.running, **others}.items()}
-    families = {name: Family(pid) for name, pid in pids.items()}
+    trees = {name: ProcessTree(pid) for name, pid in pids.items()}
 
-    def from_outside() -> None:
-        telemetry.rows += _from_outside(time.monotonic() + ahead_s, families, cores or {})
+    def read_operating_system() -> None:
+        telemetry.rows += _operating_system_readings(time.monotonic() + ahead_s, trees, cores or {})
 
-    def from_inside() -> None:
+    def read_service() -> None:
         now, values = time.monotonic() + ahead_s, scrape(service)
         telemetry.rows += [(now, "service", key, value) for key, value in values.items()]
         if not values and service.management:
@@ -75,7 +76,7 @@ def sampling(
 
     threads = [
         threading.Thread(target=_repeat, args=(read, stop, every_s), name="probes", daemon=True)
-        for read in (from_outside, from_inside)
+        for read in (read_operating_system, read_service)
     ]
     for thread in threads:
         thread.start()
@@ -89,7 +90,7 @@ def sampling(
 
 @contextmanager
 def timing_cores(runtime: Runtime, cores: Mapping[str, frozenset[int]], log: Path, into: Telemetry) -> Iterator[None]:
-    """Add readings of :data:`FIXED_WORK`, by whose core it is, until the context ends; none if nobody has cores."""
+    """Add readings of :data:`FIXED_WORK` by the core's owner, while the context lasts; none if no cores are owned."""
     owners = {core: owner for owner, own in cores.items() for core in own}
     if not owners:
         yield
@@ -100,7 +101,7 @@ def timing_cores(runtime: Runtime, cores: Mapping[str, frozenset[int]], log: Pat
             now, core, spent_s = line.split()
             into.rows.append((float(now), owners[int(core)], FIXED_WORK, float(spent_s)))
 
-    command = (sys.executable, "-IS", str(FIXED_WORK_SCRIPT), *map(str, owners))
+    command = (sys.executable, "-IS", str(CPU_SPEED_SCRIPT), *map(str, owners))
     with runtime.started(Launch("CPU speed", command, log, talks=True)) as running:
         thread = threading.Thread(target=listen, name="cpu-speed", daemon=True)
         thread.start()
@@ -108,12 +109,12 @@ def timing_cores(runtime: Runtime, cores: Mapping[str, frozenset[int]], log: Pat
             yield
         finally:
             running.stdin.close()  # which ends it
-            thread.join(ENDS_WITHIN_S)
+            thread.join(JOIN_WITHIN_S)
 
 
 def _repeat(read: Callable[[], None], stop: threading.Event, every_s: float) -> None:
-    """Read once, then every so many seconds, and a last time when it is told to stop."""
-    if sys.platform == "linux":  # a thread's own: what is read must not hold up the workers on the same core
+    """Read at once, then every ``every_s`` seconds, and a last time after ``stop`` is set."""
+    if sys.platform == "linux":  # of this thread only: reading must not delay the workers on the same core
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), PROBE_NICENESS)
     due = time.monotonic()
     while not stop.wait(max(0.0, due - time.monotonic())):
@@ -122,14 +123,14 @@ def _repeat(read: Callable[[], None], stop: threading.Event, every_s: float) -> 
     read()
 
 
-class Family:
-    """A process with its children, of which a database in a container may have some."""
+class ProcessTree:
+    """A process with its children, as a database in a container may have some."""
 
     def __init__(self, pid: int) -> None:
         self._parent: psutil.Process | None = None
         with contextlib.suppress(psutil.Error):
             self._parent = psutil.Process(pid)
-        # Looking for children means looking at every process there is, so it is done once where there are none.
+        # Finding children means scanning all processes, so it is done only once where there are none.
         self._has_children = bool(self._children())
 
     def _children(self) -> list[psutil.Process]:
@@ -138,7 +139,7 @@ class Family:
         return []
 
     def usage(self) -> dict[str, float]:
-        """CPU seconds so far, memory and threads, of all of it; empty once it has ended."""
+        """CPU seconds so far, memory and threads of all its processes; empty once it has ended."""
         total = _usage(self._parent) if self._parent else {}
         for child in self._children() if self._has_children else []:
             for name, value in _usage(child).items():
@@ -146,21 +147,23 @@ class Family:
         return total
 
 
-def _from_outside(now: float, families: Mapping[str, Family], cores: Mapping[str, frozenset[int]]) -> list[Reading]:
-    """One reading of all that the operating system knows, at a moment in Unix time."""
+def _operating_system_readings(
+    now: float, trees: Mapping[str, ProcessTree], cores: Mapping[str, frozenset[int]]
+) -> list[Reading]:
+    """One reading of machine, cores and processes by the operating system, at a Unix time."""
     rows = [(now, MACHINE, "cpu_s", _busy_s(psutil.cpu_times(), ("irq", "softirq")))]
     if any(cores.values()):
         each = dict(enumerate(psutil.cpu_times(percpu=True)))
-        # Where cores are missing, numbers are no places: then nothing is known of any, rather than of another's.
+        # Where some cores are offline, positions are not core numbers: skip an owner rather than read other cores.
         known = {owner: own for owner, own in cores.items() if own <= each.keys()}
         rows += [(now, owner, CORES_BUSY, sum(_busy_s(each[core]) for core in own)) for owner, own in known.items()]
-    usage = {name: family.usage() for name, family in families.items()}
+    usage = {name: family.usage() for name, family in trees.items()}
     usage["lab"] = _usage(psutil.Process())  # without its children, which are the others
     return [*rows, *((now, name, key, value) for name, used in usage.items() for key, value in used.items())]
 
 
 def _busy_s(times: Any, more: tuple[str, ...] = ()) -> float:
-    """CPU seconds that cores have been busy with programs, or were denied by the host of a virtual machine."""
+    """CPU seconds that cores ran programs, or that the host of a virtual machine withheld (steal)."""
     spent = ("user", "nice", "system", "steal", *more)
     return float(sum(getattr(times, name, 0.0) for name in spent))
 
@@ -168,7 +171,7 @@ def _busy_s(times: Any, more: tuple[str, ...] = ()) -> float:
 def _usage(process: psutil.Process) -> dict[str, float]:
     try:
         with process.oneshot():
-            # With the children that have ended: what a database's helper used must not vanish with it.
+            # With the children that have ended: their CPU time must not be lost.
             times, memory = process.cpu_times(), process.memory_info()
             return {"cpu_s": sum(times[:4]), "rss_bytes": memory.rss, "threads": process.num_threads()}
     except psutil.Error:

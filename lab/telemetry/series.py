@@ -30,7 +30,7 @@ def typical(metrics: pd.DataFrame, target: str, name: str, until_s: float) -> fl
 
 
 def targets(metrics: pd.DataFrame) -> list[str]:
-    """Everything that was read."""
+    """The names of all targets that were read."""
     return [str(target) for target in metrics["target"].unique()]
 
 
@@ -39,15 +39,15 @@ def _rows(metrics: pd.DataFrame, target: str, name: str) -> pd.DataFrame:
 
 
 def counter(rows: Iterable[Reading], target: str, name: str) -> tuple[Floats, Floats]:
-    """Times and values of one metric among readings that were not stored yet, each of shape (n,)."""
+    """Times and values of one metric among readings as they were taken, each of shape (n,)."""
     found = np.array([(t, value) for t, of, what, value in rows if (of, what) == (target, name)], dtype=float)
     return (found[:, 0], found[:, 1]) if len(found) else (np.zeros(0), np.zeros(0))
 
 
 def growth(times: Floats, values: Floats, begin_s: float, end_s: float) -> float | None:
-    """By how much a counter grew, taken to grow evenly between two readings; None if none is from after the end.
+    """The increase of a counter, interpolated between readings; None without a reading at or after the end.
 
-    Before its first reading it is taken to have stood still: what it counts had not begun.
+    Before its first reading it is taken to be constant: what it counts had not begun.
     """
     if len(times) < 2 or times[-1] < end_s:
         return None

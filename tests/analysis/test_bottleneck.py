@@ -30,7 +30,7 @@ POOL = {"pool_busy": 50.0, "pool": 50}
 )
 def test_the_full_resource_is_named_with_its_number(readings, name, number):
     """What is full decides; where several are, the one that the others wait for."""
-    found = bottleneck.name(Usage(**readings))
+    found = bottleneck.find(Usage(**readings))
     assert found.name == name
     assert number in found.sentence
 
@@ -50,30 +50,30 @@ def test_the_full_resource_is_named_with_its_number(readings, name, number):
 )
 def test_a_resource_is_full_from_its_limit_on(name, full, not_full):
     """The same reading a little lower names nothing."""
-    assert bottleneck.name(Usage(**{**IDLE, **full})).name == name
-    assert bottleneck.name(Usage(**{**IDLE, **not_full})).name == "nothing"
+    assert bottleneck.find(Usage(**{**IDLE, **full})).name == name
+    assert bottleneck.find(Usage(**{**IDLE, **not_full})).name == "nothing"
 
 
 def test_a_mean_within_a_tenth_of_one_request_alone_is_no_queue():
     """A little more is one, of which nothing says where it stands."""
-    assert "Nothing was short" in bottleneck.name(Usage(**{**IDLE, "mean_s": 1.10})).sentence
-    assert "No resource" in bottleneck.name(Usage(**{**IDLE, "mean_s": 1.11})).sentence
+    assert "There was no bottleneck" in bottleneck.find(Usage(**{**IDLE, "mean_s": 1.10})).sentence
+    assert "No resource" in bottleneck.find(Usage(**{**IDLE, "mean_s": 1.11})).sentence
 
 
 @pytest.mark.parametrize(
     ("readings", "words"),
     [
-        ({**IDLE, "threads_busy": 20, "threads": 200, "mean_s": 1.01}, "Nothing was short"),
-        ({**IDLE, **THREADS, **POOL, "service_cpu": 2.0, "mean_s": 1.01}, "Nothing was short"),
-        (IDLE, "No resource that was watched"),
-        ({"mean_s": 1.0}, "No resource that was watched"),
-        ({"mean_s": 1.0, "generator_cpu": 0.2}, "The generator had room left"),
-        ({}, "Nothing was answered"),
+        ({**IDLE, "threads_busy": 20, "threads": 200, "mean_s": 1.01}, "There was no bottleneck"),
+        ({**IDLE, **THREADS, **POOL, "service_cpu": 2.0, "mean_s": 1.01}, "There was no bottleneck"),
+        (IDLE, "No resource that was read"),
+        ({"mean_s": 1.0}, "No resource that was read"),
+        ({"mean_s": 1.0, "generator_cpu": 0.2}, "The generator was not the bottleneck"),
+        ({}, "There was no answer"),
     ],
 )
 def test_where_nothing_is_full_nothing_is_named(readings, words):
     """Room everywhere, or nothing that was read, is said; no resource is blamed."""
-    found = bottleneck.name(Usage(**readings))
+    found = bottleneck.find(Usage(**readings))
     assert found.name == "nothing"
     assert words in found.sentence
 

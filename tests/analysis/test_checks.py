@@ -34,7 +34,7 @@ def test_a_clock_that_was_set_is_named_with_its_step(step_s, words):
 def test_a_stolen_core_is_named_with_its_owner():
     """The generator's cores and the service's are told apart."""
     (reason,) = checks.foreign_load({"service": 0.20, "generator": 0.55}, 0.4)
-    assert reason.startswith("Other programs took 55% of the generator's cores")
+    assert reason.startswith("Other programs used 55% of the generator's cores")
 
 
 @pytest.mark.parametrize(("machine", "found"), [(None, 0), (0.10, 0), (0.11, 1)])

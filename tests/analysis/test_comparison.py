@@ -325,7 +325,7 @@ def test_samples_that_are_gone_are_named(made, typed, tmp_path):
     """The table still has what its summary says, and figures would be empty without a word."""
     run = made({"mvc": 0.1, "webflux": 0.1}, repeat=1)
     run.cells()[0].kept.unlink()
-    assert f"The samples of {run.cells()[0].cell.id} are not there" in said(
+    assert f"The samples of {run.cells()[0].cell.id} are missing" in said(
         typed("show", run.name, "--data", str(tmp_path))
     )
 
@@ -357,7 +357,7 @@ def test_a_run_that_went_on_elsewhere_says_so(made, typed, tmp_path):
     run.keep("environment-resume-1", {"different": []})
     run.keep("environment-resume-2", {"different": ["cores is 2 and 64"]})
     text = said(typed("show", run.name, "--data", str(tmp_path)))
-    assert text.count("It was interrupted, and went on") == 1
+    assert text.count("The run was resumed under different conditions") == 1
     assert "cores is 2 and 64" in text
 
 
@@ -388,7 +388,7 @@ def never_begun(run: RunFolder) -> None:
 def all_invalid(run: RunFolder) -> None:
     """Every cell is invalid."""
     for folder in run.cells():
-        judge(folder, "invalid", "It was interrupted before it was over.")
+        judge(folder, "invalid", "The measurement was interrupted.")
 
 
 def without_metrics(run: RunFolder) -> None:
@@ -456,7 +456,7 @@ def test_objectives_set_the_exit_status(made, compared):
     assert missed.returncode == 1
     assert "webflux-u10-r1 does not meet p99<200ms" in said(missed)
     assert "mvc-u10" not in missed.stderr
-    judge(run.cells()[0], "invalid", "It was interrupted before it was over.")
+    judge(run.cells()[0], "invalid", "The measurement was interrupted.")
     assert "mvc-u10-r1 has no p99" in said(compared(run.name, "--slo", "p99<1s"))
     assert compared(run.name, "--slo", "p99<1").returncode == 2
 

@@ -21,7 +21,7 @@ def slowed(tmp_path):
         for file in run.glob("cells/*/summary.json"):
             variant = file.parent.name.partition("-u")[0].replace("-", "_")
             file.write_text(json.dumps(json.loads(file.read_text()) | {"yardstick_s": yardstick_s[variant]}))
-        return [sentence for sentence in lab.open_run(str(run)).insights() if "machine was not the same" in sentence]
+        return [sentence for sentence in lab.open_run(str(run)).insights() if "machine's speed changed" in sentence]
 
     return sentences
 

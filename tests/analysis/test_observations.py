@@ -9,7 +9,7 @@ from lab.analysis import observations
 from lab.analysis.evidence import Steadiness
 from lab.analysis.service_cost import service_cost
 from lab.analysis.steadiness import slowness, steadiness
-from lab.generator.fleet import Played
+from lab.generator.fleet import PhaseResult
 from lab.spec.workload import Load
 from lab.telemetry.sampler import CORES_BUSY, FIXED_WORK, MACHINE, Telemetry
 
@@ -66,9 +66,9 @@ def test_what_nobody_read_after_the_end_is_not_known():
     assert cost["gc_pause_s"] is None
 
 
-def played(ticks, whole: bool = True) -> Played:
+def played(ticks, whole: bool = True) -> PhaseResult:
     """What one worker counted: (seconds, requests under way)."""
-    return Played(ticks={"0": [(round(t * 1e6), n) for t, n in ticks]}, whole=whole)
+    return PhaseResult(ticks={"0": [(round(t * 1e6), n) for t, n in ticks]}, whole=whole)
 
 
 def test_requests_under_way_are_counted_to_the_last_one():

@@ -46,7 +46,7 @@ def evidence(**changes) -> Evidence:
         "warm": True,
         "gc_share": 0.01,
     }
-    return Evidence.of(**{**good, **changes})
+    return Evidence.from_fields(**{**good, **changes})
 
 
 def judged(summary: Summary = GOOD, answered: int = 1000, **changes) -> tuple[str, str]:
@@ -91,11 +91,11 @@ def test_what_is_unknown_or_within_bounds_is_not_held_against_it(changes):
         ({"finished": 1001}, INVALID, "1,001 requests, but 1,000 samples"),
         ({"served": 999}, INVALID, "service counted 999"),
         ({"served": 1001}, INVALID, "service counted 1,001"),
-        ({"limits_broken": ["threads is 10, asked was 200"]}, INVALID, "limit did not take: threads is 10"),
+        ({"limits_broken": ["threads is 10 instead of 200"]}, INVALID, "limit is not in force: threads is 10"),
         ({"counted_in_system": 500.0}, INVALID, "Little's law"),
         ({"counted_in_system": 800.0}, INVALID, "Little's law"),
-        ({"stood_still_s": 0.6}, SUSPECT, "stood still for 0.6 s"),
-        ({"stood_still_s": 2.8}, INVALID, "stood still for 2.8 s"),
+        ({"stood_still_s": 0.6}, SUSPECT, "stalled for 0.6 s"),
+        ({"stood_still_s": 2.8}, INVALID, "stalled for 2.8 s"),
         ({"worker_cpu": 0.8}, SUSPECT, "80% of its core"),
         ({"worker_cpu": 0.95}, INVALID, "95% of its core"),
         ({"warm": False}, SUSPECT, "not warm after 3 rounds"),
@@ -148,13 +148,13 @@ def test_all_failed_is_judged_without_a_mean():
 def test_nothing_measured_is_invalid():
     """No samples at all, for whatever reason, is never a valid cell."""
     empty = stats.summarise(pd.DataFrame())
-    assert verdict.judge(Evidence.of(planned=1000), empty, 0).word == INVALID
+    assert verdict.judge(Evidence.from_fields(planned=1000), empty, 0).word == INVALID
 
 
 def test_nothing_measured_in_a_closed_loop_is_invalid():
     """A closed loop has no planned number, but a cell that sent nothing shows nothing."""
     empty = stats.summarise(pd.DataFrame())
-    assert verdict.judge(Evidence.of(planned=None, whole=True), empty, 0).word == INVALID
+    assert verdict.judge(Evidence.from_fields(planned=None, whole=True), empty, 0).word == INVALID
 
 
 def test_the_worst_reasons_come_first():
@@ -167,7 +167,7 @@ def test_the_worst_reasons_come_first():
 def test_evidence_survives_json():
     """What is kept in evidence.json gives the same evidence again."""
     before = evidence(component_errors=["a"], others=["b"])
-    assert Evidence.of(**before.as_json()) == before
+    assert Evidence.from_fields(**before.as_json()) == before
 
 
 @pytest.mark.parametrize(
@@ -194,11 +194,11 @@ def test_broken_limits_are_named_with_both_values():
     promised = {"threads": 200, "accept_count": 4096, "keep_alive_requests": None, "max_connections": 10, "cpus": None}
     stated = {"threads": 10, "keep_alive_requests": 100, "max_connections": None}
     broken = verdict.broken_limits(promised, stated)
-    assert "threads is 10, asked was 200" in broken
-    assert "keep_alive_requests is 100, asked was unlimited" in broken
-    assert "max_connections is unlimited, asked was 10" in broken
+    assert "threads is 10 instead of 200" in broken
+    assert "keep_alive_requests is 100 instead of unlimited" in broken
+    assert "max_connections is unlimited instead of 10" in broken
     assert {line.split(" is ")[0] for line in broken} == set(promised)
-    assert "not stated" in next(line for line in broken if line.startswith("accept_count"))
+    assert "not reported" in next(line for line in broken if line.startswith("accept_count"))
 
 
 @pytest.mark.parametrize(("busy_s", "mean_s", "word"), [(0.05, 2.0, VALID), (0.9, 2.0, SUSPECT), (0.3, 20.0, VALID)])

@@ -321,7 +321,7 @@ def test_clean_leaves_what_a_run_in_another_folder_uses(typed, tmp_path, monkeyp
         done = typed("clean", "--data", str(tmp_path / "other"))
         assert jar.exists()
     assert done.returncode == 0, done.stderr
-    assert "a run of this checkout is going on" in done.stdout
+    assert "a run of this checkout is in progress" in done.stdout
     with build.unused() as unused:
         assert unused
         assert build.clean() == 1
@@ -350,8 +350,8 @@ def test_a_disk_that_is_almost_full_is_said(typed, tmp_path, monkeypatch):
         ("export delay-sweep", "Missing option '--format'. Choose from: jtl, csv, hdr"),
         ("export delay-sweep --format csv -o /dev/full", "/dev/full"),
         ("reproduce delay --scale 0.1 --seed -1 --dry-run", "--seed -1"),
-        ("reproduce delay --from delay-sweep --dry-run", "--dry-run means nothing with --from"),
-        ("reproduce delay --from delay-sweep --repeat 3", "--repeat means nothing with --from"),
+        ("reproduce delay --from delay-sweep --dry-run", "--dry-run has no effect with --from"),
+        ("reproduce delay --from delay-sweep --repeat 3", "--repeat has no effect with --from"),
         ("reproduce delay --from delay-sweep --from delay-sweep", "settings of the same part"),
         pytest.param("report delay-sweep -o /no/such/folder/report.html", "--output", marks=pytest.mark.thorough),
     ],

@@ -19,7 +19,7 @@ from lab.experiments.delay import claims as delay
 from lab.experiments.document import claims as document
 from lab.experiments.jwt import claims as jwt
 from lab.experiments.reproduction import results
-from lab.experiments.reproduction.judging import Check, decide
+from lab.experiments.reproduction.judging import ClaimCheck, decide
 from lab.experiments.reproduction.publication import (
     CONFIRMED,
     REFUTED,
@@ -241,7 +241,7 @@ def test_one_valid_counterexample_is_enough():
 
 def test_repeats_narrow_what_is_known():
     """Two that disagree decide nothing; five that agree decide what one could not."""
-    single = Check("x", (2.15,), 1.8, 2.2)
+    single = ClaimCheck("x", (2.15,), 1.8, 2.2)
     assert single.word == UNDECIDED
     assert replace(single, values=(2.14, 2.15, 2.16, 2.15, 2.15)).word == CONFIRMED
     assert replace(single, values=(1.9, 2.4)).word == UNDECIDED
@@ -260,7 +260,7 @@ def test_where_the_cpu_decides_one_measurement_of_a_ratio_decides_nothing():
 
 def test_the_interval_is_students():
     """Three repeats: the mean and 4.303 standard errors, as in every table of t."""
-    low, high = Check("x", (1.0, 2.0, 3.0), 0, 9).interval
+    low, high = ClaimCheck("x", (1.0, 2.0, 3.0), 0, 9).interval
     assert ((low + high) / 2, (high - low) / 2) == pytest.approx((2.0, 4.303 / math.sqrt(3)), rel=1e-3)
 
 
@@ -469,7 +469,7 @@ def test_the_command_lists_and_estimates(typed, tmp_path):
     [
         (["dela"], "did you mean delay?"),
         (["delay", "--scale", "7"], "--scale 7"),
-        (["delay", "--from", "delay-sweep", "--scale", "0.5"], "--scale means nothing"),
+        (["delay", "--from", "delay-sweep", "--scale", "0.5"], "--scale has no effect"),
         (["delay", "--from", "nowhere"], "nowhere"),
     ],
 )
@@ -497,5 +497,5 @@ def test_a_run_that_lacks_a_cell_ends_with_what_to_do(typed, tmp_path):
     done = typed("reproduce", "delay", "--from", str(run))
     assert done.returncode == 1
     assert re.search(r"^ .*[–%] +incomplete$", done.stdout, re.MULTILINE)
-    assert "lab show RUN' says why." in done.stderr
+    assert "lab show RUN' shows the reason." in done.stderr
     assert "{" not in done.stderr

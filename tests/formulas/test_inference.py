@@ -22,7 +22,7 @@ def covered(estimates, truth: float) -> float:
 def test_the_interval_of_repeats_covers_the_typical_run(runs):
     """Of a thousand sets of repeats that differ by chance, 93 to 97 % have an interval with the truth in it."""
     drawn = 0.2 * np.random.default_rng(runs).lognormal(0, 0.1, (SIMULATIONS, runs))
-    assert 0.93 <= covered([inference.of_runs(row) for row in drawn], 0.2) <= 0.97
+    assert 0.93 <= covered([inference.between_runs(row) for row in drawn], 0.2) <= 0.97
 
 
 def test_a_bootstrap_of_five_runs_would_not_cover_it():
@@ -42,7 +42,7 @@ def test_requests_of_one_run_are_not_witnesses_of_the_next():
     truth = float(np.exp(0.2**2 / 2))
     at = np.arange(500) / 100
     within = [inference.within_run(at, cell[0], [])[0] for cell in requests]
-    between = [inference.of_runs(cell.mean(axis=1)) for cell in requests]
+    between = [inference.between_runs(cell.mean(axis=1)) for cell in requests]
     assert covered(within, truth) < 0.5
     assert covered(between, truth) > 0.9
     assert {estimate.scope for estimate in within} == {"within one run only"}
@@ -170,7 +170,7 @@ def test_too_little_is_said_to_be_so(ratio):
     assert (single.ratio, single.low, single.high, single.p, single.pairs) == (pytest.approx(1.5), None, None, None, 1)
     equal = ratio([2.0, 2.0, 2.0], [2.0, 2.0, 2.0])
     assert (equal.ratio, equal.low, equal.high, equal.p) == (1.0, 1.0, 1.0, 1.0)
-    assert inference.of_runs([1.0, nan]) is None
+    assert inference.between_runs([1.0, nan]) is None
 
 
 def test_holm_by_hand():

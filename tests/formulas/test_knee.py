@@ -25,28 +25,28 @@ def closed(users: int, t_s: float, servers: float) -> Point:
 @pytest.mark.parametrize("t_s", [0.1, 2.0])
 def test_the_knee_of_a_queue_is_its_number_of_servers(servers, t_s):
     """With T threads of t seconds each, the plateau is T/t and the knee T, whatever t is."""
-    bend = knee.bend([closed(users, t_s, servers) for users in (1, 10, 40, 100, 400, 1000)])
-    assert bend.plateau is not None
-    assert bend.plateau.throughput_rps == pytest.approx(servers / t_s)
-    assert bend.knee_users == pytest.approx(servers)
-    assert bend.errors_from is None
+    sweep_shape = knee.sweep_shape([closed(users, t_s, servers) for users in (1, 10, 40, 100, 400, 1000)])
+    assert sweep_shape.plateau is not None
+    assert sweep_shape.plateau.throughput_rps == pytest.approx(servers / t_s)
+    assert sweep_shape.knee_users == pytest.approx(servers)
+    assert sweep_shape.errors_from is None
 
 
 def test_what_keeps_growing_has_no_plateau_and_no_knee():
     """Below saturation there is nothing to find, and that is said."""
-    bend = knee.bend([closed(users, 2.0, math.inf) for users in (1, 10, 100, 1000)])
-    assert (bend.plateau, bend.knee_users) == (None, None)
-    assert "still grows at 1,000 users" in str(bend)
+    sweep_shape = knee.sweep_shape([closed(users, 2.0, math.inf) for users in (1, 10, 100, 1000)])
+    assert (sweep_shape.plateau, sweep_shape.knee_users) == (None, None)
+    assert "still grows at 1,000 users" in str(sweep_shape)
 
 
 def said(*rates: tuple[int, float]) -> str:
     """The sentence on a sweep with these numbers of users and answers a second, at a latency that says nothing."""
-    return str(knee.bend([Point(users, rate, 1e-9) for users, rate in rates]))
+    return str(knee.sweep_shape([Point(users, rate, 1e-9) for users, rate in rates]))
 
 
 def test_a_small_step_in_users_is_no_plateau():
     """Two loads next to one another have nearly the same throughput in any system, and it is said that this is all."""
-    assert knee.bend([Point(100, 50.0, 2.0), Point(104, 51.0, 2.0)]).plateau is None
+    assert knee.sweep_shape([Point(100, 50.0, 2.0), Point(104, 51.0, 2.0)]).plateau is None
     assert said((10, 5.0), (100, 50.0), (104, 51.0)) == (
         "50.5 answers/s from 100 to 104 users, too near to one another to tell whether it still grows, no errors"
     )
@@ -57,14 +57,16 @@ def test_a_small_step_in_users_is_no_plateau():
 )
 def test_a_plateau_spans_half_as_many_users_again_within_five_percent(users, rate, is_plateau):
     """Less of a span gave throughput no chance to grow, and less throughput is not the same."""
-    assert (knee.bend([Point(100, 100.0, 1.0), Point(users, rate, 1.0)]).plateau is not None) == is_plateau
+    assert (knee.sweep_shape([Point(100, 100.0, 1.0), Point(users, rate, 1.0)]).plateau is not None) == is_plateau
 
 
 def test_a_collapse_after_the_peak_is_neither_a_plateau_nor_growth():
     """Throughput that falls right after its peak was never level; where it was best and how far it fell is said."""
-    bend = knee.bend([Point(10, 5.0, 2.0), Point(100, 50.0, 2.0), Point(1000, 20.0, 50.0)])
-    assert (bend.plateau, bend.knee_users) == (None, None)
-    assert str(bend) == "throughput peaks with 50.0 answers/s at 100 users, then falls to 20.0 at 1,000, no errors"
+    sweep_shape = knee.sweep_shape([Point(10, 5.0, 2.0), Point(100, 50.0, 2.0), Point(1000, 20.0, 50.0)])
+    assert (sweep_shape.plateau, sweep_shape.knee_users) == (None, None)
+    assert (
+        str(sweep_shape) == "throughput peaks with 50.0 answers/s at 100 users, then falls to 20.0 at 1,000, no errors"
+    )
 
 
 def test_a_plateau_ends_where_throughput_falls():
@@ -84,16 +86,16 @@ def test_loads_on_both_sides_of_a_dip_are_no_plateau():
 @pytest.mark.parametrize(("lowest", "knee_users"), [(1, 20), (18, 20), (19, None), (40, None)])
 def test_a_knee_is_not_read_from_loads_that_all_wait(lowest, knee_users):
     """Twenty threads are shown by users of whom nobody waits; a lowest load of forty would only show itself."""
-    found = knee.bend([closed(users, 0.2, 20) for users in (lowest, 80, 160)]).knee_users
+    found = knee.sweep_shape([closed(users, 0.2, 20) for users in (lowest, 80, 160)]).knee_users
     assert found == (knee_users and pytest.approx(knee_users))
 
 
 def test_errors_begin_at_the_smallest_load_that_has_some():
     """The order in which loads were measured does not matter."""
     points = [Point(400, 90.0, 4.0, 0.2), Point(100, 50.0, 2.0), Point(200, 90.0, 2.2, 0.01)]
-    bend = knee.bend(points)
-    assert bend.errors_from == points[2]
-    assert "errors from 200 users (1.0%)" in str(bend)
+    sweep_shape = knee.sweep_shape(points)
+    assert sweep_shape.errors_from == points[2]
+    assert "errors from 200 users (1.0%)" in str(sweep_shape)
 
 
 @pytest.mark.parametrize(
@@ -109,15 +111,15 @@ def test_errors_begin_at_the_smallest_load_that_has_some():
 )
 def test_too_little_shows_nothing_and_says_so(points, sentence):
     """One load, or loads of which nothing came back, show neither plateau nor growth."""
-    bend = knee.bend(points)
-    assert (bend.plateau, bend.knee_users) == (None, None)
-    assert str(bend) == sentence
+    sweep_shape = knee.sweep_shape(points)
+    assert (sweep_shape.plateau, sweep_shape.knee_users) == (None, None)
+    assert str(sweep_shape) == sentence
 
 
 def test_a_sweep_needs_a_load():
     """Nothing measured is an error of the caller."""
     with pytest.raises(ValueError, match="at least one load"):
-        knee.bend([])
+        knee.sweep_shape([])
 
 
 def test_the_example_shows_the_threads():

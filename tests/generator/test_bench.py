@@ -14,7 +14,7 @@ from lab.formulas.stats import summarise
 from lab.generator import bench
 from lab.generator.fleet import LoadPhase
 from lab.running import calibrate
-from lab.running.calibrate import Pace
+from lab.running.calibrate import CalibrationSettings
 from lab.running.progress import Reporter
 from lab.runtimes.host import Cores
 from lab.runtimes.process import ProcessRuntime, confined
@@ -24,7 +24,7 @@ from lab.telemetry.actuator import Service
 from lab.telemetry.sampler import sampling
 
 pytestmark = pytest.mark.thorough
-PACE = Pace(ceiling_s=1.2, rest_s=0.3, step_s=0.5, shares=(0.25,))
+PACE = CalibrationSettings(ceiling_s=1.2, unloaded_s=0.3, step_s=0.5, shares=(0.25,))
 
 
 @pytest.fixture(scope="module")
@@ -67,8 +67,8 @@ def test_every_kind_has_a_ceiling_and_a_cost(ceilings):
 def test_nothing_is_answered_before_the_server_lets_it_go(ready):
     """What is added is never less than nothing: no answer takes less than its delay."""
     parameters, load = {"kind": 0, "delay_ms": 20}, Load(users=5, ramp_s=0.0, loops=3)
-    played = ready.fleet.play(LoadPhase(ready.url, load, parameters), PATIENCE_S, [ready.server])
-    assert pc.min(ready.samples(played.finished)["latency_us"]).as_py() >= 20_000
+    result = ready.fleet.run_phase(LoadPhase(ready.url, load, parameters), PATIENCE_S, [ready.server])
+    assert pc.min(ready.samples(result.finished)["latency_us"]).as_py() >= 20_000
 
 
 def test_a_saturated_generator_is_caught_by_name(ready, cores, ceilings):
@@ -79,17 +79,17 @@ def test_a_saturated_generator_is_caught_by_name(ready, cores, ceilings):
     ) as telemetry:
         load = Load(users=100, ramp_s=0.0, duration_s=2.5)
         parameters = {"kind": 0, "delay_ms": 0}
-        played = ready.fleet.play(LoadPhase(ready.url, load, parameters), PATIENCE_S, [ready.server])
-    summary = summarise(ready.samples(played.finished).to_pandas())
-    evidence = Evidence.of(
-        begun=played.begun,
-        finished=played.finished,
-        whole=played.whole,
-        worker_cpu=observations.worker_cpu(telemetry, played, summary.elapsed_s),
+        result = ready.fleet.run_phase(LoadPhase(ready.url, load, parameters), PATIENCE_S, [ready.server])
+    summary = summarise(ready.samples(result.finished).to_pandas())
+    evidence = Evidence.from_fields(
+        begun=result.begun,
+        finished=result.finished,
+        whole=result.whole,
+        worker_cpu=observations.worker_cpu(telemetry, result, summary.elapsed_s),
         foreign_cores=observations.foreign_cores(telemetry, cores.owned),
         ceiling_rps=ceilings["small"].rps,
     )
     found = verdict.judge(evidence, summary, summary.requests)
     assert found.word != VALID, evidence
-    named = ("A Locust worker used", "The generator sent", "Other programs took")
+    named = ("A Locust worker used", "The generator sent", "Other programs used")
     assert any(reason.startswith(named) for reason in found.reasons)

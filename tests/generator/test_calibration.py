@@ -8,7 +8,7 @@ import pytest
 
 from lab.cli.commands import calibrate as command
 from lab.generator import calibration
-from lab.generator.bench import Outcome
+from lab.generator.bench import BenchResult
 from lab.generator.calibration import GENERATOR, SERVER, UNKNOWN, Calibration, Ceiling, Step
 from lab.running import calibrate
 from lab.runtimes.checkout import ROOT
@@ -72,7 +72,7 @@ def test_a_lower_bound_judges_nobody(kind):
 )
 def test_what_was_busy_is_the_limit(generator, server, limit):
     """The generator if it was busy, else the server if that was, else something that is not ours."""
-    assert calibrate.limited_by(Outcome(1000.0, 0.0, 0.0, generator, server, 0)) == limit
+    assert calibrate.limited_by(BenchResult(1000.0, 0.0, 0.0, generator, server, 0)) == limit
 
 
 @pytest.mark.parametrize(("rps", "cycle_s", "users"), [(10_000, 0.02, 200), (1, 0.02, 1), (1e9, 0.02, 2000)])

@@ -24,7 +24,7 @@ from scipy.optimize import brentq
 from lab.analysis import verdict
 from lab.analysis.evidence import Evidence
 from lab.formulas import stats
-from lab.generator.fleet import Fleet, LoadPhase, Placement, Played, running_fleet
+from lab.generator.fleet import Fleet, LoadPhase, PhaseResult, Placement, running_fleet
 from lab.runtimes import Launch, Running
 from lab.runtimes.process import ProcessRuntime
 from lab.spec import schedule
@@ -65,12 +65,12 @@ class Rig:
     fleet: Fleet
     folder: Path
 
-    def play(self, server: Server, asked: Load, delay_ms: int) -> tuple[Played, pd.DataFrame]:
+    def run_load(self, server: Server, asked: Load, delay_ms: int) -> tuple[PhaseResult, pd.DataFrame]:
         """Play one phase; what the workers say of it, and its samples."""
         before = len(self.samples())
         parameters = {"delay_ms": delay_ms}
-        played = self.fleet.play(LoadPhase(server.url, asked, parameters, seed=SEED), 300, [server.running])
-        return played, self.samples()[before:].reset_index(drop=True)
+        result = self.fleet.run_phase(LoadPhase(server.url, asked, parameters, seed=SEED), 300, [server.running])
+        return result, self.samples()[before:].reset_index(drop=True)
 
     def samples(self) -> pd.DataFrame:
         """All samples so far, while the master still has the file open."""
@@ -142,10 +142,10 @@ def rigs(runtime, tmp_path_factory) -> Iterator[dict[int, Rig]]:
 def test_everybody_counts_the_same(server, rigs, workers, asked):
     """Workers, samples, Locust's statistics and the server agree, though many time out and it ends in mid-request."""
     rig, asked_before, (requests, failures) = rigs[workers], server.asked(), rigs[workers].locust()
-    played, samples = rig.play(server, asked, 100)
+    result, samples = rig.run_load(server, asked, 100)
     count, failed = len(samples), int((samples["error"] != "").sum())
     unsent = int((samples["error"] == "connect timeout").sum())  # where the machine is very busy
-    assert played.begun == played.finished == count >= failed == played.failed > 0
+    assert result.begun == result.finished == count >= failed == result.failed > 0
     assert rig.locust() == (requests + count, failures + failed)
     ended_us = samples["sent_us"] + samples["latency_us"]
     assert (ended_us > asked.duration_s * 1e6).any(), "some requests were under way at the end"
@@ -159,8 +159,8 @@ def test_everybody_counts_the_same(server, rigs, workers, asked):
 def test_with_too_few_users_every_planned_request_is_sent_late_and_that_is_said(server, rigs):
     """Two users cannot send 100/s if each answer takes 50 ms: none is left out, and the verdict names the users."""
     asked = Load(2, ramp_s=0.0, rate_rps=100.0, duration_s=0.5)
-    played, samples = rigs[1].play(server, asked, 50)
-    assert played.begun == len(samples) == 50
+    result, samples = rigs[1].run_load(server, asked, 50)
+    assert result.begun == len(samples) == 50
     planned_us = schedule.planned_s(asked, SEED) * 1e6
     assert np.abs(np.sort(samples["planned_us"]) - planned_us).max() < 2
     assert (samples["sent_us"] >= samples["planned_us"] - 1).all()
@@ -168,7 +168,7 @@ def test_with_too_few_users_every_planned_request_is_sent_late_and_that_is_said(
     summary = stats.summarise(samples, from_planned=True)
     assert summary.busy_p99_s > 0.3
     assert summary.p99_s > summary.service_p99_s + 0.3
-    found = verdict.judge(Evidence.of(planned=50, begun=50, finished=50, whole=True), summary, 50)
+    found = verdict.judge(Evidence.from_fields(planned=50, begun=50, finished=50, whole=True), summary, 50)
     assert "All users were busy" in " ".join(found.reasons)
     assert "of the planned rate only" in " ".join(found.reasons)
 
@@ -193,10 +193,10 @@ def test_an_open_loop_sees_a_stall_whole_and_a_closed_loop_does_not(runtime, rig
     closed_loop = Load(4, ramp_s=0.0, duration_s=EVERY_S)
     with started_server(runtime, tmp_path, str(EVERY_S)) as stalling, ThreadPoolExecutor() as at_once:
         opened = at_once.submit(rigs[2].play, stalling, open_loop, 200)
-        closed = at_once.submit(rigs[1].play, stalling, closed_loop, 20)
-        played, samples = opened.result()
+        closed = at_once.submit(rigs[1].run_load, stalling, closed_loop, 20)
+        result, samples = opened.result()
         _, missed = closed.result()
-        noise_s = late_s(stalling, 200, played, samples)
+        noise_s = late_s(stalling, 200, result, samples)
     seen = stats.summarise(samples, from_planned=True)
     known = {f"p{percent}_s": known_percentile(percent, 0.2) for percent in (50, 90, 99)}
     known["mean_s"] = (1 - STALL_S / EVERY_S) * 0.2 + STALL_S / EVERY_S * STALL_S / 2
@@ -207,13 +207,13 @@ def test_an_open_loop_sees_a_stall_whole_and_a_closed_loop_does_not(runtime, rig
     assert 0 < stalled[1] < stalled[0] / 2, "the closed loop was there when the server stalled, and hardly saw it"
 
 
-def late_s(server: Server, delay_ms: int, played: Played, samples: pd.DataFrame) -> float:
+def late_s(server: Server, delay_ms: int, result: PhaseResult, samples: pd.DataFrame) -> float:
     """By how much requests were late, at most and in all: sent, read, answered, received; each must follow the other.
 
     Each side's moments are ordered by themselves: that of requests which differ least in time are compared.
     """
     read_s, due_s, answered_s = server.kept(delay_ms)
-    begun_s = played.unix_start - time.time() + time.monotonic()
+    begun_s = result.unix_start - time.time() + time.monotonic()
     planned_s, sent_s, ended_s = (
         np.sort(begun_s + moments.to_numpy() / 1e6)
         for moments in (samples["planned_us"], samples["sent_us"], samples["sent_us"] + samples["latency_us"])

@@ -15,7 +15,7 @@ import pytest
 
 from lab.errors import ComponentError, LabError
 from lab.experiments import scenarios
-from lab.generator.fleet import LoadPhase, Placement, Played, running_fleet
+from lab.generator.fleet import LoadPhase, PhaseResult, Placement, running_fleet
 from lab.reporting import run_view
 from lab.running.conductor import conduct
 from lab.running.invocation import Invocation
@@ -64,7 +64,7 @@ def service(jdk, tmp_path_factory) -> Iterator[actuator.Service]:
             yield actuator.await_ready(running, folder)
 
 
-def played(service, shape: Load, folder, **options) -> tuple[Played, CellFolder]:
+def played(service, shape: Load, folder, **options) -> tuple[PhaseResult, CellFolder]:
     """One load on a service, and the folder that holds its samples."""
     cell = CellFolder(folder, Cell("webflux", shape))
     cell.logs.mkdir(parents=True)
@@ -74,7 +74,7 @@ def played(service, shape: Load, folder, **options) -> tuple[Played, CellFolder]
     ):
         fleet.await_workers()
         fleet.spawn(shape.users)
-        result = fleet.play(LoadPhase(service.url, shape, {"delay_ms": 20}), 120, [service.running])
+        result = fleet.run_phase(LoadPhase(service.url, shape, {"delay_ms": 20}), 120, [service.running])
     cell.keep_samples()
     return result, cell
 

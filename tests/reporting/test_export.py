@@ -149,6 +149,6 @@ def test_hdr_of_an_open_loop_counts_from_the_plan(overload, tmp_path):
 
 def test_the_help_says_from_when_an_open_loop_counts(typed):
     """Whoever exports learns what the columns mean."""
-    assert "Of an open loop, jtl and hdr count from the planned moments" in " ".join(
+    assert "For an open loop, latencies in jtl and hdr count from the planned send" in " ".join(
         typed("export", "--help").stdout.split()
     )

@@ -92,7 +92,7 @@ def test_it_tells_the_whole_story(example):
         "15.729",
         "Sprinklr 2023",
         "accept count",
-        "The threads decided: 200 of 200",
+        "The threads were the bottleneck: 200 of 200",
         "Linux (virtual machine)",
         "python -m lab sweep delay --seed 1",
         "4a068a09be21b514061e55c9a15987043fcd5836",
@@ -107,7 +107,7 @@ def test_repeats_are_compared_and_what_decided_is_said():
     text = html.render(run_view.open_run("jwt-repeats"))
     assert len(Elements(text).images) == 4
     words = re.sub(r"data:image[^\"]*|<[^>]+>|\s+", " ", text)
-    for part in ("webflux against mvc at 50 users (5 interleaved", "The CPU decided"):
+    for part in ("webflux against mvc at 50 users (5 interleaved", "The CPU was the bottleneck"):
         assert part in words
     assert re.search(r" 0\.00\d{3} ", words)
 

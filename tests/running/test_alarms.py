@@ -38,7 +38,7 @@ def test_a_limit_that_did_not_take_is_named(troubled):
     """Tomcat has its default of 200 threads, asked were 7."""
     cell, *_ = troubled
     assert cell["verdict"] == INVALID
-    assert "A limit did not take: request_threads_max is 200, asked was 7." in cell["reasons"]
+    assert "A limit is not in force: request_threads_max is 200 instead of 7." in cell["reasons"]
 
 
 def test_a_cold_service_is_named(troubled):

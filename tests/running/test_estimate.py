@@ -55,8 +55,8 @@ def test_the_mean_over_a_link_waits_for_earlier_waves():
 
 def test_the_estimate_learns_from_cells_that_were_measured(plan, tmp_path):
     """Without runs it is a documented guess; with runs the median of what their cells took besides the load."""
-    guessed = estimate.of_plan(plan, plan.cells, tmp_path)
-    assert (guessed.learned, guessed.around_s) == (0, estimate.AROUND_CELL_S)
+    guessed = estimate.estimate_run(plan, plan.cells, tmp_path)
+    assert (guessed.learned, guessed.overhead_s) == (0, estimate.CELL_OVERHEAD_S)
     run = RunFolder.create(plan, [], {}, tmp_path)
     for cell, spent_s in zip(plan.cells, (7.0, 9.0), strict=True):
         folder = run.begin(cell)
@@ -67,16 +67,16 @@ def test_the_estimate_learns_from_cells_that_were_measured(plan, tmp_path):
         folder = broken.begin(cell)
         folder.keep("timing", {"elapsed_s": 0.5})
         folder.keep("summary", {"elapsed_s": 0.0})
-    learned = estimate.of_plan(plan, plan.cells, tmp_path)
-    assert (learned.learned, learned.around_s) == (2, 8.0)
+    learned = estimate.estimate_run(plan, plan.cells, tmp_path)
+    assert (learned.learned, learned.overhead_s) == (2, 8.0)
     assert "as in 2 cells before" in str(learned)
-    assert estimate.spent_around("document", tmp_path) == []
+    assert estimate.cell_overheads_s("document", tmp_path) == []
 
 
 @pytest.mark.parametrize(("seconds", "said"), [(40.4, "40 s"), (420, "7 min"), (9000, "2.5 h")])
 def test_times_are_said_as_people_do(seconds, said):
     """Seconds, minutes or hours, as exact as an estimate is."""
-    assert estimate.spoken(seconds) == said
+    assert estimate.duration_text(seconds) == said
 
 
 @pytest.mark.parametrize("verb", ["run", "sweep"])

@@ -14,7 +14,7 @@ from patience import await_that
 
 from lab.cli import main
 from lab.runtimes import Launch
-from lab.runtimes.process import ProcessRuntime, unhurried
+from lab.runtimes.process import ProcessRuntime, signals_deferred
 from lab.storage.run_folder import ROOT
 
 # A lab that starts a process, loses its guard, starts a second process, and is killed.
@@ -84,9 +84,9 @@ def test_a_request_to_end_waits_until_the_work_is_done(number):
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    @unhurried()
+    @signals_deferred()
     def work() -> None:
-        with unhurried():
+        with signals_deferred():
             os.kill(os.getpid(), number)
             os.kill(os.getpid(), number)
             time.sleep(0.01)

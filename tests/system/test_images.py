@@ -20,7 +20,7 @@ from lab.runtimes.docker import IMAGE_LABEL, DockerRuntime
 from lab.spec.limits import Limits
 from lab.system import build
 from lab.system.images import JAR, MONGO_PORT, MYSQL_PORT, MYSQL_USER, Images
-from lab.system.images.bases import FROM_BASE, Bases, Kind
+from lab.system.images.bases import FROM_BASE, BaseKind, Bases
 from lab.system.images.builder import Builder, Recipe
 from lab.system.launch import contained, promised_limits, service_launch
 from lab.telemetry.actuator import await_ready, limits
@@ -150,7 +150,7 @@ def test_official_image_is_taken_where_it_is_there(containers, images):
     engine = containers.engine
     official = "lab-pretended-official:1"
     engine.images.get(images.worker().tag).tag(*official.split(":"))
-    kind = Kind("lab-jre", "Python {0}", official, "", "sid", "python3 --version")
+    kind = BaseKind("lab-jre", "Python {0}", official, "", "sid", "python3 --version")
     image = Bases(Builder(engine, containers, lambda _: None)).get(kind)
     engine.images.remove(official)
     engine.images.remove(image.tag)

@@ -1,4 +1,4 @@
-"""The command that measures what the generator itself can do: calibrate."""
+"""The command that measures the generator's ceiling and added latency: calibrate."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from lab.generator.calibration import Calibration, Ceiling
 from lab.running import calibrate as calibrate_
 
 EXPLAINED = (
-    "Added latency: what was measured less what the server says it held back; network and the server's own work are in "
-    "it, so that the generator adds no more than this."
+    "Added latency: measured latency minus the server's actual delay. It includes network and server work, so it is an "
+    "upper bound of what the generator adds."
 )
 
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="One JSON object, for programs.")
 def calibrate(as_json: bool) -> None:
-    """Measure how many requests a second the generator can send here, and what it adds to latency; about a minute."""
+    """Measure the generator's ceiling (requests/s) and the latency that it adds, on this machine; about a minute."""
     found = calibrate_.calibrate(reporter())
     file = calibration.keep(found)
     if as_json:
@@ -31,7 +31,7 @@ def calibrate(as_json: bool) -> None:
     out.print(_table(found))
     out.print(EXPLAINED)
     for ceiling in found.ceilings:
-        if reason := _doubt(ceiling):
+        if reason := _lower_bound_reason(ceiling):
             out.print(f"[yellow]{escape(reason)}[/]")
     out.print(f"\nIn [bold]{escape(short(file))}[/]; runs on this machine are judged by it from now on.")
 
@@ -54,8 +54,8 @@ def _ms(seconds: float) -> str:
     return f"{seconds * 1000:.2f} ms"
 
 
-def _doubt(ceiling: Ceiling) -> str:
-    """Why a ceiling is a lower bound only; empty if it is the generator's own."""
+def _lower_bound_reason(ceiling: Ceiling) -> str:
+    """The reason why a ceiling is only a lower bound; empty if the generator was the limit."""
     if ceiling.limited_by == calibration.GENERATOR:
         return ""
     use = f"generator {ceiling.generator_cpu:.0%}, server {ceiling.server_cpu:.0%} of a core"

@@ -38,8 +38,8 @@ def compare(
     python -m lab compare delay-sweep:mvc delay-sweep:webflux
     python -m lab compare 20261121T101500Z-delay 20261121T111500Z-delay
 
-    'python -m lab list' shows the names; a path will do too. Ratios are B over A. Where nothing was measured several
-    times (--repeat 5), they have no intervals, and nothing is called different.
+    'python -m lab list' shows the names; a path will do too. Ratios are B over A. Without repeats (--repeat 5) they
+    have no intervals, and no difference is found.
     """  # noqa: D301 (click looks for the backspace itself)
     found = comparison_view.compare(a, b, although_different, data)
     if as_json:

@@ -1,4 +1,4 @@
-"""The command that loads services that are there already: load."""
+"""The command that loads attached services, which the lab does not start: load."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from lab.cli.measuring import Outcome, conduct
-from lab.cli.options import Users, data_option, header_option, pin_option, shape_options
+from lab.cli.measuring import ResultOptions, conduct
+from lab.cli.options import UserCounts, data_option, header_option, pin_option, shape_options
 from lab.spec import attached
 from lab.spec.attached import LOAD
 from lab.spec.options import Options
@@ -16,13 +16,13 @@ from lab.system.backends import Endpoints
 
 @click.command("load")
 @click.argument("urls", nargs=-1, required=True, metavar="URL...")
-@click.option("--name", "names", multiple=True, metavar="LABEL", help=f"What to call it.  [default: {attached.NAME}]")
+@click.option("--name", "names", multiple=True, metavar="LABEL", help=f"Label of a URL.  [default: {attached.NAME}]")
 @header_option
-@click.option("--users", type=Users(), help=f"How many users; several for a sweep.  [default: {LOAD.load.users}]")
+@click.option("--users", type=UserCounts(), help=f"Number of users; several for a sweep.  [default: {LOAD.load.users}]")
 def load(
     urls: tuple[str, ...], names: tuple[str, ...], headers: tuple[str, ...], users: list[int] | None, **options: Any
 ) -> None:
-    """Load a service of your own, which the lab does not start: GET requests to URL, and nothing else.
+    """Load a service of your own, which the lab does not start, with GET requests to URL.
 
     \b
     python -m lab load http://127.0.0.1:8080/path --users 1,10,50 --duration 20
@@ -30,16 +30,16 @@ def load(
     python -m lab load http://127.0.0.1:8080/path --header 'Authorization: Bearer …'
     python -m lab load http://127.0.0.1:8080/a http://127.0.0.1:8081/a --name old --name new --repeat 5
 
-    Several addresses take turns, as variants do: give each a --name. Load only what is yours, or what you may. The
-    address is recorded with its query, of headers only the names. Before each measurement come five seconds of the
-    same load, or with --loops and --requests one request of each user, which are not counted.
+    Several URLs are measured in turns, as variants are: give each a --name. Load only services that you may. The URL is
+    recorded with its query, headers only by name. Each measurement begins with a warm-up that is not counted: five
+    seconds of the same load, or with --loops and --requests one request of each user.
 
-    A service on this machine shares its cores with the generator, and the verdict says how much it took of them: start
+    A service on this machine shares its cores with the generator, and the verdict shows how much of them it used: start
     it on the other half (taskset -c 0 …), or on another machine.
     """  # noqa: D301 (click looks for the backspace itself)
-    outcome, fields = Outcome.taken_from(options), attached.headers(headers)
+    result_options, fields = ResultOptions.pop_from(options), attached.headers(headers)
     plan = attached.make_plan(urls, names, fields, Options(users=users or [], **options))
-    conduct(plan, outcome, Endpoints(headers=fields))
+    conduct(plan, result_options, Endpoints(headers=fields))
 
 
 load.params += [*shape_options(LOAD.load), pin_option()]

@@ -1,4 +1,4 @@
-"""Commands that look after the machine: seed, images, doctor, clean."""
+"""Commands that prepare, check and clean this machine: seed, images, doctor, clean."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from lab.system.backends import Endpoints
 
 @click.command("images")
 def images() -> None:
-    """Build all images for --runtime docker beforehand, and say what they are."""
+    """Build all images for --runtime docker beforehand, and list them."""
     modules = {variant.module for scenario in experiments.scenarios().values() for variant in scenario.variants}
     for image in testbed.build_all_images(modules, reporter()):
         out.print(f"{image.tag}: {image.product} [dim]({image.why})[/]", soft_wrap=True)
@@ -31,10 +31,10 @@ def images() -> None:
 
 @click.command()
 @click.argument("scenario", required=False)
-@click.option("--mysql-url", default="", metavar="URL", help="A server of your own, in its database 'lab' only.")
+@click.option("--mysql-url", default="", metavar="URL", help="Your own server; only its database 'lab' is used.")
 @click.option("--mongo-url", default="", metavar="URL", help="The same for MongoDB.")
 def seed(scenario: str | None, mysql_url: str, mongo_url: str) -> None:
-    """Make rows and tokens beforehand, for SCENARIO or for all; what is there and whole is left as it is.
+    """Seed rows and tokens beforehand, for SCENARIO or for all; complete data are kept.
 
     Runs do this by themselves. A MongoDB of the lab's own and databases in containers start empty, and are seeded by
     each run, in a second or a few.
@@ -51,7 +51,7 @@ def seed(scenario: str | None, mysql_url: str, mongo_url: str) -> None:
 @click.command()
 @data_option
 def doctor(data: Path) -> None:
-    """Say what this machine has and lacks, with the line that mends it."""
+    """Check this machine's prerequisites, with the command that fixes each problem."""
     findings = doctor_.examine(data)
     colours = {doctor_.GOOD: "green", doctor_.POOR: "yellow", doctor_.BAD: "red"}
     for finding in findings:
@@ -70,7 +70,7 @@ def doctor(data: Path) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask before deleting runs.")
 @data_option
 def clean(all_runs: bool, incomplete: bool, yes: bool, data: Path) -> None:
-    """Remove what was built, and containers that were left; with an option, runs too, but none that is going on."""
+    """Remove builds and leftover containers; with an option also runs, except those in progress."""
     states = {folder: folder.state() for folder in run_folder.all_runs(data)}
     doomed = [
         f for f, state in states.items() if state != "running" and (all_runs or (incomplete and state != "complete"))
@@ -85,5 +85,5 @@ def clean(all_runs: bool, incomplete: bool, yes: bool, data: Path) -> None:
         removed = build.clean() if unused else 0
         contained = testbed.clean_containers() if unused and "running" not in states.values() else 0
     if not unused:
-        out.print("What was built, and containers, stay: a run of this checkout is going on, or a stack is up.")
+        out.print("Builds and containers were kept: a run of this checkout is in progress, or a stack is up.")
     out.print(f"Removed {removed} build folders, {len(doomed)} runs, {contained} containers and networks.")

@@ -1,4 +1,4 @@
-"""The command that repeats what was published: reproduce."""
+"""The command that reproduces published experiments: reproduce."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ COLOURS = {CONFIRMED: "green", REFUTED: "red", UNDECIDED: "yellow"}
 
 @click.command()
 @click.argument("name", required=False)
-@click.option("--scale", type=float, metavar="X", help="1 is the document's size.  [default: what fits this machine]")
+@click.option("--scale", type=float, metavar="X", help="1 is the document's size.  [default: largest that fits here]")
 @click.option("--repeat", type=int, default=1, metavar="N", help="Measure every cell N times, interleaved.")
-@click.option("--seed", type=int, metavar="N", help="Repeat an earlier run's choices of chance.")
-@click.option("--from", "from_", multiple=True, metavar="RUN", help="Judge a run there is; one for each part.")
+@click.option("--seed", type=int, metavar="N", help="Seed of arrivals and order, to repeat a run.")
+@click.option("--from", "from_", multiple=True, metavar="RUN", help="Judge an existing run; one for each part.")
 @click.option(
     "--runtime",
     type=click.Choice(RUNTIMES),
@@ -44,17 +44,17 @@ COLOURS = {CONFIRMED: "green", REFUTED: "red", UNDECIDED: "yellow"}
     show_default=True,
     help="Where services, databases and workers run.",
 )
-@click.option("--dry-run", is_flag=True, help="Say what would be measured and how long it takes, no more.")
+@click.option("--dry-run", is_flag=True, help="Print the runs and the time they would take, and exit.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object, for programs.")
 @data_option
 def reproduce(name: str | None, from_: Sequence[str], as_json: bool, data: Path, **options: Any) -> None:
-    """Repeat a published experiment, and judge what it claims; without NAME, list them.
+    """Repeat a published experiment, and judge its claims; without NAME, list the experiments.
 
     \b
-    python -m lab reproduce                            the experiments there are
+    python -m lab reproduce                            list the experiments
     python -m lab reproduce delay --dry-run            what would be measured, and how long that takes
     python -m lab reproduce delay --scale 0.1          a tenth of the users, threads and connections
-    python -m lab reproduce delay --from delay-sweep   judge a run there is
+    python -m lab reproduce delay --from delay-sweep   judge an existing run
 
     Each row of the document stands beside ours and theory; each claim is confirmed, refuted or undecided.
     """  # noqa: D301 (click looks for the backspace itself)
@@ -65,7 +65,7 @@ def reproduce(name: str | None, from_: Sequence[str], as_json: bool, data: Path,
     if from_:
         asked = click.get_current_context().get_parameter_source
         if given := [option for option in options if asked(option) is not ParameterSource.DEFAULT]:
-            raise LabError(f"--{given[0].replace('_', '-')} means nothing with --from.", "Leave one of them out.")
+            raise LabError(f"--{given[0].replace('_', '-')} has no effect with --from.", "Leave one of them out.")
         done = results.from_runs(wanted, results.open_runs(from_, data))
     else:
         made = _measured(wanted, data, **options)
@@ -77,7 +77,7 @@ def reproduce(name: str | None, from_: Sequence[str], as_json: bool, data: Path,
     else:
         _print(done)
     if not done.usable:
-        said = escape(as_typed.as_typed("'python -m lab show RUN' says why."))
+        said = escape(as_typed.as_typed("'python -m lab show RUN' shows the reason."))
         err.print(f"[red]A cell is invalid or incomplete[/]: {said}", soft_wrap=True)
         sys.exit(NOT_VALID)
 
@@ -85,7 +85,7 @@ def reproduce(name: str | None, from_: Sequence[str], as_json: bool, data: Path,
 def _measured(
     wanted: Publication, data: Path, scale: float | None, repeat: int, seed: int | None, runtime: str, dry_run: bool
 ) -> Reproduction | None:
-    """Measure it; None if it was only asked what that would be."""
+    """Measure an experiment at a scale; None if this is a dry run."""
     chosen, why = (scale, "as asked") if scale is not None else results.scale_for_here(wanted, data)
     estimates = results.expected(wanted, chosen, data, repeat, seed)
     console = out if dry_run else err
@@ -93,7 +93,7 @@ def _measured(
     for part, expected in zip(wanted.parts, estimates, strict=True):
         console.print(f"  {part.name + ': ' if part.name else ''}{expected}", soft_wrap=True)
     if len(estimates) > 1:
-        console.print(f"  together about {estimate.spoken(results.total_s(estimates))}")
+        console.print(f"  together about {estimate.duration_text(results.total_s(estimates))}")
     if dry_run:
         return None
     command = ["python", "-m", "lab", *sys.argv[1:]]
@@ -124,7 +124,7 @@ def _print(done: Reproduction) -> None:
     for finding in done.claims:
         out.print(f"[{COLOURS[finding.word]}]{finding.word:9}[/] {escape(finding.claim)}", soft_wrap=True)
         out.print(f"          [dim]{escape(finding.evidence)}[/]", soft_wrap=True)
-    out.print("\nAbout the document's own numbers:")
+    out.print("\nErrors and gaps in the document's own numbers:")
     for slip in done.experiment.slips:
         out.print(f"  – {escape(slip)}", soft_wrap=True)
     out.print(f"\nRuns: {', '.join(run.folder.called for run in done.runs)}")
@@ -143,7 +143,7 @@ def _scale(done: Reproduction) -> str:
 
 
 def _table(part: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -> Table:
-    """One line a load and variant of a part, ours before what was published.
+    """The table of a part: a line for each load and variant, measured figures before published ones.
 
     Args:
         rows: of :func:`lab.experiments.reproduction.results.flat`.
@@ -167,7 +167,7 @@ def _table(part: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[Colum
 
 
 def _columns(rows: Sequence[Mapping[str, Any]]) -> list[Column]:
-    """What some row has: neither a model nor a published figure where there is none, nor users that are R anyway."""
+    """The columns that any row has a value for; the scaled users only where they differ from R."""
     known = [column for column in COLUMNS if any(row[column.key] is not None for row in rows)]
     scaled = any(row["measured_users"] != row["users"] for row in rows)
     return [column for column in known if scaled or column.key != "measured_users"]
@@ -179,7 +179,7 @@ def _percent(value: float | None) -> str:
 
 @dataclass(frozen=True)
 class Column:
-    """A figure of each row, by its key in :func:`lab.experiments.reproduction.results.flat`."""
+    """A column of the table: its heading, and its key in :func:`lab.experiments.reproduction.results.flat`."""
 
     heading: str
     key: str

@@ -22,7 +22,7 @@ from lab.storage import run_folder
 @click.command("list")
 @data_option
 def list_(data: Path) -> None:
-    """List the runs there are, oldest first."""
+    """List all runs, oldest first."""
     runs = run_folder.all_runs(data)
     if not runs:
         raise LabError(f"There is no run in {data} yet.", "Start one: python -m lab run delay --users 400")
@@ -50,7 +50,7 @@ def _list_row(folder: run_folder.RunFolder) -> tuple[str, str, str, str]:
 @click.option("--json", "as_json", is_flag=True, help="One JSON object, for programs.")
 @data_option
 def show(run: str | None, as_json: bool, data: Path) -> None:
-    """Show a run's table again; the newest if no RUN is named."""
+    """Show a run's tables, verdicts and insights; the newest run if no RUN is named."""
     found = report_.open_run(run, data)
     if as_json:
         click.echo(json.dumps(found.as_json(), indent=2))
@@ -64,7 +64,7 @@ def show(run: str | None, as_json: bool, data: Path) -> None:
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="[default: RUN/report.html]")
 @data_option
 def report(run: str | None, output: Path | None, data: Path) -> None:
-    """Write a run as one HTML file that opens anywhere; the newest if no RUN is named."""
+    """Write a run as one self-contained HTML file; the newest run if no RUN is named."""
     found = report_.open_run(run, data)
     file = output or found.path / "report.html"
     html.write(found, file)
@@ -73,14 +73,14 @@ def report(run: str | None, output: Path | None, data: Path) -> None:
 
 @click.command()
 @click.argument("run", required=False)
-@click.option("--format", "kind", type=click.Choice(list(export_.KINDS)), required=True, help="What the files are for.")
+@click.option("--format", "kind", type=click.Choice(list(export_.KINDS)), required=True, help="Format of the files.")
 @click.option("-o", "--output", type=click.Path(path_type=Path, file_okay=False), help="[default: RUN/export]")
 @data_option
 def export(run: str | None, kind: str, output: Path | None, data: Path) -> None:
     """Write a run's samples for other tools: JMeter (jtl), anything (csv), HdrHistogram's plotter (hdr).
 
-    One file a measurement; of the newest run if no RUN is named. Of an open loop, jtl and hdr count from the planned
-    moments, as the lab's tables do, and jtl has the service time as its Latency; csv has both moments.
+    One file a cell; of the newest run if no RUN is named. For an open loop, latencies in jtl and hdr count from the
+    planned send, as in the lab's tables, and jtl has the service time as its Latency; csv has both times.
     """
     found = report_.open_run(run, data)
     for file in export_.export(found, kind, output or found.path / "export"):

@@ -1,4 +1,4 @@
-"""The command that goes on with an interrupted run: resume."""
+"""The command that resumes an interrupted run: resume."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from lab.cli.console import err, reporter
-from lab.cli.measuring import Outcome, endpoints_of, show_and_exit, typed_command
+from lab.cli.measuring import ResultOptions, endpoints_of, show_and_exit, typed_command
 from lab.cli.options import data_option, header_option
 from lab.reporting import run_view
 from lab.running import estimate, resumption
@@ -20,19 +20,19 @@ from lab.storage import run_folder
 
 @click.command()
 @click.argument("run", required=False)
-@click.option("--anyway", is_flag=True, help="Also where machine, commit or packages are not what they were.")
-@click.option("--allow-suspect", is_flag=True, help="Exit with 0 also where a verdict is 'suspect'.")
-@click.option("--mysql-url", default="", metavar="URL", help="As the run had it.")
-@click.option("--mongo-url", default="", metavar="URL", help="As the run had it.")
+@click.option("--anyway", is_flag=True, help="Resume even if machine, commit or packages have changed.")
+@click.option("--allow-suspect", is_flag=True, help="Exit with 0 also if the verdict is 'suspect'.")
+@click.option("--mysql-url", default="", metavar="URL", help="The same as in the interrupted run.")
+@click.option("--mongo-url", default="", metavar="URL", help="The same as in the interrupted run.")
 @header_option
 @data_option
 def resume(
     run: str | None, anyway: bool, allow_suspect: bool, headers: tuple[str, ...], data: Path, **options: Any
 ) -> None:
-    """Measure what an interrupted RUN still lacks; the newest incomplete one if none is named."""
+    """Measure the missing cells of an interrupted RUN; the newest incomplete one if none is named."""
     folder = run_view.open_run(str(run_folder.find_resumable(run, data).path)).folder
-    expected = estimate.of_plan(folder.plan(), folder.missing(), data)
+    expected = estimate.estimate_run(folder.plan(), folder.missing(), data)
     err.print(f"  {folder.name}: {expected}", markup=False, soft_wrap=True)
     endpoints = replace(endpoints_of(options), headers=attached.headers(headers))
     invocation = Invocation(typed_command(), data, reporter(), endpoints=endpoints)
-    show_and_exit(resumption.resume(folder, invocation, anyway), Outcome(data, allow_suspect))
+    show_and_exit(resumption.resume(folder, invocation, anyway), ResultOptions(data, allow_suspect))

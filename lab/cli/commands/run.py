@@ -7,14 +7,14 @@ from typing import Any
 import click
 
 from lab.cli.measuring import ScenarioGroup, conduct_scenario
-from lab.cli.options import Users, load_options
+from lab.cli.options import UserCounts, load_options
 from lab.errors import LabError
 from lab.spec.scenario import Scenario
 
 
 def _run_command(scenario: Scenario) -> click.Command:
-    text = f"How many users.  [default: {scenario.load.users}; with --rate, as many as it takes]"
-    users = click.Option(["--users"], type=Users(), help=text)
+    text = f"Number of users.  [default: {scenario.load.users}; with --rate, as many as needed]"
+    users = click.Option(["--users"], type=UserCounts(), help=text)
 
     def run(users: list[int] | None, **options: Any) -> None:
         if users and len(users) > 1:
@@ -26,7 +26,7 @@ def _run_command(scenario: Scenario) -> click.Command:
 
 def _sweep_command(scenario: Scenario) -> click.Command:
     loads = ",".join(map(str, scenario.sweep_users))
-    users = click.Option(["--users"], type=Users(), default=loads, show_default=True, help="The loads.")
+    users = click.Option(["--users"], type=UserCounts(), default=loads, show_default=True, help="Numbers of users.")
 
     def sweep(**options: Any) -> None:
         conduct_scenario(scenario.name, **options)

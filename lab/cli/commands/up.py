@@ -18,7 +18,7 @@ from lab.spec.scenario import Scenario
 
 
 def _up_command(scenario: Scenario) -> click.Command:
-    variant = click.Option(["--variant"], default="mvc", show_default=True, help="Which to start.")
+    variant = click.Option(["--variant"], default="mvc", show_default=True, help="Variant to start.")
 
     def up(variant: str, runtime: str, **options: Any) -> None:
         endpoints = endpoints_of(options)
@@ -40,5 +40,5 @@ up = ScenarioGroup("up", _up_command, "Start a scenario's stack and leave it up,
 
 @click.command()
 def down() -> None:
-    """End what 'up' has started."""
+    """Stop the stack that 'up' has started."""
     out.print(f"Ended {held_stack.down()}.")

@@ -1,4 +1,4 @@
-"""The command for another machine, which plays users for runs of this one: worker."""
+"""The command ``worker``: runs users on this machine for runs that another machine conducts."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from lab.spec import planning
 @click.command()
 @click.option("--master", required=True, metavar="HOST[:PORT]", help="Where 'lab run … --remote-workers' runs.")
 def worker(master: str) -> None:
-    """Play users for runs on another machine, one after the other, until Ctrl-C.
+    """Run users for runs on another machine, one run after the other, until Ctrl-C.
 
-    Start it before the run or while that waits; the clocks of the machines must agree (NTP). It trusts the master, and
-    the master trusts it: use them in a network of your own.
+    Start it before the run, or while the run waits for workers. The clocks of the machines must agree (NTP). Master and
+    worker trust each other: use them only in a trusted network.
     """
     host, port = planning.split_address(master)
     try:
         socket.getaddrinfo(host, port)
     except OSError as error:
-        raise LabError(f"There is no host {host!r}.", "Mend --master HOST[:PORT].") from error
+        raise LabError(f"There is no host {host!r}.", "Correct --master HOST[:PORT].") from error
     raise_open_file_limit(1)  # as far as it goes: each user has a socket
     out.print(f"Waiting for runs at {host}:{port}. End with Ctrl-C.")
     command = (sys.executable, "-m", "lab.generator.locust.worker", "--master-host", host, "--master-port", str(port))

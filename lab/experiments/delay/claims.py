@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lab.experiments.reproduction.judging import (
-    Check,
+    ClaimCheck,
     all_answered_s,
     at_least,
     at_most,
-    beside,
     decide,
     error_percent,
     mean_s,
     near,
-    of,
     ok_rps,
     ratios,
+    rows_of_variant,
     total_s,
+    variant_pairs,
     wave_count,
 )
 from lab.experiments.reproduction.publication import UNDECIDED, VARIANTS, Claim, Part, Publication, ReproducedRow
@@ -43,14 +43,14 @@ def _all_waves_s(row: ReproducedRow) -> float:
 
 
 def _queued(rows: Sequence[ReproducedRow], waves: int = 2) -> list[ReproducedRow]:
-    return [row for row in of(rows, "mvc") if wave_count(row) >= waves]
+    return [row for row in rows_of_variant(rows, "mvc") if wave_count(row) >= waves]
 
 
 def keeps_t(variant: str) -> Claim:
     """That a variant answers in t, however many users there are."""
     return Claim(
         f"{variant} keeps its mean latency at t up to the largest load.",
-        lambda rows: decide(near(of(rows, variant), mean_s, _t)),
+        lambda rows: decide(near(rows_of_variant(rows, variant), mean_s, _t)),
     )
 
 
@@ -66,7 +66,7 @@ def formula_mean(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
 
 def wave_model(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     """Whether means follow the wave model on platform threads."""
-    return decide(near(of(rows, "mvc"), mean_s, lambda row: row.model_mean_s or 0.0))
+    return decide(near(rows_of_variant(rows, "mvc"), mean_s, lambda row: row.model_mean_s or 0.0))
 
 
 def plateau(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
@@ -79,47 +79,52 @@ def free_throughput(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
 
     The last user starts one step before the ramp ends, which matters where few stand for many.
     """
-    many = of(rows, "webflux", users=lambda r: r >= 100)
+    many = rows_of_variant(rows, "webflux", users=lambda r: r >= 100)
     return decide(near(many, ok_rps, lambda row: row.users / all_answered_s(row, _t(row)), "/s"))
 
 
 def alike_below_t(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     """Whether WebFlux and platform threads are equal while there is a thread for everybody."""
-    pairs = [pair for pair in beside(rows, "webflux", "mvc") if wave_count(pair[1]) == 1]
+    pairs = [pair for pair in variant_pairs(rows, "webflux", "mvc") if wave_count(pair[1]) == 1]
     return decide(ratios(pairs, mean_s, 0.9, 1.1))
 
 
 def fails_at_most_load(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     """Whether requests to platform threads fail at the document's largest load."""
     return decide(
-        at_least(of(rows, "mvc", users=lambda r: r == 4000), error_percent, lambda _: FAILED_PERCENT, " % failed")
+        at_least(
+            rows_of_variant(rows, "mvc", users=lambda r: r == 4000),
+            error_percent,
+            lambda _: FAILED_PERCENT,
+            " % failed",
+        )
     )
 
 
 def short_backlog_fails(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     """Whether requests to platform threads fail with the short backlog."""
-    return decide(at_least(of(rows, "mvc", SHORT), error_percent, lambda _: FAILED_PERCENT, " % failed"))
+    return decide(at_least(rows_of_variant(rows, "mvc", SHORT), error_percent, lambda _: FAILED_PERCENT, " % failed"))
 
 
 def large_backlog_cures(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     """Whether errors vanish with the large backlog; undecided where there were none with the short one."""
-    before = [(row, value) for row in of(rows, "mvc", SHORT) for value in map(error_percent, row.usable)]
+    before = [(row, value) for row in rows_of_variant(rows, "mvc", SHORT) for value in map(error_percent, row.usable)]
     if before and all(value < FAILED_PERCENT for _, value in before):
         return UNDECIDED, f"There were none to vanish: {before[0][0].label} had {before[0][1]:.2g} % failed."
-    large = decide(at_most(of(rows, "mvc", LARGE), error_percent, lambda _: FAILED_PERCENT, " % failed"))
+    large = decide(at_most(rows_of_variant(rows, "mvc", LARGE), error_percent, lambda _: FAILED_PERCENT, " % failed"))
     return large if before else (UNDECIDED, "Nothing valid was measured with the short backlog.")
 
 
 def bounded_by_threads(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
-    """Whether platform threads never answer more than T/t a second, whatever the backlog."""
-    return decide(at_most(of(rows, "mvc"), ok_rps, lambda row: 1.1 * _plateau(row), "/s"))
+    """Whether platform threads never answer more than T/t a second, with either backlog."""
+    return decide(at_most(rows_of_variant(rows, "mvc"), ok_rps, lambda row: 1.1 * _plateau(row), "/s"))
 
 
 def backlog_costs_time(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     """Whether virtual threads answer faster with the large backlog than with the short one."""
-    large = {row.users: row for row in of(rows, "mvc-virtual", LARGE)}
-    pairs = [(row, large[row.users]) for row in of(rows, "mvc-virtual", SHORT) if row.users in large]
-    checks: list[Check] = ratios(pairs, mean_s, 1.05, float("inf"))
+    large = {row.users: row for row in rows_of_variant(rows, "mvc-virtual", LARGE)}
+    pairs = [(row, large[row.users]) for row in rows_of_variant(rows, "mvc-virtual", SHORT) if row.users in large]
+    checks: list[ClaimCheck] = ratios(pairs, mean_s, 1.05, float("inf"))
     return decide(checks)
 
 

@@ -7,17 +7,17 @@ from itertools import pairwise
 from statistics import fmean
 
 from lab.experiments.reproduction.judging import (
-    Check,
+    ClaimCheck,
     all_answered_s,
-    beside,
     decide,
     mean_s,
     measured,
     near,
-    of,
     ok_rps,
     ratios,
+    rows_of_variant,
     total_s,
+    variant_pairs,
 )
 from lab.experiments.reproduction.publication import UNDECIDED, VARIANTS, Claim, Part, Publication, ReproducedRow
 from lab.spec.options import Options
@@ -31,7 +31,7 @@ TIMEOUT_S = 900.0
 
 def alike(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     """Whether WebFlux and platform threads take the same time at every load."""
-    return decide(ratios(beside(rows, "webflux", "mvc"), mean_s, 0.9, 1.1))
+    return decide(ratios(variant_pairs(rows, "webflux", "mvc"), mean_s, 0.9, 1.1))
 
 
 def flat_below_pool(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
@@ -39,8 +39,8 @@ def flat_below_pool(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     pairs = [
         (more, one)
         for variant in VARIANTS
-        for one in of(rows, variant, users=lambda r: r == 1)
-        for more in of(rows, variant, users=lambda r: r == 50)
+        for one in rows_of_variant(rows, variant, users=lambda r: r == 1)
+        for more in rows_of_variant(rows, variant, users=lambda r: r == 50)
     ]
     if any(more.measured_users == one.measured_users for more, one in pairs):
         return UNDECIDED, "At this scale one measurement stands for R = 1 and for R = 50."
@@ -49,7 +49,7 @@ def flat_below_pool(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
 
 def plateau_of_link(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     """Whether throughput from 100 users on is what the link passes."""
-    full = [row for variant in VARIANTS for row in of(rows, variant, users=lambda r: r >= 100)]
+    full = [row for variant in VARIANTS for row in rows_of_variant(rows, variant, users=lambda r: r >= 100)]
     return decide(near(full, ok_rps, lambda row: row.link_rate / row.answer_bytes if row.answer_bytes else 0.0, "/s"))
 
 
@@ -60,13 +60,13 @@ def waves_of_pool(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
 
 def more_connections_help(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     """Whether twice the connections serve 400 users in half the time."""
-    checks: list[Check] = []
+    checks: list[ClaimCheck] = []
     for few, many in pairwise(POOLS):
         for variant in VARIANTS:
             pairs = [
                 (one, other)
-                for one in of(rows, variant, _pool(few), lambda r: r == 400)
-                for other in of(rows, variant, _pool(many), lambda r: r == 400)
+                for one in rows_of_variant(rows, variant, _pool(few), lambda r: r == 400)
+                for other in rows_of_variant(rows, variant, _pool(many), lambda r: r == 400)
             ]
             checks += ratios(pairs, ok_rps, 0.4, 0.6)
     return decide(checks)
@@ -74,27 +74,29 @@ def more_connections_help(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
 
 def ten_threads_wait(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     """Whether R requests on ten platform threads take ⌈R/10⌉·t in all, t being what one user takes."""
-    single = [time_s for row in of(rows, "mvc", users=lambda r: r == 1) for time_s in measured(row, mean_s)]
+    single = [
+        time_s for row in rows_of_variant(rows, "mvc", users=lambda r: r == 1) for time_s in measured(row, mean_s)
+    ]
     if not single:
         return UNDECIDED, "What a single user takes was not measured."
     t = fmean(single)
-    several = [row for row in of(rows, "mvc") if row.measured_users > 1]
+    several = [row for row in rows_of_variant(rows, "mvc") if row.measured_users > 1]
     return decide(check for row in several for check in _near_formula(row, t))
 
 
 def without_threads_the_link_decides(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     """Whether WebFlux is as fast as the link, ten threads or not."""
-    return decide(near(of(rows, "webflux"), mean_s, lambda row: row.model_mean_s or 0.0))
+    return decide(near(rows_of_variant(rows, "webflux"), mean_s, lambda row: row.model_mean_s or 0.0))
 
 
 def threads_cost_time(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     """Whether ten platform threads are slower than WebFlux once there are more users than threads."""
-    pairs = [pair for pair in beside(rows, "mvc", "webflux") if pair[0].users > 10]
+    pairs = [pair for pair in variant_pairs(rows, "mvc", "webflux") if pair[0].users > 10]
     return decide(ratios(pairs, mean_s, 1.05, float("inf")))
 
 
-def _near_formula(row: ReproducedRow, time_s: float) -> list[Check]:
-    """That all requests of a row together take what ⌈R/T⌉·t and the ramp say."""
+def _near_formula(row: ReproducedRow, time_s: float) -> list[ClaimCheck]:
+    """The check that all requests of a row take ⌈R/T⌉·t and the ramp in total."""
     return near([row], total_s(row), lambda row: all_answered_s(row, time_s))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from lab.experiments.reproduction.judging import NEAR, beside, decide, ok_rps, ratios
+from lab.experiments.reproduction.judging import NEAR, decide, ok_rps, ratios, variant_pairs
 from lab.experiments.reproduction.publication import VARIANTS, Claim, Part, Publication, ReproducedRow
 from lab.spec.options import Options
 
@@ -16,18 +16,18 @@ MARGIN = 0.05
 
 def webflux_is_faster(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     """Whether WebFlux answers more a second than virtual threads, by at least the margin, at every load."""
-    return decide(ratios(beside(rows, "webflux", "mvc-virtual"), ok_rps, 1 + MARGIN, math.inf))
+    return decide(ratios(variant_pairs(rows, "webflux", "mvc-virtual"), ok_rps, 1 + MARGIN, math.inf))
 
 
 def by_as_much(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     """Whether WebFlux answers 57 % more a second than virtual threads."""
     low, high = (1 - NEAR) * PUBLISHED_RATIO, (1 + NEAR) * PUBLISHED_RATIO
-    return decide(ratios(beside(rows, "webflux", "mvc-virtual"), ok_rps, low, high))
+    return decide(ratios(variant_pairs(rows, "webflux", "mvc-virtual"), ok_rps, low, high))
 
 
 def virtual_beat_platform(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     """Whether virtual threads answer more a second than platform threads, by at least the margin, at every load."""
-    return decide(ratios(beside(rows, "mvc-virtual", "mvc"), ok_rps, 1 + MARGIN, math.inf))
+    return decide(ratios(variant_pairs(rows, "mvc-virtual", "mvc"), ok_rps, 1 + MARGIN, math.inf))
 
 
 JWT = Publication(

@@ -1,4 +1,4 @@
-"""Judges claims: confirmed, refuted or undecided, by intervals of what was measured against the range claimed.
+"""Judges claims: confirmed, refuted or undecided, by comparing measured intervals with the claimed range.
 
 A claim about several rows is confirmed if the interval of every row lies in its range, refuted if that of any row lies
 outside (one counterexample is enough, whatever else is missing), and undecided otherwise: an interval that crosses a
@@ -15,7 +15,7 @@ from statistics import fmean, stdev
 from lab.experiments.reproduction.publication import CONFIRMED, REFUTED, SINGLE_SHARE, UNDECIDED, Repeat, ReproducedRow
 from lab.formulas import queueing, t_interval
 
-# "Is" means within this share: so much that a single measurement that is right can show it.
+# The tolerance of a claim that a value "is" something: wide enough for a single measurement to confirm it.
 NEAR = 0.10
 SHOWN = 2
 
@@ -24,16 +24,16 @@ Expect = Callable[[ReproducedRow], float]
 
 
 @dataclass(frozen=True)
-class Check:
-    """One number that a claim depends on.
+class ClaimCheck:
+    """A measured number that a claim depends on, with the range in which the claim holds.
 
     Attributes:
-        label: what it is a number of.
-        values: as measured, one a repeat; empty if there is none to be used.
-        low: the claim holds from here …
-        high: … to here.
-        unit: what follows the numbers in a sentence, such as `` s``.
-        single_share: what a single measurement may be off by.
+        label: the row that the number belongs to.
+        values: measured values, one a repeat; empty if no repeat is usable.
+        low: lower end of the range in which the claim holds.
+        high: upper end of that range.
+        unit: the suffix of the numbers in a sentence, such as `` s``.
+        single_share: the relative error of a single measurement.
 
     """
 
@@ -56,7 +56,7 @@ class Check:
 
     @property
     def word(self) -> str:
-        """What this number alone says of the claim."""
+        """The claim's verdict by this number alone."""
         if not self.values:
             return UNDECIDED
         low, high = self.interval
@@ -84,40 +84,40 @@ def _short(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
-def decide(checks: Iterable[Check]) -> tuple[str, str]:
-    """The word of a claim, and the sentence with the numbers that decided it."""
+def decide(checks: Iterable[ClaimCheck]) -> tuple[str, str]:
+    """The verdict on a claim, and a sentence with the numbers that decided it."""
     found = list(checks)
     if not found:
-        return UNDECIDED, "Nothing was measured that it is about."
+        return UNDECIDED, "No row that the claim is about was measured."
     for word in (REFUTED, UNDECIDED):
         if deciding := [check for check in found if check.word == word]:
             return word, _sentence(deciding)
     return CONFIRMED, _sentence(sorted(found, key=_slack))
 
 
-def _slack(check: Check) -> float:
-    """How far a number is from the nearer end of its range: the tightest one is the evidence."""
+def _slack(check: ClaimCheck) -> float:
+    """The relative distance of a number from the nearer end of its range; the closest ones are shown as evidence."""
     mean = fmean(check.values)
     return min(mean - check.low, check.high - mean) / (abs(mean) or 1.0)
 
 
-def _sentence(checks: Sequence[Check]) -> str:
+def _sentence(checks: Sequence[ClaimCheck]) -> str:
     more = f"; and {len(checks) - SHOWN} more" if len(checks) > SHOWN else ""
     return "; ".join(str(check) for check in checks[:SHOWN]) + more + "."
 
 
 def measured(row: ReproducedRow, measure: Measure) -> tuple[float, ...]:
-    """One number of each usable repeat of a row that has it."""
+    """A measure of a row's usable repeats, without those that have none."""
     values = (measure(repeat) for repeat in row.usable)
     return tuple(value for value in values if value is not None)
 
 
 def near(
     rows: Iterable[ReproducedRow], measure: Measure, expect: Expect, unit: str = " s", share: float = NEAR
-) -> list[Check]:
-    """That a measured number is what is expected, within a share of it."""
+) -> list[ClaimCheck]:
+    """Checks that a measure equals the expected value, within a share of it."""
     return [
-        Check(
+        ClaimCheck(
             row.label,
             measured(row, measure),
             (1 - share) * expect(row),
@@ -129,28 +129,28 @@ def near(
     ]
 
 
-def at_least(rows: Iterable[ReproducedRow], measure: Measure, least: Expect, unit: str) -> list[Check]:
-    """That a measured number is so much or more."""
-    return [Check(row.label, measured(row, measure), least(row), math.inf, unit, row.single_share) for row in rows]
+def at_least(rows: Iterable[ReproducedRow], measure: Measure, least: Expect, unit: str) -> list[ClaimCheck]:
+    """Checks that a measure is at least some value."""
+    return [ClaimCheck(row.label, measured(row, measure), least(row), math.inf, unit, row.single_share) for row in rows]
 
 
-def at_most(rows: Iterable[ReproducedRow], measure: Measure, most: Expect, unit: str) -> list[Check]:
-    """That a measured number is so much or less."""
-    return [Check(row.label, measured(row, measure), -math.inf, most(row), unit, row.single_share) for row in rows]
+def at_most(rows: Iterable[ReproducedRow], measure: Measure, most: Expect, unit: str) -> list[ClaimCheck]:
+    """Checks that a measure is at most some value."""
+    return [ClaimCheck(row.label, measured(row, measure), -math.inf, most(row), unit, row.single_share) for row in rows]
 
 
 def ratios(
     pairs: Iterable[tuple[ReproducedRow, ReproducedRow]], measure: Measure, low: float, high: float
-) -> list[Check]:
-    """That the first row's number over the second's lies in a range; repeats are paired, as they were measured."""
+) -> list[ClaimCheck]:
+    """Checks that the ratio of two rows' measures, paired by repeat, is within a range."""
     return [
-        Check(_over(one, other), _paired(one, other, measure), low, high, " times", one.single_share)
+        ClaimCheck(_over(one, other), _paired(one, other, measure), low, high, " times", one.single_share)
         for one, other in pairs
     ]
 
 
 def _over(one: ReproducedRow, other: ReproducedRow) -> str:
-    """Both rows by name; a load that they share is named once."""
+    """The label of a ratio: both rows, with a shared load named once."""
     alike = one.label.removeprefix(one.variant) == other.label.removeprefix(other.variant)
     return f"{one.variant if alike else one.label} over {other.label}"
 
@@ -161,17 +161,17 @@ def _paired(one: ReproducedRow, other: ReproducedRow, measure: Measure) -> tuple
     return tuple(a / b for a, b in pairs if a is not None and b)
 
 
-def of(
+def rows_of_variant(
     rows: Iterable[ReproducedRow], variant: str, part: str | None = None, users: Callable[[int], bool] = bool
 ) -> list[ReproducedRow]:
-    """The rows of a variant; of one part, and of some loads."""
+    """The rows of a variant, optionally of one part and of some numbers of users."""
     return [row for row in rows if row.variant == variant and part in (None, row.part) and users(row.users)]
 
 
-def beside(rows: Sequence[ReproducedRow], one: str, other: str) -> list[tuple[ReproducedRow, ReproducedRow]]:
-    """The rows of two variants that have the same part and load."""
+def variant_pairs(rows: Sequence[ReproducedRow], one: str, other: str) -> list[tuple[ReproducedRow, ReproducedRow]]:
+    """Pairs of rows of two variants with the same part and load."""
     others = {(row.part, row.users): row for row in rows if row.variant == other}
-    return [(row, others[row.part, row.users]) for row in of(rows, one) if (row.part, row.users) in others]
+    return [(row, others[row.part, row.users]) for row in rows_of_variant(rows, one) if (row.part, row.users) in others]
 
 
 def mean_s(repeat: Repeat) -> float | None:
@@ -190,7 +190,7 @@ def error_percent(repeat: Repeat) -> float:
 
 
 def total_s(row: ReproducedRow) -> Measure:
-    """The time for all requests of a row that has one request a user."""
+    """A measure: the time for all requests of a row with one request a user, from the rate."""
     return lambda repeat: row.users / repeat.rps if repeat.rps else None
 
 

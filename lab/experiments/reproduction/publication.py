@@ -15,10 +15,10 @@ from lab.spec.options import Options
 from lab.spec.plan import Plan
 from lab.storage import published
 
-# Who takes part, whatever else a scenario can measure.
+# The variants of all reproductions, whatever else a scenario can measure.
 VARIANTS = ("mvc", "mvc-virtual", "webflux")
 CONFIRMED, REFUTED, UNDECIDED = "confirmed", "refuted", "undecided"
-# What a single measurement may be off by: the one pair of repeats in the documents' data differs by that much.
+# The relative error of a single measurement: the one pair of repeats in the documents' data differs by that much.
 SINGLE_SHARE = 0.05
 # The same where the CPU decides, at 95 %: one ratio of the example that ships has a standard deviation of 18 %.
 SINGLE_CPU_SHARE = 0.35
@@ -32,7 +32,7 @@ class Repeat:
         mean_s: mean latency of the right answers; None if there were none.
         rps: answers and failures a second, as JMeter counts.
         error_share: failed requests over all, 0 to 1.
-        usable: whether its verdict lets it decide anything: it is complete, not invalid, and not empty.
+        usable: whether it may decide a claim: it is complete, not invalid, and not empty.
 
     """
 
@@ -47,18 +47,18 @@ class Repeat:
 
 @dataclass(frozen=True)
 class ReproducedRow:
-    """One load of one variant: what was published, what theory says, and what was measured.
+    """One load of one variant: published, predicted and measured figures.
 
     Attributes:
-        part: which part of the experiment it belongs to.
+        part: the part of the experiment it belongs to.
         users: R of the document.
-        measured_users: how many there were in our scaled run.
+        measured_users: the number of users in the scaled run.
         servers: T or N, scaled back to the document's size; None where nothing limits the variant.
         service_s: t; None where it is not known beforehand.
-        single_share: what a single measurement of it may be off by.
+        single_share: the relative error of a single measurement.
         last_start_s: when the waves began that end last: the start of the first user in them.
-        answer_bytes: what one request moves over a shaped link; 0 where no link is shaped.
-        link_rate: bytes a second of the link in all, scaled back; 0 where it has no such limit.
+        answer_bytes: bytes that one request moves over a link of limited rate; 0 without such a link.
+        link_rate: bandwidth of the link in bytes/s, scaled back; 0 where it is not limited.
 
     """
 
@@ -78,12 +78,12 @@ class ReproducedRow:
 
     @property
     def usable(self) -> tuple[Repeat, ...]:
-        """The repeats that may decide something."""
+        """The repeats that may decide a claim."""
         return tuple(repeat for repeat in self.repeats if repeat.usable)
 
     @property
     def label(self) -> str:
-        """What sentences call it, such as ``mvc at R = 4,000 (pool 50, suspect)``."""
+        """Its name in sentences, such as ``mvc at R = 4,000 (pool 50, suspect)``."""
         suspect = SUSPECT if any(repeat.verdict == SUSPECT for repeat in self.usable) else ""
         about = ", ".join(filter(None, (self.part, suspect)))
         return f"{self.variant} at R = {self.users:,}" + (f" ({about})" if about else "")
@@ -94,7 +94,7 @@ Judge = Callable[[Sequence[ReproducedRow]], tuple[str, str]]
 
 @dataclass(frozen=True)
 class Claim:
-    """What a document, or theory, says; ``judge`` makes a word and a sentence of evidence from rows."""
+    """A claim of a document or of theory; ``judge`` returns a verdict and its evidence from rows."""
 
     text: str
     judge: Judge
@@ -114,7 +114,7 @@ class Part:
     """One run of an experiment, at the document's size.
 
     Attributes:
-        name: what tells it from the other parts; empty if it is the only one.
+        name: distinguishes it from the other parts; empty if it is the only one.
         table: the published table its rows are in.
 
     """
@@ -124,7 +124,7 @@ class Part:
     options: Options
 
     def limit(self, name: str) -> int:
-        """A limit at the document's size: what is wished for, or the same for all if nothing is."""
+        """A limit at the document's size: the part's option, or the default of the stance ``equal``."""
         return int(getattr(self.options, name) or getattr(Limits(), name))
 
     @property
@@ -140,12 +140,12 @@ class Part:
         return [scale for scale in scales if all(_is_whole(users * scale) for users in self.options.users)]
 
     def scaled(self, scale: float) -> Options:
-        """The same with ratios kept: R/T, R/N, ramp/t and bytes a second for each user stay.
+        """The options at a scale, with R/T, R/N, ramp/t and bytes a second for each user unchanged.
 
         Where the number of requests is fixed, that is scaled and nothing else. A row of fewer than one user has one.
 
         Raises:
-            LabError: it is more than the document, or a row would have another R/T or R/N, or a user no request.
+            LabError: the scale is above 1, would change R/T or R/N of a row, or leave a user without a request.
 
         """
         options = self.options
@@ -173,7 +173,7 @@ class Part:
         )
 
     def users_at(self, users: int, scale: float) -> int:
-        """How many users stand for R of the document."""
+        """The number of users at a scale for R of the document."""
         return users if self.options.requests is not None else scaled_users(users, scale)
 
 
@@ -182,9 +182,8 @@ class Publication:
     """An experiment of a document, as data.
 
     Attributes:
-        document: where it is from.
         parts: its runs; several where they differ in more than users and variants.
-        cores: how many the full size needs, for ``memory_gb`` as well.
+        cores: the cores that the document's size needs, with ``memory_gb`` of memory.
 
     """
 
@@ -198,12 +197,12 @@ class Publication:
 
     @property
     def document(self) -> str:
-        """The document it is from."""
+        """The document that published it."""
         return str(published.table(self.parts[0].table)["source"])
 
     @property
     def slips(self) -> list[str]:
-        """What the document gets wrong, or leaves open, about its own numbers."""
+        """Errors and gaps in the document's own numbers."""
         return list(dict.fromkeys(note for part in self.parts for note in published.table(part.table)["notes"]))
 
     def plan(self, part: Part, scale: float, seed: int | None = None, repeat: int = 1) -> Plan:
@@ -211,7 +210,7 @@ class Publication:
         return planning.make_plan(find_scenario(self.scenario), replace(part.scaled(scale), seed=seed, repeat=repeat))
 
     def judge(self, rows: Sequence[ReproducedRow]) -> tuple[JudgedClaim, ...]:
-        """Every claim beside what was measured."""
+        """Judge every claim by the measured rows."""
         return tuple(JudgedClaim(claim.text, *claim.judge(rows)) for claim in self.claims)
 
 

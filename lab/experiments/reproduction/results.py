@@ -1,4 +1,4 @@
-"""Carries a reproduction out: its runs, the rows beside the published ones, and the claims judged."""
+"""Runs a reproduction: measures its parts, compares their rows with the published ones, and judges the claims."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MOST_S = 3600.0
 
 @dataclass(frozen=True)
 class Reproduction:
-    """An experiment beside what was published. In a notebook its last expression shows the table.
+    """The result of a reproduction. As the last expression of a notebook's cell it shows table and claims.
 
     Attributes:
         scale: of the users, or of the requests where their number is fixed; 1 is the document's size.
@@ -56,7 +56,7 @@ class Reproduction:
         return pd.DataFrame([flat(row) for row in self.rows])
 
     def as_json(self) -> dict[str, Any]:
-        """What ``lab reproduce --json`` prints."""
+        """The object that ``lab reproduce --json`` prints."""
         return {
             "experiment": self.experiment.name,
             "document": self.experiment.document,
@@ -116,10 +116,10 @@ def carry_out(
 
 
 def from_runs(wanted: Publication, runs: Sequence[Run]) -> Reproduction:
-    """Judge runs that were made before.
+    """Judge existing runs.
 
     Raises:
-        LabError: a run has not the settings of any part, two have those of the same, or their scales differ.
+        LabError: a run matches no part, two runs match the same part, or their scales differ.
 
     """
     measured: dict[str, Run] = {}
@@ -136,7 +136,7 @@ def from_runs(wanted: Publication, runs: Sequence[Run]) -> Reproduction:
 
 
 def _judged(wanted: Publication, scale: float, measured: Mapping[str, Run]) -> Reproduction:
-    """What was measured at a scale, by the name of the part, beside what was published."""
+    """The reproduction from runs by the name of their part, all at one scale."""
     rows: list[ReproducedRow] = []
     for part in wanted.parts:
         run = measured.get(part.name)
@@ -168,18 +168,18 @@ def _part_of(wanted: Publication, run: Run, taken: Mapping[str, Run]) -> Part:
 def expected(
     wanted: Publication, scale: float, runs: Path, repeat: int = 1, seed: int | None = 0
 ) -> list[TimeEstimate]:
-    """How long each part takes at a scale; LabError if that, or something else that was asked for, is not possible."""
+    """The estimated time of each part at a scale; LabError if scale or options are not possible."""
     plans = [wanted.plan(part, scale, seed, repeat) for part in wanted.parts]
-    return [estimate.of_plan(plan, plan.cells, runs) for plan in plans]
+    return [estimate.estimate_run(plan, plan.cells, runs) for plan in plans]
 
 
 def total_s(estimates: Sequence[TimeEstimate]) -> float:
-    """All parts one after the other, in seconds."""
+    """The time of all parts in seconds."""
     return sum(part.total_s for part in estimates)
 
 
 def scale_for_here(wanted: Publication, runs: Path) -> tuple[float, str]:
-    """The largest scale for this machine's cores and memory that takes an hour at most, and why it is that."""
+    """The largest scale for this machine's cores and memory that takes an hour at most, and the reason for it."""
     memory_gb = psutil.virtual_memory().total / 1e9
     return default_scale(
         wanted, len(host.cores()) or psutil.cpu_count() or 1, memory_gb, lambda s: total_s(expected(wanted, s, runs))
@@ -189,7 +189,7 @@ def scale_for_here(wanted: Publication, runs: Path) -> tuple[float, str]:
 def default_scale(
     wanted: Publication, cores: int, memory_gb: float, seconds: Callable[[float], float]
 ) -> tuple[float, str]:
-    """The largest scale that a machine has room for and an hour is enough for.
+    """The largest scale for some cores and memory that takes an hour at most.
 
     Args:
         seconds: how long a scale takes. Where a smaller one takes as long, time is no reason to choose it.
@@ -205,7 +205,10 @@ def default_scale(
     if chosen == 1:
         return chosen, "the document's size"
     if chosen < roomy[0]:
-        return chosen, f"the largest that takes about an hour; the document's size takes {estimate.spoken(seconds(1))}"
+        return (
+            chosen,
+            f"the largest that takes about an hour; the document's size takes {estimate.duration_text(seconds(1))}",
+        )
     return chosen, f"the document's size needs {wanted.cores} cores and {wanted.memory_gb:g} GB"
 
 

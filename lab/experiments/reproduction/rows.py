@@ -1,4 +1,4 @@
-"""The rows of a published table beside what theory says and what was measured."""
+"""The rows of a published table with their predicted and measured figures."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _repeat(cell: Mapping[str, Any], factor: float) -> Repeat:
 
 
 def scale_of(part: Part, plan: Plan) -> float:
-    """The scale that a plan has if it is that part: the share of its requests where their number is fixed, or threads.
+    """The scale of a plan of a part: the ratio of requests where their number is fixed, else of threads.
 
     0 where it has none, such as for a load that a duration ends.
     """
@@ -86,7 +86,7 @@ def scale_of(part: Part, plan: Plan) -> float:
 
 
 def deviations(experiment: Publication, part: Part, plan: Plan) -> list[str]:
-    """What a plan has otherwise than a part of an experiment at its scale, like ``loops 3, not 1``; none if so.
+    """The settings in which a plan differs from a part of an experiment at its scale, such as ``loops 3, not 1``.
 
     Threads, pool, backlog, link, parameters and all of the load but its users decide; heap, users, generator and
     repeats may differ.

@@ -6,7 +6,7 @@ import httptools
 
 
 class Answer:
-    """Collects what httptools calls back with while it parses the answers on one connection."""
+    """Receives httptools' callbacks for the answers on one connection, and holds the current answer."""
 
     __slots__ = ("_parser", "complete", "feed", "keep_alive", "parts", "status")
 
@@ -16,30 +16,30 @@ class Answer:
         self.begin()
 
     def begin(self) -> None:
-        """Expect a new answer."""
+        """Reset for the next answer."""
         self.parts: list[bytes] = []
         self.complete = False
         self.keep_alive = False
         self.status = 0
 
     def on_headers_complete(self) -> None:
-        """The head is whole."""
+        """Callback: the head is complete."""
         self.status = self._parser.get_status_code()
 
     def on_body(self, part: bytes) -> None:
-        """A part of the body came."""
+        """Callback: a part of the body."""
         self.parts.append(part)
 
     def on_message_complete(self) -> None:
-        """An answer is whole, if not of the kind that only precedes one."""
+        """Callback: an answer is complete; an informational one (1xx) does not count."""
         if self.status >= 200:  # 103 Early Hints and the like: the answer is still to come
             if self.complete:
-                raise ValueError("another answer is behind it, which nobody has asked for")
+                raise ValueError("a second answer follows, to no request")
             self.complete = True
             self.keep_alive = self._parser.should_keep_alive()  # which httptools knows at this moment only
 
     def keeps_alive(self) -> bool:
-        """Whether the head, which is complete, lets the connection be used again."""
+        """Whether the connection can be reused, by the head, which must be complete."""
         return bool(self._parser.should_keep_alive())
 
     @property
@@ -49,7 +49,7 @@ class Answer:
 
 
 def missing_bytes(answer: Answer, first: bytes) -> int:
-    """How many bytes of the body are still to come, if the first ones received say so; 0 if the parser is to decide.
+    """Bytes of the body that are still to be received, by Content-Length; 0 where the parser has to decide.
 
     The parser decides wherever the first bytes do not hold the whole head, begin with another answer's (1xx), or
     describe the body's length in any way but one Content-Length.

@@ -6,19 +6,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def quota(requests: int, counts: list[int], worker: int) -> int:
-    """How many of the whole load's requests a worker sends: in proportion to its users, and exactly all together."""
+def assigned_requests(requests: int, counts: list[int], worker: int) -> int:
+    """How many of the load's requests one worker sends: in proportion to its users; all workers' add up exactly."""
     ends = np.cumsum(counts) * requests // max(sum(counts), 1)
     return int(ends[worker] - (ends[worker - 1] if worker else 0))
 
 
-def share(counts: list[int], worker: int) -> NDArray[np.int64]:
-    """Which users of the whole load a worker plays.
+def assigned_users(counts: list[int], worker: int) -> NDArray[np.int64]:
+    """Which users of the load one worker runs.
 
     Every worker's users are spread evenly over the whole ramp, so that no worker starts before the others.
 
     Args:
-        counts: how many users each worker plays.
+        counts: number of users by worker.
         worker: index into ``counts``.
 
     Returns:
@@ -31,12 +31,12 @@ def share(counts: list[int], worker: int) -> NDArray[np.int64]:
     return np.flatnonzero(owners[order] == worker)
 
 
-def turns(sends: int, counts: list[int], worker: int) -> NDArray[np.int64]:
-    """Which of the planned sends of an open loop a worker makes: send i is due to whoever plays user i mod R.
+def assigned_sends(sends: int, counts: list[int], worker: int) -> NDArray[np.int64]:
+    """Which planned sends of an open loop one worker makes: send i belongs to the worker of user i mod R.
 
     Args:
-        sends: how many are planned in all.
-        counts: how many users each worker plays, R in all.
+        sends: number of planned sends of all workers.
+        counts: number of users by worker, R in total.
         worker: index into ``counts``.
 
     Returns:
@@ -45,5 +45,5 @@ def turns(sends: int, counts: list[int], worker: int) -> NDArray[np.int64]:
     """
     users = sum(counts)
     rounds = np.arange(0, sends, max(users, 1))
-    mine = (rounds[:, np.newaxis] + share(counts, worker)).ravel()
+    mine = (rounds[:, np.newaxis] + assigned_users(counts, worker)).ravel()
     return mine[: np.searchsorted(mine, sends)]

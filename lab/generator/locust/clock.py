@@ -1,4 +1,4 @@
-"""Detects that somebody sets this machine's clock during a load."""
+"""Detects steps of this machine's wall clock during a load."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ READINGS = 5
 
 
 class ClockWatch:
-    """Compares the wall clock with the monotonic one, which nobody can set.
+    """Detects steps of the wall clock by comparing it with the monotonic clock, which cannot be set.
 
-    Asked a few times a second, it tells a step from the slow correction that a time service makes: that one moves the
-    clock by half a millisecond a second at most.
+    Called a few times a second, it distinguishes a step from the slewing of a time service, which moves the clock by
+    half a millisecond a second at most.
 
     Args:
         wall: seconds since 1970; may be set at any time.
@@ -27,13 +27,13 @@ class ClockWatch:
         self._step_s = 0.0
 
     def step_s(self) -> float:
-        """By how much the wall clock was set between two calls at most, in seconds; negative if it was set back."""
+        """The largest step of the wall clock between two calls so far, in seconds; negative if it was set back."""
         before, self._offset_s = self._offset_s, self._read()
         self._step_s = max(self._step_s, self._offset_s - before, key=abs)
         return self._step_s
 
     def _read(self) -> float:
-        """Wall clock minus monotonic clock: of several readings that with the least time in between."""
+        """Wall clock minus monotonic clock: the reading of several that took the least time."""
         readings = []
         for _ in range(READINGS):
             before, wall, after = self._monotonic(), self._wall(), self._monotonic()

@@ -15,29 +15,29 @@ import httptools
 
 from lab.generator.locust.answer import Answer, missing_bytes
 from lab.generator.locust.deadline import Deadline, DeadlinePassed
-from lab.generator.locust.sockets import Wire, connect
+from lab.generator.locust.sockets import Connection, connect
 from lab.spec import http_address, sample
 
 RECEIVE_BYTES = 65536
 # What is still missing of a large body is fetched in pieces of this size: fewer wake-ups for a megabyte.
 LARGE_BYTES = 1 << 19
-# How an answer begins that only precedes one, such as 103 Early Hints.
-EARLY = (b"HTTP/1.1 1", b"HTTP/1.0 1")
-# A connection that was closed while nobody asked fails at once; a server that took the request and failed takes longer.
-AT_ONCE_NS = 100_000_000
-# The last answer of each user is remembered if it is no longer than this.
+# The first bytes of an informational answer, such as 103 Early Hints; the final one follows it.
+INFORMATIONAL = (b"HTTP/1.1 1", b"HTTP/1.0 1")
+# A kept-alive connection that the server closed while idle fails within this time; a failing server takes longer.
+STALE_WITHIN_NS = 100_000_000
+# The last answer of each user is cached if it is no longer than this.
 REMEMBERED_BYTES = 4096
-# Where bodies go of which only the length counts: one place for all users, so that it stays in the processor's cache.
-_unread = memoryview(bytearray(LARGE_BYTES))
+# Receives bodies of which only the length counts: one buffer for all users, so that it stays in the CPU's cache.
+_discarded = memoryview(bytearray(LARGE_BYTES))
 
 
-# Nanoseconds: when a request was planned and sent, how long it took to connect, when its answer had come and when it
-# was taken up; a plain tuple, as there is one for every request.
+# Nanoseconds: when a request was planned and sent, how long connecting took, when its answer had been received and
+# when it was handled; a plain tuple, as there is one for every request.
 Times = tuple[int, int, int, int, int]
 
 
 class Sink(Protocol):
-    """Where a client reports what it did."""
+    """Where a client reports the begin and the end of its requests."""
 
     def began(self) -> None:
         """A request is about to be sent."""
@@ -47,7 +47,7 @@ class Sink(Protocol):
 
 
 class Response:
-    """An answer, or the failure to get one: ``error`` is an index into :data:`lab.spec.sample.ERRORS`.
+    """An answer, or a failure to get one; ``error`` is an index into :data:`lab.spec.sample.ERRORS`.
 
     ``size`` is the length of the body. Where the check is a length, only the first part of a large body is in ``body``.
     """
@@ -70,13 +70,13 @@ class _Failure(Exception):
 
 
 class HttpClient:
-    """Sends requests to one server over one kept-alive connection, and opens it anew when it was closed.
+    """Sends requests to one server over one kept-alive connection, and reconnects when it was closed.
 
     Args:
         url: base address such as ``http://127.0.0.1:8080``; https speaks TLS. ValueError if it is none.
-        sink: is told of every request, also of failed ones.
-        timeout_s: for connecting, and for the time from sending to the last byte of the answer.
-        headers: more of what is in the head of every request.
+        sink: called for every request, also for failed ones.
+        timeout_s: for connecting, and from sending to the last byte of the answer.
+        headers: additional headers of every request.
 
     Attributes:
         target: path and query of the base address.
@@ -87,16 +87,16 @@ class HttpClient:
         parts = http_address.split(url)
         self._hostname = parts.hostname or ""
         self._addresses = _resolve(self._hostname, http_address.port(parts))
-        self._tls = _trusted() if parts.scheme == "https" else None
+        self._tls = _tls_context() if parts.scheme == "https" else None
         self.target = http_address.target(parts)
         fields = http_address.head(parts, headers or {})
         self._head = "".join([f"{key}: {value}\r\n" for key, value in fields.items()])
         self.sink = sink
         self._deadline = Deadline(timeout_s)
-        self._wire: Wire | None = None
+        self._connection: Connection | None = None
         self._answer = Answer()
-        self._known: bytes | None = None
-        self._known_as = (0, b"")
+        self._last_bytes: bytes | None = None
+        self._last_answer = (0, b"")
         self._connect_ns = self._arrived_ns = 0
         self._path, self._request = "", b""
         self.planned_ns = 0
@@ -112,10 +112,10 @@ class HttpClient:
         """GET a path.
 
         Args:
-            name: what the request is called in statistics; the path if not given.
-            headers: more request headers.
+            name: the request's name in statistics; the path if None.
+            headers: additional headers of this request.
             check: the exact body expected, or its length in bytes if the body need not be kept, or a function that
-                says whether an answer is right. A status but 200 to 299 is a failure unless a function says otherwise.
+                returns whether an answer is right. A status but 200 to 299 is a failure unless a function decides.
 
         """
         if headers:
@@ -127,13 +127,13 @@ class HttpClient:
 
     def close(self) -> None:
         """Close the connection, if one is open."""
-        self._hang_up()
+        self._disconnect()
         self._deadline.cancel()
 
-    def _hang_up(self) -> None:
-        if self._wire is not None:
-            self._wire.close()
-            self._wire = None
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
     def _send(self, request: bytes, name: str, check: Check | None) -> Response:
         sent_ns = monotonic_ns()
@@ -144,25 +144,25 @@ class HttpClient:
         try:
             response = self._attempt(request, sent_ns, keep=type(check) is not int)
         except DeadlinePassed:
-            response = _failed(sample.TIMEOUT if self._wire else sample.CONNECT_TIMEOUT)
+            response = _failed(sample.TIMEOUT if self._connection else sample.CONNECT_TIMEOUT)
         except BaseException as end:
-            self._hang_up()  # whoever asked has given up: the answer must not pass for that of the next request
-            if not isinstance(end, gevent.GreenletExit):  # else the user itself has ended, and nobody has failed
+            self._disconnect()  # the caller gave up: a late answer must not be taken for that of the next request
+            if not isinstance(end, gevent.GreenletExit):  # else the user was stopped, which is no failed request
                 now_ns = monotonic_ns()
                 self.sink.ended(name, (planned_ns, sent_ns, self._connect_ns, now_ns, now_ns), _failed(sample.TIMEOUT))
             raise
         finally:
             self._deadline.end()
         taken_up_ns = monotonic_ns()
-        # A moment before the request or after now is none: somebody has set the clock meanwhile.
+        # A time of arrival before the send or after now is wrong: the clock was set meanwhile.
         ended_ns = self._arrived_ns if sent_ns < self._arrived_ns < taken_up_ns else taken_up_ns
         error = response.error
         if error:
-            self._hang_up()
+            self._disconnect()
         try:
             if not error:
-                error = sample.WRONG_BODY  # unless the check says otherwise, and does not raise
-                error = _judge(check, response)
+                error = sample.WRONG_BODY  # if the check raises
+                error = _check_response(check, response)
         finally:
             response.error = error
             self.sink.ended(name, (planned_ns, sent_ns, self._connect_ns, ended_ns, taken_up_ns), response)
@@ -171,68 +171,68 @@ class HttpClient:
     def _attempt(self, request: bytes, sent_ns: int, keep: bool) -> Response:
         """Send and receive the answer, or the failure to get one."""
         try:
-            if self._wire is not None:
-                response = self._exchange(self._wire, request, keep)
-                if response.error != sample.RESET or monotonic_ns() - sent_ns > AT_ONCE_NS:
+            if self._connection is not None:
+                response = self._exchange(self._connection, request, keep)
+                if response.error != sample.RESET or monotonic_ns() - sent_ns > STALE_WITHIN_NS:
                     return response
-                # The server has closed an idle connection: what any HTTP client does is to try once on a new one.
+                # The server has closed an idle connection: as any HTTP client does, retry once on a new one.
             return self._exchange(self._connect(), request, keep)
         except _Failure as failure:
             return _failed(failure.error)
 
-    def _connect(self) -> Wire:
-        self._hang_up()
+    def _connect(self) -> Connection:
+        self._disconnect()
         began_ns = monotonic_ns()
-        for number, where in enumerate(self._addresses, 1):
+        for number, address in enumerate(self._addresses, 1):
             try:
-                self._wire = connect(where, self._tls, self._hostname)
-                self._addresses = [where]
+                self._connection = connect(address, self._tls, self._hostname)
+                self._addresses = [address]
                 break
             except OSError as error:
                 if number == len(self._addresses):
                     raise _Failure(_connect_failure(error)) from None
-        assert self._wire is not None
+        assert self._connection is not None
         self._answer = Answer()
         self._connect_ns = monotonic_ns() - began_ns
-        return self._wire
+        return self._connection
 
-    def _exchange(self, wire: Wire, request: bytes, keep: bool) -> Response:
+    def _exchange(self, connection: Connection, request: bytes, keep: bool) -> Response:
         head, heads, skipped = b"", b"", 0
         try:
-            wire.send(request)
-            heads = head = wire.receive(RECEIVE_BYTES)
-            if head == self._known:  # the same bytes are the same answer, and need not be read twice
-                self._arrived_ns = wire.arrived_ns
-                return Response(*self._known_as, sample.OK, len(self._known_as[1]))
+            connection.send(request)
+            heads = head = connection.receive(RECEIVE_BYTES)
+            if head == self._last_bytes:  # the same bytes are the same answer, and need not be parsed again
+                self._arrived_ns = connection.arrived_ns
+                return Response(*self._last_answer, sample.OK, len(self._last_answer[1]))
             answer, part = self._answer, head
             answer.begin()
             while part:
                 answer.feed(part)
                 if part is head and not answer.complete and (missing := missing_bytes(answer, head)):
-                    skipped = self._receive_rest(wire, missing, keep)
+                    skipped = self._receive_rest(connection, missing, keep)
                 if answer.complete:
                     break
-                part = wire.receive(RECEIVE_BYTES)
-                if answer.status < 200:  # the head goes on, or the one that counts is still to come
+                part = connection.receive(RECEIVE_BYTES)
+                if answer.status < 200:  # the head goes on, or the final answer is still to come
                     heads += part
             else:
-                return _ended_early(answer, heads)
+                return _server_closed(answer, heads)
         except OSError:
             return _failed(sample.TRUNCATED if head else sample.RESET)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade):
             return _failed(sample.MALFORMED)
-        body, self._arrived_ns = answer.body, wire.arrived_ns
+        body, self._arrived_ns = answer.body, connection.arrived_ns
         if not answer.keep_alive:
-            self._hang_up()
+            self._disconnect()
         elif part is head and answer is self._answer and len(head) <= REMEMBERED_BYTES:  # it is the whole answer
-            self._known, self._known_as = head, (answer.status, body)
+            self._last_bytes, self._last_answer = head, (answer.status, body)
         return Response(answer.status, body, sample.OK, len(body) + skipped)
 
-    def _receive_rest(self, wire: Wire, missing: int, keep: bool) -> int:
-        """Receive so many more bytes, which are the body's and need no parser; OSError if the server closes.
+    def _receive_rest(self, connection: Connection, missing: int, keep: bool) -> int:
+        """Receive the ``missing`` bytes of a body without the parser; OSError if the server closes.
 
         Returns:
-            How many of them were not kept: all or none.
+            The number of bytes that were discarded: all or none.
 
         """
         answer = self._answer
@@ -240,14 +240,14 @@ class HttpClient:
         while left:
             most = min(left, LARGE_BYTES)
             if keep:
-                answer.parts.append(wire.receive(most))
+                answer.parts.append(connection.receive(most))
                 received = len(answer.parts[-1])
             else:
-                received = wire.receive_into(_unread[:most])
+                received = connection.receive_into(_discarded[:most])
             if not received:
                 raise ConnectionResetError
             left -= received
-        self._answer = Answer()  # this parser still waits for what it was not shown
+        self._answer = Answer()  # the old parser still waits for the bytes that it was not given
         answer.complete, answer.keep_alive = True, keep_alive
         return 0 if keep else missing
 
@@ -256,16 +256,16 @@ def _failed(error: int) -> Response:
     return Response(0, b"", error, 0)
 
 
-def _ended_early(answer: Answer, heads: bytes) -> Response:
-    """What it means that the server closed: nothing came, not all came, or that is how the answer says it is over.
+def _server_closed(answer: Answer, heads: bytes) -> Response:
+    """The response where the server closed: reset, truncated, or an answer that ends with its connection.
 
     Args:
-        heads: what came before the body, perhaps with a part of it.
+        heads: the bytes before the body, perhaps with a part of it.
 
     """
     if not heads:
         return _failed(sample.RESET)
-    while heads.startswith(EARLY):
+    while heads.startswith(INFORMATIONAL):
         heads = heads.partition(b"\r\n\r\n")[2]
     fields = heads.partition(b"\r\n\r\n")[0].lower()
     if answer.status and b"\r\ncontent-length:" not in fields and b"\r\ntransfer-encoding:" not in fields:
@@ -274,14 +274,14 @@ def _ended_early(answer: Answer, heads: bytes) -> Response:
 
 
 @cache
-def _trusted() -> ssl.SSLContext:
-    """What every user trusts; read once, as the authorities of a system are many."""
+def _tls_context() -> ssl.SSLContext:
+    """The TLS context of all users; made once, as reading the system's certificate authorities is slow."""
     return ssl.create_default_context()
 
 
 @cache
 def _resolve(host: str, port: int) -> list[tuple[Any, ...]]:
-    """The addresses of a host, looked up once for all users."""
+    """The addresses of a host, resolved once for all users."""
     return list(gevent.socket.getaddrinfo(host, port, 0, SOCK_STREAM))
 
 
@@ -291,7 +291,7 @@ def _connect_failure(error: OSError) -> int:
     return sample.CONNECT_TIMEOUT if isinstance(error, TimeoutError) else sample.CONNECT_FAILED
 
 
-def _judge(check: Check | None, response: Response) -> int:
+def _check_response(check: Check | None, response: Response) -> int:
     if callable(check):
         return sample.OK if check(response) else sample.WRONG_BODY
     if not 200 <= response.status < 300:

@@ -1,10 +1,10 @@
-"""The lab's Locust master: takes orders as JSON lines on stdin, and reports as JSON lines on stdout.
+"""The lab's Locust master: reads commands as JSON lines on stdin, and writes events as JSON lines on stdout.
 
-Orders: ``{"do": "tokens", "file": FILE}``, ``{"do": "spawn", "users": N}`` and ``{"do": "phase", …}`` with the fields
-that :class:`lab.generator.locust.phases.Phase` reads; ``{"do": "dismiss"}`` sends the workers home. The end of stdin
-ends the master and, through Locust, its workers.
+Commands: ``{"do": "tokens", "file": FILE}``, ``{"do": "spawn", "users": N}`` and ``{"do": "phase", …}`` with the
+fields that :class:`lab.generator.locust.phases.Phase` reads; ``{"do": "dismiss"}`` releases the workers. The end of
+stdin ends the master and, through Locust, its workers.
 
-News: ``listening`` (port), ``worker`` (count, and by how many seconds its clock is ahead), ``tokens`` (count),
+Events: ``listening`` (port), ``worker`` (count, and by how many seconds its clock is ahead), ``tokens`` (count),
 ``spawned``, ``problem`` (sentence, detail), ``progress`` (:data:`COUNTED`, the largest step of a worker's clock, and
 by worker ticks and readings of its own CPU time), ``over`` (the same, when all workers have reported all records of a
 phase), ``lost`` (a worker that has joined does not answer any more) and ``dismissed``.
@@ -34,46 +34,46 @@ from lab.spec import sample
 
 # Locust counts a worker's heartbeats down from 3, one a second; a busy one may miss some.
 LOST_BELOW = -10
-# What every report of a worker says of its phase so far, and news says of all of them together.
+# The counts of a phase so far: in each worker's report, and summed over all workers in the master's events.
 COUNTED = ("begun", "finished", "failed", "dispatch_delay_s")
 
 
-def say(event: str, **fields: Any) -> None:
-    """Write one line of news to stdout."""
+def emit(event: str, **fields: Any) -> None:
+    """Write one event as a line to stdout."""
     sys.stdout.write(json.dumps({"event": event, **fields}) + "\n")
     sys.stdout.flush()
 
 
-class Door(MasterRunner):
-    """Locust's master, which lets in as many workers as it expects, and nobody after that.
+class FixedWorkerCountRunner(MasterRunner):
+    """Locust's master runner for a fixed number of workers: it ignores any that join after that.
 
-    Locust would share the users out again when another one comes, in the middle of a load; and whoever comes between
-    dismissal and end would stay with a master that is gone. They are not answered, and so try again: at the next one.
+    Locust would redistribute the users when another worker joins, in the middle of a load; and a worker that joins
+    between dismissal and exit would stay with a master that is gone. Ignored workers retry, and join the next master.
 
     Args:
         environment: Locust's.
         bind: address to listen at.
         port: port to listen at; 0 for any.
-        expected: how many workers.
+        expected: number of workers.
 
     """
 
     def __init__(self, environment: Environment, bind: str, port: int, expected: int) -> None:
         self._expected = expected
-        self._let_in: set[str] = set()
+        self._accepted: set[str] = set()
         super().__init__(environment, bind, port)
 
     def handle_message(self, client_id: str, msg: Any) -> None:
-        """Do as Locust does, except for the first message of a worker too many."""
+        """Handle a message as Locust does, but ignore the first message of a worker too many."""
         if msg.type == "client_ready":
-            if client_id not in self._let_in and len(self._let_in) == self._expected:
+            if client_id not in self._accepted and len(self._accepted) == self._expected:
                 return
-            self._let_in.add(client_id)
+            self._accepted.add(client_id)
         super().handle_message(client_id, msg)
 
 
 class Master:
-    """Turns orders into Locust messages, and the workers' reports into a file of samples and lines of news.
+    """Turns commands into Locust messages, and the workers' reports into a file of samples and events on stdout.
 
     Args:
         runner: Locust's master runner.
@@ -101,8 +101,8 @@ class Master:
         runner.register_message("lab-ready", self._on_ready)
         runner.register_message("lab-tokens-there", self._on_tokens)
 
-    def obey(self, order: dict[str, Any]) -> None:
-        """Carry out one order."""
+    def execute(self, order: dict[str, Any]) -> None:
+        """Execute one command."""
         getattr(self, f"_do_{order.pop('do')}")(**order)
 
     def close(self) -> None:
@@ -116,7 +116,7 @@ class Master:
 
     def _on_ready(self, environment: Environment, msg: Any) -> None:
         self._ready += 1
-        say("worker", count=self._ready, ahead_s=self._ahead_s[msg.node_id])
+        emit("worker", count=self._ready, ahead_s=self._ahead_s[msg.node_id])
 
     def _on_clock(self, environment: Environment, msg: Any) -> None:
         ahead_s = msg.data["unix"] - time.time()
@@ -124,24 +124,24 @@ class Master:
 
     def _on_tokens(self, environment: Environment, msg: Any) -> None:
         self._holding_tokens += 1
-        say("tokens", count=self._holding_tokens)
+        emit("tokens", count=self._holding_tokens)
 
     def watch(self) -> None:
-        """Say so when a worker that has joined has left or fallen silent; runs until that happens."""
+        """Emit ``lost`` when a worker has left or sends no more heartbeats; runs until that happens."""
         while sum(client.heartbeat > LOST_BELOW for client in self._runner.clients.all) >= self._ready:
             gevent.sleep(1)
-        say("lost")
+        emit("lost")
 
     def _do_dismiss(self) -> None:
         self._runner.quit()
-        say("dismissed")
+        emit("dismissed")
 
     def _do_tokens(self, file: str) -> None:
         self._runner.send_message("lab-tokens", Path(file).read_text())
 
     def _do_spawn(self, users: int) -> None:
         self._runner.start(users, spawn_rate=users)
-        say("spawned", users=self._runner.user_count)
+        emit("spawned", users=self._runner.user_count)
 
     def _do_phase(self, load: dict[str, Any], delay_s: float, **how: Any) -> None:
         self._phase += 1
@@ -152,7 +152,7 @@ class Master:
         unix_start = time.time() + delay_s
         order = {"number": self._phase, "counts": playing, "unix_start": unix_start, "load": load, **how}
         self._runner.send_message("lab-phase", order)
-        say("started", unix_start=unix_start)
+        emit("started", unix_start=unix_start)
 
     def _on_report(self, environment: Environment, msg: Any) -> None:
         report = msg.data
@@ -170,16 +170,16 @@ class Master:
             self._pending.discard(worker)
         totals = {key: sum(c[key] for c in self._counts.values()) for key in COUNTED}
         if report["problem"]:
-            say("problem", **report["problem"])
+            emit("problem", **report["problem"])
         if not self._pending:
             self._keep_statistics()
         readings = {"ticks": self._ticks, "cpu": self._cpu, "clock_step_s": self._clock_step_s}
-        say("progress" if self._pending else "over", **totals, **readings)
+        emit("progress" if self._pending else "over", **totals, **readings)
         self._ticks, self._cpu = {}, {}
 
 
 def _spread(users: int, capacity: list[int]) -> list[int]:
-    """Split a phase's users over the workers, no worker playing more than Locust spawned there."""
+    """Split a phase's users over the workers, none getting more than Locust spawned there."""
     counts = [0] * len(capacity)
     for _ in range(users):
         worker = max(range(len(capacity)), key=lambda index: (capacity[index] - counts[index], -index))
@@ -188,7 +188,7 @@ def _spread(users: int, capacity: list[int]) -> list[int]:
 
 
 def main() -> None:
-    """Bind a port, say which, and obey until stdin ends."""
+    """Bind a port, emit it, and execute commands until stdin ends."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--locustfile", required=True)
     parser.add_argument("--samples", required=True, type=Path)
@@ -200,12 +200,12 @@ def main() -> None:
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     user_classes, _ = load_locustfile(options.locustfile)
     environment = Environment(user_classes=list(user_classes.values()), events=locust.events)
-    environment.runner = runner = Door(environment, options.bind, options.port, options.workers)
+    environment.runner = runner = FixedWorkerCountRunner(environment, options.bind, options.port, options.workers)
     master = Master(runner, options.samples, options.statistics)
-    say("listening", port=runner.server.port)
+    emit("listening", port=runner.server.port)
     gevent.spawn(master.watch)
     for line in FileObjectPosix(sys.stdin.fileno(), "r"):
-        master.obey(json.loads(line))
+        master.execute(json.loads(line))
     master.close()
     runner.quit()
 

@@ -1,4 +1,4 @@
-"""Plays phases of load in a Locust worker, as the lab's master orders them."""
+"""Runs phases of load in a Locust worker, as the lab's master commands them."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from locust.env import Environment
 from locust.runners import WorkerRunner
 
 from lab.generator.locust import token_pool
-from lab.generator.locust.arrivals import quota, share, turns
+from lab.generator.locust.arrivals import assigned_requests, assigned_sends, assigned_users
 from lab.generator.locust.clock import ClockWatch
 from lab.generator.locust.http import HttpClient
-from lab.generator.locust.recorder import Recorder, feed
-from lab.runtimes.checkout import CONDUCTED
+from lab.generator.locust.recorder import Recorder, add_to_statistics
+from lab.runtimes.checkout import RUN_BY_LAB
 from lab.spec import schedule
 from lab.spec.workload import Load
 
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
     from lab.generator.locust.user import LabUser
 
 FLUSH_S = 0.25
-# Objects that may be made before the collector looks at them: more than the clients of a ramp are.
-FEW_COLLECTIONS = 500_000
+# Allocations before Python's garbage collector runs: more than the clients of a ramp need.
+GC_THRESHOLD = 500_000
 TICK_S = 0.05
-RAISED = "A task of the locustfile raised an exception."
-ENDED = "Locust ended the users of a worker that its master had not heard of for seconds: what stopped it?"
-# A reading of a worker's clock is as old as it was under way, so of a few the youngest counts.
+TASK_RAISED = "A task of the locustfile raised an exception."
+USERS_STOPPED = "Locust ended the users of a worker whose heartbeats were missing for seconds: what stopped it?"
+# A clock reading ages while its message is under way, so the master takes the one of several that took least time.
 CLOCK_READINGS, CLOCK_EVERY_S = 4, 0.02
 
 
 class Phase:
-    """One stretch of load as this worker plays it: a warm-up round (``warm_up`` > 0) or the measured load (0)."""
+    """One worker's part of one phase of load: a warm-up round (``warm_up`` > 0) or the measured load (0)."""
 
     def __init__(self, order: dict[str, Any], worker: int) -> None:
         self.number: int = order["number"]
@@ -51,74 +51,74 @@ class Phase:
         self.unix_start: float = order["unix_start"]
         self.start_ns = monotonic_ns() + int(self.unix_start * 1e9) - time_ns()
         self.end_ns = self.start_ns + int(self.load.duration_s * 1e9)
-        self.numbers = share(order["counts"], worker)
-        self.to_send = quota(self.load.requests, order["counts"], worker)
+        self.numbers = assigned_users(order["counts"], worker)
+        self.to_send = assigned_requests(self.load.requests, order["counts"], worker)
         self.sends_ns = self._planned_ns(tuple(order["seed"]), order["counts"], worker)
-        self.untaken = iter(self.sends_ns)
+        self.pending_sends = iter(self.sends_ns)
         self.recorder = Recorder(self.start_ns)
-        self.playing = len(self.numbers)
+        self.running_users = len(self.numbers)
         self.ticks: list[tuple[int, int]] = []
         self.clock = ClockWatch()
         self.problem: dict[str, str] = {}
         self.over = Event()
 
     def _planned_ns(self, seed: schedule.Seed, counts: list[int], worker: int) -> memoryview:
-        """When this worker is to send: the first request of each of its users, or all its part of an open loop."""
-        mine = turns(self.load.planned_sends, counts, worker) if self.load.is_open else self.numbers
+        """The worker's planned send times: the first of each user, or all of its part of an open loop."""
+        mine = assigned_sends(self.load.planned_sends, counts, worker) if self.load.is_open else self.numbers
         # As a view on 8 bytes a send that gives Python's own numbers, which are quicker than numpy's.
         return (self.start_ns + (schedule.planned_s(self.load, seed)[mine] * 1e9).astype(int)).data
 
-    def play(self, user: LabUser, number: int) -> None:
-        """Play one of this worker's users to its end; the first exception of all users is the phase's problem.
+    def run_user(self, user: LabUser, number: int) -> None:
+        """Run one of this worker's users until the phase ends; the first exception of any user is the phase's problem.
 
-        So is that Locust ends a user, as it does where its master has not heard of a worker for some seconds.
+        So is the end of a user by Locust, which stops all users of a worker whose heartbeats are missing for seconds.
         """
         try:
-            self._play(user, number)
+            self._run_user(user, number)
         except Exception:
-            self.problem = self.problem or {"sentence": RAISED, "detail": traceback.format_exc()}
+            self.problem = self.problem or {"sentence": TASK_RAISED, "detail": traceback.format_exc()}
         except BaseException:
-            self.problem = self.problem or {"sentence": ENDED, "detail": ""}
+            self.problem = self.problem or {"sentence": USERS_STOPPED, "detail": ""}
             raise
         finally:
-            self.playing -= 1
-            if not self.playing:
+            self.running_users -= 1
+            if not self.running_users:
                 self.over.set()
 
-    def _play(self, user: LabUser, number: int) -> None:
+    def _run_user(self, user: LabUser, number: int) -> None:
         user.parameters = self.parameters
         sink = self.recorder.sink(int(self.numbers[number]))
         user.client = client = HttpClient(self.url, sink, self.load.timeout_s, self.headers)
         failed = 0
         try:
-            for planned_ns in self._turns(number):
+            for planned_ns in self._send_times(number):
                 client.planned_ns = planned_ns
                 task = user.random.choice(user.tasks) if len(user.tasks) > 1 else user.tasks[0]
                 task(user)
                 if self.recorder.failed > failed:
                     failed = self.recorder.failed
-                    gevent.sleep(0)  # a refused connection fails at once: without this nobody else would get a turn
+                    gevent.sleep(0)  # a refused connection fails at once: without this no other user would run
         finally:
             client.close()
 
-    def _turns(self, number: int) -> Iterator[int]:
-        """Yield whenever a user is to send: the planned moment, or 0 where it is planned for just then.
+    def _send_times(self, number: int) -> Iterator[int]:
+        """Yield at each send of a user: its planned time in ns, or 0 where the actual time is the planned one.
 
-        In an open loop a user that is free takes the next send that nobody has taken yet. If all were busy at its time
-        it is overdue, and is sent at once: its planned moment shows how late.
+        In an open loop a free user takes the next pending send. If all users were busy at its planned time it is sent
+        at once, and the planned time shows how late.
         """
         if self.load.is_open:
-            for planned_ns in self.untaken:
+            for planned_ns in self.pending_sends:
                 _sleep_until(planned_ns)
                 yield planned_ns
             return
         planned_ns, sent = self.sends_ns[number], 0
         _sleep_until(planned_ns)
-        while self._goes_on(sent):
+        while self._sends_more(sent):
             yield planned_ns
             planned_ns, sent = 0, sent + 1
 
-    def _goes_on(self, sent: int) -> bool:
+    def _sends_more(self, sent: int) -> bool:
         if self.load.duration_s:
             return monotonic_ns() < self.end_ns
         if not self.load.requests:
@@ -127,43 +127,43 @@ class Phase:
         return self.to_send >= 0
 
 
-class Conductor:
-    """Holds this worker's users between phases, starts them together, and sends what they record to the master."""
+class PhaseRunner:
+    """Runs this worker's users through all phases, keeps them idle in between, and reports records to the master."""
 
-    current: ClassVar[Conductor | None] = None
+    current: ClassVar[PhaseRunner | None] = None
 
     def __init__(self, runner: WorkerRunner) -> None:
         self._runner = runner
         self._users = 0
         self._phase: Phase | None = None
-        self._called = Event()
+        self._phase_arrived = Event()
         runner.register_message("lab-phase", self._on_phase)
         runner.register_message("lab-tokens", self._on_tokens)
 
     @classmethod
     def join(cls, runner: WorkerRunner) -> None:
-        """Take orders from the lab's master from now on, and tell it so, and what time it is here."""
+        """Register with the lab's master: handle its messages from now on, and send clock readings."""
         cls.current = cls(runner)
         for _ in range(CLOCK_READINGS):
             runner.send_message("lab-clock", {"unix": time()})
             gevent.sleep(CLOCK_EVERY_S)
         runner.send_message("lab-ready", {})
 
-    def play(self, user: LabUser) -> None:
-        """Play a user through all phases; does not return until Locust ends the user."""
+    def run_user(self, user: LabUser) -> None:
+        """Run a user through all phases; returns only when Locust stops the user."""
         number = self._users
         self._users += 1
         user.random.seed(number)
         user.on_start()
-        played = 0
+        result = 0
         while True:
             phase = self._phase
-            if phase is None or phase.number == played:
-                self._called.wait()
+            if phase is None or phase.number == result:
+                self._phase_arrived.wait()
                 continue
-            played = phase.number
+            result = phase.number
             if number < len(phase.numbers):
-                phase.play(user, number)
+                phase.run_user(user, number)
 
     def _on_tokens(self, environment: Environment, msg: Any) -> None:
         token_pool.fill(msg.data)
@@ -172,28 +172,28 @@ class Conductor:
     def _on_phase(self, environment: Environment, msg: Any) -> None:
         phase = Phase(msg.data, self._runner.worker_index)
         gc.collect()
-        gc.freeze()  # thousands of users live until the end: the collector need not look at them again
-        gc.set_threshold(FEW_COLLECTIONS)  # nor at the clients that they are about to make: that is a pause of 60 ms
+        gc.freeze()  # thousands of users live until the end: the collector need not visit them again
+        gc.set_threshold(GC_THRESHOLD)  # nor the clients that they are about to make: that is a pause of 60 ms
         self._phase = phase
-        called, self._called = self._called, Event()
-        called.set()
+        arrived, self._phase_arrived = self._phase_arrived, Event()
+        arrived.set()
         gevent.spawn(self._report, phase)
 
     def _report(self, phase: Phase) -> None:
-        ticker = gevent.spawn(_tick, phase)
-        if not phase.playing:
+        ticker = gevent.spawn(_count_under_way, phase)
+        if not phase.running_users:
             phase.over.set()
         while not phase.over.wait(FLUSH_S):
             self._flush(phase, last=False)
         ticker.kill()
-        _note_tick(phase)  # what came since the last one counts too
+        _append_count(phase)  # covers the time since the last count
         self._flush(phase, last=True)
 
     def _flush(self, phase: Phase, last: bool) -> None:
         recorder = phase.recorder
         records = recorder.take()
         if records and not phase.warm_up:
-            feed(self._runner.stats, records, recorder.names, phase.unix_start)
+            add_to_statistics(self._runner.stats, records, recorder.names, phase.unix_start)
         if last:
             self._report_to_locust()
         ticks, phase.ticks = phase.ticks, []
@@ -216,7 +216,7 @@ class Conductor:
         )
 
     def _report_to_locust(self) -> None:
-        """Send Locust's own statistics, which it does every three seconds, so that they are whole when a phase is."""
+        """Send Locust's own statistics before they are due, so that they are complete at the end of a phase."""
         statistics: dict[str, Any] = {}
         self._runner.environment.events.report_to_master.fire(client_id=self._runner.client_id, data=statistics)
         self._runner.send_message("stats", statistics)
@@ -227,20 +227,20 @@ def _sleep_until(moment_ns: int) -> None:
         gevent.sleep(early_ns / 1e9)
 
 
-def _tick(phase: Phase) -> None:
-    """Note how many requests are under way, independently of their records."""
+def _count_under_way(phase: Phase) -> None:
+    """Count the requests under way every :data:`TICK_S`, independently of their records."""
     while True:
-        _note_tick(phase)
+        _append_count(phase)
         gevent.sleep(TICK_S)
 
 
-def _note_tick(phase: Phase) -> None:
+def _append_count(phase: Phase) -> None:
     now_us = (monotonic_ns() - phase.start_ns) // 1000
     phase.ticks.append((now_us, phase.recorder.begun - phase.recorder.finished))
 
 
 @events.init.add_listener
-def _take_orders(environment: Environment, **_: Any) -> None:
-    """A worker that the lab started waits for its orders; any other Locust process is left alone."""
-    if isinstance(environment.runner, WorkerRunner) and CONDUCTED in os.environ:
-        Conductor.join(environment.runner)
+def _join_lab_master(environment: Environment, **_: Any) -> None:
+    """Join the lab's master where the lab started this worker; any other Locust process is left alone."""
+    if isinstance(environment.runner, WorkerRunner) and RUN_BY_LAB in os.environ:
+        PhaseRunner.join(environment.runner)

@@ -13,8 +13,8 @@ from lab.generator.locust.http import Response, Times
 from lab.spec import sample
 
 FIRST_CAPACITY = 65536
-# A connection that is refused fails at once. Where nobody but Locust conducts, users try again after a pause.
-UNREACHED, PAUSE_S = (sample.REFUSED, sample.CONNECT_FAILED), 0.2
+# A refused connection fails at once. Under plain Locust, users retry after a pause.
+CONNECT_ERRORS, PAUSE_S = (sample.REFUSED, sample.CONNECT_FAILED), 0.2
 _RECORD = struct.Struct(sample.RECORD_FORMAT)
 RECORD_BYTES, _pack_into = _RECORD.size, _RECORD.pack_into
 
@@ -26,7 +26,7 @@ class Recorder:
         start_ns: the phase's planned start on this machine's monotonic clock; all times are noted relative to it.
 
     Attributes:
-        dispatch_delay_ns: how long answers that had come were not taken up yet, all of them together.
+        dispatch_delay_ns: how long received answers waited until they were handled, summed over all answers.
 
     """
 
@@ -42,7 +42,7 @@ class Recorder:
         self._used = 0
 
     def sink(self, user: int) -> UserSink:
-        """A client's sink that notes its requests under the number of its user."""
+        """A sink that records one user's requests under that user's number."""
         return UserSink(self, user)
 
     def note(
@@ -80,7 +80,7 @@ class Recorder:
 
 
 class UserSink:
-    """Notes what one user's client does in the recorder of its worker."""
+    """Records one user's requests in the recorder of its worker."""
 
     __slots__ = ("_recorder", "_user")
 
@@ -114,16 +114,16 @@ class UserSink:
 
 
 class LocustSink:
-    """For a locustfile that runs without the lab: every request goes to Locust's own request event."""
+    """Fires Locust's request event for every request, for a locustfile that runs without the lab."""
 
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
 
     def began(self) -> None:
-        """A request is about to be sent; Locust does not ask."""
+        """A request is about to be sent; Locust has no event for that."""
 
     def ended(self, name: str, times: Times, response: Response) -> None:
-        """Tell Locust; its response times are in milliseconds."""
+        """Fire Locust's request event; its response times are in milliseconds."""
         _, sent_ns, _, ended_ns, _ = times
         error = response.error
         self._environment.events.request.fire(
@@ -134,20 +134,20 @@ class LocustSink:
             exception=RequestFailed(error, response.status) if error else None,
             context={},
         )
-        if error in UNREACHED:
+        if error in CONNECT_ERRORS:
             gevent.sleep(PAUSE_S)
 
 
 class RequestFailed(Exception):
-    """What Locust shows for a failed request: the class, and the status where there was one."""
+    """The exception that Locust shows for a failed request: error class, or HTTP status."""
 
     def __init__(self, error: int, status: int) -> None:
         name = sample.ERRORS[error]
         super().__init__(f"HTTP {status}" if name == "status" else name)
 
 
-def feed(stats: RequestStats, records: bytes, names: list[str], unix_start: float) -> None:
-    """Add records to Locust's statistics in bulk; the counts are those that one event a request would give.
+def add_to_statistics(stats: RequestStats, records: bytes, names: list[str], unix_start: float) -> None:
+    """Add records to Locust's statistics in bulk, with the same counts as one event a request.
 
     Args:
         records: packed :data:`lab.spec.sample.RECORD`.

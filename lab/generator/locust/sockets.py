@@ -14,20 +14,20 @@ import gevent.socket
 from gevent import getcurrent, monkey
 
 READ, WRITE = 1, 2
-# Linux says when the last of the bytes it hands over came in (socket(7)): a timespec of the wall clock.
+# On Linux the kernel reports when the last of the received bytes arrived (socket(7)): a timespec of the wall clock.
 SO_TIMESTAMPNS, STAMPED = 35, sys.platform == "linux"
 _timespec = struct.Struct("@ll")
 STAMP_BYTES = 64  # room for it and its head
-# The class that sockets have where nothing is monkey-patched: it never waits by itself.
+# The standard library's socket, not the monkey-patched one, which waits by itself.
 _Socket: Any = monkey.get_original("socket", "socket")
 
 
-class Wire(Protocol):
+class Connection(Protocol):
     """A connection. Both directions raise OSError where it breaks.
 
     Attributes:
-        arrived_ns: when the bytes that were received last had come to this machine, on its monotonic clock; 0 if nobody
-            knows. A busy process comes round to them later, and what it takes until then is not the server's doing.
+        arrived_ns: when the bytes that were received last had reached this machine, on its monotonic clock; 0 if
+            unknown. A busy process reads them later, and that delay is not the server's.
 
     """
 
@@ -40,18 +40,18 @@ class Wire(Protocol):
         """Wait for bytes and return at most so many of them; none if the server closed."""
 
     def receive_into(self, buffer: memoryview) -> int:
-        """Wait for bytes and put them there; how many they were, 0 if the server closed."""
+        """Wait for bytes and store them in ``buffer``; returns their number, 0 if the server closed."""
 
     def close(self) -> None:
         """Close it, whatever state it is in."""
 
 
-class PlainWire:
+class TcpConnection:
     """A TCP connection, without gevent's own socket in between.
 
-    gevent's socket first asks for an answer that cannot be there yet, and pays for an exception each time. This one
-    waits first: one wake-up of the event loop, then one call of the kernel. It is watched from its first wait on, not
-    anew for each, and the greenlet that waits is woken by the loop itself: each of both is a microsecond a request.
+    gevent's socket first tries to read an answer that cannot be there yet, at the cost of an exception each time. This
+    one waits first: one wake-up of the event loop, then one system call. Its watcher stays active from the first wait
+    on, and the event loop itself resumes the waiting greenlet: each saves a microsecond a request.
     """
 
     __slots__ = (
@@ -91,7 +91,7 @@ class PlainWire:
             writable.close()
 
     def _wait(self) -> None:
-        """Let others run until there are bytes, or the server has closed."""
+        """Let other greenlets run until there are bytes, or the server has closed."""
         if not self._watched:
             self._readable.start(self._wake)
             self._watched = True
@@ -104,7 +104,7 @@ class PlainWire:
     def _wake(self) -> None:
         if self._waiting is not None:
             self._waiting.switch()
-        else:  # nobody has asked anything: the server has closed, and would be heard again and again
+        else:  # no request is under way: the server has closed, which would wake the loop again and again
             self._readable.stop()
             self._watched = False
 
@@ -139,7 +139,7 @@ class PlainWire:
         self._socket.close()
 
 
-class TlsWire:
+class TlsConnection:
     """A TLS connection, as gevent does it."""
 
     __slots__ = ("arrived_ns", "close", "receive", "receive_into", "send")
@@ -149,21 +149,21 @@ class TlsWire:
         try:
             wrapped.do_handshake()
         except BaseException:
-            wrapped.close()  # it is not the socket any more that it was made of
+            wrapped.close()  # wrapping has detached the original socket
             raise
         self.send, self.receive, self.close = wrapped.sendall, wrapped.recv, wrapped.close
         self.receive_into = wrapped.recv_into
         self.arrived_ns = 0
 
 
-def connect(address: tuple[Any, ...], tls: ssl.SSLContext | None, hostname: str) -> Wire:
+def connect(address: tuple[Any, ...], tls: ssl.SSLContext | None, hostname: str) -> Connection:
     """Connect to one address of ``getaddrinfo``; OSError if that fails."""
     family, kind, protocol, _, where = address
     opened = gevent.socket.socket(family, kind, protocol)
     try:
         opened.connect(where)
         opened.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
-        return TlsWire(opened, tls, hostname) if tls else PlainWire(opened)
+        return TlsConnection(opened, tls, hostname) if tls else TcpConnection(opened)
     except BaseException:
         opened.close()
         raise

@@ -13,20 +13,20 @@ _texts: list[str] = []
 
 
 def fill(text: str) -> None:
-    """Take over the tokens that the master sent, one a line: a worker on another machine has no file of them."""
+    """Use the tokens that the master sent, one a line: a worker on another machine has no file of them."""
     _texts[:] = [text]
     pairs.cache_clear()
 
 
 @cache
 def pairs() -> list[tuple[str, bytes]]:
-    """Every token with the email that is in it; those of the lab's own file where no master sent any."""
+    """All tokens, each with the email in it; those of the lab's own file where the master sent none."""
     lines = (_texts[0] if _texts else _own_file().read_text()).split("\n")
     return [(line, _email(line)) for line in lines]
 
 
 def _own_file() -> Path:
-    """The lab's file of tokens, made if need be, in another process: in this one ``jwt`` may be a locustfile's name."""
+    """The lab's file of tokens, made if missing, by another process: here ``jwt`` may be a locustfile's module."""
     command = (sys.executable, "-m", "lab.system.databases.tokens")
     return Path(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.strip())
 

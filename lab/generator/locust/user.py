@@ -14,7 +14,7 @@ from locust.runners import WorkerRunner
 
 from lab.generator.locust import token_pool
 from lab.generator.locust.http import HttpClient
-from lab.generator.locust.phases import Conductor
+from lab.generator.locust.phases import PhaseRunner
 from lab.generator.locust.recorder import LocustSink
 from lab.runtimes import up_state
 from lab.spec.scenario import Scenario
@@ -27,7 +27,7 @@ class LabUser(User):
     Locust user, and the scenario's parameters are options of the command line (``--delay-ms 500``).
 
     Attributes:
-        scenario: what its requests belong to, set by the locustfile; None for one that has no parameters and no path.
+        scenario: the scenario of its requests, set by the locustfile; None for one without parameters and path.
         client: an :class:`~lab.generator.locust.http.HttpClient`.
         path: the scenario's path with this user's parameters filled in.
 
@@ -45,18 +45,18 @@ class LabUser(User):
         self.client: HttpClient
 
     def run(self) -> None:  # final in Locust for its own loop; the lab's loop replaces that one
-        """Loop as Locust does, or, under ``lab run``, as the lab's conductor says."""
-        conductor = Conductor.current
-        if conductor is None:
+        """Run Locust's task loop, or, under ``lab run``, the phases of the lab's :class:`PhaseRunner`."""
+        phase_runner = PhaseRunner.current
+        if phase_runner is None:
             options = vars(self.environment.parsed_options)
             self.parameters = {p.name: options[p.name] for p in self.scenario.parameters} if self.scenario else {}
             self.client = HttpClient(self.host or "", LocustSink(self.environment), self.timeout_s)
             super().run()
         else:
-            conductor.play(self)
+            phase_runner.run_user(self)
 
     def pick_token(self) -> tuple[str, bytes]:
-        """A token of a seeded user, any of them as likely as any other, and that user's email."""
+        """A random token, all equally likely, and the email of its user."""
         return self.random.choice(token_pool.pairs())
 
     @property
@@ -67,16 +67,16 @@ class LabUser(User):
     @parameters.setter
     def parameters(self, parameters: Mapping[str, int]) -> None:
         self._parameters = parameters
-        # Now, as each request asks for it.
+        # Formatted once, not for each request.
         self.path = self.scenario.path.format(**parameters) if self.scenario else ""
 
 
 @events.init.add_listener
-def _ask_for_a_host(environment: Environment, **_: Any) -> None:
-    """Plain Locust needs an address from the start; asking thousands of users later would bury the reason."""
-    needs_host = Conductor.current is None and not isinstance(environment.runner, WorkerRunner)
+def _require_host(environment: Environment, **_: Any) -> None:
+    """End plain Locust at once if it has no usable host; failing in thousands of users would bury the reason."""
+    needs_host = PhaseRunner.current is None and not isinstance(environment.runner, WorkerRunner)
     if needs_host and not environment.host:
-        environment.host = _host_that_is_up(environment)
+        environment.host = _held_stack_host(environment)
     if needs_host and not environment.host and environment.web_ui is None:
         names = [scenario.name for scenario in _scenarios(environment.user_classes)]
         start = f", or start one: python -m lab up {names[0]}" if names else ""
@@ -88,14 +88,14 @@ def _ask_for_a_host(environment: Environment, **_: Any) -> None:
             sys.exit(f"error: There is no host to load: {error}. Name one as -H http://127.0.0.1:8080.")
 
 
-def _host_that_is_up(environment: Environment) -> str | None:
-    """Where 'lab up' has put the scenario of these users, if it has."""
+def _held_stack_host(environment: Environment) -> str | None:
+    """The address of the stack that ``lab up`` holds, if it serves these users' scenario."""
     up, names = up_state.running(), {scenario.name for scenario in _scenarios(environment.user_classes)}
     return str(up["url"]) if up and names == {up["scenario"]} else None
 
 
 @events.init_command_line_parser.add_listener
-def _offer_parameters(parser: LocustArgumentParser, **_: Any) -> None:
+def _add_parameter_options(parser: LocustArgumentParser, **_: Any) -> None:
     for scenario in _scenarios(LabUser.__subclasses__()):
         group = parser.add_argument_group(f"parameters of the scenario {scenario.name}")
         for p in scenario.parameters:

@@ -1,7 +1,7 @@
-"""A Locust worker on another machine: joins a master, plays one cell, and ends with it.
+"""A Locust worker on another machine: joins a master, runs the users of one cell, and ends with it.
 
-Needs nothing but this checkout and a way to the master: samples and tokens travel in Locust's own messages. It serves
-every scenario, as the master says which users to spawn. One line on stdout says that it has joined.
+Needs nothing but this checkout and a connection to the master: samples and tokens travel in Locust's own messages. It
+serves every scenario, as the master decides which users to spawn. It prints ``joined`` when it has joined.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from locust.env import Environment
 from locust.runners import WorkerRunner
 from locust.util.load_locustfile import load_locustfile
 
-from lab.generator.locust.phases import Conductor
+from lab.generator.locust.phases import PhaseRunner
 from lab.runtimes.checkout import ROOT
 
-# Locust's master answers every second. One that was killed never says goodbye, and the next does not know this worker.
-SILENT_S = 8.0
+# Locust's master sends a heartbeat every second. A killed one sends no quit, and the next does not know this worker.
+HEARTBEAT_TIMEOUT_S = 8.0
 
 
 def main() -> None:
-    """Join, and stay until the master says that it is over, or nothing any more."""
+    """Join the master, and serve until it quits or its heartbeats stop."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--master-host", required=True)
     parser.add_argument("--master-port", type=int, required=True)
@@ -36,17 +36,17 @@ def main() -> None:
     environment = Environment(user_classes=users, events=locust.events)
     try:
         runner = environment.create_worker_runner(options.master_host, options.master_port)
-    except ConnectionError:  # nobody there for minutes: whoever started this one starts the next
+    except ConnectionError:  # no master for minutes: ``lab worker`` starts the next worker process
         return
-    Conductor.join(runner)
+    PhaseRunner.join(runner)
     print("joined", flush=True)
-    gevent.spawn(_leave_when_silent, runner)
+    gevent.spawn(_quit_without_heartbeat, runner)
     runner.greenlet.join()
 
 
-def _leave_when_silent(runner: WorkerRunner) -> None:
+def _quit_without_heartbeat(runner: WorkerRunner) -> None:
     joined = time.time()  # a master may end right after that, without a heartbeat
-    while time.time() - (runner.last_heartbeat_timestamp or joined) < SILENT_S:
+    while time.time() - (runner.last_heartbeat_timestamp or joined) < HEARTBEAT_TIMEOUT_S:
         gevent.sleep(1)
     runner.greenlet.kill(block=False)
 

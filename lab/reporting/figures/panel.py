@@ -1,4 +1,4 @@
-"""One cell as figures show it, and what can be read off its samples and metrics."""
+"""The panel of one cell in a figure: its samples and metrics, and the series that figures draw from them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _no_metrics() -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Panel:
-    """One cell as figures show it.
+    """The data of one cell that a figure's panel shows.
 
     Attributes:
         samples: the measured samples; see :data:`lab.spec.sample.SCHEMA`.
@@ -76,7 +76,7 @@ class Panel:
         return stats.rate_over_time(self.samples, step_s)
 
     def readings(self, target: str, names: Sequence[str]) -> Curve:
-        """What was read of the first of several metrics that is there, while the load lasted: seconds, values."""
+        """Times in seconds and values of the first of several metrics that was read, during the load."""
         for name in names:
             rows = self.metrics[(self.metrics["target"] == target) & (self.metrics["name"] == name)]
             rows = rows[rows["t_s"] <= self.end_s + 1].sort_values("t_s").drop_duplicates("t_s")
@@ -85,13 +85,13 @@ class Panel:
         return np.zeros(0), np.zeros(0)
 
     def growth(self, target: str, name: str) -> Curve:
-        """How fast a counter grew: n+1 moments at which it was read, and n growths a second in between."""
+        """The rate of a counter: n+1 times at which it was read, and n rates a second in between."""
         at, value = self.readings(target, [name])
         return at, np.diff(value) / np.diff(at)
 
     @property
     def workers(self) -> list[str]:
-        """The Locust workers that were watched."""
+        """The names of the Locust workers with readings."""
         return sorted({str(target) for target in self.metrics["target"] if str(target).startswith("worker")})
 
 

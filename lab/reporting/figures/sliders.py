@@ -1,4 +1,4 @@
-"""Figures with sliders for notebooks, which are still figures where there is nobody to move one."""
+"""Figures with sliders for notebooks, which are static figures where a notebook is not interactive."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def alpha_of(verdict: str) -> float:
 
 
 def mark_doubt(axes: Axes, verdict: str) -> None:
-    """Hatch the background of a cell that is not valid, and say what it is."""
+    """Hatch the background of a cell that is not valid, and label it with its verdict."""
     if verdict == VALID:
         return
     axes.patch.set(hatch="//", edgecolor="#E4E4E4", facecolor="#FAFAFA")
@@ -105,7 +105,7 @@ def mark_doubt(axes: Axes, verdict: str) -> None:
 
 
 def say_empty(axes: Axes, sentence: str) -> None:
-    """Say in the middle of an empty plot why there is nothing."""
+    """Write the reason for an empty plot into its middle."""
     axes.text(0.5, 0.5, sentence, ha="center", va="center", transform=axes.transAxes, fontsize=9, color=SOFT_INK)
 
 

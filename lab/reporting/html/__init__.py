@@ -1,4 +1,4 @@
-"""A run as one HTML file that opens anywhere: pictures inside it, no script, nothing fetched from elsewhere."""
+"""The HTML report of a run: one self-contained file with its figures, without scripts or external resources."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ MEANINGS = {
     verdict.INVALID: "Some of these numbers are not what they seem.",
     INCOMPLETE: "Some of it was not measured to its end.",
 }
-# Facts of environment.json that have a section of their own, or say nothing to a reader.
+# Facts of environment.json that have a section of their own, or are of no use to a reader.
 LEFT_OUT = ("time", "commit", "uncommitted_changes", "packages", "runtime_because", "open_files")
 
 
 @dataclass(frozen=True)
-class Plate:
-    """A figure with what it shows, for those who see it and for those who do not."""
+class ReportFigure:
+    """A figure of the report, with a caption that also serves as its text alternative."""
 
     title: str
     caption: str
@@ -44,18 +44,18 @@ class Plate:
 
 @dataclass(frozen=True)
 class Page:
-    """What the template asks for, read off a run."""
+    """The values that the report's template uses, from a run."""
 
     run: Run
 
     @property
     def command(self) -> str:
-        """The line that measures it again, with the seed that it drew."""
+        """The command that repeats the run, with its seed."""
         return rerun_command.command(self.run.folder)
 
     @property
     def was_typed(self) -> bool:
-        """Whether a command made it, and not Python."""
+        """Whether the run was made by a command, not from Python."""
         return rerun_command.was_typed(self.run.folder)
 
     @cached_property
@@ -71,12 +71,12 @@ class Page:
 
     @property
     def settings(self) -> str:
-        """What was asked of all cells."""
+        """The settings of all cells in one line."""
         return settings(self.run.plan)
 
     @property
     def meaning(self) -> str:
-        """What the run's verdict says."""
+        """The meaning of the run's verdict."""
         return MEANINGS[self.run.verdict]
 
     @property
@@ -87,7 +87,7 @@ class Page:
 
     @property
     def doubts(self) -> list[Mapping[str, Any]]:
-        """The cells that there are reasons to doubt."""
+        """The cells that are not valid, with reasons."""
         return [cell for cell in self.run.cells if cell["reasons"]]
 
     @cached_property
@@ -97,12 +97,12 @@ class Page:
 
     @property
     def cards(self) -> list[dict[str, Any]]:
-        """The rows of the first repeat at the largest load, which are told first."""
+        """The rows of the first repeat at the largest load, for the summary at the top."""
         users = max(row["users"] for row in self.rows)
         return [row for row in self.rows if row["users"] == users and row["repeat"] == 1]
 
     def title_of(self, variant: str) -> str:
-        """What a variant is, in words."""
+        """A variant's title."""
         return self.run.scenario.variant(variant).title
 
     @property
@@ -127,21 +127,21 @@ class Page:
 
     @cached_property
     def comparison(self) -> ComparisonView | None:
-        """Its variants side by side; None where there are no repeats, or nothing stands beside anything."""
+        """The comparison of its variants; None without repeats, or with a single variant."""
         if not self.has_repeats or len({row["variant"] for row in self.rows}) < 2:
             return None
         return compare(str(self.run.path), None, True, self.run.path.parent)
 
     @property
     def limits(self) -> tuple[list[str], list[tuple[str, list[str]]]]:
-        """Variants, and for each limit its name and what each of them stated."""
+        """The variants, and for each limit its name and the value that each variant reported."""
         frame = self.run.limits()
         rows = [(str(name).replace("_", " "), [limit_text(value) for value in row]) for name, row in frame.iterrows()]
         return [str(variant) for variant in frame.columns], rows
 
     @property
     def unknown(self) -> str:
-        """What is not known of a service that the lab did not start; empty where it did."""
+        """A sentence on what is unknown of an attached service; empty for services of the lab."""
         return UNKNOWN if self.run.plan.urls else ""
 
     @property
@@ -153,7 +153,7 @@ class Page:
         return numbers | dict(plan.urls) | {"limits": plan.stance, "seed": str(plan.seed)}
 
     @cached_property
-    def plates(self) -> list[Plate]:
+    def plates(self) -> list[ReportFigure]:
         """The figures, each drawn once."""
         run, drawn = self.run, []
         if run.is_sweep:
@@ -207,9 +207,9 @@ def write(run: Run, file: Path) -> None:
     file.write_text(render(run), encoding="utf-8")
 
 
-def _plate(title: str, caption: str, draw: Callable[[], Picture]) -> Plate:
+def _plate(title: str, caption: str, draw: Callable[[], Picture]) -> ReportFigure:
     picture = base64.b64encode(draw().png(DPI)).decode()
-    return Plate(title, caption, f"data:image/png;base64,{picture}")
+    return ReportFigure(title, caption, f"data:image/png;base64,{picture}")
 
 
 def _is_nothing(value: Any) -> bool:

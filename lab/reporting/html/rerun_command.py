@@ -1,4 +1,4 @@
-"""The command that measures again what a run has measured."""
+"""The command that repeats a run."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def asked(plan: Plan) -> dict[str, Any]:
 
 
 def _planned(plan: Plan, options: dict[str, Any]) -> Plan | None:
-    """What is planned where this is asked for; None if that cannot be."""
+    """The plan from these options; None if they are not possible."""
     try:
         if plan.urls:
             headers = dict.fromkeys(plan.header_names, "")
@@ -77,7 +77,7 @@ def _planned(plan: Plan, options: dict[str, Any]) -> Plan | None:
 
 
 def _everything(plan: Plan) -> dict[str, Any]:
-    """All that a plan says of what was asked for, defaults too."""
+    """All options of a plan, defaults included."""
     loads = {cell.load.users: cell.load for cell in plan.cells}
     load, timeouts = plan.cells[0].load, {load.timeout_s for load in loads.values()}
     everything = {
@@ -101,7 +101,7 @@ def _everything(plan: Plan) -> dict[str, Any]:
 
 
 def _started(plan: Plan) -> dict[str, Any]:
-    """What a plan says of the services, and of what is between them and their database."""
+    """A plan's options of limits and link."""
     return {
         "variants": list(dict.fromkeys(cell.variant for cell in plan.cells)),
         "parameters": dict(plan.parameters),

@@ -52,7 +52,7 @@ class Database:
 
     @property
     def title(self) -> str:
-        """What tables and figures call it, such as ``MariaDB 11.4.5, standing in for MySQL``."""
+        """Its title in tables and figures, such as ``MariaDB 11.4.5, standing in for MySQL``."""
         return f"{self.product}, standing in for {TITLES[self.kind]}" if self.stand_in else self.product
 
     @property
@@ -71,7 +71,7 @@ class Database:
         return replace(self, host=host, port=port)
 
     def as_json(self) -> dict[str, Any]:
-        """What a run may keep of it: no address, no secret."""
+        """The facts that a run stores: no address, no secret."""
         return {"kind": self.kind, "product": self.product, "stand_in": self.stand_in, "title": self.title}
 
 

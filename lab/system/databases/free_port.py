@@ -1,4 +1,4 @@
-"""Starts a server on a free port that it must be told beforehand."""
+"""Starts a server on a free port, for servers that cannot choose one themselves."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def server_on_free_port(
     is_ready: Callable[[Running, int], bool],
     ports: Iterable[int] | None = None,
 ) -> Iterator[tuple[Running, int]]:
-    """Start a server and wait until it is ready; if somebody took its port meanwhile, try the next.
+    """Start a server and wait until it is ready; if its port was taken meanwhile, try the next one.
 
     Args:
         launch: what to start, given its port.

@@ -138,7 +138,7 @@ def _seed(site: Site, server: Path, seeded: Path, fill: Callable[[Database], obj
             f"--datadir={data}",
             "--auth-root-authentication-method=normal",
             "--skip-test-db",
-            *_as_root(),
+            *_root_option(),
         )
         launch = Launch("mariadb-install-db", command, site.logs / "mariadb-install.log")
         _run(site, launch, "MariaDB's data folder could not be made")
@@ -147,14 +147,14 @@ def _seed(site: Site, server: Path, seeded: Path, fill: Callable[[Database], obj
         data.rename(seeded)
 
 
-def _as_root() -> tuple[str, ...]:
-    """MariaDB refuses to run as root unless it is told to."""
+def _root_option() -> tuple[str, ...]:
+    """The option without which MariaDB refuses to run as root, if this process does."""
     return ("--user=root",) if os.geteuid() == 0 else ()
 
 
 @contextmanager
 def _running(site: Site, server: Path, data: Path) -> Iterator[Database]:
-    """A server on some data, which lets in one user, whose password is made here and known to nobody else."""
+    """Start a server on some data for one user, with a password that is generated here."""
     password = secrets.token_urlsafe(24)
     with temporary.folder() as private:
         orders = private / "init.sql"
@@ -177,7 +177,7 @@ def _running(site: Site, server: Path, data: Path) -> Iterator[Database]:
                 f"--port={port}",
                 f"--init-file={orders}",
                 *SETTINGS,
-                *_as_root(),
+                *_root_option(),
             )
             return Launch("MariaDB", command, site.logs / "mysql.log", cores=site.cores, grace_s=STOP_S)
 

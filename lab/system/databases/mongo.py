@@ -85,7 +85,7 @@ def client(database: Database) -> Iterator[MongoClient[dict[str, Any]]]:
 
 
 def identified(database: Database) -> Database:
-    """The same database, with the product that its server says it is."""
+    """The same database, with the product that its server reports."""
     with client(database) as link:
         facts = link[NAME].command("buildInfo")
     if ferret := facts.get("ferretdb"):
@@ -126,7 +126,7 @@ def _mongod(site: Site, program: str) -> Iterator[Database]:
 
 
 def _answers(running: Running, port: int) -> bool:
-    """Whether that mongod answers on that port, and not somebody else's that was faster."""
+    """Whether this mongod answers on this port, and not another server that took it first."""
     try:
         with pymongo.MongoClient[dict[str, Any]](LOOPBACK, port, serverSelectionTimeoutMS=200) as link:
             return bool(link.admin.command("serverStatus")["pid"] == running.pid)

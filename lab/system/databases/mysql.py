@@ -85,7 +85,7 @@ def _bad_url(problem: str) -> LabError:
 
 
 def identified(database: Database) -> Database:
-    """The same database, with the product that its server says it is; makes the database if it is not there."""
+    """The same database, with the product that its server reports; creates the database if it is missing."""
     with connection(replace(database, name="")) as link:
         cursor = link.cursor()
         cursor.execute("select version()")
@@ -120,7 +120,7 @@ def connection(database: Database) -> Iterator[Any]:
 
 
 def sums(database: Database) -> Sums | None:
-    """What the users in the database come to; None if there is no such table."""
+    """The checksum of the users in the database; None if there is no such table."""
     with connection(database) as link:
         cursor = link.cursor()
         return _sums(cursor) if _owner(cursor) is not None else None

@@ -63,7 +63,7 @@ def document(seed: int = SEED) -> str:
 
 
 class Sums(NamedTuple):
-    """What rows come to in any order: how many there are, and the sum and the exclusive or of their CRC-32s."""
+    """An order-independent checksum of rows: their number, and the sum and exclusive or of their CRC-32s."""
 
     rows: int
     total: int

@@ -76,20 +76,20 @@ def read_tokens(file: Path) -> list[str]:
 
 
 def token(email: str, key: bytes) -> str:
-    """A token that every service must believe."""
+    """A valid token for a user."""
     return jwt.encode({"email": email, "iat": ISSUED, "exp": EXPIRES}, key, "HS256")
 
 
-class Hostile(NamedTuple):
-    """A token that must not get anybody's record, and the status that says so; None is no Authorization header."""
+class HostileToken(NamedTuple):
+    """An invalid token, and the status it must get; None is a request without Authorization header."""
 
     name: str
     token: str | None
     status: int
 
 
-def hostile(key: bytes, email: str, now: float | None = None) -> list[Hostile]:
-    """Everything that a service is offered to prove that it believes honest tokens only.
+def hostile(key: bytes, email: str, now: float | None = None) -> list[HostileToken]:
+    """The invalid tokens that every service must reject.
 
     Args:
         email: of a seeded user, whose record they try to get.
@@ -99,7 +99,7 @@ def hostile(key: bytes, email: str, now: float | None = None) -> list[Hostile]:
     return [*_malformed(), *_forged(key, email), *_wrong_claims(key, email, int(time.time() if now is None else now))]
 
 
-def _malformed() -> list[Hostile]:
+def _malformed() -> list[HostileToken]:
     texts = {
         "missing": None,
         "empty": "",
@@ -108,10 +108,10 @@ def _malformed() -> list[Hostile]:
         "10 kB": f"{'a' * 5000}.{'b' * 5000}.{'c' * 238}",
         "unicode": "þis.ïs.nö-tøken-✓",
     }
-    return [Hostile(name, text, UNAUTHORISED) for name, text in texts.items()]
+    return [HostileToken(name, text, UNAUTHORISED) for name, text in texts.items()]
 
 
-def _forged(key: bytes, email: str) -> list[Hostile]:
+def _forged(key: bytes, email: str) -> list[HostileToken]:
     header, payload, signature = token(email, key).split(".")
     claims = _claims(email)
     other_payload = _encoded({**claims, "age": 1})
@@ -126,10 +126,10 @@ def _forged(key: bytes, email: str) -> list[Hostile]:
         "HS384": _signed("HS384", claims, key),
         "RS256-labelled": _signed("RS256", claims, key),
     }
-    return [Hostile(name, text, UNAUTHORISED) for name, text in texts.items()]
+    return [HostileToken(name, text, UNAUTHORISED) for name, text in texts.items()]
 
 
-def _wrong_claims(key: bytes, email: str, now: int) -> list[Hostile]:
+def _wrong_claims(key: bytes, email: str, now: int) -> list[HostileToken]:
     honest = _claims(email)
     refused: dict[str, Mapping[str, Any]] = {
         "expired by one second": {**honest, "exp": now - 1},
@@ -148,8 +148,8 @@ def _wrong_claims(key: bytes, email: str, now: int) -> list[Hostile]:
         "unicode email": "þorn-✓@example.org",
     }
     return [
-        *(Hostile(name, _signed("HS256", claims, key), UNAUTHORISED) for name, claims in refused.items()),
-        *(Hostile(name, token(text, key), UNKNOWN) for name, text in unknown.items()),
+        *(HostileToken(name, _signed("HS256", claims, key), UNAUTHORISED) for name, claims in refused.items()),
+        *(HostileToken(name, token(text, key), UNKNOWN) for name, text in unknown.items()),
     ]
 
 

@@ -34,7 +34,7 @@ WORKER_LIBRARIES = ("manylinux_2_28", "manylinux_2_17", "manylinux2014")
 
 
 class Images:
-    """Builds what is missing, and says which product each image holds and why.
+    """Builds missing images, and records which product each one holds and why.
 
     Args:
         engine: a client of the Docker engine.

@@ -29,8 +29,8 @@ FROM_BASE = "ARG BASE\nFROM ${BASE}\n"
 
 
 @dataclass(frozen=True)
-class Kind:
-    """A program that images need, and the two places it can come from.
+class BaseKind:
+    """A program for base images, with its two sources: an official image, or Debian packages.
 
     Attributes:
         name: the first part of the tag.
@@ -53,10 +53,10 @@ class Kind:
     goes_in: str = ""
 
 
-JRE = Kind("lab-jre", "Java {0}", "eclipse-temurin:25-jre", "OpenJDK {0}", "trixie", "java -version 2>&1")
-PYTHON = Kind("lab-python", "Python {0}", "python:3.11-slim", "Python {0}", "trixie", "python3 --version")
-MYSQL = Kind("lab-mysql-server", "MySQL {0}", "mysql:8.4", "MySQL {0}", "sid", "mysqld --version")
-MONGO = Kind(
+JRE = BaseKind("lab-jre", "Java {0}", "eclipse-temurin:25-jre", "OpenJDK {0}", "trixie", "java -version 2>&1")
+PYTHON = BaseKind("lab-python", "Python {0}", "python:3.11-slim", "Python {0}", "trixie", "python3 --version")
+MYSQL = BaseKind("lab-mysql-server", "MySQL {0}", "mysql:8.4", "MySQL {0}", "sid", "mysqld --version")
+MONGO = BaseKind(
     "lab-mongo-server",
     "MongoDB {0}",
     "mongo:8",
@@ -70,12 +70,12 @@ KINDS = (JRE, PYTHON, MYSQL, MONGO)
 
 
 class Bases:
-    """Finds or makes the image of a :class:`Kind`."""
+    """Finds or makes the image of a :class:`BaseKind`."""
 
     def __init__(self, builder: Builder) -> None:
         self._builder = builder
 
-    def get(self, kind: Kind) -> Image:
+    def get(self, kind: BaseKind) -> Image:
         """The base, as decided when it was first made on this engine: the official one if it could be had."""
         official, stand_in = self._recipes(kind)
         if found := self._builder.find(official.tag) or self._builder.find(stand_in.tag):
@@ -85,7 +85,7 @@ class Bases:
             return self._labelled(kind, stand_in, f"{kind.official} cannot be pulled: {why_not}")
         return self._labelled(kind, official, f"{kind.official} can be had")
 
-    def missing(self) -> list[Kind]:
+    def missing(self) -> list[BaseKind]:
         """The kinds of base that this engine does not have."""
         return [kind for kind in KINDS if not any(self._builder.find(recipe.tag) for recipe in self._recipes(kind))]
 
@@ -102,14 +102,14 @@ class Bases:
             return _in_short(error)
         return ""
 
-    def _recipes(self, kind: Kind) -> tuple[Recipe, Recipe]:
+    def _recipes(self, kind: BaseKind) -> tuple[Recipe, Recipe]:
         """From the official image, and from Debian's packages."""
         text = dockerfile(kind.name.removeprefix("lab-"))
         return Recipe(kind.name, FROM_BASE, kind.official, repr(kind)), Recipe(
             kind.name, text, _debian(kind.suite), repr(kind), lambda folder: self._go_program(kind, folder)
         )
 
-    def _labelled(self, kind: Kind, recipe: Recipe, why: str) -> Image:
+    def _labelled(self, kind: BaseKind, recipe: Recipe, why: str) -> Image:
         """Build it, ask it for its version, and write that on it; images made from it inherit the labels."""
         is_stand_in = recipe.base != kind.official
         raw, _ = self._builder.build(recipe)
@@ -142,7 +142,7 @@ class Bases:
                     archive, repository=name, tag=digest, changes=[f"LABEL lab.image={name}"]
                 )
 
-    def _go_program(self, kind: Kind, folder: Path) -> Mapping[str, Path]:
+    def _go_program(self, kind: BaseKind, folder: Path) -> Mapping[str, Path]:
         if not kind.goes_in:
             return {}
         if not shutil.which("go"):

@@ -80,7 +80,7 @@ def test_a_worker_reports_the_step_of_its_clock():
     shift = [0.0]
     phase = phases.Phase(order, 0)
     phase.clock = ClockWatch(lambda: time.time() + shift[0])
-    leader = phases.Conductor(runner)
+    leader = phases.PhaseRunner(runner)
     leader._flush(phase, last=False)
     shift[0] = 1800.0
     leader._flush(phase, last=False)

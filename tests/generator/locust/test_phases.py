@@ -34,7 +34,7 @@ def test_a_user_that_locust_ends_is_a_problem_and_no_end(phase):
     """Locust ends all users of a worker that its master has not heard of: what is cut off must not pass for whole."""
     with Server(lambda connection: connection.request() and time.sleep(0.5)) as server:
         playing = phase(server.url)
-        user = gevent.spawn(playing.play, User(lambda user: user.client.get("/")), 0)
+        user = gevent.spawn(playing.run_user, User(lambda user: user.client.get("/")), 0)
         gevent.sleep(0.2)
         assert not playing.problem
         user.kill()
@@ -45,6 +45,6 @@ def test_a_phase_that_comes_to_its_end_has_no_problem(phase):
     """The user is done, and nothing is said."""
     with Server(lambda connection: None) as server:
         playing = phase(server.url)
-        playing.play(User(lambda user: None), 0)
+        playing.run_user(User(lambda user: None), 0)
     assert playing.over.is_set()
     assert not playing.problem

@@ -10,7 +10,7 @@ from locust.stats import RequestStats
 
 from lab.generator.locust import recorder
 from lab.generator.locust.http import Response
-from lab.generator.locust.recorder import Recorder, RequestFailed, feed
+from lab.generator.locust.recorder import Recorder, RequestFailed, add_to_statistics
 from lab.spec import sample
 
 UNIX_START = 1_800_000_000.0
@@ -69,7 +69,7 @@ def both(rows: np.ndarray, monkeypatch, parts: int = 1) -> tuple[RequestStats, R
     names = ["/a", "/b", "/c"]
     bulk, single = RequestStats(use_response_times_cache=False), RequestStats(use_response_times_cache=False)
     for part in np.array_split(rows, parts):
-        feed(bulk, part.tobytes(), names, UNIX_START)
+        add_to_statistics(bulk, part.tobytes(), names, UNIX_START)
     one_by_one(single, rows, names, monkeypatch)
     return bulk, single
 
@@ -111,7 +111,7 @@ def test_an_error_tells_when_it_was_seen(monkeypatch):
 def test_feeding_nothing_changes_nothing():
     """No records, no entry."""
     stats = RequestStats()
-    feed(stats, b"", [], UNIX_START)
+    add_to_statistics(stats, b"", [], UNIX_START)
     assert (stats.total.num_requests, len(stats.entries), len(stats.errors)) == (0, 0, 0)
 
 
@@ -171,7 +171,7 @@ def test_memory_does_not_grow_with_requests_that_were_taken():
         for _ in range(rounds):
             for i in range(5000):
                 noted.sink(7).ended("/delay", (i * 1000, i * 1000, 0, i * 2000, i * 2000), answered)
-            feed(stats, noted.take(), noted.names, UNIX_START)
+            add_to_statistics(stats, noted.take(), noted.names, UNIX_START)
 
     pass_through(2)
     tracemalloc.start()
