@@ -353,7 +353,7 @@ def test_a_disk_that_is_almost_full_is_said(typed, tmp_path, monkeypatch):
         ("reproduce delay --from delay-sweep --dry-run", "--dry-run means nothing with --from"),
         ("reproduce delay --from delay-sweep --repeat 3", "--repeat means nothing with --from"),
         ("reproduce delay --from delay-sweep --from delay-sweep", "settings of the same part"),
-        ("report delay-sweep -o /no/such/folder/report.html", "--output"),
+        pytest.param("report delay-sweep -o /no/such/folder/report.html", "--output", marks=pytest.mark.thorough),
     ],
 )
 def test_bad_input_of_other_commands_gets_one_sentence_too(typed, arguments, named):
@@ -361,6 +361,7 @@ def test_bad_input_of_other_commands_gets_one_sentence_too(typed, arguments, nam
     assert_said(typed(*arguments.split()), named)
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has a file that takes nothing")
 def test_a_file_that_takes_nothing_is_said(typed):
     """An error of the system that has no file name with it is no traceback either."""

@@ -26,14 +26,6 @@ pytestmark = pytest.mark.java
 DOCUMENT_BYTES = 1_019_684 + len('{"id":"1000","text":""}')
 
 
-@pytest.fixture(params=["process", pytest.param("docker", marks=[pytest.mark.docker, pytest.mark.thorough])])
-def runtime(request):
-    """Both runtimes."""
-    if request.param == "docker":
-        request.getfixturevalue("engine")
-    return request.param
-
-
 @pytest.fixture(autouse=True)
 def cold(monkeypatch):
     """One short round of warm-up: here it is about answers, not about time."""
@@ -41,15 +33,36 @@ def cold(monkeypatch):
         monkeypatch.setitem(scenarios(), name, replace(scenario, rehearsal_rounds=1, rehearsal_requests=200))
 
 
-def measured(scenario: str, runtime: str, folder, **options) -> run_view.Run:
-    """A small run of all three variants."""
-    plan = planning.make_plan(scenarios()[scenario], Options(seed=1, heap_mb=512, pool=20, **options))
-    return run_view.Run(conduct(plan, Invocation(["test"], folder, Reporter(quiet=True), runtime)))
+def measured(scenario: str, runtime: str, variant: str, folder, **options) -> run_view.Run:
+    """A small run of a variant, or of all."""
+    variants = [] if variant == "all" else [variant]
+    options = Options(seed=1, heap_mb=512, pool=20, variants=variants, **options)
+    plan = planning.make_plan(scenarios()[scenario], options)
+    run = run_view.Run(conduct(plan, Invocation(["test"], folder, Reporter(quiet=True), runtime)))
+    assert [row["variant"] for row in run.cells] == (variants or [v.name for v in scenarios()[scenario].variants])
+    return run
 
 
-def test_every_document_comes_whole(runtime, tmp_path):
+@pytest.fixture
+def runtime(request) -> str:
+    """The runtime that a case names."""
+    if request.param == "docker":
+        request.getfixturevalue("engine")
+    return request.param
+
+
+# What `make test` takes is one variant a scenario, and one scenario in containers.
+IN_CONTAINERS = pytest.param("docker", "webflux", marks=pytest.mark.docker)
+THOROUGHLY = [
+    pytest.param("process", "all", marks=pytest.mark.thorough),
+    pytest.param("docker", "all", marks=[pytest.mark.thorough, pytest.mark.docker]),
+]
+
+
+@pytest.mark.parametrize(("runtime", "variant"), [("process", "webflux"), *THOROUGHLY], indirect=["runtime"])
+def test_every_document_comes_whole(runtime, variant, tmp_path):
     """All variants answer alike, every byte arrives, and the database is asked once a request."""
-    run = measured("document", runtime, tmp_path, users=[20])
+    run = measured("document", runtime, variant, tmp_path, users=[20])
     for cell in run.folder.cells():
         samples, evidence = cell.measured(), cell.read("evidence")
         assert not evidence["component_errors"], evidence["component_errors"]
@@ -61,20 +74,10 @@ def test_every_document_comes_whole(runtime, tmp_path):
     assert {row["requests"] for row in run.cells} == {20}
 
 
-def test_everybody_gets_their_own_record_and_nobody_anothers(runtime, tmp_path):
-    """Honest tokens get records, hostile ones 401 or 404, alike from both; counts agree exactly."""
-    assert_own_records(measured("jwt", runtime, tmp_path, users=[8], requests=500))
-
-
-@pytest.mark.docker
-def test_in_containers_everybody_gets_their_own_record_too(engine, tmp_path):
-    """Service, database and worker in a container each: what `make test` takes of Docker, with one variant."""
-    assert_own_records(measured("jwt", "docker", tmp_path, users=[8], requests=500, variants=["webflux"]))
-
-
-def assert_own_records(run: run_view.Run) -> None:
-    """Every cell has the contract's statuses, all of its requests, and no error."""
-    assert run.cells
+@pytest.mark.parametrize(("runtime", "variant"), [("process", "mvc"), IN_CONTAINERS, *THOROUGHLY], indirect=["runtime"])
+def test_everybody_gets_their_own_record_and_nobody_anothers(runtime, variant, tmp_path):
+    """Honest tokens get records, hostile ones 401 or 404, alike from all; counts agree exactly."""
+    run = measured("jwt", runtime, variant, tmp_path, users=[8], requests=500)
     for cell in run.folder.cells():
         evidence, contract = cell.read("evidence"), cell.read("contract")
         assert not evidence["component_errors"], evidence["component_errors"]

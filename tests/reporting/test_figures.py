@@ -90,6 +90,7 @@ def test_a_cell_that_is_not_valid_says_so(samples_of, verdict):
     assert verdict.upper() in texts(figures.timeline_figure("title", panels)).splitlines()
 
 
+@pytest.mark.thorough
 def test_nothing_measured_gives_a_figure_that_says_so(samples_of):
     """No samples, only failures, one sample: all can be drawn."""
     nothing, failure, one = samples_of([]), samples_of([1.0], error="refused", status=0), samples_of([1.0])

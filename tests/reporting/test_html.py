@@ -224,6 +224,7 @@ def test_a_run_of_python_is_said_to_be_one(copy):
     assert "It was made from Python" not in html.render(run_view.Run(copy))
 
 
+@pytest.mark.thorough
 def test_the_command_line_writes_the_file(typed, tmp_path, copy):
     """``lab report`` puts the file where it is told to, or beside the run."""
     file = tmp_path / "here.html"

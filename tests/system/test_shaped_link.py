@@ -118,6 +118,7 @@ def test_a_connection_gets_its_rate(linked):
     assert_takes(101_968 / 90_000, lambda: ask(connection, 101_968))
 
 
+@pytest.mark.thorough
 def test_two_connections_have_a_connection_rate_each(linked):
     """Two connections of 400 kB/s take as long side by side as one alone."""
     _, connections = linked(2, connection_rate=400_000)
@@ -137,6 +138,7 @@ def test_all_connections_share_the_rate_in_all_fairly(linked):
     assert_takes(expected_s, the_last)
 
 
+@pytest.mark.thorough
 def test_a_connection_keeps_its_rate_when_the_others_fall_silent(linked):
     """What a connection could not send while others did is not made up for later: its own rate holds on."""
     _, connections = linked(2, rate=400_000, connection_rate=300_000)
@@ -144,12 +146,14 @@ def test_a_connection_keeps_its_rate_when_the_others_fall_silent(linked):
     assert_takes([1.0 + 400_000 / 300_000, 1.0], lambda: ask_all(connections, [600_000, 200_000]))
 
 
+@pytest.mark.thorough
 def test_the_smaller_rate_decides(linked):
     """Ten connections of 1 MB/s each cannot have more than the 1 MB/s in all."""
     _, connections = linked(10, rate=1_000_000, connection_rate=1_000_000)
     assert_takes(1.2, lambda: max(ask_all(connections, [120_000] * 10)))
 
 
+@pytest.mark.thorough
 def test_rates_hold_for_questions_too(linked, runtime, tmp_path):
     """A megabyte that the service stores travels as slowly as one that it fetches."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -170,12 +174,14 @@ def test_a_round_trip_takes_the_latency_longer(linked):
     assert_takes(1.0, lambda: sum(ask(connection, 10) for _ in range(10)))
 
 
+@pytest.mark.thorough
 def test_latency_does_not_slow_down_a_large_answer(linked):
     """A document of a megabyte is one latency later, not one a piece."""
     _, (connection,) = linked(latency_ms=400)
     assert_takes(0.4, lambda: ask(connection, 1_019_684))
 
 
+@pytest.mark.thorough
 def test_latency_and_rate_add_up(linked):
     """An answer takes its latency, and then its size over the rate, on every one of many busy connections."""
     _, connections = linked(10, latency_ms=500, rate=2_000_000)
@@ -217,6 +223,7 @@ def test_half_a_close_leaves_the_other_half_open(linked):
         assert connection.recv(1) == b""
 
 
+@pytest.mark.thorough
 def test_a_reader_that_stops_holds_the_sender_back(linked, backend):
     """A link buffers no more than its window, however much the database would send."""
     running, (connection,) = linked(latency_ms=1)
@@ -234,6 +241,7 @@ def test_a_reader_that_stops_holds_the_sender_back(linked, backend):
     receive(connection, 200_000_000)
 
 
+@pytest.mark.thorough
 def test_four_hundred_connections_are_served(linked):
     """As many connections as the largest published load are all answered, no faster than the rate in all."""
     _, connections = linked(400, rate=8_000_000, connection_rate=1_000_000)

@@ -114,6 +114,7 @@ def test_finds_are_counted(server):
         assert counters.queries(server) - before == 7
 
 
+@pytest.mark.thorough
 def test_a_server_that_is_not_there_is_a_lab_error(site):
     """It says where it looked, and not with which password."""
     url = "mongodb://me:geheim@127.0.0.1:1/"
