@@ -36,8 +36,9 @@ def cold(monkeypatch):
 def measured(scenario: str, runtime: str, variant: str, folder, **options) -> run_view.Run:
     """A small run of a variant, or of all."""
     variants = [] if variant == "all" else [variant]
-    options = Options(seed=1, heap_mb=512, pool=20, variants=variants, **options)
-    plan = planning.make_plan(scenarios()[scenario], options)
+    plan = planning.make_plan(
+        scenarios()[scenario], Options(seed=1, heap_mb=512, pool=20, variants=variants, **options)
+    )
     run = run_view.Run(conduct(plan, Invocation(["test"], folder, Reporter(quiet=True), runtime)))
     assert [row["variant"] for row in run.cells] == (variants or [v.name for v in scenarios()[scenario].variants])
     return run

