@@ -3,10 +3,10 @@
 from lab.reporting.figures.errors import errors_figure
 from lab.reporting.figures.forest import Bar, forest
 from lab.reporting.figures.formulas import totals_figure, waves_figure
-from lab.reporting.figures.interactive import alive
 from lab.reporting.figures.panel import Panel
 from lab.reporting.figures.repeats import repeats_figure
 from lab.reporting.figures.run import run_figure, timeline_figure
+from lab.reporting.figures.sliders import interactive
 from lab.reporting.figures.style import Picture
 from lab.reporting.figures.sweep import sweep_figure
 
@@ -14,9 +14,9 @@ __all__ = [
     "Bar",
     "Panel",
     "Picture",
-    "alive",
     "errors_figure",
     "forest",
+    "interactive",
     "repeats_figure",
     "run_figure",
     "sweep_figure",

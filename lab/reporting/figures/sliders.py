@@ -11,7 +11,7 @@ from lab.reporting.figures.style import Picture
 Range = tuple[float, float, float]
 
 
-def alive(draw: Callable[..., Picture], **ranges: Range) -> None:
+def interactive(draw: Callable[..., Picture], **ranges: Range) -> None:
     """Show a figure in a notebook, and sliders that draw it again in its place.
 
     The figure is an ordinary output: a test, a web page or a paper shows it with the defaults of its arguments.
