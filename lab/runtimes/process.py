@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -22,6 +24,9 @@ KILL_S = 10.0
 DEFERRED_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 LOOPBACK = "127.0.0.1"
 GUARD = "lab.runtimes.guard"
+# A process begins when it is told a line, and ends at once where the lab dies before it has told the guard of it.
+BEGINS_WHEN_TOLD = ("sh", "-c", 'read -r _ && exec "$@"', "sh")
+HAS_NOTHING_TO_READ = ("sh", "-c", 'read -r _ && exec "$@" < /dev/null', "sh")
 
 
 class ProcessRunning:
@@ -54,6 +59,13 @@ class ProcessRunning:
     def reach(self, port: int) -> tuple[str, int]:
         """On loopback."""
         return LOOPBACK, port
+
+    def begin(self) -> None:
+        """Have it begin, now that the guard knows of it."""
+        with contextlib.suppress(OSError):  # somebody has killed it already, as its exit reason will say
+            self.stdin.write("\n")
+        if not self.launch.talks:
+            _close(self._process.stdin)
 
     def exit_reason(self) -> str:
         """How it ended; empty while it runs."""
@@ -134,6 +146,7 @@ class ProcessRuntime:
                 running = self._start(launch)
                 self._living.append(running)
                 self._tell_guard("+", running)
+                running.begin()
             yield running
         finally:
             if running:
@@ -144,18 +157,21 @@ class ProcessRuntime:
 
     def _start(self, launch: Launch) -> ProcessRunning:
         launch.log.parent.mkdir(parents=True, exist_ok=True)
-        pipe = subprocess.PIPE if launch.talks else subprocess.DEVNULL
+        environment = {**os.environ, **launch.environment}
+        told = BEGINS_WHEN_TOLD if launch.talks else HAS_NOTHING_TO_READ
         with launch.log.open("ab") as log, confined(launch.cores or self._all_cores):
             try:
+                if not shutil.which(launch.command[0], path=environment.get("PATH")):
+                    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
                 process = subprocess.Popen(
-                    launch.command,
-                    stdin=pipe,
+                    (*told, *launch.command),
+                    stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE if launch.talks else log,
                     stderr=log,
                     text=True,
                     bufsize=1,
                     cwd=launch.folder,
-                    env={**os.environ, **launch.environment},
+                    env=environment,
                     start_new_session=True,
                 )
             except OSError as error:

@@ -34,6 +34,22 @@ with ProcessRuntime() as runtime:
             os.kill(os.getpid(), signal.SIGKILL)
 """
 
+# A lab that is killed when it has started a process, and has not yet told its guard.
+CUT_SHORT = """
+import os, signal, sys
+from pathlib import Path
+from lab.runtimes import Launch
+from lab.runtimes.process import ProcessRuntime
+
+def killed(self, sign, running):
+    print(running.pid, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+ProcessRuntime._tell_guard = killed
+with ProcessRuntime() as runtime, runtime.started(Launch("it", ("sleep", "1000"), Path(sys.argv[1]), talks=%s)):
+    pass
+"""
+
 
 def lives(pid: int) -> bool:
     """Whether a process runs."""
@@ -64,6 +80,15 @@ def test_a_new_guard_knows_what_the_killed_one_knew(tmp_path):
     assert lab.returncode == -signal.SIGKILL, lab.stderr
     assert len(pids) == 2
     await_that(lambda: not any(map(lives, pids)))
+
+
+@pytest.mark.parametrize("talks", [False, True])
+def test_a_lab_that_is_killed_before_its_guard_knows_leaves_nothing_either(tmp_path, talks):
+    """Between the start of a process and the guard's list is a moment; what was started in it never begins."""
+    command = [sys.executable, "-c", CUT_SHORT % talks, str(tmp_path / "log")]
+    lab = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    assert lab.returncode == -signal.SIGKILL, lab.stderr
+    await_that(lambda: not lives(int(lab.stdout)))
 
 
 def test_what_runs_when_the_guard_is_killed_is_stopped_as_ever(tmp_path):

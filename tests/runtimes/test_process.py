@@ -8,8 +8,10 @@ import sys
 import threading
 
 import psutil
+import pytest
 from patience import await_that
 
+from lab.errors import LabError
 from lab.runtimes import Launch
 
 
@@ -24,3 +26,19 @@ def test_one_that_hangs_while_somebody_listens_to_it_is_ended_too(runtime, tmp_p
         await_that(lambda: process.status() == psutil.STATUS_STOPPED)
     assert running.exit_reason() == "was killed by SIGKILL"
     await_that(lambda: not reader.is_alive())
+
+
+def test_one_that_is_told_nothing_finds_an_empty_input_and_its_arguments_as_they_are(runtime, tmp_path):
+    """Whatever they hold, no shell reads them."""
+    program = "import sys; print(repr(sys.stdin.read()), sys.argv[1:])"
+    launch = Launch("reader", (sys.executable, "-c", program, "$HOME; 'a  b'", ""), tmp_path / "log")
+    with runtime.started(launch) as running:
+        assert running.await_end() == "exited with status 0"
+    assert launch.log.read_text() == "'' [\"$HOME; 'a  b'\", '']\n"
+
+
+def test_a_program_that_is_not_there_is_named(runtime, tmp_path):
+    """Before anything is started."""
+    launch = Launch("nobody", ("no-such-program",), tmp_path / "log")
+    with pytest.raises(LabError, match=r"Could not start nobody \(no-such-program\): No such file"):
+        runtime.started(launch).__enter__()
