@@ -70,6 +70,7 @@ class LoadPhase:
     Attributes:
         url: base address of the service under load.
         parameters: the scenario's.
+        path: the scenario's path with its parameters filled in; that of the locustfile's scenario if empty.
         warm_up: number of the warm-up round; 0 for the measured load.
         seed: decides Poisson arrivals.
 
@@ -78,6 +79,7 @@ class LoadPhase:
     url: str
     load: Load
     parameters: Mapping[str, int] = field(default_factory=dict)
+    path: str = ""
     warm_up: int = 0
     seed: tuple[int, ...] = (0,)
 

@@ -144,7 +144,8 @@ def prove_equal(testbed: Testbed, cell: Cell, folder: CellFolder, service: Servi
 
 def drive(testbed: Testbed, cell: Cell, service: Service, fleet: Fleet, observed: Observed) -> None:
     """Run the measured load while sampling all processes, and read the counts of service and databases."""
-    backing, owned, load = testbed.backing, testbed.cores.owned, cell.load
+    plan, backing, owned, load = testbed.plan, testbed.backing, testbed.cores.owned, cell.load
+    path = plan.scenario.path.format(**plan.parameters)
     asked = f"{load.rate_rps:,g} requests/s" if load.is_open else f"{load.users:,} users"
     before, queries = actuator.requests_served(service), backing.queries()
     with testbed.reporter.phase(f"{cell.id}: measure {asked}", load.planned_requests) as update:
@@ -155,8 +156,8 @@ def drive(testbed: Testbed, cell: Cell, service: Service, fleet: Fleet, observed
             timing_cores(testbed.runtime, owned, testbed.run.logs / "cpu-speed.log", telemetry),
         ):
             fleet.run_phase(
-                LoadPhase(service.url, load, testbed.plan.parameters, seed=schedule.seed_of(testbed.plan, cell)),
-                deadline_s(load, prediction.predict(testbed.plan, cell)),
+                LoadPhase(service.url, load, plan.parameters, path, seed=schedule.seed_of(plan, cell)),
+                deadline_s(load, prediction.predict(plan, cell)),
                 [service.running, *backing.running().values()],
                 progress=lambda so_far: update(so_far.finished, _progress_note(so_far)),
                 into=observed.result,

@@ -27,6 +27,7 @@ def warm_up(testbed: Testbed, cell: Cell, service: Service, fleet: Fleet, observ
     """
     scenario = testbed.plan.scenario
     parameters = {**testbed.plan.parameters, **scenario.rehearsal}
+    path = scenario.path.format(**parameters)
     watched = [service.running, *testbed.backing.running().values()]
     first, many = first_users(testbed, cell), cell.load.users
     acts = [(first, False), (many, False), (many, True)] if scenario.cpu_decides else [(first, False)]
@@ -38,7 +39,7 @@ def warm_up(testbed: Testbed, cell: Cell, service: Service, fleet: Fleet, observ
         rehearsal = replace(cell.load, users=users, ramp_s=0.0, loops=loops, duration_s=0.0, requests=0, rate_rps=0.0)
         begun = len(observed.warm_up)
         for number in range(begun + 1, begun + scenario.rehearsal_rounds + 1):
-            result = fleet.run_phase(LoadPhase(service.url, rehearsal, parameters, number), WITHIN_S, watched)
+            result = fleet.run_phase(LoadPhase(service.url, rehearsal, parameters, path, number), WITHIN_S, watched)
             after = actuator.cpu_times(service)
             spent = after.since(before, result.finished)
             before = after

@@ -24,7 +24,7 @@ PROBE_NICENESS = 19
 # CPU time of all programs on an owner's cores, without interrupts, which some kernels count as program time too.
 CORES_BUSY = "cores_busy_s"
 # CPU seconds of a fixed piece of work on one of an owner's cores; see lab/telemetry/cpu_speed.py.
-FIXED_WORK = "yardstick_s"
+FIXED_WORK = "yardstick_s"  # as runs have stored it
 CPU_SPEED_SCRIPT = Path(__file__).with_name("cpu_speed.py")
 JOIN_WITHIN_S = 5.0
 

@@ -70,7 +70,7 @@ def test_a_difference_beyond_what_is_shown_counts(service):
     assert equivalence.unequal_answers(answers(service, "/long"), answers(service, "/long-too"))
 
 
-def test_a_wrong_status_is_a_casualty(service):
+def test_a_wrong_status_is_a_component_error(service):
     """A status that the contract does not name ends the cell, with what was answered."""
     with pytest.raises(ComponentError) as caught:
         answers(service, "/bad", 200)
@@ -78,7 +78,7 @@ def test_a_wrong_status_is_a_casualty(service):
         assert words in caught.value.problem
 
 
-def test_a_silent_service_is_a_casualty(service):
+def test_a_silent_service_is_a_component_error(service):
     """A service that does not answer ends the cell, in one sentence."""
     with pytest.raises(ComponentError) as caught:
         answers(Service(None, "http://127.0.0.1:1", ""), "/good")

@@ -127,7 +127,7 @@ def test_container_out_of_memory_says_so(containers, launch):
 
 @pytest.mark.docker
 @pytest.mark.thorough
-def test_obituary_names_signal_and_status(containers, launch):
+def test_an_exit_reason_names_signal_and_status(containers, launch):
     """The same words as for a process."""
     with containers.database(launch(WORKS)) as running:
         assert running.exit_reason() == ""
@@ -267,7 +267,7 @@ def test_worker_in_a_container_joins_the_master_on_this_machine(containers, pyth
 
 @pytest.mark.docker
 @pytest.mark.thorough
-def test_engine_that_stops_is_a_casualty_and_no_traceback(engine, launch, tmp_path, monkeypatch):
+def test_engine_that_stops_is_a_component_error_and_no_traceback(engine, launch, tmp_path, monkeypatch):
     """A relay stands for the engine, so that others can go on using that."""
     run = f"test-{uuid.uuid4().hex[:8]}"
     with Relay(tmp_path / "docker.sock") as relay:
@@ -285,7 +285,7 @@ def test_engine_that_stops_is_a_casualty_and_no_traceback(engine, launch, tmp_pa
 
 @pytest.mark.docker
 @pytest.mark.thorough
-def test_engine_that_hangs_is_a_casualty_too(engine, launch, tmp_path, monkeypatch):
+def test_engine_that_hangs_is_a_component_error_too(engine, launch, tmp_path, monkeypatch):
     """The log's connection stays open, so only a question without an answer shows it."""
     run = f"test-{uuid.uuid4().hex[:8]}"
     with Relay(tmp_path / "docker.sock") as relay:

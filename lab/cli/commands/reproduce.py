@@ -16,6 +16,7 @@ from rich.table import Table
 
 from lab.cli import as_typed
 from lab.cli.console import NOT_VALID, err, out, reporter
+from lab.cli.measuring import typed_command
 from lab.cli.options import data_option
 from lab.cli.tables import print_whole
 from lab.errors import LabError
@@ -96,8 +97,7 @@ def _measured(
         console.print(f"  together about {estimate.duration_text(results.total_s(estimates))}")
     if dry_run:
         return None
-    command = ["python", "-m", "lab", *sys.argv[1:]]
-    invocation = Invocation(command, data, reporter(), runtime)
+    invocation = Invocation(typed_command(), data, reporter(), runtime)
     return results.carry_out(wanted, chosen, invocation, seed=seed, repeat=repeat)
 
 

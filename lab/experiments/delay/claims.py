@@ -6,19 +6,19 @@ from collections.abc import Sequence
 
 from lab.experiments.reproduction.judging import (
     ClaimCheck,
-    all_answered_s,
     at_least,
     at_most,
     decide,
     error_percent,
+    formula_time_s,
     mean_s,
     near,
     ok_rps,
     ratios,
+    row_waves,
     rows_of_variant,
-    total_s,
+    time_for_all_s,
     variant_pairs,
-    wave_count,
 )
 from lab.experiments.reproduction.publication import UNDECIDED, VARIANTS, Claim, Part, Publication, ReproducedRow
 from lab.spec.options import Options
@@ -39,11 +39,11 @@ def _plateau(row: ReproducedRow) -> float:
 
 
 def _all_waves_s(row: ReproducedRow) -> float:
-    return wave_count(row) * _t(row)
+    return row_waves(row) * _t(row)
 
 
 def _queued(rows: Sequence[ReproducedRow], waves: int = 2) -> list[ReproducedRow]:
-    return [row for row in rows_of_variant(rows, "mvc") if wave_count(row) >= waves]
+    return [row for row in rows_of_variant(rows, "mvc") if row_waves(row) >= waves]
 
 
 def keeps_t(variant: str) -> Claim:
@@ -56,7 +56,7 @@ def keeps_t(variant: str) -> Claim:
 
 def formula_total(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     """Whether R requests on T threads take ⌈R/T⌉·t in all, from two waves on."""
-    return decide(check for row in _queued(rows) for check in near([row], total_s(row), _all_waves_s))
+    return decide(check for row in _queued(rows) for check in near([row], time_for_all_s(row), _all_waves_s))
 
 
 def formula_mean(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
@@ -80,12 +80,12 @@ def free_throughput(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     The last user starts one step before the ramp ends, which matters where few stand for many.
     """
     many = rows_of_variant(rows, "webflux", users=lambda r: r >= 100)
-    return decide(near(many, ok_rps, lambda row: row.users / all_answered_s(row, _t(row)), "/s"))
+    return decide(near(many, ok_rps, lambda row: row.users / formula_time_s(row, _t(row)), "/s"))
 
 
 def alike_below_t(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     """Whether WebFlux and platform threads are equal while there is a thread for everybody."""
-    pairs = [pair for pair in variant_pairs(rows, "webflux", "mvc") if wave_count(pair[1]) == 1]
+    pairs = [pair for pair in variant_pairs(rows, "webflux", "mvc") if row_waves(pair[1]) == 1]
     return decide(ratios(pairs, mean_s, 0.9, 1.1))
 
 

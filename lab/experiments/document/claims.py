@@ -8,15 +8,15 @@ from statistics import fmean
 
 from lab.experiments.reproduction.judging import (
     ClaimCheck,
-    all_answered_s,
     decide,
+    formula_time_s,
     mean_s,
     measured,
     near,
     ok_rps,
     ratios,
     rows_of_variant,
-    total_s,
+    time_for_all_s,
     variant_pairs,
 )
 from lab.experiments.reproduction.publication import UNDECIDED, VARIANTS, Claim, Part, Publication, ReproducedRow
@@ -97,7 +97,7 @@ def threads_cost_time(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
 
 def _near_formula(row: ReproducedRow, time_s: float) -> list[ClaimCheck]:
     """The check that all requests of a row take ⌈R/T⌉·t and the ramp in total."""
-    return near([row], total_s(row), lambda row: all_answered_s(row, time_s))
+    return near([row], time_for_all_s(row), lambda row: formula_time_s(row, time_s))
 
 
 def _pool(connections: int) -> str:

@@ -189,16 +189,16 @@ def error_percent(repeat: Repeat) -> float:
     return 100 * repeat.error_share
 
 
-def total_s(row: ReproducedRow) -> Measure:
+def time_for_all_s(row: ReproducedRow) -> Measure:
     """A measure: the time for all requests of a row with one request a user, from the rate."""
     return lambda repeat: row.users / repeat.rps if repeat.rps else None
 
 
-def wave_count(row: ReproducedRow) -> int:
+def row_waves(row: ReproducedRow) -> int:
     """⌈R/T⌉, or ⌈R/N⌉ where connections are fewer; 1 where nothing limits."""
     return queueing.wave_count(row.users, row.servers)
 
 
-def all_answered_s(row: ReproducedRow, time_s: float) -> float:
+def formula_time_s(row: ReproducedRow, time_s: float) -> float:
     """When R requests that take t each are answered: ⌈R/T⌉·t after the waves that end last began, within the ramp."""
-    return wave_count(row) * time_s + row.last_start_s
+    return row_waves(row) * time_s + row.last_start_s

@@ -48,6 +48,7 @@ class Phase:
         self.url: str = order["url"]
         self.headers: dict[str, str] = order.get("headers", {})
         self.parameters: dict[str, int] = order["parameters"]
+        self.path: str = order.get("path", "")
         self.unix_start: float = order["unix_start"]
         self.start_ns = monotonic_ns() + int(self.unix_start * 1e9) - time_ns()
         self.end_ns = self.start_ns + int(self.load.duration_s * 1e9)
@@ -87,6 +88,7 @@ class Phase:
 
     def _run_user(self, user: LabUser, number: int) -> None:
         user.parameters = self.parameters
+        user.path = self.path or user.path
         sink = self.recorder.sink(int(self.numbers[number]))
         user.client = client = HttpClient(self.url, sink, self.load.timeout_s, self.headers)
         failed = 0

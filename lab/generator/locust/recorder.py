@@ -57,7 +57,10 @@ class Recorder:
         name: int,
         error: int,
     ) -> None:
-        """Append one record; the fields are those of :data:`lab.spec.sample.RECORD`, in order."""
+        """Append one record; the fields are those of :data:`lab.spec.sample.RECORD`, in order.
+
+        They are arguments, not an object: this is called for each request, and an object would cost as much again.
+        """
         used = self._used
         self._used = after = used + RECORD_BYTES
         if after > len(self._buffer):

@@ -10,7 +10,7 @@ import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Profile;
 
 /**
- * What is left to say about Boot's pool.
+ * Settings of the pool that Boot has no property for.
  */
 @Configuration(proxyBeanMethods = false)
 @ConditionalOnProperty("lab.mysql-host")
