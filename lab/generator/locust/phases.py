@@ -88,7 +88,8 @@ class Phase:
 
     def _run_user(self, user: LabUser, number: int) -> None:
         user.parameters = self.parameters
-        user.path = self.path or user.path
+        if self.path:
+            user.path = self.path
         sink = self.recorder.sink(int(self.numbers[number]))
         user.client = client = HttpClient(self.url, sink, self.load.timeout_s, self.headers)
         failed = 0
