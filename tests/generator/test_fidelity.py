@@ -192,7 +192,7 @@ def test_an_open_loop_sees_a_stall_whole_and_a_closed_loop_does_not(runtime, rig
     open_loop = Load(USERS, ramp_s=0.0, rate_rps=200.0, duration_s=EVERY_S, workers=2)
     closed_loop = Load(4, ramp_s=0.0, duration_s=EVERY_S)
     with started_server(runtime, tmp_path, str(EVERY_S)) as stalling, ThreadPoolExecutor() as at_once:
-        opened = at_once.submit(rigs[2].play, stalling, open_loop, 200)
+        opened = at_once.submit(rigs[2].run_load, stalling, open_loop, 200)
         closed = at_once.submit(rigs[1].run_load, stalling, closed_loop, 20)
         result, samples = opened.result()
         _, missed = closed.result()

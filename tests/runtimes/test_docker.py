@@ -90,7 +90,7 @@ def test_container_is_held_to_its_cores_and_memory_and_has_no_privileges(contain
     """What the kernel says inside is what was asked for."""
     core = max(os.sched_getaffinity(0))
     asked = launch(READS_LIMITS, cores=frozenset({core}), memory_mb=256)
-    with containers.database(asked) as running:
+    with containers.started(asked) as running:
         assert running.await_end() == "exited with status 0", running.log_tail()
     limits = json.loads(asked.log.read_text())
     assert limits.pop("files") >= 1024
@@ -109,7 +109,7 @@ def test_container_is_held_to_its_cores_and_memory_and_has_no_privileges(contain
 def test_running_container_can_be_confined_and_its_cpu_time_is_known(containers, launch):
     """As the lab does after the warm-up."""
     core = min(os.sched_getaffinity(0))
-    with containers.database(launch("while True: pass")) as running:
+    with containers.started(launch("while True: pass")) as running:
         running.confine(frozenset({core}))
         assert psutil.Process(running.pid).cpu_affinity() == [core]
         began_s, before_s = time.monotonic(), running.cpu_s()
@@ -121,7 +121,7 @@ def test_running_container_can_be_confined_and_its_cpu_time_is_known(containers,
 @pytest.mark.thorough
 def test_container_out_of_memory_says_so(containers, launch):
     """The kernel kills it; the reason is not just SIGKILL."""
-    with containers.database(launch("bytearray(300 << 20)", memory_mb=64)) as running:
+    with containers.started(launch("bytearray(300 << 20)", memory_mb=64)) as running:
         assert running.await_end() == "ran out of memory (its limit is 64 MB)"
 
 
@@ -129,11 +129,11 @@ def test_container_out_of_memory_says_so(containers, launch):
 @pytest.mark.thorough
 def test_an_exit_reason_names_signal_and_status(containers, launch):
     """The same words as for a process."""
-    with containers.database(launch(WORKS)) as running:
+    with containers.started(launch(WORKS)) as running:
         assert running.exit_reason() == ""
         os.kill(running.pid, signal.SIGKILL)
         assert running.await_end() == "was killed by SIGKILL"
-    with containers.database(launch("raise SystemExit(3)")) as running:
+    with containers.started(launch("raise SystemExit(3)")) as running:
         assert running.await_end() == "exited with status 3"
 
 
@@ -143,7 +143,7 @@ def test_log_is_complete_to_the_last_line_when_the_container_is_stopped(containe
     """Nothing is lost on the way from the engine to the run folder."""
     program = "import time\nfor n in range(50_000): print(n)\nprint('end', flush=True)\ntime.sleep(600)"
     asked = launch(program)
-    with containers.database(asked) as running:
+    with containers.started(asked) as running:
         await_log(running, "end")
     assert asked.log.read_text().split() == [*map(str, range(50_000)), "end"]
 
@@ -152,7 +152,7 @@ def test_log_is_complete_to_the_last_line_when_the_container_is_stopped(containe
 @pytest.mark.thorough
 def test_a_container_is_reached_on_its_network_and_publishes_nothing(containers, launch):
     """From here its ports are reached; no address of this machine has them too."""
-    with containers.database(launch(LISTENS)) as running:
+    with containers.started(launch(LISTENS)) as running:
         host, port = running.reach(8080)
         await_that(lambda: connects((host, port)))
         others = {a.address for nics in psutil.net_if_addrs().values() for a in nics if a.family == socket.AF_INET}
@@ -176,7 +176,7 @@ def connects(address):
 def test_when_the_context_ends_nothing_is_left(engine, launch):
     """Neither a container nor a network."""
     run = f"test-{uuid.uuid4().hex[:8]}"
-    with DockerRuntime(run) as containers, containers.database(launch(WORKS)):
+    with DockerRuntime(run) as containers, containers.started(launch(WORKS)):
         assert len(left_behind(engine, run)) == 2
     assert left_behind(engine, run) == []
 
@@ -188,7 +188,7 @@ from lab.runtimes import Launch
 from lab.runtimes.docker import DockerRuntime
 run, image, log, program = sys.argv[1:]
 with DockerRuntime(run) as containers:
-    with containers.database(Launch("a", ("python3", "-c", program), Path(log), image=image)):
+    with containers.started(Launch("a", ("python3", "-c", program), Path(log), image=image)):
         print("up", flush=True)
         time.sleep(600)
 """
@@ -213,7 +213,7 @@ def test_killed_lab_leaves_nothing_behind(engine, python, tmp_path):
 def test_clean_removes_what_a_run_has_left(engine, launch):
     """Running or not."""
     run = f"test-{uuid.uuid4().hex[:8]}"
-    with DockerRuntime(run) as containers, containers.database(launch(WORKS)) as running:
+    with DockerRuntime(run) as containers, containers.started(launch(WORKS)) as running:
         assert clean(engine, [f"{RUN_LABEL}={run}"]) == 2
         assert running.await_end() == "was killed by SIGKILL"
     assert left_behind(engine, run) == []
@@ -249,7 +249,7 @@ def test_worker_in_a_container_joins_the_master_on_this_machine(containers, pyth
     around = {"PYTHONPATH": str(ROOT), "LAB_CONDUCTED": "1"}
     with ExitStack() as stack:
         master = stack.enter_context(
-            containers.database(Launch("master", command, tmp_path / "master.log", around, talks=True, grace_s=0))
+            containers.started(Launch("master", command, tmp_path / "master.log", around, talks=True, grace_s=0))
         )
         port = json.loads(master.stdout.readline())["port"]
         bound = {c.laddr.ip for c in psutil.net_connections("tcp") if c.status == "LISTEN" and c.laddr.port == port}
@@ -257,7 +257,7 @@ def test_worker_in_a_container_joins_the_master_on_this_machine(containers, pyth
         command = ("python3", "-m", "locust", "-f", f"{LOCUSTFILES}/delay.py", "--worker")
         command += ("--master-host", containers.host, "--master-port", str(port))
         stack.enter_context(
-            containers.database(
+            containers.started(
                 Launch("worker 1", command, tmp_path / "worker.log", {"LAB_CONDUCTED": "1"}, grace_s=0, image=python)
             )
         )
@@ -272,13 +272,13 @@ def test_engine_that_stops_is_a_component_error_and_no_traceback(engine, launch,
     run = f"test-{uuid.uuid4().hex[:8]}"
     with Relay(tmp_path / "docker.sock") as relay:
         monkeypatch.setenv("DOCKER_HOST", f"unix://{relay.path}")
-        with DockerRuntime(run) as containers, containers.database(launch(WORKS)) as running:
+        with DockerRuntime(run) as containers, containers.started(launch(WORKS)) as running:
             await_log(running, "works")
             relay.cut()
             assert running.await_end() == "was lost with the Docker engine"
             with pytest.raises(ComponentError, match="does not answer any more"):
                 running.confine(frozenset({0}))
-            with pytest.raises(ComponentError), containers.database(launch(WORKS)):
+            with pytest.raises(ComponentError), containers.started(launch(WORKS)):
                 pass
     clean(engine, [f"{RUN_LABEL}={run}"])
 
@@ -291,7 +291,7 @@ def test_engine_that_hangs_is_a_component_error_too(engine, launch, tmp_path, mo
     with Relay(tmp_path / "docker.sock") as relay:
         monkeypatch.setenv("DOCKER_HOST", f"unix://{relay.path}")
         monkeypatch.setattr("lab.runtimes.docker.ANSWERS_WITHIN_S", 10)
-        with DockerRuntime(run) as containers, containers.database(launch(WORKS)) as running:
+        with DockerRuntime(run) as containers, containers.started(launch(WORKS)) as running:
             await_log(running, "works")
             relay.hangs.set()
             assert running.exit_reason() == ""
@@ -368,7 +368,7 @@ def test_image_that_is_not_there_is_named(containers, tmp_path):
     """With the command that builds it."""
     with (
         pytest.raises(LabError, match="lab-nothing:1"),
-        containers.database(Launch("test", (), tmp_path / "log", image="lab-nothing:1")),
+        containers.started(Launch("test", (), tmp_path / "log", image="lab-nothing:1")),
     ):
         pass
 

@@ -67,7 +67,7 @@ def test_service_answers_from_its_container(containers, images, variant, jdk, tm
     asked = Limits(threads=20, heap_mb=256)
     process = service_launch(variant, asked, 1, jdk.java, jar, tmp_path)
     launch = replace(contained(process, image.tag, JAR, 768), cores=frozenset({0}))
-    with containers.database(launch) as running:
+    with containers.started(launch) as running:
         service = await_ready(running, tmp_path)
         answer = requests.get(f"{service.url}/delay/5", timeout=PATIENCE_S)
         assert (answer.status_code, answer.text) == (200, '{"millis":5}')
@@ -85,7 +85,7 @@ def test_mysql_takes_the_labs_user_and_nobody_else(containers, images, tmp_path)
     assert image.product.startswith("MySQL ")
     around = {"LAB_PASSWORD": "s3cret_-"}
     launch = Launch("MySQL", (), tmp_path / "mysql.log", around, image=image.tag, memory_mb=1024)
-    with containers.database(launch) as running:
+    with containers.started(launch) as running:
         host, port = running.reach(MYSQL_PORT)
         where = {"host": host, "port": port, "user": MYSQL_USER}
         connection = eventually(
@@ -109,7 +109,7 @@ def test_mongo_keeps_a_document_of_a_megabyte(containers, images, tmp_path):
     image = images.mongo()
     assert image.product.startswith("FerretDB" if image.stand_in else "MongoDB"), image.product
     launch = Launch("MongoDB", (), tmp_path / "mongo.log", image=image.tag, memory_mb=2048)
-    with containers.database(launch) as running:
+    with containers.started(launch) as running:
         client = pymongo.MongoClient(*running.reach(MONGO_PORT), serverSelectionTimeoutMS=1000)
         eventually(lambda: client.admin.command("ping"), pymongo.errors.PyMongoError, running)
         document = {"_id": "1000", "text": "x" * 1_019_684}
@@ -130,7 +130,7 @@ def test_no_image_runs_as_root(containers, images, tmp_path):
     """Each says which user it is."""
     for image in (images.mysql(), images.mongo(), images.worker()):
         launch = Launch("id", ("id", "-u"), tmp_path / f"{image.tag.split(':')[0]}.log", image=image.tag)
-        with containers.database(launch) as running:
+        with containers.started(launch) as running:
             assert running.await_end() == "exited with status 0"
         assert launch.log.read_text() == "10001\n"
 
