@@ -1,5 +1,5 @@
 # 'make run' measures the main job. 'make test' checks the code and tests one real path through everything there is, in
-# minutes; 'make test-all' runs all the other tests. Each sets up .venv first.
+# minutes, on two cores at once; 'make test-all' runs all the other tests. Each sets up .venv first.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -10,7 +10,7 @@ run: $(VENV)/ready
 	$(BIN)/python -m lab run delay --users 4000
 
 test: $(VENV)/ready lint
-	$(BIN)/python -m pytest -m 'not thorough'
+	$(BIN)/python -m pytest -m 'not thorough' -n 2 --dist loadfile
 
 test-all: $(VENV)/ready
 	$(BIN)/python -m pytest -m thorough
