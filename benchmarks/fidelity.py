@@ -120,7 +120,7 @@ def warm_up(testbed: Testbed, service: Service, folder: Path) -> None:
     observed = Observed()
     with (
         ours(testbed.runtime, "delay", USERS, testbed.cores.generator, folder, service.running) as generator,
-        testbed.reporter.phase("warm up", testbed.plan.scenario.rehearsal_rounds) as update,
+        testbed.reporter.phase("warm up", testbed.plan.scenario.rehearsal.rounds) as update,
     ):
         warm_up_service(testbed, testbed.plan.cells[0], service, generator.fleet, observed, update)
     if not observed.warm:

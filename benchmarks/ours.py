@@ -76,7 +76,7 @@ def ours(
     stream = home / "samples.arrows"
     with running_fleet(scenario, Load(users=users), Placement(runtime, cores, home, stream)) as playing:
         playing.await_workers()
-        if tokens and scenarios()[scenario].bearer:
+        if tokens and scenarios()[scenario].sends_tokens:
             playing.distribute_tokens(tokens)
         playing.spawn(users)
         yield Ours(playing, watched, stream)

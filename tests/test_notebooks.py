@@ -122,7 +122,7 @@ def test_theory_needs_no_limit_that_the_lab_has_set(tmp_path, stance):
     run = tmp_path / "20260101T000000Z-delay"
     shutil.copytree(run_folder.EXAMPLES / "delay-sweep", run)
     value = json.loads((run / "run.json").read_text())
-    plan = planning.make_plan(scenarios()["delay"], Options(limits=stance, users=scenarios()["delay"].sweep_users))
+    plan = planning.make_plan(scenarios()["delay"], Options(limits=stance, users=scenarios()["delay"].sweep["users"]))
     (run / "run.json").write_text(json.dumps({**value, "format": run_folder.FORMAT, "plan": plan.as_json()}))
     notebook = nbformat.read(NOTEBOOKS[0].with_name("04-theory.ipynb"), as_version=4)
     (first,) = [cell for cell in notebook.cells if "lab.choose(" in cell.source]

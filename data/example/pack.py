@@ -13,8 +13,9 @@ from typing import Any
 
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from lab.places import ROOT
-from lab.store import RUNS, find_run
+
+from lab.runtimes.checkout import ROOT
+from lab.storage.run_folder import RUNS, find_run
 
 LEFT_BEHIND = shutil.ignore_patterns("logs", "scratch", "*.lock", "*.arrows", "*.png")
 

@@ -30,6 +30,7 @@ class MetricRow:
 
     Attributes:
         a, b: the compared sides.
+        at: the load in words, such as ``400 users``.
         a_value, b_value: geometric means over the repeats; None where a side has no such value.
         ratio: B over A, with its interval; None where a side has no value.
         p: the ratio's p value after Holm's correction over all rows of the comparison.
@@ -40,6 +41,7 @@ class MetricRow:
     a: str
     b: str
     users: int
+    at: str
     metric: str
     a_value: float | None
     b_value: float | None
@@ -116,13 +118,13 @@ class Comparison:
     def _sentences(self, rows: Sequence[MetricRow]) -> list[str]:
         if not any(row.ratio for row in rows):
             return [f"{rows[0].b} against {rows[0].a}: there is nothing to compare."]
-        loads = dict.fromkeys(row.users for row in rows)
-        return [self._sentence([row for row in rows if row.users == users]) for users in loads]
+        loads = dict.fromkeys(row.at for row in rows)
+        return [self._sentence([row for row in rows if row.at == at]) for at in loads]
 
     def _sentence(self, rows: Sequence[MetricRow]) -> str:
         first = rows[0]
         known = [row for row in rows if row.ratio]
-        label = f"{first.b} against {first.a} at {first.users:,} users"
+        label = f"{first.b} against {first.a} at {first.at}"
         if not known:
             return f"{label}: there is nothing to compare."
         repeats = max(row.ratio.pairs for row in known if row.ratio)
@@ -184,6 +186,7 @@ class Comparison:
                 "a": row.a,
                 "b": row.b,
                 "users": row.users,
+                "at": row.at,
                 "metric": row.metric,
                 "noise": row.ratio.noise_cv,
                 **{f"{100 * (ratio - 1):.0f} %": self._needed(row.ratio, ratio) for ratio in worth_finding},
@@ -219,7 +222,7 @@ class Comparison:
 
 
 def _held_against(row: MetricRow, claimed: float) -> str:
-    label = f"{row.b} over {row.a} at {row.users:,} users, {_short(row)}"
+    label = f"{row.b} over {row.a} at {row.at}, {_short(row)}"
     if row.ratio is None:
         return f"{label}: there is nothing to compare with {claimed:g}."
     if row.ratio.low is None or row.ratio.high is None:
@@ -255,6 +258,7 @@ def _flat(row: MetricRow) -> dict[str, Any]:
         "a": row.a,
         "b": row.b,
         "users": row.users,
+        "at": row.at,
         "metric": row.metric,
         "a_value": row.a_value,
         "b_value": row.b_value,

@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Counts:
-    """Request counts by generator, service and databases, which must agree.
+    """Request counts by generator, service and the components behind it, which must agree.
 
     Attributes:
         planned: requests of the load's plan; None where a duration decides.
@@ -17,7 +17,8 @@ class Counts:
         finished: requests answered or failed, by the workers' count.
         whole: whether every worker reported the end of the load.
         served: requests the service counted during the load; None if it does not report that.
-        queries: queries the databases answered during the load; None if there is none, or it does not count them.
+        calls: calls that each component behind the service counted during the load; without those that do not count.
+        calls_per_request: by component, how many calls each request makes to it.
 
     """
 
@@ -26,7 +27,8 @@ class Counts:
     finished: int = 0
     whole: bool = False
     served: int | None = None
-    queries: int | None = None
+    calls: Mapping[str, int] = field(default_factory=dict)
+    calls_per_request: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from lab.formulas import inference, laws, stats, steady_state
 from lab.formulas.inference import Estimate
 from lab.formulas.laws import LoadLevel
 from lab.spec import prediction
-from lab.spec.plan import Plan
+from lab.spec.plan import USERS, Plan
 from lab.spec.system import Variant
 from lab.storage.cell_folder import CellFolder
 from lab.storage.run_folder import RunFolder
@@ -76,25 +76,27 @@ def _uneven_machine(run: RunFolder) -> str | None:
 def deciding(run: RunFolder) -> dict[str, Bottleneck]:
     """By variant, the binding resource at its largest load; variants without a usable cell are left out."""
     plan = run.plan()
-    largest = [(variant, _largest(cells)) for variant in plan.variants if (cells := usable_cells(run, variant.name))]
+    largest = [
+        (variant, _largest(plan, cells)) for variant in plan.variants if (cells := usable_cells(run, variant.name))
+    ]
     return {variant.name: bottleneck.find(usage_of(run, plan, variant, cell)) for variant, cell in largest}
 
 
-def _largest(cells: Sequence[CellFolder]) -> CellFolder:
-    """The cell of the largest load; the first of its repeats."""
-    return max(cells, key=lambda folder: (folder.cell.load.users, folder.cell.load.rate_rps, -folder.cell.repeat))
+def _largest(plan: Plan, cells: Sequence[CellFolder]) -> CellFolder:
+    """The cell of the largest load, or of the largest value of what is varied; the first of its repeats."""
+    return max(cells, key=lambda folder: (plan.position(folder.cell), folder.cell.load.rate_rps, -folder.cell.repeat))
 
 
 def _of_variant(run: RunFolder, plan: Plan, variant: Variant) -> Iterator[str]:
     cells = usable_cells(run, variant.name)
     if not cells:
         return
-    most = _largest(cells)
-    label = f"{variant.name} at {most.cell.load.users:,} users"
+    most = _largest(plan, cells)
+    label = f"{variant.name} at {plan.at(most.cell)}"
     yield f"{label}: {bottleneck.find(usage_of(run, plan, variant, most)).sentence}"
     if not most.cell.load.is_burst and (sentence := _settled(most)):
         yield f"{label}: {sentence}"
-    if len({folder.cell.load.users for folder in cells}) > 1:
+    if plan.axis == USERS and len({folder.cell.load.users for folder in cells}) > 1:
         yield from (f"{variant.name}: {sentence}" for sentence in _of_sweep(run, cells, variant))
 
 
@@ -158,16 +160,18 @@ def intervals(run: RunFolder) -> list[dict[str, Any]]:
     """Mean, p50 and p99 of each variant at each load, with intervals.
 
     Returns:
-        Rows of ``variant``, ``users``, ``metric``, ``value``, ``low``, ``high`` (seconds) and ``scope``: see
-        :class:`lab.formulas.inference.Estimate`. A burst measured once has none, as it is never steady.
+        Rows of ``variant``, ``users``, ``at`` (the value of what is varied), ``metric``, ``value``, ``low``, ``high``
+        (seconds) and ``scope``: see :class:`lab.formulas.inference.Estimate`. A burst measured once has none, as it is
+        never steady.
 
     """
     plan = run.plan()
     rows: list[dict[str, Any]] = []
-    for variant, users in dict.fromkeys((cell.variant, cell.load.users) for cell in plan.cells):
-        cells = [folder for folder in usable_cells(run, variant) if folder.cell.load.users == users]
+    points = dict.fromkeys((cell.variant, cell.load.users, plan.position(cell)) for cell in plan.cells)
+    for variant, users, position in points:
+        cells = [folder for folder in usable_cells(run, variant) if plan.position(folder.cell) == position]
         for metric, estimate in _estimates(cells).items():
-            rows.append({"variant": variant, "users": users, "metric": metric, **asdict(estimate)})
+            rows.append({"variant": variant, "users": users, "at": position, "metric": metric, **asdict(estimate)})
     return rows
 
 
@@ -187,7 +191,8 @@ def usage_of(run: RunFolder, plan: Plan, variant: Variant, folder: CellFolder) -
     scenario = plan.scenario
     summary, limits, metrics = folder.read("summary"), folder.read("limits"), folder.metrics()
     elapsed_s, rate = summary.get("elapsed_s") or 0.0, summary.get("ok_throughput_rps") or 0.0
-    service_s = prediction.service_s(plan)
+    service_s = prediction.service_s(plan, folder.cell)
+    calls = prediction.calls_of(plan, variant, plan.parameters_of(folder.cell))
 
     def used(target: str) -> float | None:
         spent_s = series.cpu_s(metrics, target, elapsed_s)
@@ -200,8 +205,8 @@ def usage_of(run: RunFolder, plan: Plan, variant: Variant, folder: CellFolder) -
     backing = {target: used(target) or 0.0 for target in series.targets(metrics) if not target.startswith(OURS)}
     machine = run.environment()
     pool_busy = typical(*POOL_IN_USE)
-    if pool_busy is None and scenario.databases and service_s:
-        pool_busy = rate * service_s  # Little's law: each connection is held for at least the link's latency
+    if pool_busy is None and scenario.components and calls:
+        pool_busy = rate * calls.calls * calls.call_s  # Little's law: a call holds a connection for at least its time
     return Usage(
         generator_cpu=folder.read("evidence").get("worker_cpu"),
         service_cpu=used("service"),
@@ -212,7 +217,7 @@ def usage_of(run: RunFolder, plan: Plan, variant: Variant, folder: CellFolder) -
         threads_busy=typical("tomcat_threads_busy_threads") if variant.thread_per_request else None,
         threads=limits.get("request_threads_max"),
         pool_busy=pool_busy,
-        pool=limits.get("pool_max") or (plan.limits.pool if scenario.databases else None),
+        pool=limits.get("pool_max") or (plan.limits.pool if scenario.components else None),
         pool_waiting=summary.get("pool_wait"),
         bytes_rps=rate * _mean_bytes(folder) if plan.link.rate else None,
         link_rate=plan.link.rate or None,

@@ -36,7 +36,7 @@ class Observed:
         result: what the generator reported of the measured load.
         telemetry: readings during the measured load.
         served: requests the service counted during the load; None if it does not report that.
-        queries: queries the databases answered during the load; None if there is none, or it does not count them.
+        calls: calls that each component behind the service counted during the load, if it counts them.
         ending: why the measurement was cut short, if it was.
 
     """
@@ -47,7 +47,7 @@ class Observed:
     result: PhaseResult = field(default_factory=PhaseResult)
     telemetry: Telemetry = field(default_factory=Telemetry)
     served: int | None = None
-    queries: int | None = None
+    calls: dict[str, int] = field(default_factory=dict)
     ending: Ending = field(default_factory=Ending)
 
 
@@ -60,6 +60,7 @@ class Conditions:
         own_service: whether the lab started the service; else it counts among the other programs.
         owned_cores: by owner (service, generator), its cores; empty where all cores are shared.
         ceiling_rps: the generator's ceiling for this kind of request; None if unknown.
+        calls_per_request: by component behind the service, how many calls each request makes to it.
         others: other runs of this lab that were measuring at the same time.
 
     """
@@ -68,6 +69,7 @@ class Conditions:
     own_service: bool
     owned_cores: Mapping[str, frozenset[int]]
     ceiling_rps: float | None
+    calls_per_request: Mapping[str, int]
     others: Sequence[str]
 
 
@@ -82,7 +84,13 @@ def evidence(
     """
     result, telemetry, elapsed_s = observed.result, observed.telemetry, summary.elapsed_s
     counts = Counts(
-        load.planned_requests, result.begun, result.finished, result.whole, observed.served, observed.queries
+        planned=load.planned_requests,
+        begun=result.begun,
+        finished=result.finished,
+        whole=result.whole,
+        served=observed.served,
+        calls=observed.calls,
+        calls_per_request=conditions.calls_per_request,
     )
     generator = GeneratorState(
         counted_in_system=counted_in_system(result, elapsed_s),

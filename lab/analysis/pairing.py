@@ -89,13 +89,13 @@ def _left_over(one: Side, other: Side, pairs: Sequence[tuple[Side, Side]]) -> It
         for side, opposite in (pair, pair[::-1])
     )
     for run, mine, others in loads:
-        if alone := [f"{users:,}" for users in mine if users not in others]:
-            yield f"Only {run.name} has {', '.join(alone)} users, which are compared with nothing."
+        if alone := [at for at in mine if at not in others]:
+            yield f"Only {run.name} has {', '.join(alone)}, which are compared with nothing."
 
 
-def _loads(side: Side) -> list[int]:
-    """A side's numbers of users, each once."""
-    return list(dict.fromkeys(cell.cell.load.users for cell in side.cells()))
+def _loads(side: Side) -> list[str]:
+    """A side's loads in words, each once."""
+    return list(dict.fromkeys(map(side.run.plan().at, (cell.cell for cell in side.cells()))))
 
 
 def _word(cell: CellFolder) -> str:
@@ -125,20 +125,21 @@ def _name(side: Side, cell: CellFolder) -> str:
 
 
 def _rows(a: Side, b: Side, usable: dict[Side, list[CellFolder]], interleaved: bool) -> Iterator[MetricRow]:
-    loads = [cell.cell.load.users for cell in a.cells()]
-    common = [users for users in dict.fromkeys(loads) if users in {cell.cell.load.users for cell in b.cells()}]
+    common = [at for at in _loads(a) if at in _loads(b)]
     if not common:
-        raise LabError(f"{a.label} and {b.label} have no number of users in common.", "Measure both at the same loads.")
+        raise LabError(f"{a.label} and {b.label} have no load in common.", "Measure both at the same loads.")
     labels = (a.variant, b.variant) if interleaved else (a.label, b.label)
-    for users in common:
-        of_a, of_b = ({c.cell.repeat: c for c in usable[side] if c.cell.load.users == users} for side in (a, b))
+    plans = {side: side.run.plan() for side in (a, b)}
+    for at in common:
+        of_a, of_b = ({c.cell.repeat: c for c in usable[side] if plans[side].at(c.cell) == at} for side in (a, b))
+        users = next(c.cell.load.users for c in a.cells() if plans[a].at(c.cell) == at)
         if interleaved:
             repeats = sorted(of_a.keys() & of_b.keys())
             of_a, of_b = {r: of_a[r] for r in repeats}, {r: of_b[r] for r in repeats}
         for metric, (field, _) in METRICS.items():
             in_a, in_b = ([_value(cell, field) for cell in cells.values()] for cells in (of_a, of_b))
             test = inference.paired_ratio if interleaved else inference.unpaired_ratio
-            yield MetricRow(*labels, users, metric, _typical(in_a), _typical(in_b), test(in_a, in_b))
+            yield MetricRow(*labels, users, at, metric, _typical(in_a), _typical(in_b), test(in_a, in_b))
 
 
 def _value(cell: CellFolder, field: str) -> float:

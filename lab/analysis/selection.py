@@ -76,7 +76,7 @@ def _named(text: str | None, runs: Path) -> Side:
 def confounders(one: Side, other: Side) -> list[str]:
     """The differences of two sides besides their variant: machine, parameters, limits, load; a sentence part each.
 
-    Loads are compared for the numbers of users that both have.
+    Loads are compared where both have the same value of what is varied.
     """
     found = list(_differing(_stated(one), _stated(other), STATED))
     if one.variant == other.variant:
@@ -86,8 +86,8 @@ def confounders(one: Side, other: Side) -> list[str]:
     found += _differing(one.run.environment(), other.run.environment(), MACHINE)
     found += _differing(_decided(one), _decided(other))
     mine, theirs = _loads(one), _loads(other)
-    for users in sorted(mine.keys() & theirs.keys()):
-        found += _differing(mine[users], theirs[users])
+    for at in sorted(mine.keys() & theirs.keys()):
+        found += _differing(mine[at], theirs[at])
     return list(dict.fromkeys(found))
 
 
@@ -116,6 +116,7 @@ def _decided(side: Side) -> dict[str, Any]:
     return {"scenario": plan.scenario.name, **plan.parameters, **asdict(plan.limits), **link, **how}
 
 
-def _loads(side: Side) -> dict[int, dict[str, Any]]:
-    """The load of a side for each number of users."""
-    return {cell.cell.load.users: asdict(cell.cell.load) for cell in side.cells()}
+def _loads(side: Side) -> dict[str, dict[str, Any]]:
+    """The load of a side for each value of what is varied."""
+    plan = side.run.plan()
+    return {plan.at(cell.cell): {**asdict(cell.cell.load), **cell.cell.parameters} for cell in side.cells()}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lab.analysis import checks
-from lab.analysis.evidence import Evidence
+from lab.analysis.evidence import Counts, Evidence
 from lab.formulas.stats import Summary
 
 VALID, SUSPECT, INVALID = "valid", "suspect", "invalid"
@@ -115,14 +115,17 @@ def _lost(evidence: Evidence, summary: Summary, answered: int) -> list[str]:
         reasons.append(
             f"The service counted {evidence.counts.served:,} requests, the samples hold {answered:,} answers."
         )
-    if (
-        evidence.counts.whole
-        and evidence.counts.queries is not None
-        and not answered <= evidence.counts.queries <= evidence.counts.begun + OWN_QUERIES
-    ):
-        reasons.append(
-            f"The database counted {evidence.counts.queries:,} queries for {answered:,} answers, not one for each."
-        )
+    return reasons + _miscounted(evidence.counts, summary)
+
+
+def _miscounted(counts: Counts, summary: Summary) -> list[str]:
+    """A reason for each component that counted fewer calls than right answers need, or more than all requests make."""
+    right, reasons = summary.requests - sum(summary.errors.values()), []
+    for name, counted in counts.calls.items() if counts.whole else ():
+        each = counts.calls_per_request.get(name, 1)
+        if not each * right <= counted <= each * counts.begun + OWN_QUERIES:
+            wanted = "one" if each == 1 else f"{each:,}"
+            reasons.append(f"{name} counted {counted:,} calls for {right:,} right answers, not {wanted} for each.")
     return reasons
 
 

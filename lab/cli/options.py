@@ -36,17 +36,26 @@ SLO_HELP = "Exit with 1 unless every cell meets it: 'p99<200ms', 'errors<0.1%', 
 slo_option = click.option("--slo", type=ObjectiveText(), multiple=True, help=SLO_HELP)
 
 
-class UserCounts(click.ParamType[list[int]]):
-    """One number of users, or several with commas."""
+class Several(click.ParamType[list[Any]]):
+    """One number, or several with commas.
+
+    Args:
+        kind: ``int`` or ``float``.
+
+    """
 
     name = "N[,N…]"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[int]:
+    def __init__(self, kind: type[int] | type[float] = int) -> None:
+        self._kind = kind
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[Any]:
         """Turn ``1,10,100`` into a list."""
         try:
-            return [int(part) for part in str(value).split(",")]
+            return [self._kind(part) for part in str(value).split(",")]
         except ValueError:
-            self.fail(f"{value!r} is not a whole number (or several with commas).", param, ctx)
+            what = "a whole number" if self._kind is int else "a number"
+            self.fail(f"{value!r} is not {what} (or several with commas).", param, ctx)
 
 
 class Seconds(click.ParamType[float]):
@@ -95,7 +104,12 @@ def shape_options(load: Load) -> list[click.Option]:
             f"Length in seconds of a closed loop, instead of --loops, or of an open loop.{lasting}",
         ),
         _option("--requests", int, "N", "Closed loop: N requests in total, instead of --loops."),
-        _option("--rate", float, "N", "Open loop: N requests a second for --duration, independent of the answers."),
+        _option(
+            "--rate",
+            Several(float),
+            "N[,N…]",
+            "Open loop: N requests a second for --duration, independent of the answers; several for a sweep.",
+        ),
         click.Option(
             ["--arrivals"],
             type=click.Choice([EVEN, POISSON]),
@@ -138,7 +152,10 @@ def limit_options(command: click.Command, scenario: Scenario) -> click.Command:
     command.params += [
         *(
             _option(
-                f"--{p.name.replace('_', '-')}", int, p.unit.upper(), f"{p.help.capitalize()}.  [default: {p.default}]"
+                f"--{p.name.replace('_', '-')}",
+                Several(int),
+                f"{p.unit.upper() or 'N'}[,…]",
+                f"{p.help.capitalize()}; several for a sweep.  [default: {p.default}]",
             )
             for p in scenario.parameters
         ),
@@ -152,7 +169,7 @@ def limit_options(command: click.Command, scenario: Scenario) -> click.Command:
         _option("--threads", int, "T", "Threads that serve requests, at most.  [default: 200]"),
         _option("--accept-count", int, "N", "Listen backlog of all variants.  [default: 4096]"),
         _option("--heap-mb", int, "MB", "Heap of the JVM.  [default: 2048]"),
-        *_database_options(scenario),
+        *_component_options(scenario),
         click.Option(
             ["--runtime"],
             type=click.Choice(RUNTIMES),
@@ -171,14 +188,25 @@ def _option(
     return click.Option([name], type=kind, metavar=metavar, help=text, default=default)
 
 
-def _database_options(scenario: Scenario) -> list[click.Option]:
-    if not scenario.databases:
+def _component_options(scenario: Scenario) -> list[click.Option]:
+    if not scenario.components:
         return []
     own = "Your own server; only its database 'lab' is used."
+    called, link = " and ".join(component.name for component in scenario.components), scenario.link
     return [
-        _option("--pool", int, "N", "Size of the pool of database connections.  [default: 100]"),
-        _option("--link-latency-ms", int, "MS", "Round-trip time added between service and database.", 0),
-        _option("--link-rate", int, "B/S", "Bandwidth between service and database.", 0),
-        _option("--link-connection-rate", int, "B/S", "Bandwidth of each connection to the database.", 0),
+        _option("--pool", int, "N", f"Size of the pool of connections to {called}.  [default: {scenario.limits.pool}]"),
+        _option(
+            "--link-latency-ms",
+            int,
+            "MS",
+            f"Round-trip time added between service and {called}.  [default: {link.latency_ms}]",
+        ),
+        _option("--link-rate", int, "B/S", f"Bandwidth between service and {called}.  [default: {link.rate or 'any'}]"),
+        _option(
+            "--link-connection-rate",
+            int,
+            "B/S",
+            f"Bandwidth of each connection to {called}.  [default: {link.connection_rate or 'any'}]",
+        ),
         *(_option(f"--{kind}-url", str, "URL", own, "") for kind in scenario.databases),
     ]

@@ -14,6 +14,7 @@ from rich.table import Table
 from lab.analysis import verdict
 from lab.reporting import formatting
 from lab.reporting.run_view import INCOMPLETE, OPEN_FIGURES, Run
+from lab.spec.plan import USERS
 from lab.storage import published
 from lab.storage.published import PublishedRow
 
@@ -22,11 +23,12 @@ COLOURS = {verdict.VALID: "green", verdict.SUSPECT: "yellow", verdict.INVALID: "
 
 @dataclass(frozen=True)
 class OptionalColumns:
-    """Which optional columns the table of a run has: repeat, service time, published figures."""
+    """Which optional columns the table of a run has: repeat, service time, published figures, what is varied."""
 
     repeat: bool
     service: bool
     published: bool
+    varied: str
 
 
 def print_run(run: Run, console: Console) -> None:
@@ -42,7 +44,7 @@ def print_run(run: Run, console: Console) -> None:
         console.print(f"[bold]{variant}[/]: {sentence}", soft_wrap=True)
     repeats = _has_repeats(run)
     for row in run.cells:
-        which = f"{row['variant']} at {row['users']:,} users" + f", repeat {row['repeat']}" * repeats
+        which = f"{row['variant']} at {run.plan.at_position(row['at'])}" + f", repeat {row['repeat']}" * repeats
         for reason in row["reasons"]:
             console.print(f"[{COLOURS[row['verdict']]}]{which}:[/] {escape(reason)}")
     for sentence in run.insights():
@@ -59,7 +61,8 @@ def print_whole(table: Table, console: Console) -> None:
 
 def _table(run: Run) -> Table:
     peers = [published.row_for(run.plan, cell, run.scenario.variant(cell.variant)) for cell in run.plan.cells]
-    optional = OptionalColumns(_has_repeats(run), run.plan.cells[0].load.is_open, any(peers))
+    varied = run.plan.axis if run.plan.axis != USERS else ""
+    optional = OptionalColumns(_has_repeats(run), run.plan.cells[0].load.is_open, any(peers), varied)
     table = Table(header_style="bold", pad_edge=False)
     for heading, justify in _columns(optional):
         table.add_column(heading, justify=justify, no_wrap=heading == "variant")  # type: ignore[arg-type]
@@ -87,7 +90,8 @@ def _columns(optional: OptionalColumns) -> list[tuple[str, str]]:
     repeat = ("repeat",) * optional.repeat
     service = ("service mean", "service p50", "service p99") * optional.service
     latencies = ("mean s", "model s", "p50", "p90", "p99", "max", *service)
-    numbers = ("users", *repeat, "requests", *latencies, "req/s", "ok/s", "CPU s/1000")
+    varied = (optional.varied,) * bool(optional.varied)
+    numbers = (*varied, "users", *repeat, "requests", *latencies, "req/s", "ok/s", "CPU s/1000")
     columns = [("variant", "left"), *((name, "right") for name in numbers), ("errors", "left")]
     if optional.published:
         columns.append(("published mean, req/s", "right"))
@@ -101,6 +105,7 @@ def _cells(row: Mapping[str, Any], peer: PublishedRow | None, optional: Optional
     word = f"[{COLOURS[row['verdict']]}]{row['verdict']}[/]"
     cells = [
         row["variant"],
+        *[f"{row['at']:,g}"] * bool(optional.varied),
         f"{row['users']:,}",
         *[str(row["repeat"])] * optional.repeat,
         f"{row['requests']:,}",

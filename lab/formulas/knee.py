@@ -147,3 +147,23 @@ def knee_users(ordered: Sequence[Point], level: ThroughputLevel | None) -> float
 def errors_from(ordered: Sequence[Point]) -> Point | None:
     """The smallest load at which any request failed."""
     return next((point for point in ordered if point.error_share > 0), None)
+
+
+def rate_kept(points: Sequence[tuple[float, float]]) -> str:
+    """Up to which rate of an open loop the answers kept pace, as a sentence without its subject.
+
+    Args:
+        points: the planned rate and the right answers a second of each load; repeats count one by one.
+
+    """
+    kept = [rate for rate, answered in points if answered >= (1 - SAME_SHARE) * rate]
+    behind = [(rate, answered) for rate, answered in points if answered < (1 - SAME_SHARE) * rate]
+    if not behind:
+        return f"answered all that was asked, up to {max(kept):,g} requests/s"
+    first, answered = min(behind)
+    up_to = (
+        f"answered all that was asked up to {max(below):,g} requests/s"
+        if (below := [r for r in kept if r < first])
+        else "kept up with no rate"
+    )
+    return f"{up_to}; at {first:,g} it answered {answered:,.1f}/s"

@@ -23,7 +23,7 @@ class ComparisonView(Comparison):
         bars = [
             Bar(
                 f"{row.b} / {row.a}",
-                f"{row.users:,} users: {row.metric}",
+                f"{row.at}: {row.metric}",
                 row.ratio.ratio,
                 row.ratio.low,
                 row.ratio.high,

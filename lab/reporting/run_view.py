@@ -21,7 +21,7 @@ from lab.formulas import knee, stats
 from lab.formulas.knee import Point, SweepShape
 from lab.reporting import formatting
 from lab.spec import prediction
-from lab.spec.plan import Plan
+from lab.spec.plan import RATE, USERS, Plan
 from lab.spec.scenario import Scenario
 from lab.storage import published, run_folder
 from lab.storage.cell_folder import CellFolder
@@ -80,7 +80,7 @@ class Run:
     @cached_property
     def cells(self) -> list[dict[str, Any]]:
         """One dictionary a cell, in the plan's order; these are the ``cells`` of ``lab show --json``."""
-        return [_row(cell) for cell in self.folder.cells()]
+        return [_row(cell, self.plan.position(cell.cell)) for cell in self.folder.cells()]
 
     @property
     def verdict(self) -> str:
@@ -121,9 +121,14 @@ class Run:
         return pd.DataFrame(insights.intervals(self.folder))
 
     def samples(self) -> pd.DataFrame:
-        """The measured samples of all cells, one row a request, with columns ``variant``, ``users`` and ``repeat``."""
+        """The measured samples of all cells, one row a request, with its cell."""
         frames = [
-            cell.measured().assign(variant=cell.cell.variant, users=cell.cell.load.users, repeat=cell.cell.repeat)
+            cell.measured().assign(
+                variant=cell.cell.variant,
+                users=cell.cell.load.users,
+                at=self.plan.position(cell.cell),
+                repeat=cell.cell.repeat,
+            )
             for cell in self.folder.cells()
         ]
         return pd.concat(frames, ignore_index=True)
@@ -145,7 +150,7 @@ class Run:
         """Throughput and p99 of every repeat at the largest load, to show the variation between repeats."""
         from lab.reporting.figures import repeats_figure
 
-        rows = self.table().query("users == @most", local_dict={"most": self._most_users})
+        rows = self.table().query("at == @most", local_dict={"most": self._largest})
         return repeats_figure(self._at_largest_load("repeats"), rows)
 
     def errors_figure(self) -> Picture:
@@ -154,16 +159,21 @@ class Run:
 
         return errors_figure(self._at_largest_load("failed requests"), self.panels())
 
-    def panels(self, users: int | None = None) -> list[Panel]:
-        """The data for figures: the first repeat of every variant at a number of users; at the largest if None."""
-        users = users or self._most_users
-        at_load = [cell for cell in self.folder.cells() if cell.cell.load.users == users]
+    def panels(self, at: float | None = None) -> list[Panel]:
+        """The data for figures: the first repeat of every variant at one value of what is varied.
+
+        Args:
+            at: such as a number of users; the largest if None.
+
+        """
+        at = self._largest if at is None else at
+        at_load = [cell for cell in self.folder.cells() if self.plan.position(cell.cell) == at]
         first = min((cell.cell.repeat for cell in at_load), default=1)
         return [self._panel(cell) for cell in at_load if cell.cell.repeat == first]
 
     @property
-    def _most_users(self) -> int:
-        return self.plan.most_users
+    def _largest(self) -> float:
+        return self.plan.positions[-1]
 
     @property
     def subject(self) -> str:
@@ -177,15 +187,19 @@ class Run:
         return f"{self.scenario.name} on {titles}" if titles else self.scenario.name
 
     def _at_largest_load(self, what: str) -> str:
-        rate_rps = self.plan.cells[0].load.rate_rps
-        asked = f"{rate_rps:,g} requests/s, from their planned moments" if rate_rps else f"{self._most_users:,} users"
-        return f"{self.subject}: {what} at {asked}"
+        load = self.plan.cells[0].load
+        asked = (
+            f"{load.rate_rps:,g} requests/s"
+            if load.is_open and not self.plan.is_sweep
+            else self.plan.at_position(self._largest)
+        )
+        return f"{self.subject}: {what} at {asked}{', from their planned moments' * load.is_open}"
 
     def _panel(self, cell: CellFolder) -> Panel:
         from lab.reporting.figures import Panel
 
         variant = self.scenario.variant(cell.cell.variant)
-        row = next(r for r in self.cells if (r["variant"], r["users"], r["repeat"]) == _key(cell))
+        row = next(r for r, c in zip(self.cells, self.plan.cells, strict=True) if c == cell.cell)
         return Panel(
             variant=variant.name,
             title=variant.title,
@@ -197,30 +211,43 @@ class Run:
         )
 
     def sweep_figure(self) -> Picture:
-        """Mean latency and throughput over the number of users, with the model and the published points."""
+        """Mean latency and throughput over what is varied, with the model and the published points."""
         from lab.reporting.figures import sweep_figure
 
-        return sweep_figure(self.subject, self.table(), prediction.plateaus(self.plan))
+        return sweep_figure(self.subject, self.table(), prediction.plateaus(self.plan), self.plan.axis)
 
     def bends(self) -> dict[str, SweepShape]:
         """Plateau, knee and first errors of each variant: means over the repeats of usable cells."""
         usable = [row for row in self.cells if row["verdict"] in (verdict.VALID, verdict.SUSPECT)]
         points = {
-            variant: [_point([r for r in usable if (r["variant"], r["users"]) == (variant, users)]) for users in loads]
+            variant: [_point([r for r in usable if (r["variant"], r["at"]) == (variant, at)]) for at in loads]
             for variant, loads in _loads(usable).items()
         }
         return {variant: knee.sweep_shape(of_variant) for variant, of_variant in points.items()}
 
     def shape(self) -> dict[str, str]:
         """A sentence on each variant of a sweep: plateau, knee and first errors; empty for a single load."""
-        bends = self.bends() if self.is_sweep else {}
-        variants = dict.fromkeys(cell.variant for cell in self.plan.cells) if self.is_sweep else ()
-        return {variant: str(bends.get(variant, "no cell of it can be used")) for variant in variants}
+        if not self.is_sweep or self.plan.axis not in (USERS, RATE):
+            return {}
+        bends = self.bends() if self.plan.axis == USERS else self.rates_kept()
+        return {
+            variant.name: str(bends.get(variant.name, "no cell of it can be used")) for variant in self.plan.variants
+        }
+
+    def rates_kept(self) -> dict[str, str]:
+        """A sentence on each variant of a sweep over rates: up to which rate it answered what was asked."""
+        usable = [row for row in self.cells if row["verdict"] in (verdict.VALID, verdict.SUSPECT)]
+        return {
+            variant: knee.rate_kept(
+                [(row["at"], row["ok_throughput_rps"]) for row in usable if row["variant"] == variant]
+            )
+            for variant in dict.fromkeys(row["variant"] for row in usable)
+        }
 
     @property
     def is_sweep(self) -> bool:
-        """Whether the run has more than one number of users."""
-        return len({cell.load.users for cell in self.plan.cells}) > 1
+        """Whether the cells of the run differ in more than variant and repeat."""
+        return self.plan.is_sweep
 
     def draw(self) -> list[Path]:
         """Write the run's figures into its folder, and return their paths."""
@@ -238,10 +265,8 @@ def _save(draw: Callable[[], Picture], path: Path) -> Path:
     return path
 
 
-def _loads(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[int]]:
-    return {
-        v: sorted({r["users"] for r in rows if r["variant"] == v}) for v in dict.fromkeys(r["variant"] for r in rows)
-    }
+def _loads(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[float]]:
+    return {v: sorted({r["at"] for r in rows if r["variant"] == v}) for v in dict.fromkeys(r["variant"] for r in rows)}
 
 
 def _point(repeats: Sequence[Mapping[str, Any]]) -> Point:
@@ -256,16 +281,14 @@ def _point(repeats: Sequence[Mapping[str, Any]]) -> Point:
     )
 
 
-def _key(cell: CellFolder) -> tuple[str, int, int]:
-    return cell.cell.variant, cell.cell.load.users, cell.cell.repeat
-
-
-def _row(folder: CellFolder) -> dict[str, Any]:
+def _row(folder: CellFolder, at: float) -> dict[str, Any]:
+    """One cell in ``lab show --json``; ``at`` is the value of what the run varies."""
     folder.check()
     cell = folder.cell
     row: dict[str, Any] = {
         "variant": cell.variant,
         "users": cell.load.users,
+        "at": at,
         "ramp_s": cell.load.ramp_s,
         "loops": cell.load.loops,
         "repeat": cell.repeat,

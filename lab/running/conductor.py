@@ -17,7 +17,7 @@ from lab.analysis.service_cost import service_cost
 from lab.errors import ComponentError
 from lab.formulas import stats
 from lab.generator.fleet import Fleet, LoadPhase, PhaseResult, Placement, running_fleet
-from lab.running import equivalence
+from lab.running import components, equivalence
 from lab.running.invocation import Invocation
 from lab.running.testbed import Testbed, set_up
 from lab.running.warm_up import REHEARSAL_USERS, first_users, warm_up
@@ -98,13 +98,13 @@ def _measure(testbed: Testbed, cell: Cell, folder: CellFolder, observed: Observe
             service = actuator.await_ready(running, folder.logs, testbed.bind and testbed.bind[0])
         prove_equal(testbed, cell, folder, service)
         backing.shape_links(on=False)
-        with phase(f"{cell.id}: warm up", plan.scenario.rehearsal_rounds) as update:
+        with phase(f"{cell.id}: warm up", plan.scenario.rehearsal.rounds) as update:
             warm_up(testbed, cell, service, fleet, observed, update)
         backing.shape_links(on=True)
         running.confine(testbed.cores.service)
         limits = actuator.limits(service)
         folder.keep("limits", limits)
-        asked, has_pool = plan.limits_of(cell.variant), bool(plan.scenario.databases)
+        asked, has_pool = plan.limits_of(cell.variant), bool(plan.scenario.components)
         promised = promised_limits(variant, asked, testbed.cores.cpus, has_pool)
         observed.limits_broken += verdict.broken_limits(promised, limits)
         drive(testbed, cell, service, fleet, observed)
@@ -145,9 +145,10 @@ def prove_equal(testbed: Testbed, cell: Cell, folder: CellFolder, service: Servi
 def drive(testbed: Testbed, cell: Cell, service: Service, fleet: Fleet, observed: Observed) -> None:
     """Run the measured load while sampling all processes, and read the counts of service and databases."""
     plan, backing, owned, load = testbed.plan, testbed.backing, testbed.cores.owned, cell.load
-    path = plan.scenario.path.format(**plan.parameters)
+    parameters = plan.parameters_of(cell)
+    per_request = calls_per_request(plan, cell)
     asked = f"{load.rate_rps:,g} requests/s" if load.is_open else f"{load.users:,} users"
-    before, queries = actuator.requests_served(service), backing.queries()
+    before, calls = actuator.requests_served(service), components.calls_counted(backing)
     with testbed.reporter.phase(f"{cell.id}: measure {asked}", load.planned_requests) as update:
         workers = {f"worker {number}": worker for number, worker in enumerate(fleet.workers, 1)}
         others = {**workers, "master": fleet.master, **backing.running()}
@@ -156,7 +157,9 @@ def drive(testbed: Testbed, cell: Cell, service: Service, fleet: Fleet, observed
             timing_cores(testbed.runtime, owned, testbed.run.logs / "cpu-speed.log", telemetry),
         ):
             fleet.run_phase(
-                LoadPhase(service.url, load, plan.parameters, path, seed=schedule.seed_of(plan, cell)),
+                LoadPhase(
+                    service.url, load, parameters, plan.scenario.path(parameters), seed=schedule.seed_of(plan, cell)
+                ),
                 deadline_s(load, prediction.predict(plan, cell)),
                 [service.running, *backing.running().values()],
                 progress=lambda so_far: update(so_far.finished, _progress_note(so_far)),
@@ -165,8 +168,16 @@ def drive(testbed: Testbed, cell: Cell, service: Service, fleet: Fleet, observed
     if before is not None:
         after = actuator.requests_served(service, before + observed.result.finished)
         observed.served = None if after is None else after - before
-    if queries is not None:
-        observed.queries = (backing.queries() or 0) - queries
+    expected = {name: calls.get(name, 0) + observed.result.finished * number for name, number in per_request.items()}
+    after_calls = components.calls_counted(backing, expected)
+    observed.calls = {name: count - calls[name] for name, count in after_calls.items() if name in calls}
+
+
+def calls_per_request(plan: Plan, cell: Cell) -> dict[str, int]:
+    """By component, how many calls each request of a cell makes to it."""
+    variant, parameters = plan.scenario.variant(cell.variant), plan.parameters_of(cell)
+    names = [component.name for component in plan.scenario.components]
+    return {name: prediction.calls_to(plan, variant, name, parameters) for name in names}
 
 
 def _progress_note(result: PhaseResult) -> str:
@@ -204,6 +215,7 @@ def conclude(testbed: Testbed, cell: Cell, folder: CellFolder, observed: Observe
         own_service=not testbed.plan.urls,
         owned_cores=testbed.cores.owned,
         ceiling_rps=testbed.ceiling_rps(cell.load),
+        calls_per_request=calls_per_request(testbed.plan, cell),
         others=list(dict.fromkeys([*others, *run_folder.others_running(testbed.run)])),
     )
     pieces = [] if cell.load.is_burst else list(folder.measured_pieces(steadiness.COLUMNS))

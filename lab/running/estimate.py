@@ -18,7 +18,7 @@ from lab.storage import run_folder
 # ends when a request's CPU cost settles, 25 s where the compiler must be idle.
 CELL_OVERHEAD_S, BUSY_CELL_OVERHEAD_S = 15.0, 35.0
 # Before the first cell: the services are built already, or that is quick; databases start from seeded data.
-SET_UP_S, DATABASE_S = 5.0, 15.0
+SET_UP_S, COMPONENT_S = 5.0, 15.0
 RUNS_TO_LEARN_FROM = 20
 
 
@@ -61,7 +61,7 @@ def estimate_run(plan: Plan, cells: Sequence[Cell], runs: Path) -> TimeEstimate:
         cells=len(cells),
         load_s=sum(prediction.load_s(plan, cell) for cell in cells),
         overhead_s=median(known) if known else guess_s,
-        set_up_s=SET_UP_S + DATABASE_S * len(plan.scenario.databases),
+        set_up_s=SET_UP_S + COMPONENT_S * len(plan.scenario.components),
         learned=len(known),
     )
 

@@ -106,7 +106,7 @@ def tidy() -> None:
 
 def example_request(running: dict[str, Any]) -> str:
     """A curl command for the stack that is up, with a token where it needs one."""
-    header = f"-H 'Authorization: Bearer {tokens.read_tokens(tokens.token_file())[0]}' " if running["bearer"] else ""
+    header = f"-H 'Authorization: Bearer {tokens.read_tokens(tokens.token_file())[0]}' " if running["token"] else ""
     return f"curl -s {header}{running['url']}{running['path']}"
 
 
@@ -126,7 +126,7 @@ def hold(plan: Plan, runtime: str, endpoints: Endpoints) -> None:
                 "variant": variant.name,
                 "parameters": dict(plan.parameters),
             }
-            about |= {"path": scenario.path.format(**plan.parameters), "bearer": scenario.bearer}
+            about |= {"path": scenario.path(plan.parameters), "token": scenario.sends_tokens}
             write_json(up_state.STATE, {**about, **facts, "run": str(testbed.run.path)})
             while not (ending := running.exit_reason()):
                 time.sleep(0.5)

@@ -53,7 +53,7 @@ def seed(scenarios: Iterable[Scenario], endpoints: Endpoints, seeds: Path = SEED
             yield _timed(lambda: _users(endpoints.mysql, _site(runtime, folder, seeds)))
         if "mongo" in kinds and endpoints.mongo:
             yield _timed(lambda: _document(endpoints.mongo))
-    if any(scenario.bearer for scenario in wanted):
+    if any(scenario.sends_tokens for scenario in wanted):
         yield _timed(lambda: _tokens(seeds))
 
 

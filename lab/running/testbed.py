@@ -6,12 +6,14 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from lab.errors import LabError
 from lab.generator import calibration
 from lab.generator.calibration import Calibration
+from lab.running.components import components_facts, running_components
 from lab.running.invocation import Invocation
 from lab.running.prerequisites import announce_master, check_machine
 from lab.running.progress import Reporter
@@ -19,8 +21,10 @@ from lab.runtimes import Launch, Runtime, docker, host
 from lab.runtimes.docker import DockerRuntime
 from lab.runtimes.host import Cores
 from lab.runtimes.process import ProcessRuntime, confined
+from lab.spec.limits import Limits
 from lab.spec.plan import Plan
 from lab.spec.planning import split_address
+from lab.spec.scenario import Request
 from lab.spec.system import Variant
 from lab.spec.workload import Load
 from lab.storage.run_folder import RunFolder
@@ -28,7 +32,7 @@ from lab.system import aot_cache, artifacts, attached, backends, build, images
 from lab.system.backends import Backends
 from lab.system.databases import Site
 from lab.system.jdk import Jdk, find_jdk
-from lab.system.launch import contained, service_launch
+from lab.system.launch import NOTHING, contained, service_launch
 
 # The memory of a JVM outside its heap: code, class metadata, threads, network buffers.
 BESIDES_HEAP_MB = 768
@@ -52,6 +56,18 @@ class Artifacts:
     jars: Mapping[str, Path] = field(default_factory=dict)
     caches: Mapping[str, Path] = field(default_factory=dict)
     images: Mapping[str, str] = field(default_factory=dict)
+
+    def launch(
+        self, variant: Variant, limits: Limits, folder: Path, cpus: int, environment: Mapping[str, str] = NOTHING
+    ) -> Launch:
+        """The launch of a variant of a service, as a process or in a container: see :func:`service_launch`."""
+        jar = self.jars[variant.module]
+        launch = service_launch(variant, limits, cpus, self.java, jar, folder, environment)
+        if image := self.images.get(variant.module):
+            memory_mb = limits.heap_mb + BESIDES_HEAP_MB if limits.heap_mb else 0
+            return contained(launch, image, images.JAR, memory_mb)
+        cache = self.caches.get(variant.module)
+        return aot_cache.cached(launch, cache) if cache else launch
 
 
 @dataclass(frozen=True)
@@ -100,17 +116,11 @@ class Testbed:
 
     def launch(self, variant: Variant, folder: Path) -> Launch:
         """The launch of a variant's service, as a process or in a container."""
-        limits, jar = self.plan.limits_of(variant.name), self.artifacts.jars[variant.module]
-        command = service_launch(
-            variant, limits, self.cores.cpus, self.artifacts.java, jar, folder, self.backing.environment
-        )
-        if self.bind:
-            command = replace(command, command=(*command.command, f"--server.address={self.bind[0]}"))
-        if image := self.artifacts.images.get(variant.module):
-            memory_mb = limits.heap_mb + BESIDES_HEAP_MB if limits.heap_mb else 0
-            return contained(command, image, images.JAR, memory_mb)
-        cache = self.artifacts.caches.get(variant.module)
-        return aot_cache.cached(command, cache) if cache else command
+        limits, environment = self.plan.limits_of(variant.name), self.backing.environment
+        launch = self.artifacts.launch(variant, limits, folder, self.cores.cpus, environment)
+        if not self.bind:
+            return launch
+        return replace(launch, command=(*launch.command, f"--server.address={self.bind[0]}"))
 
 
 @contextmanager
@@ -144,6 +154,7 @@ def _start(plan: Plan, invocation: Invocation, users: int, opened: Opener) -> It
     if invocation.runtime != chosen:
         reporter.say(f"  runtime: {chosen} ({why})")
     found, modules = calibration.find(), {variant.module for variant in plan.variants}
+    modules |= {component.module for component in plan.scenario.components if component.module}
     facts = {**_facts(cores, found), "jdk": {"version": jdk.version, "found_in": jdk.found_in}}
     facts |= {"service_cores": sorted(cores.service), "runtime": chosen, "runtime_because": why}
     facts["sources"] = {module: build.source_hash(module) for module in sorted(modules)}
@@ -161,7 +172,7 @@ def _start(plan: Plan, invocation: Invocation, users: int, opened: Opener) -> It
             made = replace(made, images=_built_images(plan, made.jars, run, runtime, reporter))
         stand_in = made.jars.get("mongo-standin")
         site = Site(runtime, run.scratch, run.logs, jdk.home, cores=cores.generator, stand_in=stand_in)
-        with _backing(plan, site, invocation, made.images, run) as backing:
+        with _backing(plan, site, invocation, made, cores.cpus, run) as backing:
             yield Testbed(plan, run, reporter, runtime, cores, made, backing, found)
 
 
@@ -173,8 +184,8 @@ def _attach(plan: Plan, invocation: Invocation, users: int, opened: Opener) -> I
     with reporter.phase("send one request to each") as update:
         largest = attached.ask(plan, headers)
         update(1, ", ".join(plan.urls.values()))
-    kind = "large" if largest >= attached.LARGE_BYTES else "small"
-    plan = replace(plan, scenario=replace(plan.scenario, kind=kind))
+    asked = Request("", "", answer_bytes=largest)
+    plan = replace(plan, scenario=replace(plan.scenario, requests=(asked,)))
     check_machine(plan, users, invocation.runs)
     cores, found = Cores(frozenset(), Cores.split(plan.pin).generator), calibration.find()
     announce_master(plan, "process", reporter)
@@ -264,18 +275,22 @@ def _shortened(update: Callable[[float, str], None]) -> Callable[[str], None]:
 
 @contextmanager
 def _backing(
-    plan: Plan, site: Site, invocation: Invocation, images_: Mapping[str, str], run: RunFolder
+    plan: Plan, site: Site, invocation: Invocation, made: Artifacts, cpus: int, run: RunFolder
 ) -> Iterator[Backends]:
-    """Start the databases behind the services; LabError if a resumed run had other databases before."""
-    kinds = plan.scenario.databases
-    if not kinds:
+    """Start the components behind the services; LabError if a resumed run had other databases before."""
+    if not (names := [component.name for component in plan.scenario.components]):
         yield Backends(contract=plan.scenario.contract)
         return
     with ExitStack() as stack:
-        with invocation.reporter.phase(f"start and seed {' and '.join(kinds)}") as update:
-            backing = stack.enter_context(backends.running_backends(plan, site, invocation.endpoints, images_))
+        seeded = " and seed" * bool(plan.scenario.databases)
+        with invocation.reporter.phase(f"start{seeded} {' and '.join(names)}") as update:
+            backing = stack.enter_context(backends.running_backends(plan, site, invocation.endpoints, made.images))
+            launch = partial(made.launch, cpus=cpus)
+            backing = stack.enter_context(running_components(plan, backing, site, launch))
             update(1, backing.title)
-        found = {kind: database.as_json() for kind, database in backing.databases.items()}
+        if backing.services:
+            run.keep("components", components_facts(backing, site.cores))
+        found = {name: database.as_json() for name, database in backing.databases.items()}
         if (known := run.note("databases")) not in ({}, found):
             raise LabError(
                 f"Run {run.name} used {_titles(known)}, but this is {_titles(found)}.",

@@ -26,8 +26,9 @@ def warm_up(testbed: Testbed, cell: Cell, service: Service, fleet: Fleet, observ
     with as many as will be measured, since they take other code paths; and with these, pinned to the service's cores.
     """
     scenario = testbed.plan.scenario
-    parameters = {**testbed.plan.parameters, **scenario.rehearsal}
-    path = scenario.path.format(**parameters)
+    rounds = scenario.rehearsal
+    parameters = {**testbed.plan.parameters_of(cell), **rounds.parameters}
+    path = scenario.path(parameters)
     watched = [service.running, *testbed.backing.running().values()]
     first, many = first_users(testbed, cell), cell.load.users
     acts = [(first, False), (many, False), (many, True)] if scenario.cpu_decides else [(first, False)]
@@ -35,10 +36,10 @@ def warm_up(testbed: Testbed, cell: Cell, service: Service, fleet: Fleet, observ
     for users, alone in acts:
         if alone:
             service.running.confine(testbed.cores.service)
-        loops = max(1, scenario.rehearsal_requests // users)
+        loops = max(1, rounds.requests // users)
         rehearsal = replace(cell.load, users=users, ramp_s=0.0, loops=loops, duration_s=0.0, requests=0, rate_rps=0.0)
         begun = len(observed.warm_up)
-        for number in range(begun + 1, begun + scenario.rehearsal_rounds + 1):
+        for number in range(begun + 1, begun + rounds.rounds + 1):
             result = fleet.run_phase(LoadPhase(service.url, rehearsal, parameters, path, number), WITHIN_S, watched)
             after = actuator.cpu_times(service)
             spent = after.since(before, result.finished)

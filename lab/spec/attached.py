@@ -11,7 +11,7 @@ from lab.spec import http_address, planning
 from lab.spec.limits import DEFAULT, NOT_KNOWN, NOT_SET
 from lab.spec.options import Options
 from lab.spec.plan import Plan
-from lab.spec.scenario import Scenario
+from lab.spec.scenario import Rehearsal, Scenario
 from lab.spec.system import Variant
 from lab.spec.workload import Load
 
@@ -30,17 +30,13 @@ FIELD = re.compile(r"([A-Za-z0-9!#$%&'*+.^_`|~-]+):[ \t]*([\x20-\x7e\t]*)")
 LOAD = Scenario(
     name="load",
     question="How much does it take, and where does its tail begin?",
-    path="",
+    requests=(),
     contract=(),
     parameters=(),
     variants=(),
     load=Load(users=10, duration_s=20.0),
-    service_time="",
-    rehearsal={},
-    rehearsal_requests=0,
-    rehearsal_rounds=0,
-    cpu_decides=False,
-    sweep_users=(),
+    rehearsal=Rehearsal(requests=0, rounds=0),
+    sweep={},
 )
 
 

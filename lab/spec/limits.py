@@ -43,4 +43,5 @@ class Limits:
         return Limits(**{name: getattr(other, name) if mine is None else mine for name, mine in asdict(self).items()})
 
 
+ALL_EQUAL = Limits()
 NOT_SET = Limits(None, None, None, None, None, None)

@@ -9,7 +9,7 @@ from typing import Any
 from lab.errors import LabError, did_you_mean
 from lab.spec import numbers
 from lab.spec.limits import DEFAULT, EQUAL, TUNED
-from lab.spec.scenario import Scenario
+from lab.spec.scenario import Parameter, Scenario
 from lab.spec.workload import EVEN, POISSON
 
 LEAST_RATE = 0.01
@@ -27,11 +27,11 @@ class Options:
         loops: requests of each user, one after the other.
         duration: seconds of a closed loop, instead of ``loops``, or of an open loop.
         requests: total number of requests of a closed loop, instead of ``loops``.
-        rate: requests a second of an open loop, for ``duration``.
+        rate: requests a second of an open loop, for ``duration``; several for a sweep.
         arrivals: spacing of starts, or of the sends of an open loop: ``even`` or ``poisson``.
         timeout: seconds after which a request counts as failed.
         seed: of everything random: arrivals, order of cells; drawn if None.
-        parameters: the scenario's parameters by name.
+        parameters: the scenario's parameters by name; several values of one for a sweep.
         limits: the stance: ``equal``, ``default`` or ``tuned``.
         remote_workers: number of workers on other machines to wait for.
         bind: this machine's address for those workers, optionally with the master's port.
@@ -44,7 +44,7 @@ class Options:
     loops: int | None = None
     duration: float | None = None
     requests: int | None = None
-    rate: float | None = None
+    rate: float | Sequence[float] | None = None
     arrivals: str | None = None
     timeout: float | None = None
     workers: int | None = None
@@ -53,12 +53,12 @@ class Options:
     accept_count: int | None = None
     pool: int | None = None
     heap_mb: int | None = None
-    link_latency_ms: int = 0
-    link_rate: int = 0
-    link_connection_rate: int = 0
+    link_latency_ms: int | None = None
+    link_rate: int | None = None
+    link_connection_rate: int | None = None
     seed: int | None = None
     pin: bool = True
-    parameters: Mapping[str, int] | None = None
+    parameters: Mapping[str, int | Sequence[int]] | None = None
     limits: str = EQUAL
     remote_workers: int = 0
     bind: str | None = None
@@ -72,7 +72,6 @@ NUMBERS: dict[str, tuple[Callable[[str, Any], float], float]] = {
     "ramp_up": (numbers.seconds, 0),
     "duration": (numbers.seconds, 1),
     "timeout": (numbers.seconds, 0.1),
-    "rate": (numbers.real, LEAST_RATE),
     "loops": (numbers.whole, 1),
     "requests": (numbers.whole, 1),
     "workers": (numbers.whole, 0),
@@ -104,7 +103,14 @@ def checked(scenario: Scenario, options: Options) -> Options:
     if options.arrivals is not None:
         _check_choice("arrivals", options.arrivals, (EVEN, POISSON))
     users = [numbers.at_least("--users", numbers.whole("--users", count), 1) for count in options.users]
-    return replace(options, users=users, parameters=_parameters(scenario, options.parameters or {}), **read)
+    rates = [numbers.at_least("--rate", numbers.real("--rate", rate), LEAST_RATE) for rate in several(options.rate)]
+    parameters = _parameters(scenario, options.parameters or {})
+    return replace(options, users=users, rate=rates, parameters=parameters, **read)
+
+
+def several(value: Any) -> list[Any]:
+    """The values of an option that a sweep may vary: of one value, of several, or none of None."""
+    return [] if value is None else list(value) if isinstance(value, list | tuple) else [value]
 
 
 def _number(name: str, value: Any) -> float:
@@ -117,22 +123,27 @@ def _check_choice(what: str, name: str, known: Sequence[str]) -> None:
         raise LabError(f"There is no {what} {name!r}{did_you_mean(name, known)}.", f"There is: {', '.join(known)}.")
 
 
-def _parameters(scenario: Scenario, given: Mapping[str, int]) -> dict[str, int]:
-    """Every parameter of a scenario: as given, or at its default."""
+def _parameters(scenario: Scenario, given: Mapping[str, int | Sequence[int]]) -> dict[str, list[int]]:
+    """The values of every parameter of a scenario: as given, or its default."""
     known = {parameter.name: parameter for parameter in scenario.parameters}
-    values = scenario.defaults()
-    for name, value in given.items():
+    values = {name: [value] for name, value in scenario.defaults().items()}
+    for name, asked in given.items():
         if name not in known:
             raise LabError(
                 f"The scenario {scenario.name} has no parameter {name!r}{did_you_mean(name, known)}.",
                 f"It has: {', '.join(known)}.",
             )
-        values[name] = numbers.whole(option(name), value)
-        least, most = known[name].minimum, known[name].maximum
-        if not least <= values[name] <= most:
-            step = f"Choose from {least} to {most} {known[name].unit}."
-            raise LabError(f"{option(name)} {value} is out of range.", step)
+        values[name] = [_in_range(known[name], value) for value in several(asked)] or values[name]
     return values
+
+
+def _in_range(parameter: Parameter, value: Any) -> int:
+    """A value of a parameter; LabError if it is no whole number from its minimum to its maximum."""
+    number, least, most = numbers.whole(option(parameter.name), value), parameter.minimum, parameter.maximum
+    if not least <= number <= most:
+        step = f"Choose from {least} to {most} {parameter.unit}".rstrip() + "."
+        raise LabError(f"{option(parameter.name)} {value} is out of range.", step)
+    return number
 
 
 def option(name: str) -> str:

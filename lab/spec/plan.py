@@ -13,19 +13,30 @@ from lab.spec.scenario import Scenario
 from lab.spec.system import Link, Variant
 from lab.spec.workload import Load
 
+# What a sweep can vary besides a parameter: the number of users, or the rate of an open loop.
+USERS, RATE = "users", "rate"
+
 
 @dataclass(frozen=True)
 class Cell:
-    """One measurement: one repeat of one variant under one load."""
+    """One measurement: one repeat of one variant under one load, with the values of what a sweep varies.
+
+    Attributes:
+        parameters: the parameter that differs from cell to cell; the others are the plan's.
+        varied: what a sweep varies besides users, with its value, such as ``delay-ms500``; part of the id.
+
+    """
 
     variant: str
     load: Load
     repeat: int = 1
+    parameters: Mapping[str, int] = field(default_factory=dict)
+    varied: str = ""
 
     @property
     def id(self) -> str:
-        """The cell's folder name, such as ``mvc-u4000-r1``."""
-        return f"{self.variant}-u{self.load.users}-r{self.repeat}"
+        """The cell's folder name, such as ``mvc-u4000-r1`` or ``mvc-delay-ms500-r1``."""
+        return f"{self.variant}-{self.varied or f'u{self.load.users}'}-r{self.repeat}"
 
 
 @dataclass(frozen=True)
@@ -34,6 +45,8 @@ class Plan:
 
     Attributes:
         scenario: the scenario as it was defined when the run was planned.
+        parameters: those that are the same for all cells: see :meth:`parameters_of`.
+        axis: what differs from cell to cell besides variant and repeat: ``users``, ``rate``, or a parameter's name.
         limits: the limits that are the same for all variants.
         stance: where the limits come from.
         own_limits: by variant, the limits of those that have their own (``tuned``).
@@ -52,6 +65,7 @@ class Plan:
     link: Link
     seed: int
     pin: bool
+    axis: str = USERS
     stance: Stance = EQUAL
     own_limits: Mapping[str, Limits] = field(default_factory=dict)
     bind: str = ""
@@ -61,6 +75,36 @@ class Plan:
     def limits_of(self, variant: str) -> Limits:
         """The limits that the lab sets for a variant; None for a limit that is left to the stack."""
         return self.own_limits.get(variant, self.limits)
+
+    def parameters_of(self, cell: Cell) -> dict[str, int]:
+        """Every parameter of a cell by its name."""
+        return {**self.parameters, **cell.parameters}
+
+    def position(self, cell: Cell) -> float:
+        """The value of what is varied: where the cell stands on the plan's :attr:`axis`."""
+        if self.axis == RATE:
+            return cell.load.rate_rps
+        return cell.load.users if self.axis == USERS else self.parameters_of(cell)[self.axis]
+
+    def at(self, cell: Cell) -> str:
+        """Where a cell stands, in words: ``400 users``, ``50 requests/s``, ``delay_ms 500``."""
+        return self.at_position(self.position(cell))
+
+    def at_position(self, position: float) -> str:
+        """A value of what is varied, in words."""
+        if self.axis == RATE:
+            return f"{position:,g} requests/s"
+        return f"{position:,.0f} user{'s' * (position != 1)}" if self.axis == USERS else f"{self.axis} {position:,.0f}"
+
+    @property
+    def positions(self) -> list[float]:
+        """All values of what is varied, ascending."""
+        return sorted({self.position(cell) for cell in self.cells})
+
+    @property
+    def is_sweep(self) -> bool:
+        """Whether cells differ in more than variant and repeat."""
+        return len(self.positions) > 1
 
     @property
     def variants(self) -> tuple[Variant, ...]:

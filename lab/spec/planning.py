@@ -7,14 +7,14 @@ import os
 import random
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from lab.errors import LabError, did_you_mean
 from lab.spec import numbers, prediction
 from lab.spec.limits import DEFAULT, EQUAL, NOT_SET, TUNED, Limits
-from lab.spec.options import ALTERNATIVES, LIMITS, Options, checked, option
-from lab.spec.plan import Cell, Plan
+from lab.spec.options import ALTERNATIVES, LIMITS, Options, checked, option, several
+from lab.spec.plan import RATE, USERS, Cell, Plan
 from lab.spec.scenario import Scenario
 from lab.spec.system import Link, Variant
 from lab.spec.workload import Load
@@ -24,6 +24,8 @@ MOST_CELLS = 10_000
 MOST_REQUESTS = 100_000_000
 MASTER_PORT = 5557  # Locust's own
 ADDRESS = re.compile(r"[^\s:/]+(:\d{1,5})?")
+# How long an open loop lasts if nothing else is said: for most scenarios long enough to see a queue that grows.
+OPEN_LOOP_S = 30.0
 # The most sends of an open loop: a worker holds the planned times in memory, 8 bytes each.
 MOST_SENDS = 10_000_000
 # With --rate and no --users, users are enough for twice the time of a request, and for a service stall of one second.
@@ -34,24 +36,76 @@ def make_plan(scenario: Scenario, given: Options) -> Plan:
     """Make the plan of a scenario; LabError where the options are not possible."""
     options = checked(scenario, given)
     variants = _variants(scenario, options.variants)
+    parameters = _parameters(options)
+    axis = _axis(options)
     plan = Plan(
         scenario=scenario,
         cells=(),
-        parameters=options.parameters or {},
-        limits=_limits(options),
+        parameters={name: values[0] for name, values in parameters.items() if name != axis or len(values) == 1},
+        limits=_limits(scenario, options),
         link=_link(scenario, options),
         seed=random.randrange(1_000_000) if options.seed is None else options.seed,
         pin=options.pin,
+        axis=axis,
         stance=options.limits,  # type: ignore[arg-type] # checked: it is one of them
-        own_limits=_own_limits(scenario, options),
     )
-    loads = _loads(plan, options)
-    count = len(loads) * len(variants) * options.repeat
+    plan = replace(plan, own_limits=_own_limits(plan, options))
+    points = _points(plan, options)
+    count = len(points) * len(variants) * options.repeat
     if count > MOST_CELLS:
         raise LabError(f"That would be {count:,} cells.", f"Ask for {MOST_CELLS:,} at most.")
     repeats = range(1, options.repeat + 1)
-    cells = tuple(Cell(variant.name, load, repeat) for load in loads for variant in variants for repeat in repeats)
+    cells = tuple(
+        Cell(variant.name, load, repeat, parameters, varied)
+        for load, parameters, varied in points
+        for variant in variants
+        for repeat in repeats
+    )
     return replace(plan, cells=cells, bind=_bind(options))
+
+
+def _parameters(options: Options) -> dict[str, list[int]]:
+    """The values of every parameter, as :func:`lab.spec.options.checked` leaves them."""
+    return {name: several(values) for name, values in (options.parameters or {}).items()}
+
+
+def _axis(options: Options) -> str:
+    """What is varied: users, unless a rate or a parameter has several values. LabError where two have."""
+    asked = {USERS: list(options.users), RATE: several(options.rate), **_parameters(options)}
+    for name, values in asked.items():
+        if len(set(values)) < len(values):
+            raise LabError(
+                f"{option(name)} names a number twice.", "Name each number once, and use --repeat to measure it again."
+            )
+    varied = [name for name, values in asked.items() if len(values) > 1]
+    if len(varied) > 1:
+        both = " and ".join(map(option, varied))
+        raise LabError(f"{both} have several values.", "Vary one of them at a time: a run for each value of the other.")
+    return varied[0] if varied else USERS
+
+
+Point = tuple[Load, dict[str, int], str]
+
+
+def _points(plan: Plan, options: Options) -> list[Point]:
+    """Every point of a sweep: its load, its value of a parameter, and its name; both empty where users vary."""
+    if plan.axis == RATE:
+        return [(_loads(plan, replace(options, rate=[rate]))[0], {}, f"rate{rate:g}") for rate in several(options.rate)]
+    if plan.axis == USERS:
+        return [(load, {}, "") for load in _loads(plan, options)]
+    name = plan.axis
+    return [
+        (
+            _loads(replace(plan, parameters={**plan.parameters, name: value}), options)[0],
+            {name: value},
+            _varied(name, value),
+        )
+        for value in _parameters(options)[name]
+    ]
+
+
+def _varied(name: str, value: int) -> str:
+    return f"{name.replace('_', '-')}{value}"
 
 
 def _variants(scenario: Scenario, names: Sequence[str]) -> list[Variant]:
@@ -67,18 +121,17 @@ def _variants(scenario: Scenario, names: Sequence[str]) -> list[Variant]:
 
 def _loads(plan: Plan, options: Options) -> list[Load]:
     """The loads, one for each number of users."""
-    if len(set(options.users)) < len(options.users):
-        raise LabError("--users names a number twice.", "Name each number once, and use --repeat to measure it again.")
-    if options.rate is None:
+    rates = several(options.rate)
+    if not rates:
         shape = _shape(plan.scenario.load, options)
         users = options.users or (plan.scenario.load.users,)
     else:
-        shape = _open_shape(plan.scenario.load, options)
+        shape = _open_shape(plan.scenario.load, options, rates[0])
         users = options.users or (max(_users_needed(plan, shape), options.workers or plan.scenario.load.workers),)
         if len(users) > 1:
             raise LabError(
                 "An open loop takes one number of users.",
-                "Measure one: python -m lab run, with one number after --users.",
+                "Vary its --rate instead, or measure one: python -m lab run, with one number after --users.",
             )
     return [_load(plan, options, shape, count) for count in users]
 
@@ -126,15 +179,13 @@ def _shape(default: Load, options: Options) -> dict[str, Any]:
     }
 
 
-def _open_shape(default: Load, options: Options) -> dict[str, Any]:
+def _open_shape(default: Load, options: Options, rate_rps: float) -> dict[str, Any]:
     """The fields of an open loop that do not depend on its users; LabError for options that it does not have."""
     for name in ("loops", "requests", "ramp_up"):
         if getattr(options, name) is not None:
             step = "An open loop has a --rate and a --duration."
             raise LabError(f"--rate and {option(name)} exclude one another.", step)
-    rate_rps, duration_s = options.rate or 0.0, options.duration or default.duration_s
-    if not duration_s:
-        raise LabError("--rate needs --duration.", "Say for how long: --duration 30.")
+    duration_s = options.duration or default.duration_s or OPEN_LOOP_S
     if not 1 <= rate_rps * duration_s < MOST_SENDS:
         raise LabError(
             f"--rate {rate_rps:g} for {duration_s:g} s is not possible.",
@@ -148,14 +199,15 @@ def _users_needed(plan: Plan, shape: dict[str, Any]) -> int:
 
     LabError where it is not known how long a request takes.
     """
-    alone_s, servers = prediction.wave_s(plan, 1), prediction.fewest_servers(plan)
+    servers = prediction.fewest_servers(plan, plan.parameters)
+    alone_s = prediction.wave_s(plan, 1, plan.parameters)
     if not alone_s:
         raise LabError(
             f"How long a request of {plan.scenario.name} takes is not known beforehand, so --rate needs --users.",
             "Say how many requests may be under way at once: --users 100.",
         )
     rate_rps, duration_s = shape["rate_rps"], shape["duration_s"]
-    served_rps = servers / prediction.wave_s(plan, servers) if servers else math.inf
+    served_rps = servers / prediction.wave_s(plan, servers, plan.parameters) if servers else math.inf
     queued = max(0.0, rate_rps - served_rps) * duration_s
     users: int = math.ceil(rate_rps * (SPARE_SHARE * alone_s + SPARE_S) + queued)
     return users
@@ -163,11 +215,12 @@ def _users_needed(plan: Plan, shape: dict[str, Any]) -> int:
 
 def default_timeout_s(plan: Plan, users: int) -> float:
     """The default timeout of requests, in seconds: twice what theory predicts for all of them, up to a week."""
-    all_s = prediction.all_answered_s(plan, users, prediction.fewest_servers(plan))
+    servers = prediction.fewest_servers(plan, plan.parameters)
+    all_s = prediction.all_answered_s(plan, users, servers, plan.parameters)
     return max(plan.scenario.load.timeout_s, min(2 * all_s, numbers.MOST_SECONDS))
 
 
-def _limits(options: Options) -> Limits:
+def _limits(scenario: Scenario, options: Options) -> Limits:
     """The limits that are the same for all variants; except in the stance ``equal``, only those set by options."""
     given = {name: value for name in LIMITS if (value := getattr(options, name)) is not None}
     if given and options.limits == DEFAULT:
@@ -175,16 +228,16 @@ def _limits(options: Options) -> Limits:
             f"--limits default leaves every limit to the stacks, but {option(next(iter(given)))} sets one.",
             "Leave one of them out.",
         )
-    return replace(Limits() if options.limits == EQUAL else NOT_SET, **given)
+    return replace(scenario.limits if options.limits == EQUAL else NOT_SET, **given)
 
 
-def _own_limits(scenario: Scenario, options: Options) -> dict[str, Limits]:
+def _own_limits(plan: Plan, options: Options) -> dict[str, Limits]:
     """The limits of each variant in the stance ``tuned``; options take precedence. Empty in the others."""
     if options.limits != TUNED:
         return {}
-    pool = replace(NOT_SET, pool=tuned_pool(os.cpu_count() or 1, bool(options.link_latency_ms)))
+    pool = replace(NOT_SET, pool=tuned_pool(os.cpu_count() or 1, bool(plan.link.latency_ms)))
     rest = replace(NOT_SET, max_connections=Limits.max_connections, keep_alive_requests=Limits.keep_alive_requests)
-    return {v.name: _limits(options).or_else(v.tuned).or_else(pool).or_else(rest) for v in scenario.variants}
+    return {v.name: plan.limits.or_else(v.tuned).or_else(pool).or_else(rest) for v in plan.scenario.variants}
 
 
 def tuned_pool(cores: int, link_is_slow: bool) -> int:
@@ -198,8 +251,10 @@ def tuned_pool(cores: int, link_is_slow: bool) -> int:
 
 
 def _link(scenario: Scenario, options: Options) -> Link:
-    link = Link(options.link_latency_ms, options.link_rate, options.link_connection_rate)
-    if link and not scenario.databases:
+    """The link to the components; the scenario's where no option says otherwise."""
+    given = {name: value for name in asdict(scenario.link) if (value := getattr(options, f"link_{name}")) is not None}
+    link = replace(scenario.link, **given)
+    if link and not scenario.components:
         raise LabError(f"The scenario {scenario.name} has no database, so no link to one.", "Leave --link-… out.")
     return link
 

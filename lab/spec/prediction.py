@@ -1,81 +1,126 @@
-"""What theory predicts for a plan: requests served at once, mean latencies, plateaus, durations. Times in seconds."""
+"""What theory predicts for a plan from its variants' demands: latencies, plateaus, durations. Times in seconds."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 from lab.formulas import queueing
+from lab.formulas.calls import Calls
 from lab.spec import schedule
 from lab.spec.plan import Cell, Plan
 from lab.spec.schedule import Seed
-from lab.spec.system import Variant
+from lab.spec.system import SERVICE, Stage, Variant
 from lab.spec.workload import Load
 
 ANY_SEED: Seed = (0,)
 # Where theory has no service time, an estimate by CPU seconds: of a request with a query, and of each byte of it.
 WORK_S, WORK_S_PER_BYTE = 0.0003, 1e-8
+Parameters = Mapping[str, int]
 
 
-def service_s(plan: Plan) -> float | None:
+def calls_of(plan: Plan, variant: Variant, parameters: Parameters) -> Calls | None:
+    """The calls of a variant's requests with their limits; None where only measuring can tell how long one takes.
+
+    Several stages are taken for calls of their mean time, one after the other.
+    """
+    stages = variant.stages
+    times_s = [_time_s(plan, stage, parameters) for stage in stages]
+    if not stages or None in times_s:
+        return None
+    counts = [_count(stage.calls, parameters) for stage in stages]
+    total_s = sum(count * (time_s or 0.0) for count, time_s in zip(counts, times_s, strict=True))
+    limits = plan.limits_of(variant.name).or_else(variant.own)
+    return Calls(
+        call_s=total_s / max(sum(counts), 1),
+        calls=sum(counts),
+        parallel=len(stages) == 1 and stages[0].parallel,
+        threads=limits.threads if variant.thread_per_request else None,
+        connections=_connections(plan, variant),
+    )
+
+
+def _time_s(plan: Plan, stage: Stage, parameters: Parameters) -> float | None:
+    """How long one call of a stage takes; None where only measuring can tell."""
+    link_s = 0.0 if stage.component == SERVICE else plan.link.latency_ms / 1000
+    if stage.time_ms:
+        return parameters[stage.time_ms] / 1000 + link_s
+    return link_s or None
+
+
+def _count(calls: int | str, parameters: Parameters) -> int:
+    return parameters[calls] if isinstance(calls, str) else calls
+
+
+def calls_to(plan: Plan, variant: Variant, component: str, parameters: Parameters) -> int:
+    """How many calls each request of a variant makes to a component."""
+    return sum(_count(stage.calls, parameters) for stage in variant.stages if stage.component == component)
+
+
+def _connections(plan: Plan, variant: Variant) -> int | None:
+    """N: the connections of the pool to what a variant calls; None if it calls nothing, or nothing limits them."""
+    called = {stage.component for stage in variant.stages}
+    pools = [component.own_pool for component in plan.scenario.components if component.name in called]
+    pool = plan.limits_of(variant.name).or_else(variant.own).pool
+    return pool if pools and pool is not None else min((own for own in pools if own is not None), default=None)
+
+
+def service_s(plan: Plan, cell: Cell) -> float | None:
     """t: the service time, how long one request takes without queueing; None where only measuring can tell."""
-    if plan.scenario.service_time:
-        return plan.parameters[plan.scenario.service_time] / 1000
-    return plan.link.latency_ms / 1000 or None
+    calls = calls_of(plan, plan.scenario.variant(cell.variant), plan.parameters_of(cell))
+    return calls.alone_s if calls else None
 
 
-def servers(plan: Plan, variant: Variant) -> int | None:
+def servers(plan: Plan, variant: Variant, parameters: Parameters) -> int | None:
     """How many requests a variant serves at once: T threads or N connections, whichever is fewer; None for no limit."""
-    return min((limit for limit, _ in _limits(plan, variant)), default=None)
+    if calls := calls_of(plan, variant, parameters):
+        return calls.servers
+    limits = plan.limits_of(variant.name).or_else(variant.own)
+    held = (limits.threads if variant.thread_per_request else None, _connections(plan, variant))
+    return min((limit for limit in held if limit is not None), default=None)
 
 
-def fewest_servers(plan: Plan) -> int | None:
-    """The fewest requests that any variant of the scenario serves at once: min(T, N); None if none is limited.
+def fewest_servers(plan: Plan, parameters: Parameters) -> int | None:
+    """The fewest requests that any variant of the scenario serves at once; None if none is limited.
 
     Variants that are not measured count too, so that runs of one variant each have the same loads and are comparable.
     """
-    counts = (servers(plan, variant) for variant in plan.scenario.variants)
+    counts = (servers(plan, variant, parameters) for variant in plan.scenario.variants)
     return min((count for count in counts if count is not None), default=None)
-
-
-def _limits(plan: Plan, variant: Variant) -> list[tuple[int, str]]:
-    """Each limit of the requests that a variant serves at once, with its letter in the formulas."""
-    limits = plan.limits_of(variant.name).or_else(variant.own)
-    pool = plan.scenario.own_pool if limits.pool is None else limits.pool
-    known = [(limits.threads, "T")] * variant.thread_per_request + [(pool, "N")] * bool(plan.scenario.databases)
-    return [(limit, letter) for limit, letter in known if limit is not None]
 
 
 def plateaus(plan: Plan) -> list[tuple[str, float]]:
     """The most answers a second that T threads or N connections allow, as ``("T", T/t)`` and ``("N", N/t)``.
 
-    Only for the plan's variants. Limits that no load has enough users to reach are left out, and all if t is unknown.
+    Only for the plan's variants. Limits that no load has enough users to reach are left out, and all where t is unknown
+    or differs from cell to cell.
     """
-    time_s = None if plan.link.is_limited else service_s(plan)
-    if not time_s:
+    if plan.link.is_limited or any(cell.parameters for cell in plan.cells):
         return []
-    least = {min(limits) for variant in plan.variants if (limits := _limits(plan, variant))}
-    return [(letter, limit / time_s) for limit, letter in sorted(least) if limit <= plan.most_users]
+    found = set()
+    for variant in plan.variants:
+        calls = calls_of(plan, variant, plan.parameters)
+        if calls and calls.call_s and calls.servers and calls.servers <= plan.most_users:
+            by_connections = replace(calls, threads=None).capacity_rps
+            found.add(("N" if by_connections <= calls.capacity_rps else "T", calls.capacity_rps))
+    return sorted(found, key=lambda plateau: plateau[1])
 
 
-def mean_latency(load: Load, service_s: float, servers: int | None, seed: Seed = ANY_SEED) -> float:
-    """The mean latency that theory predicts for a load whose requests all take ``service_s``.
-
-    Formulas of :mod:`lab.formulas.queueing`: ``burst_mean_s`` of a burst, the mean of ``queue_latencies`` of an open
-    loop, where at most as many requests are under way as there are users, and ``closed_mean_s`` of a closed loop.
-    """
+def mean_latency(load: Load, calls: Calls, seed: Seed = ANY_SEED) -> float:
+    """The mean latency that theory predicts for a load whose requests all make these calls."""
     if load.is_open:
-        at_once = min(load.users, servers or load.users)
-        return float(queueing.queue_latencies(schedule.planned_s(load, seed), service_s, at_once).mean())
+        return calls.open_mean_s(schedule.planned_s(load, seed), load.users)
     if not load.is_burst:
-        return queueing.closed_mean_s(min(load.users, load.requests or load.users), service_s, servers)
-    return queueing.burst_mean_s(schedule.planned_s(load, seed), service_s, servers, load.loops)
+        return calls.closed_mean_s(min(load.users, load.requests or load.users))
+    return calls.burst_mean_s(schedule.planned_s(load, seed), load.loops)
 
 
 def predict(plan: Plan, cell: Cell) -> float | None:
     """The mean latency that theory predicts for a cell; None where it predicts none, as over a link of limited rate."""
-    time_s = service_s(plan)
-    if plan.link.is_limited or time_s is None:
+    calls = calls_of(plan, plan.scenario.variant(cell.variant), plan.parameters_of(cell))
+    if plan.link.is_limited or calls is None:
         return None
-    at_once = servers(plan, plan.scenario.variant(cell.variant))
-    return mean_latency(cell.load, time_s, at_once, schedule.seed_of(plan, cell))
+    return mean_latency(cell.load, calls, schedule.seed_of(plan, cell))
 
 
 def predict_over_link(plan: Plan, cell: Cell) -> float | None:
@@ -85,29 +130,47 @@ def predict_over_link(plan: Plan, cell: Cell) -> float | None:
     """
     if not plan.link.is_limited:
         return predict(plan, cell)
-    at_once, waited_s, total_s = servers(plan, plan.scenario.variant(cell.variant)), 0.0, 0.0
+    waited_s, total_s = 0.0, 0.0
+    parameters = plan.parameters_of(cell)
+    at_once = servers(plan, plan.scenario.variant(cell.variant), parameters)
     for requests in queueing.wave_sizes(cell.load.users, at_once):
-        waited_s += wave_s(plan, requests)
+        waited_s += wave_s(plan, requests, parameters)
         total_s += requests * waited_s
     return total_s / cell.load.users
 
 
-def wave_s(plan: Plan, requests: int) -> float:
-    """How long requests take that start together; 0 where that is not known before measuring."""
-    link, moved = plan.link, plan.scenario.answer_bytes
-    return (service_s(plan) or 0.0) + queueing.transfer_s(requests, moved, link.rate, link.connection_rate)
+def wave_s(plan: Plan, requests: int, parameters: Parameters) -> float:
+    """How long requests take that start together; 0 where that is not known before measuring.
+
+    Of the scenario's variants the one whose requests take longest.
+    """
+    found = [calls_of(plan, variant, parameters) for variant in plan.scenario.variants]
+    alone_s = max((calls.alone_s for calls in found if calls), default=0.0)
+    link = plan.link
+    return alone_s + queueing.transfer_s(requests, moved_bytes(plan), link.rate, link.connection_rate)
+
+
+def moved_bytes(plan: Plan) -> int:
+    """Bytes that one request moves over the link; of the scenario's variants the most."""
+    moved = (
+        sum(stage.answer_bytes for stage in variant.stages if stage.component != SERVICE)
+        for variant in plan.scenario.variants
+    )
+    return max(moved, default=0)
 
 
 def load_s(plan: Plan, cell: Cell) -> float:
     """How long the measured load of a cell takes, from the first request to the last answer."""
-    load, time_s = cell.load, service_s(plan)
+    load, time_s = cell.load, service_s(plan, cell)
+    parameters, variant = plan.parameters_of(cell), plan.scenario.variant(cell.variant)
     if load.duration_s:
         return load.duration_s + (time_s or 0.0)
     if time_s is None and not plan.link.is_limited:
-        work_s = WORK_S + WORK_S_PER_BYTE * plan.scenario.answer_bytes
+        work_s = WORK_S + WORK_S_PER_BYTE * moved_bytes(plan)
         return load.ramp_s + work_s * (load.planned_requests or 0)
-    at_once = servers(plan, plan.scenario.variant(cell.variant))
-    return max(load.ramp_s, last_start_s(load, at_once) + all_answered_s(plan, load.users, at_once) * load.rounds)
+    at_once = servers(plan, variant, parameters)
+    all_s = all_answered_s(plan, load.users, at_once, parameters)
+    return max(load.ramp_s, last_start_s(load, at_once) + all_s * load.rounds)
 
 
 def last_start_s(load: Load, servers: int | None) -> float:
@@ -115,6 +178,6 @@ def last_start_s(load: Load, servers: int | None) -> float:
     return load.ramp_s * ((load.users - 1) % (servers or load.users)) / load.users
 
 
-def all_answered_s(plan: Plan, users: int, servers: int | None) -> float:
+def all_answered_s(plan: Plan, users: int, servers: int | None, parameters: Parameters) -> float:
     """How long R requests that start together take until all are answered: the sum of their waves."""
-    return sum(wave_s(plan, requests) for requests in queueing.wave_sizes(users, servers))
+    return sum(wave_s(plan, requests, parameters) for requests in queueing.wave_sizes(users, servers))

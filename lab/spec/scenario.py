@@ -1,20 +1,28 @@
-"""A scenario as data: its endpoint, parameters, variants, contract and default load."""
+"""A scenario as data: its requests, parameters, variants, contract and default load."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from lab.spec.system import Variant
+from lab.spec.limits import ALL_EQUAL, Limits
+from lab.spec.system import UNSHAPED, Component, Link, Variant
 from lab.spec.workload import Load
 
 # Kinds of request by their cost for the generator: a small answer, one of 1 MB, a small one for a token.
 KINDS = ("small", "large", "token")
+# What the generator receives at once: answers that are larger cost it more, and have a ceiling of their own.
+LARGE_BYTES = 65_536
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A whole-number parameter of a scenario; ``delay_ms`` becomes the option ``--delay-ms``."""
+    """A whole-number parameter of a scenario; ``delay_ms`` becomes the option ``--delay-ms``.
+
+    Attributes:
+        unit: of its value, such as ``ms``; empty for a count.
+
+    """
 
     name: str
     default: int
@@ -22,6 +30,29 @@ class Parameter:
     maximum: int
     unit: str
     help: str
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request of the load by its name; what a right answer is, its locustfile says.
+
+    Attributes:
+        path: ``{delay_ms}`` and the like are filled from the parameters.
+        token: whether it carries the bearer token of a seeded user.
+        answer_bytes: bytes of a right answer, where they cost the generator something; 0 for a few.
+
+    """
+
+    name: str
+    path: str
+    method: str = "GET"
+    token: bool = False
+    answer_bytes: int = 0
+
+    @property
+    def kind(self) -> str:
+        """Which of :data:`KINDS` it is, for the generator's ceiling."""
+        return "token" if self.token else "large" if self.answer_bytes >= LARGE_BYTES else "small"
 
 
 @dataclass(frozen=True)
@@ -43,45 +74,68 @@ class Exchange:
 
 
 @dataclass(frozen=True)
-class Scenario:
-    """A scenario as data: question, endpoint, parameters, variants, contract and default load.
+class Rehearsal:
+    """The warm-up of a scenario's services: rounds of the load until the CPU cost of a request has settled.
 
     Attributes:
-        path: the endpoint's path; ``{delay_ms}`` and the like are filled from the parameters.
+        parameters: those that remove waiting but keep the CPU work.
+        requests: requests of a round, at least.
+        rounds: rounds of a stage of the warm-up, at most.
+
+    """
+
+    requests: int
+    rounds: int
+    parameters: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A scenario as data: question, requests, parameters, variants, what is behind them, and the default load.
+
+    Attributes:
+        requests: what a user sends, in order; the locustfile of the scenario's name sends them.
         contract: requests, good and bad, that all variants must answer alike.
-        databases: kinds of database it needs: ``mysql``, ``mongo``.
-        own_pool: the default pool size of these databases' drivers.
-        bearer: whether each request carries the token of a seeded user.
-        answer_bytes: bytes that one request moves over the link to the database, where that may take time; else 0.
-        service_time: the parameter that is the service time of a request in ms (t of the formulas); empty where only
-            the link to the database has a time that is known beforehand.
-        rehearsal: parameters during warm-up that remove waiting but keep the CPU work.
-        rehearsal_requests: requests of a warm-up round, at least.
-        rehearsal_rounds: rounds of a stage of the warm-up, at most.
-        cpu_decides: whether the service's CPU time determines the result, so that its code must be fully compiled.
-        kind: which of :data:`KINDS` its requests are, for the generator's ceiling.
-        sweep_users: the loads of ``lab sweep`` if none are named.
+        rehearsal: the warm-up.
+        sweep: the values that ``lab sweep`` varies if none are named, by axis: ``users``, ``rate``, or a parameter.
+        components: what the service calls, in the order in which it is started.
+        limits: the limits of the stance ``equal``.
+        link: the link to each component, unless options say otherwise.
 
     """
 
     name: str
     question: str
-    path: str
+    requests: tuple[Request, ...]
     contract: tuple[Exchange, ...]
     parameters: tuple[Parameter, ...]
     variants: tuple[Variant, ...]
     load: Load
-    service_time: str
-    rehearsal: Mapping[str, int]
-    rehearsal_requests: int
-    rehearsal_rounds: int
-    cpu_decides: bool
-    sweep_users: tuple[int, ...]
-    databases: tuple[str, ...] = ()
-    own_pool: int | None = None
-    bearer: bool = False
-    answer_bytes: int = 0
-    kind: str = "small"
+    rehearsal: Rehearsal
+    sweep: Mapping[str, tuple[int, ...]]
+    components: tuple[Component, ...] = ()
+    limits: Limits = ALL_EQUAL
+    link: Link = UNSHAPED
+
+    @property
+    def databases(self) -> tuple[str, ...]:
+        """The kinds of database that it needs."""
+        return tuple(component.database for component in self.components if component.database)
+
+    @property
+    def sends_tokens(self) -> bool:
+        """Whether a request carries the token of a seeded user."""
+        return any(request.token for request in self.requests)
+
+    @property
+    def cpu_decides(self) -> bool:
+        """Whether the CPU time of a request determines the result, so that the code must be fully compiled."""
+        return any(stage.cpu for variant in self.variants for stage in variant.stages)
+
+    @property
+    def kind(self) -> str:
+        """The kind of its requests that costs the generator most, of :data:`KINDS`."""
+        return max((request.kind for request in self.requests), key=KINDS.index, default=KINDS[0])
 
     def defaults(self) -> dict[str, int]:
         """Every parameter at its default."""
@@ -90,3 +144,7 @@ class Scenario:
     def variant(self, name: str) -> Variant:
         """The variant of that name; KeyError if there is none."""
         return {variant.name: variant for variant in self.variants}[name]
+
+    def path(self, parameters: Mapping[str, int]) -> str:
+        """The path of its first request with these parameters; empty if it has none."""
+        return self.requests[0].path.format(**parameters) if self.requests else ""

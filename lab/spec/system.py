@@ -1,4 +1,4 @@
-"""The system under test as values: a variant of the service, and the link to its database."""
+"""The system under test as values: a variant of the service, what is behind it, and the links between them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from dataclasses import dataclass, field
 
 from lab.spec.limits import NOT_SET, Limits
 
+# The component that is loaded, in stages, counts and readings; the others have names of their own.
+SERVICE = "service"
+
 
 @dataclass(frozen=True)
 class Link:
-    """The shaped link between service and database; zero leaves a property unshaped.
+    """The shaped link between the service and each component behind it; zero leaves a property unshaped.
 
     Attributes:
         latency_ms: added round-trip time.
@@ -33,6 +36,56 @@ class Link:
         return bool(self.latency_ms or self.rate or self.connection_rate)
 
 
+UNSHAPED = Link()
+
+
+@dataclass(frozen=True)
+class Component:
+    """A part of the system behind the service that is loaded: a database, another service, or a program.
+
+    Exactly one of ``database``, ``module`` and ``command`` says what it is.
+
+    Attributes:
+        name: its name in messages, readings and counts, such as ``mongo`` or ``backend``.
+        database: the kind of database, started and seeded by :mod:`lab.system.databases`: ``mysql`` or ``mongo``.
+        module: the Maven module of a service of ours, which is told of no other component.
+        command: the command line of a program, started in the checkout. It listens on a free port of the address in
+            ``LAB_HOST``, and writes the port into the file that ``LAB_PORT_FILE`` names.
+        own_pool: how many connections to it the service's client opens at most by default; None if unlimited or
+            unknown.
+
+    """
+
+    name: str
+    database: str = ""
+    module: str = ""
+    command: tuple[str, ...] = ()
+    own_pool: int | None = None
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What one request asks of one component: calls that take a time, move bytes, or cost CPU.
+
+    Attributes:
+        component: :data:`SERVICE` where the service itself takes the time, else the name of what it calls.
+        time_ms: the parameter that is the time of one call in ms; empty where only the link's latency is known
+            beforehand.
+        calls: how many calls a request makes, or the parameter that says so.
+        parallel: whether a request makes all its calls at once; else one after the other.
+        answer_bytes: bytes of the answer to one call, where the link to the component may take time for them.
+        cpu: whether it is the CPU time of the call that takes long, so that the code must be fully compiled.
+
+    """
+
+    component: str
+    time_ms: str = ""
+    calls: int | str = 1
+    parallel: bool = False
+    answer_bytes: int = 0
+    cpu: bool = False
+
+
 @dataclass(frozen=True)
 class Variant:
     """One way to run the service: a Maven module and its properties.
@@ -45,6 +98,8 @@ class Variant:
         own: the stack's default limits by its documentation: for theory only.
         tuned: the limits of the stance ``tuned``.
         thread_per_request: whether a request holds one of the T threads until it is answered.
+        demands: by request, its stages, one after the other. Theory, the calls that each component must have counted,
+            and the candidates for the binding resource follow from them.
         published_as: the column of the published tables that this variant reproduces.
 
     """
@@ -58,4 +113,10 @@ class Variant:
     own: Limits = NOT_SET
     tuned: Limits = NOT_SET
     thread_per_request: bool = False
+    demands: Mapping[str, tuple[Stage, ...]] = field(default_factory=dict)
     published_as: str = ""
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """The stages of all its requests, each made once."""
+        return tuple(stage for stages in self.demands.values() for stage in stages)

@@ -56,7 +56,7 @@ def row_for(plan: Plan, cell: Cell, variant: Variant, name: str = "") -> Publish
     limits = asdict(plan.limits_of(variant.name).or_else(variant.own))
     shape = {"loops": load.loops, "ramp_s": load.ramp_s, "arrivals": load.arrivals}
     # A stack without such a limit of its own is as it was published.
-    mine = {**plan.parameters, **{k: v for k, v in limits.items() if v is not None}, **link, **shape}
+    mine = {**plan.parameters_of(cell), **{k: v for k, v in limits.items() if v is not None}, **link, **shape}
     if (
         not published
         or not load.is_burst

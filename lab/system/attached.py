@@ -16,11 +16,10 @@ from lab.errors import LabError
 from lab.runtimes import Launch
 from lab.spec import http_address
 from lab.spec.plan import Plan
+from lab.spec.scenario import LARGE_BYTES
 from lab.system.service import Service
 
 ANSWER_WITHIN_S = 30.0
-# What the generator receives at once: answers that are larger cost it more, and have a ceiling of their own.
-LARGE_BYTES = 65_536
 
 
 def check_headers(plan: Plan, given: Mapping[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""The backends of services: databases, the links to them, and the key that signs tokens."""
+"""The backends of a service: databases and other services, the links to them, and the key that signs tokens."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ import base64
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from lab.errors import ComponentError, LabError
 from lab.runtimes import Running
+from lab.spec import http_address
 from lab.spec.plan import Plan
 from lab.spec.scenario import Exchange, Scenario
+from lab.spec.system import Component
 from lab.system import shaped_link
 from lab.system.databases import TITLES, Database, Site, containers, counters, mongo, mysql, tokens
 from lab.system.databases.rows import users
+from lab.system.service import Service
 
 HONEST_USERS = (0, 49_999, 99_999)
 
@@ -36,18 +39,20 @@ class Endpoints:
 
 @dataclass(frozen=True)
 class Backends:
-    """The running backends of a run's services: databases, links and tokens.
+    """The running backends of a run's services: components, links and tokens.
 
     Attributes:
-        databases: by kind, as the lab reaches them (never through the link).
+        databases: by component, as the lab reaches them (never through the link).
+        services: by component, other services and programs, as the lab reaches them.
         environment: environment variables of the services: endpoints, password, key; never on a command line.
-        links: what runs between services and databases, by name.
+        links: what runs between services and components, by name.
         tokens: a file with a token of each seeded user, one a line; None if the scenario has none.
         contract: the scenario's exchanges, and those with honest and hostile tokens.
 
     """
 
     databases: Mapping[str, Database] = field(default_factory=dict)
+    services: Mapping[str, Service] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     links: Mapping[str, Running] = field(default_factory=dict)
     tokens: Path | None = None
@@ -58,10 +63,14 @@ class Backends:
         """The databases' title in tables and figures."""
         return ", ".join(database.title for database in self.databases.values())
 
+    def with_environment(self, environment: Mapping[str, str], links: Mapping[str, Running] | None = None) -> Backends:
+        """The same backends, with more environment variables for the services, and more links."""
+        return replace(self, environment={**self.environment, **environment}, links={**self.links, **(links or {})})
+
     def running(self) -> dict[str, Running]:
-        """The processes on this machine: databases, and the links to them."""
-        own = {kind: database.running for kind, database in self.databases.items() if database.running}
-        return {**own, **self.links}
+        """The processes on this machine: components, and the links to them."""
+        own = {name: database.running for name, database in self.databases.items() if database.running}
+        return {**own, **{name: service.running for name, service in self.services.items()}, **self.links}
 
     def exit_reasons(self) -> list[str]:
         """One sentence for each process that has ended."""
@@ -78,14 +87,14 @@ class Backends:
         for running in self.links.values():
             shaped_link.switch(running, on)
 
-    def queries(self) -> int | None:
-        """Queries the databases have answered; None if one does not count them. ComponentError if one has ended."""
+    def queries(self) -> dict[str, int]:
+        """Queries that each database has answered, if it counts them. ComponentError if one has ended."""
         try:
-            counts = [counters.queries(database) for database in self.databases.values()]
+            counts = {name: counters.queries(database) for name, database in self.databases.items()}
         except LabError as error:
             self.check_alive()
             raise ComponentError(error.problem, error.next_step) from error
-        return sum(count for count in counts if count is not None) if counts and None not in counts else None
+        return {name: count for name, count in counts.items() if count is not None}
 
 
 NO_ENDPOINTS = Endpoints()
@@ -107,22 +116,32 @@ def running_backends(plan: Plan, site: Site, endpoints: Endpoints, images: Mappi
     """
     scenario = plan.scenario
     with ExitStack() as stack:
-        databases: dict[str, Database] = {}
-        links: dict[str, Running] = {}
-        environment: dict[str, str] = {}
-        for kind in scenario.databases:
-            databases[kind] = stack.enter_context(_database(kind, site, endpoints, images.get(kind, "")))
-            seen, running = stack.enter_context(_through_link(databases[kind], plan, site))
-            environment |= _database_environment(seen)
-            if running:
-                links[f"link to {kind}"] = running
-        exchanges = scenario.contract
-        file = None
-        if scenario.bearer:
+        found = Backends(contract=scenario.contract)
+        for component in scenario.components:
+            if kind := component.database:
+                database = stack.enter_context(_database(kind, site, endpoints, images.get(kind, "")))
+                found = replace(found, databases={**found.databases, component.name: database})
+                with_link = _through_link(component, (database.host, database.port), plan, site)
+                address, links = stack.enter_context(with_link)
+                seen = database.via(address[1], address[0]) if links else database
+                found = found.with_environment(_database_environment(seen), links)
+        if scenario.sends_tokens:
             key, file = tokens.signing_key(site.seeds), tokens.token_file(site.seeds)
-            environment["LAB_JWT_KEY"] = base64.b64encode(key).decode()
-            exchanges += _token_exchanges(scenario, key)
-        yield Backends(databases, environment, links, file, exchanges)
+            found = found.with_environment({"LAB_JWT_KEY": base64.b64encode(key).decode()})
+            found = replace(found, tokens=file, contract=found.contract + _token_exchanges(scenario, key))
+        yield found
+
+
+@contextmanager
+def with_service(
+    backing: Backends, component: Component, service: Service, plan: Plan, site: Site
+) -> Iterator[Backends]:
+    """The backends with one more service, of which the service under load is told as ``LAB_<NAME>_URL``."""
+    parts = http_address.split(service.url)
+    with _through_link(component, (parts.hostname or "", http_address.port(parts)), plan, site) as (address, links):
+        variable = f"LAB_{component.name.upper().replace('-', '_')}_URL"
+        added = replace(backing, services={**backing.services, component.name: service})
+        yield added.with_environment({variable: f"http://{address[0]}:{address[1]}"}, links)
 
 
 def _database(kind: str, site: Site, endpoints: Endpoints, image: str) -> AbstractContextManager[Database]:
@@ -131,17 +150,21 @@ def _database(kind: str, site: Site, endpoints: Endpoints, image: str) -> Abstra
     return mysql.server(site, endpoints.mysql) if kind == "mysql" else mongo.server(site, endpoints.mongo)
 
 
+Address = tuple[str, int]
+
+
 @contextmanager
-def _through_link(database: Database, plan: Plan, site: Site) -> Iterator[tuple[Database, Running | None]]:
+def _through_link(
+    component: Component, address: Address, plan: Plan, site: Site
+) -> Iterator[tuple[Address, dict[str, Running]]]:
+    """The address of a component as the service sees it, and the link in between, if the plan has one."""
     if not plan.link:
-        yield database, None
+        yield address, {}
         return
     shape = shaped_link.Shape(plan.link.latency_ms, plan.link.rate, plan.link.connection_rate)
-    with shaped_link.running_link(site.runtime, (database.host, database.port), shape, site.logs, site.cores) as (
-        running,
-        port,
-    ):
-        yield database.via(port, site.runtime.host), running
+    folder = site.logs / f"link-to-{component.name}"
+    with shaped_link.running_link(site.runtime, address, shape, folder, site.cores) as (running, port):
+        yield (site.runtime.host, port), {f"link to {component.name}": running}
 
 
 def _database_environment(database: Database) -> dict[str, str]:
@@ -158,12 +181,12 @@ def _database_environment(database: Database) -> dict[str, str]:
 def _token_exchanges(scenario: Scenario, key: bytes) -> tuple[Exchange, ...]:
     everybody = users()
     honest = [everybody[number] for number in HONEST_USERS]
+    path = next(request.path for request in scenario.requests if request.token)
     good = [
-        Exchange(f"token of {user.email}", scenario.path, 200, headers=_bearer(tokens.token(user.email, key)))
-        for user in honest
+        Exchange(f"token of {user.email}", path, 200, headers=_bearer(tokens.token(user.email, key))) for user in honest
     ]
     bad = [
-        Exchange(f"token: {each.name}", scenario.path, each.status, headers=_bearer(each.token))
+        Exchange(f"token: {each.name}", path, each.status, headers=_bearer(each.token))
         for each in tokens.hostile(key, honest[0].email)
     ]
     return (*good, *bad)

@@ -58,7 +58,7 @@ def await_ready(running: Running, folder: Path, host: str | None = None) -> Serv
     deadline = time.monotonic() + READY_WITHIN_S
     while time.monotonic() < deadline:
         if ending := running.exit_reason():
-            raise ComponentError(f"The service {ending} while it started.", "", running.log_tail())
+            raise ComponentError(f"The {running.launch.name} {ending} while it started.", "", running.log_tail())
         port, management = _port(folder / "application.port"), _port(folder / "application-management.port")
         if port and management:
             url, asked = (f"http://{at}:{number}" for at, number in map(running.reach, (port, management)))
@@ -66,7 +66,9 @@ def await_ready(running: Running, folder: Path, host: str | None = None) -> Serv
             if _is_up(service):
                 return service
         time.sleep(0.05)
-    raise ComponentError(f"The service was not ready within {READY_WITHIN_S:.0f} s.", "", running.log_tail())
+    raise ComponentError(
+        f"The {running.launch.name} was not ready within {READY_WITHIN_S:.0f} s.", "", running.log_tail()
+    )
 
 
 def _port(file: Path) -> int | None:
@@ -88,7 +90,7 @@ def no_answer_error(service: Service, otherwise: str) -> ComponentError:
     deadline = time.monotonic() + EXIT_REASON_WITHIN_S
     while not (ending := service.running.exit_reason()) and time.monotonic() < deadline:
         time.sleep(0.05)
-    problem = f"The service {ending} during the measurement." if ending else otherwise
+    problem = f"The {service.running.launch.name} {ending} during the measurement." if ending else otherwise
     return ComponentError(problem, "", service.running.log_tail())
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from lab.experiments import scenarios
 from lab.formulas import queueing, stats
+from lab.formulas.calls import Calls
 from lab.reporting import run_view
 from lab.running.conductor import deadline_s
 from lab.spec import prediction, schedule
@@ -72,7 +73,7 @@ def test_random_arrivals_are_named(shown):
 def test_the_deadline_is_later_than_the_last_answer_in_theory(rate_rps):
     """Also where more is asked than T threads can answer, the queue has time to be served, twice over."""
     load = Load(10_000, ramp_s=0.0, rate_rps=rate_rps, duration_s=60.0, timeout_s=1.0)
-    mean_s = prediction.mean_latency(load, 2.0, 200)
+    mean_s = prediction.mean_latency(load, Calls(2.0, threads=200))
     last_s = load.duration_s + queueing.queue_latencies(schedule.planned_s(load, (1,)), 2.0, 200).max()
     assert deadline_s(load, mean_s) > 2 * last_s
     assert deadline_s(replace(load, timeout_s=120.0), None) > load.duration_s + 120.0

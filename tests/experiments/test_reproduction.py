@@ -150,13 +150,10 @@ def as_theory_says(name: str, scale: float) -> list[ReproducedRow]:
 
 
 def _queue(plan: Plan, cell: Cell) -> dict[str, Any]:
-    scenario = plan.scenario
-    t = prediction.service_s(plan) or scenario.answer_bytes / plan.link.connection_rate
-    starts_s, servers = (
-        schedule.planned_s(cell.load, prediction.ANY_SEED),
-        prediction.servers(plan, scenario.variant(cell.variant)),
-    )
-    latencies = queueing.burst_latencies(starts_s, t, servers, cell.load.loops)
+    variant, parameters = plan.scenario.variant(cell.variant), plan.parameters_of(cell)
+    t = prediction.service_s(plan, cell) or prediction.moved_bytes(plan) / plan.link.connection_rate
+    starts_s = schedule.planned_s(cell.load, prediction.ANY_SEED)
+    latencies = queueing.burst_latencies(starts_s, t, prediction.servers(plan, variant, parameters), cell.load.loops)
     rate = cell.load.users / (starts_s + latencies).max()
     figures = {"mean_s": latencies.mean(), "throughput_rps": rate, "ok_throughput_rps": rate, "errors": {}}
     about = {"variant": cell.variant, "users": cell.load.users, "repeat": 1, "verdict": "valid"}

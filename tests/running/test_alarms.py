@@ -24,7 +24,7 @@ def troubled(tmp_path_factory):
     delay, folder = scenarios()["delay"], tmp_path_factory.mktemp("troubled")
     mvc = delay.variant("mvc")
     deaf = {key: value for key, value in mvc.properties.items() if key != "server.tomcat.threads.max"}
-    changed = replace(delay, variants=(replace(mvc, properties=deaf),), rehearsal_rounds=1)
+    changed = replace(delay, variants=(replace(mvc, properties=deaf),), rehearsal=replace(delay.rehearsal, rounds=1))
     spin = Launch("spinner", (sys.executable, "-c", "while True: pass"), folder / "spin.log")
     spin = replace(spin, cores=Cores.split(pin=True).generator)
     with pytest.MonkeyPatch.context() as patch, ProcessRuntime() as runtime, runtime.started(spin):

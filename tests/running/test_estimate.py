@@ -6,6 +6,7 @@ import pytest
 
 import lab
 from lab.experiments import scenarios
+from lab.experiments.document.scenario import TEXT_BYTES
 from lab.running import estimate
 from lab.spec import planning, prediction
 from lab.spec.options import Options
@@ -40,14 +41,14 @@ def test_requests_in_all_are_shared_by_the_threads():
 
 def test_a_shaped_link_decides_where_it_is_the_slowest():
     """Few documents take what a connection needs, many what the line needs for all of them."""
-    size, shape = DOCUMENT.answer_bytes, {"link_rate": 3_500_000, "link_connection_rate": 90_000, "ramp_up": 0.0}
+    size, shape = TEXT_BYTES, {"link_rate": 3_500_000, "link_connection_rate": 90_000, "ramp_up": 0.0}
     assert load_s(DOCUMENT, users=[1], **shape) == pytest.approx(size / 90_000)
     assert load_s(DOCUMENT, users=[400], **shape) == pytest.approx(400 * size / 3_500_000)
 
 
 def test_the_mean_over_a_link_waits_for_earlier_waves():
     """Two full waves of 10 over a line that does 10 in a second: half wait one second, half two."""
-    rate, options = 10 * DOCUMENT.answer_bytes, {"variants": ["webflux"], "users": [20]}
+    rate, options = 10 * TEXT_BYTES, {"variants": ["webflux"], "users": [20]}
     few, many = (planning.make_plan(DOCUMENT, Options(link_rate=rate, pool=pool, **options)) for pool in (10, 20))
     assert prediction.predict_over_link(few, few.cells[0]) == pytest.approx(1.5)
     assert prediction.predict_over_link(many, many.cells[0]) == pytest.approx(2.0)

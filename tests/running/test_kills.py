@@ -37,7 +37,9 @@ from dataclasses import replace
 from lab.cli.main import main
 from lab.experiments import scenarios
 for name, scenario in scenarios().items():
-    scenarios()[name] = replace(scenario, rehearsal_requests=scenario.rehearsal_requests // 20)
+    scenarios()[name] = replace(
+        scenario, rehearsal=replace(scenario.rehearsal, requests=scenario.rehearsal.requests // 20)
+    )
 main()
 """
 

@@ -247,7 +247,7 @@ def test_theory_knows_what_a_stack_does_by_itself():
     """Tomcat has 200 threads if nobody says otherwise, HikariCP ten connections, MongoDB's driver a hundred."""
     for scenario, users, servers in ((DELAY, 400, 200), (JWT, 50, 10), (scenarios()["document"], 50, 100)):
         plan = make_plan(scenario, Options(limits="default", users=[users]))
-        assert prediction.servers(plan, scenario.variant("mvc")) == servers
+        assert prediction.servers(plan, scenario.variant("mvc"), plan.parameters) == servers
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import pytest
 
 from lab.experiments import scenarios
 from lab.formulas import queueing
+from lab.formulas.calls import Calls
 from lab.spec import planning, prediction, schedule
 from lab.spec.options import Options
 from lab.spec.workload import POISSON, Load
@@ -56,13 +57,13 @@ SMALL = [
 )
 def test_a_burst_has_the_documents_mean(users, ramp_s, mean_s):
     """At T = 200 and t = 2 s the model gives the means that the documents' wave model gives."""
-    assert prediction.mean_latency(Load(users, ramp_s), 2.0, 200) == pytest.approx(mean_s, abs=1e-6)
+    assert prediction.mean_latency(Load(users, ramp_s), Calls(2.0, threads=200)) == pytest.approx(mean_s, abs=1e-6)
 
 
 @pytest.mark.parametrize(("users", "published_s"), [(500, 3.284), (1000, 5.643)])
 def test_a_burst_is_within_one_percent_of_what_was_published(users, published_s):
     """The published means themselves are met within 1 %."""
-    assert prediction.mean_latency(Load(users, 1.0), 2.0, 200) == pytest.approx(published_s, rel=0.01)
+    assert prediction.mean_latency(Load(users, 1.0), Calls(2.0, threads=200)) == pytest.approx(published_s, rel=0.01)
 
 
 @pytest.mark.parametrize(("users", "ramp", "loops", "service", "servers"), SMALL)
@@ -91,26 +92,26 @@ def test_enough_servers_mean_no_waiting(servers):
 
 def test_no_service_time_takes_no_time():
     """A delay of 0 gives latencies of 0."""
-    assert prediction.mean_latency(Load(50, 0.0), 0.0, 5) == 0.0
+    assert prediction.mean_latency(Load(50, 0.0), Calls(0.0, threads=5)) == 0.0
 
 
 def test_loops_lengthen_the_queue():
     """R users who return at once are always all in the system, so in the long run they wait R·t/T each."""
-    long = prediction.mean_latency(Load(400, 0.0, 50), 2.0, 200)
+    long = prediction.mean_latency(Load(400, 0.0, 50), Calls(2.0, threads=200))
     assert long == pytest.approx(400 * 2.0 / 200, rel=0.03)
 
 
 @pytest.mark.parametrize(("users", "mean_s"), [(50, 2.0), (200, 2.0), (400, 4.0), (1000, 10.0)])
 def test_a_closed_loop_obeys_littles_law(users, mean_s):
     """R = X·W: at most T/t requests a second are served, so that a closed loop's mean is t or R·t/T."""
-    mean = prediction.mean_latency(Load(users, duration_s=60.0), 2.0, 200)
+    mean = prediction.mean_latency(Load(users, duration_s=60.0), Calls(2.0, threads=200))
     assert mean == pytest.approx(mean_s)
     assert users / mean <= 200 / 2.0 + 1e-9
 
 
 def test_a_closed_loop_without_limit_takes_t():
     """Nothing queues where nothing is limited."""
-    assert prediction.mean_latency(Load(1000, duration_s=10.0), 2.0, None) == 2.0
+    assert prediction.mean_latency(Load(1000, duration_s=10.0), Calls(2.0)) == 2.0
 
 
 @pytest.mark.parametrize("users", [2000, 4000, 8000])
@@ -153,20 +154,24 @@ def test_an_open_loop_queues_as_a_queue_that_is_played(servers, arrivals):
 def test_an_open_loop_above_the_plateau_queues_longer_and_longer(rate_rps, mean_s):
     """T/t = 100/s are served. At 150/s the queue grows by 50/s: 3000 requests in 15 waves, each 2/3 s later."""
     load = Load(5000, ramp_s=0.0, rate_rps=rate_rps, duration_s=20.0)
-    assert prediction.mean_latency(load, 2.0, 200) == pytest.approx(mean_s)
+    assert prediction.mean_latency(load, Calls(2.0, threads=200)) == pytest.approx(mean_s)
 
 
 def test_too_few_users_limit_an_open_loop_as_threads_do():
     """A planned request waits for a user just as it would wait for a thread."""
     few, many = (Load(users, ramp_s=0.0, rate_rps=150.0, duration_s=20.0) for users in (200, 5000))
-    assert prediction.mean_latency(few, 2.0, None) == pytest.approx(prediction.mean_latency(many, 2.0, 200))
-    assert prediction.mean_latency(many, 2.0, None) == pytest.approx(2.0)
+    assert prediction.mean_latency(few, Calls(2.0)) == pytest.approx(
+        prediction.mean_latency(many, Calls(2.0, threads=200))
+    )
+    assert prediction.mean_latency(many, Calls(2.0)) == pytest.approx(2.0)
 
 
 def test_random_arrivals_at_one_server_wait_as_pollaczek_and_khinchine_say():
     """M/D/1: the mean wait is ρ·t / (2·(1 − ρ)), in the long run."""
     load = Load(10_000, ramp_s=0.0, rate_rps=60.0, duration_s=20_000.0, arrivals=POISSON)
-    assert prediction.mean_latency(load, 0.01, 1) == pytest.approx(0.01 + 0.6 * 0.01 / (2 * 0.4), rel=0.02)
+    assert prediction.mean_latency(load, Calls(0.01, threads=1)) == pytest.approx(
+        0.01 + 0.6 * 0.01 / (2 * 0.4), rel=0.02
+    )
 
 
 @pytest.mark.parametrize(
@@ -177,14 +182,16 @@ def test_the_mean_of_many_loops_is_that_of_all_of_them_played(users, ramp, loops
     load = Load(users, ramp, loops)
     whole = burst_latencies(load, service, servers).mean()
     monkeypatch.setattr(queueing, "PLAYED_REQUESTS", 20 * users)
-    assert prediction.mean_latency(load, service, servers) == pytest.approx(whole, rel=1e-6)
+    assert prediction.mean_latency(load, Calls(service, threads=servers)) == pytest.approx(whole, rel=1e-6)
 
 
 @pytest.mark.parametrize("servers", [None, 200, 4000])
 def test_a_mean_of_very_many_loops_is_known_at_once(servers):
     """Not every request is played: that would take hours and all memory."""
     expected = 40.0 if servers == 200 else 2.0
-    assert prediction.mean_latency(Load(4000, 0.0, 10**9), 2.0, servers) == pytest.approx(expected, rel=1e-3)
+    assert prediction.mean_latency(Load(4000, 0.0, 10**9), Calls(2.0, threads=servers)) == pytest.approx(
+        expected, rel=1e-3
+    )
 
 
 @pytest.mark.parametrize(

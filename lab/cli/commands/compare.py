@@ -62,7 +62,7 @@ def _print(found: Comparison) -> None:
 
 def _table(a: str, b: str, rows: Sequence[MetricRow]) -> Table:
     table = Table(title=f"B = {b} against A = {a}", title_justify="left", header_style="bold", pad_edge=False)
-    for heading in ("users", "metric", "A", "B", "B/A", "95 % interval", "effect", "repeats", "verdict"):
+    for heading in ("load", "metric", "A", "B", "B/A", "95 % interval", "effect", "repeats", "verdict"):
         table.add_column(heading, justify="left" if heading in ("metric", "verdict") else "right", no_wrap=True)
     for row in rows:
         table.add_row(*_cells(row))
@@ -73,7 +73,7 @@ def _cells(row: MetricRow) -> list[str]:
     ratio = row.ratio
     interval = "–" if ratio is None or ratio.low is None else f"{ratio.low:.3f}–{ratio.high:.3f}"
     return [
-        f"{row.users:,}",
+        row.at,
         row.metric,
         _number(row.a_value),
         _number(row.b_value),

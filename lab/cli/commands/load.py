@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from lab.cli.measuring import ResultOptions, conduct
-from lab.cli.options import UserCounts, data_option, header_option, pin_option, shape_options
+from lab.cli.options import Several, data_option, header_option, pin_option, shape_options
 from lab.spec import attached
 from lab.spec.attached import LOAD
 from lab.spec.options import Options
@@ -18,7 +18,7 @@ from lab.system.backends import Endpoints
 @click.argument("urls", nargs=-1, required=True, metavar="URL...")
 @click.option("--name", "names", multiple=True, metavar="LABEL", help=f"Label of a URL.  [default: {attached.NAME}]")
 @header_option
-@click.option("--users", type=UserCounts(), help=f"Number of users; several for a sweep.  [default: {LOAD.load.users}]")
+@click.option("--users", type=Several(), help=f"Number of users; several for a sweep.  [default: {LOAD.load.users}]")
 def load(
     urls: tuple[str, ...], names: tuple[str, ...], headers: tuple[str, ...], users: list[int] | None, **options: Any
 ) -> None:

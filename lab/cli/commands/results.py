@@ -16,6 +16,7 @@ from lab.errors import LabError
 from lab.reporting import export as export_
 from lab.reporting import html
 from lab.reporting import run_view as report_
+from lab.spec.plan import USERS
 from lab.storage import run_folder
 
 
@@ -27,7 +28,7 @@ def list_(data: Path) -> None:
     if not runs:
         raise LabError(f"There is no run in {data} yet.", "Start one: python -m lab run delay --users 400")
     table = Table(header_style="bold", box=None)
-    for heading in ("run", "state", "users", "cells", "verdict"):
+    for heading in ("run", "state", "load", "cells", "verdict"):
         table.add_column(heading)
     for folder in runs:
         table.add_row(*map(escape, (folder.name, *_list_row(folder))))
@@ -38,9 +39,10 @@ def _list_row(folder: run_folder.RunFolder) -> tuple[str, str, str, str]:
     state = folder.state()
     try:
         run = report_.Run(folder)
-        users = ",".join(str(u) for u in dict.fromkeys(cell.load.users for cell in run.plan.cells))
+        load = ",".join(f"{value:g}" for value in run.plan.positions)
+        load = f"{load} users" if run.plan.axis == USERS else f"{run.plan.axis} {load}"
         done = sum(cell.settled for cell in folder.cells())
-        return state, users, f"{done}/{len(run.plan.cells)}", run.verdict if done else "–"
+        return state, load, f"{done}/{len(run.plan.cells)}", run.verdict if done else "–"
     except LabError as error:
         return "damaged", "–", "–", error.problem
 

@@ -7,32 +7,43 @@ from typing import Any
 import click
 
 from lab.cli.measuring import ScenarioGroup, conduct_scenario
-from lab.cli.options import UserCounts, load_options
+from lab.cli.options import Several, load_options
 from lab.errors import LabError
+from lab.spec.options import option
+from lab.spec.plan import RATE, USERS
 from lab.spec.scenario import Scenario
+
+
+def _axes(scenario: Scenario) -> tuple[str, ...]:
+    """What a sweep of a scenario can vary."""
+    return (USERS, RATE, *(parameter.name for parameter in scenario.parameters))
 
 
 def _run_command(scenario: Scenario) -> click.Command:
     text = f"Number of users.  [default: {scenario.load.users}; with --rate, as many as needed]"
-    users = click.Option(["--users"], type=UserCounts(), help=text)
+    users = click.Option(["--users"], type=Several(), help=text)
 
-    def run(users: list[int] | None, **options: Any) -> None:
-        if users and len(users) > 1:
-            raise LabError("'run' takes one number of users.", "For several: python -m lab sweep " + scenario.name)
-        conduct_scenario(scenario.name, users=users or [], **options)
+    def run(**options: Any) -> None:
+        for axis in _axes(scenario):
+            if len(options[axis] or ()) > 1:
+                what = "number of users" if axis == USERS else option(axis)
+                raise LabError(f"'run' takes one {what}.", f"For several: python -m lab sweep {scenario.name}")
+        conduct_scenario(scenario.name, **{**options, "users": options["users"] or []})
 
     return load_options(click.Command(scenario.name, callback=run, params=[users], help=scenario.question), scenario)
 
 
 def _sweep_command(scenario: Scenario) -> click.Command:
-    loads = ",".join(map(str, scenario.sweep_users))
-    users = click.Option(["--users"], type=UserCounts(), default=loads, show_default=True, help="Numbers of users.")
+    loads = "; ".join(f"{option(axis)} {','.join(map(str, values))}" for axis, values in scenario.sweep.items())
+    users = click.Option(["--users"], type=Several(), help=f"Numbers of users.  [default of the sweep: {loads}]")
 
     def sweep(**options: Any) -> None:
-        conduct_scenario(scenario.name, **options)
+        if not options[RATE] and not any(len(options[axis] or ()) > 1 for axis in _axes(scenario)):
+            options |= {axis: values for axis, values in scenario.sweep.items() if not options[axis]}
+        conduct_scenario(scenario.name, **{**options, "users": options["users"] or []})
 
     return load_options(click.Command(scenario.name, callback=sweep, params=[users], help=scenario.question), scenario)
 
 
 run = ScenarioGroup("run", _run_command, "Measure a scenario at one load.")
-sweep = ScenarioGroup("sweep", _sweep_command, "Measure a scenario at several loads.")
+sweep = ScenarioGroup("sweep", _sweep_command, "Measure a scenario at several loads: users, rates, or a parameter.")

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from lab.experiments.variants import MVC, MVC_VIRTUAL, WEBFLUX
-from lab.spec.scenario import Exchange, Parameter, Scenario
+from lab.spec.scenario import Exchange, Parameter, Rehearsal, Request, Scenario
+from lab.spec.system import SERVICE, Stage
 from lab.spec.workload import Load
+
+WAITS = {"/delay": (Stage(SERVICE, time_ms="delay_ms"),)}
 
 SCENARIO = Scenario(
     name="delay",
     question="When every request waits, how many users can platform threads, virtual threads and WebFlux serve?",
-    path="/delay/{delay_ms}",
+    requests=(Request("/delay", "/delay/{delay_ms}"),),
     contract=(
         Exchange("no delay", "/delay/0", 200),
         Exchange("a short delay", "/delay/5", 200),
@@ -19,12 +24,8 @@ SCENARIO = Scenario(
         Exchange("no such path", "/nowhere", 404),
     ),
     parameters=(Parameter("delay_ms", 2000, 0, 60_000, "ms", "how long the endpoint waits (t)"),),
-    variants=(MVC, MVC_VIRTUAL, WEBFLUX),
+    variants=tuple(replace(variant, demands=WAITS) for variant in (MVC, MVC_VIRTUAL, WEBFLUX)),
     load=Load(users=4000),
-    service_time="delay_ms",
-    rehearsal={"delay_ms": 0},
-    rehearsal_requests=4000,
-    rehearsal_rounds=12,
-    cpu_decides=False,
-    sweep_users=(1, 10, 100, 500, 1000, 2000, 4000),
+    rehearsal=Rehearsal(requests=4000, rounds=12, parameters={"delay_ms": 0}),
+    sweep={"users": (1, 10, 100, 500, 1000, 2000, 4000)},
 )

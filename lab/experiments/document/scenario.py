@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from lab.experiments.variants import MVC, MVC_VIRTUAL, WEBFLUX
-from lab.spec.scenario import Exchange, Scenario
+from lab.spec.scenario import Exchange, Rehearsal, Request, Scenario
+from lab.spec.system import Component, Stage
 from lab.spec.workload import Load
+
+TEXT_BYTES = 1_019_684
+FETCHES = {"/documents": (Stage("mongo", answer_bytes=TEXT_BYTES),)}
 
 SCENARIO = Scenario(
     name="document",
     question="When every request fetches 1 MB from MongoDB, what decides: threads, connections, the link or the CPU?",
-    path="/documents/1000",
+    requests=(Request("/documents", "/documents/1000", answer_bytes=TEXT_BYTES),),
     contract=(
         Exchange("the document", "/documents/1000", 200),
         Exchange("no such document", "/documents/999", 404),
@@ -17,16 +23,9 @@ SCENARIO = Scenario(
         Exchange("no such path", "/nowhere", 404),
     ),
     parameters=(),
-    variants=(MVC, MVC_VIRTUAL, WEBFLUX),
+    variants=tuple(replace(variant, demands=FETCHES) for variant in (MVC, MVC_VIRTUAL, WEBFLUX)),
     load=Load(users=50),
-    service_time="",
-    rehearsal={},
-    rehearsal_requests=200,
-    rehearsal_rounds=12,
-    cpu_decides=False,
-    sweep_users=(1, 10, 50, 100, 200, 400),
-    databases=("mongo",),
-    answer_bytes=1_019_684,
-    kind="large",
-    own_pool=100,
+    rehearsal=Rehearsal(requests=200, rounds=12),
+    sweep={"users": (1, 10, 50, 100, 200, 400)},
+    components=(Component("mongo", database="mongo", own_pool=100),),
 )

@@ -169,7 +169,7 @@ class Part:
             threads=round(self.limit("threads") * scale),
             pool=round(self.limit("pool") * scale),
             accept_count=max(1, round(self.limit("accept_count") * scale)),
-            link_rate=round(options.link_rate * scale),
+            link_rate=None if options.link_rate is None else round(options.link_rate * scale),
         )
 
     def users_at(self, users: int, scale: float) -> int:

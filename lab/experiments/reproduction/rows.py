@@ -44,7 +44,7 @@ def _row(
     users = part.users_at(cell.load.users, scale)
     load = replace(cell.load, users=users)
     factor = cell.load.users / users
-    servers = prediction.servers(full, variant)
+    servers = prediction.servers(full, variant, full.parameters_of(cell))
     return ReproducedRow(
         part=part.name,
         users=cell.load.users,
@@ -53,10 +53,10 @@ def _row(
         published=published.row_for(full, cell, variant, part.table),
         model_mean_s=prediction.predict_over_link(plan, replace(cell, load=load)),
         servers=None if servers is None else float(servers),
-        service_s=prediction.service_s(full),
+        service_s=prediction.service_s(full, cell),
         single_share=SINGLE_CPU_SHARE if scenario.cpu_decides else SINGLE_SHARE,
-        last_start_s=prediction.last_start_s(load, prediction.servers(plan, variant)),
-        answer_bytes=scenario.answer_bytes if full.link.is_limited else 0,
+        last_start_s=prediction.last_start_s(load, prediction.servers(plan, variant, plan.parameters_of(cell))),
+        answer_bytes=prediction.moved_bytes(full) if full.link.is_limited else 0,
         link_rate=float(full.link.rate),
         repeats=tuple(_repeat(c, factor) for c in cells if (c["variant"], c["users"]) == (cell.variant, users)),
     )

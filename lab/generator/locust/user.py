@@ -68,7 +68,7 @@ class LabUser(User):
     def parameters(self, parameters: Mapping[str, int]) -> None:
         self._parameters = parameters
         # Formatted once, not for each request.
-        self.path = self.scenario.path.format(**parameters) if self.scenario else ""
+        self.path = self.scenario.path(parameters) if self.scenario else ""
 
 
 @events.init.add_listener

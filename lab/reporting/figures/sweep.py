@@ -1,4 +1,4 @@
-"""The curves of a sweep: latency and throughput over the number of users."""
+"""The curves of a sweep: latency and throughput over users, rate or a parameter."""
 
 from __future__ import annotations
 
@@ -22,16 +22,21 @@ from lab.reporting.figures.style import (
     prepare,
     style_of,
 )
+from lab.spec.plan import RATE, USERS
 
 # Fewer repeats say too little about their own noise for an interval.
 LEAST_REPEATS = 3
 # How far apart two labels of the x axis must be to be read, as a share of the axis.
 LEAST_GAP = 0.055
+# How an axis is named in the title and along itself; a parameter by its name.
+TITLES = {USERS: ("the number of users", "users (R)"), RATE: ("the rate of requests", "requests a second, planned")}
 LIMITING = {"T": "T threads", "N": "N connections"}
 
 
-def sweep_figure(scenario: str, table: pd.DataFrame, plateaus: Sequence[tuple[str, float]]) -> Picture:
-    """Mean latency and throughput over the number of users, with model, published points and intervals of repeats.
+def sweep_figure(
+    scenario: str, table: pd.DataFrame, plateaus: Sequence[tuple[str, float]], axis: str = USERS
+) -> Picture:
+    """Mean latency and throughput over what is varied, with model, published points and intervals of repeats.
 
     A measurement that is not valid has a hollow, grey-ringed marker; one that has no result is named under the title.
 
@@ -39,12 +44,14 @@ def sweep_figure(scenario: str, table: pd.DataFrame, plateaus: Sequence[tuple[st
         scenario: its name.
         table: rows as :meth:`lab.reporting.run_view.Run.table` gives them.
         plateaus: what limits allow by theory, as :func:`lab.spec.prediction.plateaus` gives it.
+        axis: what is varied: ``users``, ``rate``, or a parameter.
 
     """
-    figure = picture(f"{scenario}: latency and throughput over the number of users", 4.8, _missing(table))
+    over, label = TITLES.get(axis, (axis, axis))
+    figure = picture(f"{scenario}: latency and throughput over {over}", 4.8, _missing(table))
     mean, rate = figure.subplots(1, 2)
-    prepare(mean, "mean latency of right answers", "users (R)", "seconds")
-    prepare(rate, "throughput of right answers", "users (R)", "answers a second")
+    prepare(mean, "mean latency of right answers", label, "seconds")
+    prepare(rate, "throughput of right answers", label, "answers a second")
     for variant, rows in table.groupby("variant", sort=False):
         _curve(mean, str(variant), rows, "mean_s")
         _curve(rate, str(variant), rows, "ok_throughput_rps")
@@ -56,22 +63,30 @@ def sweep_figure(scenario: str, table: pd.DataFrame, plateaus: Sequence[tuple[st
     for axes in (mean, rate):
         _explain_doubt(axes, table)
         plain_log_scale(axes, "y")
-        users_axis(axes, sorted(int(users) for users in table["users"].unique()))
+        varied_axis(axes, sorted(table["at"].unique().tolist()))
         legend(axes, loc="upper left")
     return figure
 
 
-def users_axis(axes: Axes, users: list[int]) -> None:
-    """A logarithmic x axis with a tick at every load that was measured, as long as labels do not touch."""
+def varied_axis(axes: Axes, values: list[float]) -> None:
+    """A logarithmic x axis with a tick at every value that was measured, as long as labels do not touch.
+
+    One that begins at 0, which has no logarithm, is linear below the smallest other value.
+    """
+    positive = [value for value in values if value > 0]
+    if len(positive) < len(values):
+        axes.set_xscale("symlog", linthresh=positive[0] if positive else 1)
+        axes.set_xticks(values, [f"{value:,g}" for value in values])
+        return
     axes.set_xscale("log")
-    low, high = users[0] / 1.3, users[-1] * 1.3
+    low, high = values[0] / 1.3, values[-1] * 1.3
     axes.set_xlim(low, high)
-    shown: list[int] = []
-    for count in reversed(users):
+    shown: list[float] = []
+    for count in reversed(values):
         if not shown or np.log(shown[-1] / count) / np.log(high / low) >= LEAST_GAP:
             shown.append(count)
     shown.sort()
-    axes.set_xticks(shown, [f"{n // 1000}k" if n >= 1000 and n % 1000 == 0 else f"{n:,}" for n in shown])
+    axes.set_xticks(shown, [f"{n / 1000:g}k" if n >= 1000 and n % 1000 == 0 else f"{n:,g}" for n in shown])
     axes.set_xticks([], minor=True)
 
 
@@ -81,9 +96,9 @@ def _curve(axes: Axes, variant: str, rows: pd.DataFrame, column: str) -> None:
     line: dict[str, Any] = {"color": style.colour, "linestyle": style.dashes, "linewidth": 1.7}
     dots: dict[str, Any] = {"linestyle": "none", "marker": style.marker, "markersize": 6.5, "color": style.colour}
     means, hollow = [], []
-    for users, repeats in rows.groupby("users"):
+    for at, repeats in rows.groupby("at"):
         values = repeats.dropna(subset=["mean_s"])[column].to_numpy(dtype=float)
-        means.append((users, values.mean() if len(values) else np.nan))
+        means.append((at, values.mean() if len(values) else np.nan))
         hollow += [means[-1]] * bool((repeats["verdict"] != VALID).any())
         _interval(axes, means[-1][0], values, style.colour)
     axes.plot(*_points(means), **line)
@@ -96,20 +111,20 @@ def _points(pairs: list[tuple[Any, float]]) -> NDArray[np.float64]:
     return np.array(pairs, dtype=float).reshape(-1, 2).T
 
 
-def _interval(axes: Axes, users: Any, values: NDArray[np.float64], colour: str) -> None:
+def _interval(axes: Axes, at: Any, values: NDArray[np.float64], colour: str) -> None:
     """Each repeat as a dash, and the t-interval of their mean as a bar where there are enough."""
     if len(values) > 1:
-        axes.plot([users] * len(values), values, linestyle="none", marker="_", color=colour, markersize=9)
+        axes.plot([at] * len(values), values, linestyle="none", marker="_", color=colour, markersize=9)
     if len(values) >= LEAST_REPEATS:
         half = t_interval.reach(values.std(ddof=1) / np.sqrt(len(values)), len(values) - 1)
-        axes.errorbar([users], [values.mean()], yerr=half, color=colour, capsize=4, linewidth=1.2, zorder=2)
+        axes.errorbar([at], [values.mean()], yerr=half, color=colour, capsize=4, linewidth=1.2, zorder=2)
 
 
 def _models(axes: Axes, table: pd.DataFrame) -> None:
-    predicted = table.dropna(subset=["predicted_mean_s"]).sort_values("users")
+    predicted = table.dropna(subset=["predicted_mean_s"]).sort_values("at")
     label = "model"
     for _, rows in predicted.groupby("variant"):
-        axes.plot(rows["users"], rows["predicted_mean_s"].astype(float), **MODEL, zorder=4, label=label)
+        axes.plot(rows["at"], rows["predicted_mean_s"].astype(float), **MODEL, zorder=4, label=label)
         label = ""
 
 
@@ -117,7 +132,7 @@ def _published(axes: Axes, table: pd.DataFrame, column: str, label: str) -> None
     """Published points as crosses in the colour of their variant, a little larger than what they may cover."""
     for variant, rows in table.dropna(subset=[column]).groupby("variant", sort=False):
         axes.plot(
-            rows["users"], rows[column].astype(float), linestyle="none", marker="x", markersize=10, zorder=5,
+            rows["at"], rows[column].astype(float), linestyle="none", marker="x", markersize=10, zorder=5,
             markeredgewidth=1.4, color=style_of(str(variant)).colour,
         )  # fmt: skip
     if table[column].notna().any():
@@ -128,13 +143,13 @@ def _explain_doubt(axes: Axes, table: pd.DataFrame) -> None:
     if (table["verdict"] != VALID).any():
         label = "hollow: not valid, see the reasons"
         axes.plot([], [], linestyle="none", marker="o", color=SOFT_INK, markerfacecolor="white", label=label)
-    if (table.groupby(["variant", "users"]).size() >= LEAST_REPEATS).any():
+    if (table.groupby(["variant", "at"]).size() >= LEAST_REPEATS).any():
         label = f"bar: {t_interval.CONFIDENCE:.0%} interval of the mean"
         axes.plot([], [], linestyle="-", marker="_", color=SOFT_INK, label=label)
 
 
 def _missing(table: pd.DataFrame) -> str:
     rows = table[table["mean_s"].isna()]
-    cells = [f"{row.variant} at {row.users:,} ({row.verdict})" for row in rows.itertuples()]
+    cells = [f"{row.variant} at {row.at:,g} ({row.verdict})" for row in rows.itertuples()]
     more = f" and {len(cells) - 6} more" if len(cells) > 6 else ""
     return f"Without a right answer, so not drawn: {', '.join(cells[:6])}{more}." if cells else ""

@@ -17,6 +17,7 @@ from lab.reporting.comparison_view import ComparisonView, compare
 from lab.reporting.formatting import UNKNOWN, errors_text, limit_text, rate_text, seconds_text, settings
 from lab.reporting.html import rerun_command
 from lab.reporting.run_view import INCOMPLETE, Run
+from lab.spec.plan import USERS
 from lab.storage import published
 
 if TYPE_CHECKING:
@@ -98,8 +99,17 @@ class Page:
     @property
     def cards(self) -> list[dict[str, Any]]:
         """The rows of the first repeat at the largest load, for the summary at the top."""
-        users = max(row["users"] for row in self.rows)
-        return [row for row in self.rows if row["users"] == users and row["repeat"] == 1]
+        most = max(row["at"] for row in self.rows)
+        return [row for row in self.rows if row["at"] == most and row["repeat"] == 1]
+
+    def load_of(self, row: Mapping[str, Any]) -> str:
+        """The load of a row in words."""
+        return self.run.plan.at_position(row["at"])
+
+    @property
+    def varied(self) -> str:
+        """What is varied, if that is not the number of users; else empty."""
+        return "" if self.run.plan.axis == USERS else self.run.plan.axis.replace("_", " ")
 
     def title_of(self, variant: str) -> str:
         """A variant's title."""
@@ -157,7 +167,7 @@ class Page:
         """The figures, each drawn once."""
         run, drawn = self.run, []
         if run.is_sweep:
-            drawn.append(_plate("Over the number of users", SWEEP, run.sweep_figure))
+            drawn.append(_plate(f"Over {self.varied or 'the number of users'}", SWEEP, run.sweep_figure))
         if self.has_repeats:
             drawn.append(_plate("The repeats", REPEATS, run.repeats_figure))
         if self.comparison:

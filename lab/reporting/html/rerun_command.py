@@ -10,7 +10,7 @@ from typing import Any
 from lab.errors import LabError
 from lab.spec import attached, planning
 from lab.spec.options import LIMITS, Options
-from lab.spec.plan import Plan
+from lab.spec.plan import USERS, Plan
 from lab.storage.run_folder import RunFolder
 
 
@@ -78,16 +78,17 @@ def _planned(plan: Plan, options: dict[str, Any]) -> Plan | None:
 
 def _everything(plan: Plan) -> dict[str, Any]:
     """All options of a plan, defaults included."""
-    loads = {cell.load.users: cell.load for cell in plan.cells}
+    loads = {plan.position(cell): cell.load for cell in plan.cells}
     load, timeouts = plan.cells[0].load, {load.timeout_s for load in loads.values()}
+    users = list(dict.fromkeys(load.users for load in loads.values()))
     everything = {
-        "users": list(loads),
+        "users": users if plan.axis == USERS or len(users) == 1 else [],  # or else they follow from the rate
         **({} if plan.urls else _started(plan)),
         "ramp_up": None if load.is_open else load.ramp_s,
         "loops": load.loops if load.is_burst else None,
         "duration": load.duration_s or None,
         "requests": load.requests or None,
-        "rate": load.rate_rps or None,
+        "rate": [load.rate_rps for load in loads.values()] if load.is_open else None,
         "arrivals": load.arrivals,
         "timeout": load.timeout_s if len(timeouts) == 1 else None,  # or else it follows from the users
         "workers": load.workers,
@@ -100,11 +101,20 @@ def _everything(plan: Plan) -> dict[str, Any]:
     return {name: value for name, value in everything.items() if value is not None}
 
 
+def _varied(plan: Plan) -> dict[str, list[int]]:
+    """The values of the parameter that is varied, if one is."""
+    values: dict[str, list[int]] = {}
+    for cell in plan.cells:
+        for name, value in cell.parameters.items():
+            values[name] = list(dict.fromkeys([*values.get(name, []), value]))
+    return values
+
+
 def _started(plan: Plan) -> dict[str, Any]:
     """A plan's options of limits and link."""
     return {
         "variants": list(dict.fromkeys(cell.variant for cell in plan.cells)),
-        "parameters": dict(plan.parameters),
+        "parameters": {**plan.parameters, **_varied(plan)},
         "limits": plan.stance,
         **{name: getattr(plan.limits, name) for name in LIMITS},
         **{f"link_{name}": value for name, value in asdict(plan.link).items()},

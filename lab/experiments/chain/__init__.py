@@ -1,0 +1,1 @@
+"""A service that calls another one, which answers after a while."""

@@ -1,0 +1,39 @@
+"""The scenario ``chain``: service A calls service B, and B answers after a delay."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lab.experiments.variants import MVC, MVC_VIRTUAL, WEBFLUX
+from lab.spec.limits import Limits
+from lab.spec.scenario import Exchange, Parameter, Rehearsal, Request, Scenario
+from lab.spec.system import Component, Stage
+from lab.spec.workload import Load
+
+CALLS_B = {"/chain": (Stage("backend", time_ms="delay_ms"),)}
+
+SCENARIO = Scenario(
+    name="chain",
+    question="When every request waits for another service, how many users can each variant serve?",
+    requests=(Request("/chain", "/chain/{delay_ms}"),),
+    contract=(
+        Exchange("no delay", "/chain/0", 200),
+        Exchange("a short delay", "/chain/5", 200),
+        Exchange("longer than allowed", "/chain/60001", 400),
+        Exchange("not a number", "/chain/abc", 400),
+        Exchange("no such path", "/nowhere", 404),
+    ),
+    parameters=(Parameter("delay_ms", 200, 0, 60_000, "ms", "how long the called service waits (t)"),),
+    variants=(
+        replace(MVC, module="mvc-chain", title="Spring MVC on platform threads, RestClient", demands=CALLS_B),
+        replace(MVC_VIRTUAL, module="mvc-chain", title="Spring MVC on virtual threads, RestClient", demands=CALLS_B),
+        replace(WEBFLUX, module="webflux-chain", title="Spring WebFlux, WebClient", demands=CALLS_B),
+    ),
+    load=Load(users=1000),
+    rehearsal=Rehearsal(requests=4000, rounds=12, parameters={"delay_ms": 0}),
+    sweep={"users": (1, 10, 50, 100, 200, 500, 1000)},
+    # WebFlux, as it limits neither connections nor what is under way; the same for every variant.
+    components=(Component("backend", module="webflux"),),
+    # The pool of connections to B is the same for all, and larger than what is under way: T is what is compared.
+    limits=Limits(pool=4000),
+)

@@ -1,0 +1,1 @@
+"""Several independent finds in one request, one after the other or all at once."""

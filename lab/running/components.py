@@ -1,0 +1,101 @@
+"""Starts what the service calls besides databases: other services of ours, and programs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from lab.errors import LabError
+from lab.runtimes import Launch, Running
+from lab.runtimes.checkout import ROOT
+from lab.spec.limits import NOT_SET, Limits
+from lab.spec.plan import Plan
+from lab.spec.system import Component, Variant
+from lab.system.backends import Backends, with_service
+from lab.system.databases import Site
+from lab.system.service import Service
+from lab.telemetry import actuator
+
+# A service that is called must not be what runs out first: room for every connection that a pool may open.
+LIMITS = replace(NOT_SET, heap_mb=1024)
+READY_WITHIN_S = 60.0
+# The launch of a variant with its limits, which writes into a folder, on these cores.
+Launcher = Callable[[Variant, Limits, Path], Launch]
+
+
+@contextmanager
+def running_components(plan: Plan, backing: Backends, site: Site, launch: Launcher) -> Iterator[Backends]:
+    """The backends with the other components of a plan, started in the order of the scenario.
+
+    Each is told of those before it. LabError if one does not start.
+    """
+    with ExitStack() as stack:
+        for component in plan.scenario.components:
+            if component.module or component.command:
+                service = stack.enter_context(_started(component, site, launch))
+                backing = stack.enter_context(with_service(backing, component, service, plan, site))
+        yield backing
+
+
+@contextmanager
+def _started(component: Component, site: Site, launch: Launcher) -> Iterator[Service]:
+    folder = site.logs / component.name
+    folder.mkdir(parents=True, exist_ok=True)
+    if component.command:
+        with _program(component, site, folder) as service:
+            yield service
+        return
+    described = launch(Variant(component.name, component.module, component.name), LIMITS, folder)
+    with site.runtime.started(replace(described, name=component.name, cores=site.cores)) as running:
+        yield actuator.await_ready(running, folder)
+
+
+@contextmanager
+def _program(component: Component, site: Site, folder: Path) -> Iterator[Service]:
+    port_file, host = folder / "port", site.runtime.host
+    environment = {"LAB_HOST": host, "LAB_PORT_FILE": str(port_file)}
+    launch = Launch(component.name, component.command, folder / "log", environment, site.cores, folder=ROOT)
+    with site.runtime.started(launch) as running:
+        yield Service(running, f"http://{host}:{_await_port(running, port_file)}", management="")
+
+
+def _await_port(running: Running, file: Path) -> int:
+    deadline, name = time.monotonic() + READY_WITHIN_S, running.launch.name
+    while time.monotonic() < deadline:
+        if ending := running.exit_reason():
+            raise LabError(f"The {name} {ending} while it started.", "", running.log_tail())
+        if file.exists() and (text := file.read_text().strip()).isdigit():
+            return int(text)
+        time.sleep(0.02)
+    raise LabError(
+        f"The {name} did not write its port within {READY_WITHIN_S:.0f} s.",
+        "It must write the port it listens on into the file that LAB_PORT_FILE names.",
+        running.log_tail(),
+    )
+
+
+def components_facts(backing: Backends, cores: frozenset[int]) -> dict[str, Any]:
+    """What a run records of its other components: the cores they may use, and the limits that they report."""
+    services = backing.services.items()
+    return {
+        name: {"cores": sorted(cores), "limits": actuator.limits(service) if service.management else {}}
+        for name, service in services
+    }
+
+
+def calls_counted(backing: Backends, expected: dict[str, int] | None = None) -> dict[str, int]:
+    """How many calls each component has counted so far; without those that do not count.
+
+    Args:
+        expected: calls to wait for a little, by component, as a server counts one just after its answer is there.
+
+    """
+    counts = backing.queries()
+    for name, service in backing.services.items():
+        served = actuator.requests_served(service, (expected or {}).get(name))
+        counts |= {} if served is None else {name: served}
+    return counts

@@ -1,0 +1,90 @@
+"""A sweep varies users, the rate, or a parameter: one of them, and cells are named by it."""
+
+from __future__ import annotations
+
+import pytest
+
+from lab.errors import LabError
+from lab.experiments import scenarios
+from lab.spec import prediction
+from lab.spec.options import Options
+from lab.spec.plan import Plan
+from lab.spec.planning import make_plan
+
+DELAY, FANOUT = scenarios()["delay"], scenarios()["fanout"]
+
+
+def planned(scenario=DELAY, **options) -> Plan:
+    """A plan of platform threads with these options."""
+    return make_plan(scenario, Options(variants=["mvc"], seed=1, **options))
+
+
+def test_a_parameter_is_varied():
+    """A cell each, named by the value, with a path of its own and a prediction of its own."""
+    plan = planned(users=[50], parameters={"delay_ms": [100, 500, 1000]})
+    assert plan.axis == "delay_ms"
+    assert [cell.id for cell in plan.cells] == [f"mvc-delay-ms{value}-r1" for value in (100, 500, 1000)]
+    assert [plan.parameters_of(cell)["delay_ms"] for cell in plan.cells] == plan.positions == [100, 500, 1000]
+    assert [prediction.predict(plan, cell) for cell in plan.cells] == pytest.approx([0.1, 0.5, 1.0])
+    assert plan.scenario.path(plan.parameters_of(plan.cells[1])) == "/delay/500"
+
+
+def test_a_rate_is_varied():
+    """Each cell has the users that its rate needs, where none are named."""
+    plan = planned(rate=[50, 100, 150], duration=10.0)
+    assert plan.axis == "rate"
+    assert [cell.id for cell in plan.cells] == ["mvc-rate50-r1", "mvc-rate100-r1", "mvc-rate150-r1"]
+    assert [cell.load.rate_rps for cell in plan.cells] == plan.positions == [50, 100, 150]
+    assert plan.cells[0].load.users < plan.cells[2].load.users
+    assert {cell.load.users for cell in planned(rate=[50, 100], duration=10.0, users=[300]).cells} == {300}
+
+
+def test_users_are_varied_as_ever():
+    """Their cells keep the names that runs have had."""
+    plan = planned(users=[1, 10])
+    assert (plan.axis, [cell.id for cell in plan.cells]) == ("users", ["mvc-u1-r1", "mvc-u10-r1"])
+    assert plan.is_sweep
+    assert not planned(users=[10]).is_sweep
+
+
+def test_calls_are_varied():
+    """Five calls one after the other take five times as long."""
+    plan = planned(FANOUT, parameters={"calls": [1, 5]}, users=[10])
+    assert [prediction.predict(plan, cell) for cell in plan.cells] == pytest.approx([0.1, 0.5])
+
+
+def test_an_open_loop_has_a_length_without_being_told():
+    """So that a sweep over rates needs nothing but rates."""
+    assert planned(rate=50).cells[0].load.duration_s == 30
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"users": [1, 10], "parameters": {"delay_ms": [100, 200]}}, "--users and --delay-ms"),
+        ({"rate": [50, 60], "parameters": {"delay_ms": [100, 200]}}, "--rate and --delay-ms"),
+        ({"rate": [50, 50]}, "--rate names a number twice"),
+        ({"parameters": {"delay_ms": [100, 100]}}, "--delay-ms names a number twice"),
+        ({"parameters": {"delay_ms": [100, 70_000]}}, "--delay-ms 70000 is out of range"),
+        ({"rate": [50, 0]}, "--rate"),
+    ],
+)
+def test_what_cannot_be_varied_is_said(options, named):
+    """One sentence, and the option by its name."""
+    with pytest.raises(LabError) as caught:
+        planned(**options)
+    assert named in caught.value.problem
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"users": [50], "parameters": {"delay_ms": [100, 500]}},
+        {"rate": [50, 100], "duration": 10.0},
+        {"users": [1, 10]},
+    ],
+)
+def test_a_sweep_is_read_back_as_it_was_planned(options):
+    """run.json holds all of it."""
+    plan = planned(**options)
+    assert Plan.from_json(plan.as_json()) == plan
