@@ -133,6 +133,7 @@ def test_failures_are_named_by_class(samples_of):
 def sweep_table(**columns) -> pd.DataFrame:
     """A sweep's table of three repeats at two loads."""
     rows = {"variant": "mvc", "users": [1, 1, 1, 10, 10, 10], "verdict": "valid", "mean_s": [1.0, 1.1, 1.2, 2.0, 2, 2]}
+    rows["at"] = rows["users"]
     rows |= {"ok_throughput_rps": 5.0, "predicted_mean_s": None, "published_mean_s": None, "published_rps": None}
     return pd.DataFrame({**rows, **columns})
 
@@ -196,11 +197,20 @@ def test_a_sweep_has_a_line_for_each_limit_that_decides():
 
 def test_labels_of_a_sweep_do_not_collide():
     """Loads that lie close together share one label; the largest keeps its own."""
-    table = pd.concat([sweep_table(users=users).iloc[:1] for users in (1, 10, 3900, 4000)])
+    table = pd.concat([sweep_table(users=users, at=users).iloc[:1] for users in (1, 10, 3900, 4000)])
     figure = figures.sweep_figure("delay", table, [])
     labels = [label.get_text() for label in figure.axes[0].get_xticklabels()]
     assert labels[-1] == "4k"
     assert "3,900" not in labels
+
+
+@pytest.mark.parametrize(("axis", "label"), [("rate", "requests a second, planned"), ("delay_ms", "delay_ms")])
+def test_a_sweep_goes_along_what_is_varied(axis, label):
+    """The axis has its name and its values, also where one of them is 0, which has no logarithm."""
+    figure = figures.sweep_figure("delay", sweep_table(at=[0, 0, 0, 150, 150, 150]), [], axis)
+    assert figure.axes[0].get_xlabel() == label
+    assert [tick.get_text() for tick in figure.axes[0].get_xticklabels()] == ["0", "150"]
+    assert drawn(figure).size
 
 
 def test_variants_differ_without_colour():
