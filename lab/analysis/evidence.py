@@ -18,6 +18,8 @@ class Counts:
         whole: whether every worker reported the end of the load.
         served: requests the service counted during the load; None if it does not report that.
         queries: queries the databases answered during the load; None if there is none, or it does not count them.
+        planned_sessions: sessions of the load's plan where they send several requests each; then ``planned`` is None.
+        sessions: sessions begun, by the workers' count.
 
     """
 
@@ -27,6 +29,8 @@ class Counts:
     whole: bool = False
     served: int | None = None
     queries: int | None = None
+    planned_sessions: int | None = None
+    sessions: int = 0
 
 
 @dataclass(frozen=True)

@@ -81,8 +81,16 @@ def evidence(
 
     """
     result, telemetry, elapsed_s = observed.result, observed.telemetry, summary.elapsed_s
+    planned = (None, load.planned_requests) if result.has_sessions else (load.planned_requests, None)
     counts = Counts(
-        load.planned_requests, result.begun, result.finished, result.whole, observed.served, observed.queries
+        planned[0],
+        result.begun,
+        result.finished,
+        result.whole,
+        observed.served,
+        observed.queries,
+        planned_sessions=planned[1],
+        sessions=result.sessions,
     )
     generator = GeneratorState(
         counted_in_system=counted_in_system(result, elapsed_s),
