@@ -52,7 +52,8 @@ def whole(path: Path, stream: Path) -> pa.Table:
         pyarrow.ArrowInvalid: the Parquet file is damaged; OSError too.
 
     """
-    return pa.Table.from_batches(_whole_file(path) if path.exists() else _whole_batches(stream), SCHEMA)
+    batches = list(_whole_file(path) if path.exists() else _whole_batches(stream))
+    return pa.Table.from_batches(batches) if batches else SCHEMA.empty_table()
 
 
 def pieces(path: Path, stream: Path, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
