@@ -87,7 +87,7 @@ def write(path: Path, size: int) -> None:
             records["latency_us"] = 2000 + chance.lognormal(9, 1, len(records))
             records["status"] = 200
             records["error"] = np.where(chance.random(len(records)) < 0.001, sample.TIMEOUT, sample.OK)
-            writer.write_batch(sample.to_batch(records.tobytes(), ["/delay"], 0, 0))
+            writer.write_batch(sample.to_batch(records.tobytes(), [("GET", "/delay")], 0, 0))
     sample_file.merge(stream, path)
     stream.unlink()
 

@@ -72,16 +72,23 @@ def load(
     users: int | list[int] | None = None,
     *,
     headers: dict[str, str] | None = None,
+    method: str = "GET",
+    body: str = "",
+    check: str = "",
+    locustfile: str | None = None,
     data: str | Path | None = None,
     quiet: bool = False,
     **options: Any,
 ) -> Run:
-    """Load a service of your own, which the lab does not start, with GET requests, and return the finished run.
+    """Load a service of your own, which the lab does not start, and return the finished run.
 
     Args:
         url: its address; several by label, which take turns: ``{"old": "http://…", "new": "http://…"}``.
         users: number of users; a list for a sweep.
         headers: additional headers of every request. Only their names are stored.
+        method: of the one request that is sent again and again; the same for ``body``. Both are stored.
+        check: a text that a right answer contains.
+        locustfile: the path of a locustfile whose sessions are played instead; its users derive from LabUser.
         data: the folder to store the run in; ``data/runs`` of the checkout if None.
         quiet: show no progress.
         options: of the load, as in :func:`run`: ``duration``, ``rate``, ``arrivals``, ``ramp_up``, ``repeat``, ….
@@ -91,9 +98,10 @@ def load(
 
     """
     from lab.errors import LabError, did_you_mean
+    from lab.generator import own_locustfile
     from lab.reporting import run_view
     from lab.running import conductor
-    from lab.spec import attached
+    from lab.spec import attached, own_load
     from lab.spec.options import Options
     from lab.system.backends import Endpoints
 
@@ -102,7 +110,8 @@ def load(
     of = dict(url) if isinstance(url, dict) else {attached.NAME: url}
     fields = attached.headers([f"{name}: {value}" for name, value in (headers or {}).items()])
     asked = Options(users=_counts(users), **options)
-    plan = attached.make_plan([str(each) for each in of.values()], list(of), fields, asked)
+    sent, own = own_load.one_request(method, body, check), own_locustfile.examined(locustfile) if locustfile else None
+    plan = attached.make_plan([str(each) for each in of.values()], list(of), fields, asked, sent, own)
     invocation = _invocation(["lab.load"], data, quiet, endpoints=Endpoints(headers=fields))
     done = run_view.Run(conductor.conduct(plan, invocation))
     done.draw()

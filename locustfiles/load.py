@@ -1,4 +1,4 @@
-"""Any address: every request asks for the same, and every answer with a status of 200 to 299 is right.
+"""Any address: every session sends one request, and every answer with a status of 200 to 299 is right.
 
 Alone:          locust -f locustfiles/load.py --headless -u 10 -H http://127.0.0.1:8080/path
 In the lab:     python -m lab load http://127.0.0.1:8080/path --users 10
@@ -14,5 +14,8 @@ class LoadUser(LabUser):
 
     @task
     def ask(self) -> None:
-        """GET the path and query of the address."""
-        self.client.get(self.client.target)
+        """GET the path and query of the address, or send what the lab's command line says."""
+        if not (asked := self.one_request):
+            self.client.get(self.client.target)
+            return
+        self.client.request(asked.method, self.client.target, body=asked.body, check=asked.check or None)

@@ -15,7 +15,10 @@ LARGE = b"x" * 100_000
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers as the path says: ``/ok``, ``/large``, ``/status/404``, or ``/tired/503``, which is right only once."""
+    """Answers as the path says: ``/ok``, ``/large``, ``/status/404``, or ``/tired/503``, which is right only once.
+
+    What is sent to it by any method but GET comes back.
+    """
 
     protocol_version = "HTTP/1.1"
     wbufsize = -1  # an answer in one packet
@@ -26,7 +29,17 @@ class Handler(BaseHTTPRequestHandler):
         kind, _, number = self.path.strip("/").partition("/")
         asked_before = [path for path, _ in self.server.heads].count(self.path) > 1
         status = int(number.partition("/")[0]) if kind == "status" or (kind == "tired" and asked_before) else 200
-        body = LARGE if kind == "large" else b"ok"
+        self._answer(status, LARGE if kind == "large" else b"ok")
+
+    def do_POST(self) -> None:  # the library's name
+        """Answer with what was sent, and remember it."""
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.bodies.append((self.command, self.path, body))
+        self._answer(200, body)
+
+    do_PUT = do_DELETE = do_POST  # noqa: N815 (the library's names)
+
+    def _answer(self, status: int, body: bytes) -> None:
         time.sleep(0.002)
         self.send_response(status)
         if 300 <= status < 400:
@@ -48,6 +61,7 @@ class AnyServer(ThreadingHTTPServer):
     def __init__(self, certificate: Path | None = None) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.heads: list[tuple[str, dict[str, str]]] = []
+        self.bodies: list[tuple[str, str, bytes]] = []
         if certificate:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(certificate)

@@ -46,7 +46,19 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
 def samples_of() -> SamplesOf:
     """A function that makes samples from latencies in seconds; every other column can be given too."""
 
-    def make(latencies_s, *, sent_s=0.0, planned_s=None, user=None, error="", status=200, warm_up=0):
+    def make(
+        latencies_s,
+        *,
+        sent_s=0.0,
+        planned_s=None,
+        user=None,
+        error="",
+        status=200,
+        warm_up=0,
+        session=0,
+        step=0,
+        name="/delay",
+    ):
         n = len(latencies_s)
 
         def column(value):
@@ -60,6 +72,12 @@ def samples_of() -> SamplesOf:
                 "sent_us": pd.Series(sent, dtype="int64"),
                 "latency_us": pd.Series([round(s * 1e6) for s in latencies_s], dtype="int64"),
                 "user": pd.Series(range(n) if user is None else column(user), dtype="int32"),
+                "session": pd.Series(column(session), dtype="int32"),
+                "step": pd.Series(column(step), dtype="int16"),
+                "name": pd.Series(column(name), dtype="object"),
+                "method": "GET",
+                "fallback": False,
+                "cut": False,
                 "status": pd.Series(column(status), dtype="int16"),
                 "error": pd.Series(column(error), dtype="object"),
                 "warm_up": pd.Series(column(warm_up), dtype="int16"),

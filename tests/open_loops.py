@@ -26,7 +26,16 @@ def overloaded(runs: Path) -> RunFolder:
     number = np.arange(REQUESTS)
     measured = {"planned_us": number * 10**6 // ASKED_RPS, "sent_us": number * 10**6 // SENT_RPS, "user": number % 2}
     same = {"latency_us": round(SERVICE_S * 1e6), "connect_us": 0, "status": 200, "error": "", "bytes": 1}
-    samples = pd.DataFrame({**measured, **same, "name": "/delay", "worker": 0, "warm_up": 0})[SCHEMA.names]
+    alone = {
+        "session": number // 2,
+        "step": 0,
+        "method": "GET",
+        "fallback": False,
+        "worker": 0,
+        "warm_up": 0,
+        "cut": False,
+    }
+    samples = pd.DataFrame({**measured, **same, "name": "/delay", **alone})[SCHEMA.names]
     summary = asdict(stats.summarise(samples, from_planned=True))
     for planned in plan.cells:
         cell = run.begin(planned)

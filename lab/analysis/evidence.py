@@ -19,6 +19,8 @@ class Counts:
         served: requests the service counted during the load; None if it does not report that.
         calls: calls that each component behind the service counted during the load; without those that do not count.
         calls_per_request: by component, how many calls each request makes to it.
+        planned_sessions: sessions of the load's plan where they send several requests each; then ``planned`` is None.
+        sessions: sessions begun, by the workers' count.
 
     """
 
@@ -29,6 +31,8 @@ class Counts:
     served: int | None = None
     calls: Mapping[str, int] = field(default_factory=dict)
     calls_per_request: Mapping[str, int] = field(default_factory=dict)
+    planned_sessions: int | None = None
+    sessions: int = 0
 
 
 @dataclass(frozen=True)

@@ -83,14 +83,17 @@ def evidence(
 
     """
     result, telemetry, elapsed_s = observed.result, observed.telemetry, summary.elapsed_s
+    planned = (None, load.planned_requests) if result.has_sessions else (load.planned_requests, None)
     counts = Counts(
-        planned=load.planned_requests,
+        planned=planned[0],
         begun=result.begun,
         finished=result.finished,
         whole=result.whole,
         served=observed.served,
         calls=observed.calls,
         calls_per_request=conditions.calls_per_request,
+        planned_sessions=planned[1],
+        sessions=result.sessions,
     )
     generator = GeneratorState(
         counted_in_system=counted_in_system(result, elapsed_s),

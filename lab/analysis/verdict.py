@@ -103,6 +103,9 @@ def _lost(evidence: Evidence, summary: Summary, answered: int) -> list[str]:
         reasons.append("Nothing was measured.")
     if evidence.counts.planned is not None and evidence.counts.begun < evidence.counts.planned:
         reasons.append(f"Only {evidence.counts.begun:,} of {evidence.counts.planned:,} planned requests were sent.")
+    planned, begun = evidence.counts.planned_sessions, evidence.counts.sessions
+    if planned is not None and begun < planned:
+        reasons.append(f"Only {begun:,} of {planned:,} planned sessions were begun.")
     if summary.requests != evidence.counts.finished and evidence.counts.whole:
         reasons.append(
             f"The workers finished {evidence.counts.finished:,} requests, but {summary.requests:,} samples arrived."

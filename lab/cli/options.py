@@ -9,7 +9,9 @@ from typing import Any
 import click
 
 from lab.analysis import slo
+from lab.errors import LabError
 from lab.runtimes import RUNTIMES
+from lab.spec.own_load import METHODS
 from lab.spec.scenario import Scenario
 from lab.spec.workload import EVEN, POISSON, Load
 from lab.storage import run_folder
@@ -145,6 +147,34 @@ header_option = click.option(
     metavar="'NAME: VALUE'",
     help="Header of every request; repeat for several. Values are neither stored nor shown.",
 )
+
+
+class BodyText(click.ParamType[str]):
+    """The body of a request: as it is, or ``@`` and the name of a file that holds it."""
+
+    name = "TEXT|@FILE"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Read the file, if it is one; LabError if that is not possible."""
+        text = str(value)
+        if not text.startswith("@"):
+            return text
+        try:
+            return Path(text[1:]).read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            raise LabError(f"--body {text} is not a text in UTF-8.", "Send it with a locustfile.") from None
+        except OSError as error:
+            raise LabError(f"--body {text} cannot be read: {error.strerror}.", "Name a file that is there.") from None
+
+
+def own_request_options() -> list[click.Option]:
+    """The options of what is sent to a service of one's own."""
+    return [
+        _option("--method", str, "METHOD", f"Method of the request: {', '.join(METHODS)}.  [default: GET]"),
+        _option("--body", BodyText(), "TEXT|@FILE", "Body of the request. It is recorded, as --check is."),
+        _option("--check", str, "TEXT", "A right answer contains TEXT.  [default: a status of 200 to 299 is enough]"),
+        _option("--locustfile", str, "FILE", "Play this locustfile, whose users derive from LabUser, instead."),
+    ]
 
 
 def limit_options(command: click.Command, scenario: Scenario) -> click.Command:

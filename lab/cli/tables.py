@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,12 @@ from lab.spec.plan import USERS
 from lab.storage import published
 from lab.storage.published import PublishedRow
 
+# Beyond these a table of names is too long to read in a terminal; --json and the report have all.
+MOST_NAMES = 40
+OF_A_CELL = ("variant", "users", "repeat")
+STATISTICS = ("mean", "p50", "p95", "p99", "max")
+BY_NAME = ("mean s", "p50", "p95", "p99", "max")
+SESSION_TIMES = {"steps": "sum of the requests", "wall": "from first to last", "think": "thinking between"}
 COLOURS = {verdict.VALID: "green", verdict.SUSPECT: "yellow", verdict.INVALID: "red", INCOMPLETE: "magenta"}
 
 
@@ -36,6 +42,9 @@ def print_run(run: Run, console: Console) -> None:
     console.print(f"\n[bold]{escape(run.subject)}[/]: {run.scenario.question}")
     console.print(f"[dim]{escape(formatting.settings(run.plan))}[/]\n")
     print_whole(_table(run), console)
+    for table in (_names_table(run), _sessions_table(run)):
+        if table.row_count:
+            print_whole(table, console)
     if not run.limits().empty:
         console.print(_limits_table(run.limits(), run.plan.stance))
     if run.plan.urls:
@@ -69,6 +78,49 @@ def _table(run: Run) -> Table:
     for row, peer in zip(run.cells, peers, strict=True):
         table.add_row(*_cells(row, peer, optional))
     return table
+
+
+def _names_table(run: Run) -> Table:
+    """The figures of each name, for cells that have several."""
+    table = _parts_table("by name", ("name", "method"), ("requests", "failed", *BY_NAME, "req/s", "fallbacks"), run)
+    for (_, _, _), rows in run.by_name().groupby(list(OF_A_CELL), sort=False) if len(run.by_name()) else ():
+        for row in rows.head(MOST_NAMES).to_dict("records"):
+            times = [formatting.seconds_text(row[f"{key}_s"]) for key in STATISTICS]
+            counts = [f"{row[key]:,}" for key in ("requests", "failed")]
+            more = [formatting.rate_text(row["throughput_rps"]), f"{row['fallbacks']:,}"]
+            table.add_row(*_which_cell(row, run), escape(row["name"]), row["method"], *counts, *times, *more)
+        if len(rows) > MOST_NAMES:
+            table.add_row(*_which_cell(rows.iloc[0].to_dict(), run), f"… and {len(rows) - MOST_NAMES:,} more names")
+    return table
+
+
+def _sessions_table(run: Run) -> Table:
+    """The figures of whole sessions, for cells whose sessions have several requests."""
+    table = _parts_table("sessions", ("time",), ("complete", "failed", "cut off", "requests each", *BY_NAME), run)
+    for row in run.sessions().to_dict("records"):
+        for number, (name, meaning) in enumerate(SESSION_TIMES.items()):
+            times = [formatting.seconds_text(row[f"{name}_{key}_s"]) for key in STATISTICS]
+            counts = [f"{row[key]:,}" for key in ("complete", "failed", "cut")] + [
+                formatting.rate_text(row["requests"])
+            ]
+            table.add_row(*_which_cell(row, run), meaning, *(counts if number == 0 else [""] * 4), *times)
+    return table
+
+
+def _parts_table(title: str, words: Sequence[str], numbers: Sequence[str], run: Run) -> Table:
+    table = Table(header_style="bold", pad_edge=False, title=title, title_justify="left")
+    table.add_column("variant", no_wrap=True)
+    for heading in ("users", *("repeat",) * _has_repeats(run)):
+        table.add_column(heading, justify="right")
+    for heading in words:
+        table.add_column(heading)
+    for heading in numbers:
+        table.add_column(heading, justify="right")
+    return table
+
+
+def _which_cell(row: Mapping[Any, Any], run: Run) -> list[str]:
+    return [row["variant"], f"{row['users']:,}", *[str(row["repeat"])] * _has_repeats(run)]
 
 
 def _limits_table(limits: pd.DataFrame, stance: str) -> Table:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-SUMMARISED = ("planned_us", "sent_us", "latency_us", "user", "status", "error")
+SUMMARISED = ("planned_us", "sent_us", "latency_us", "user", "step", "status", "error")
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,8 @@ class Summary:
         ok_throughput_rps: the same for right answers.
         in_system: N̄, the mean number of requests under way by the samples (sum of latencies over elapsed time).
         elapsed_s: the time from the first request sent, at ``began_s`` after the planned start, to the last one ended.
-        late_p99_s: 99th percentile of the lateness of sends that is due to the generator.
+        late_p99_s: 99th percentile of the lateness of sends that is due to the generator; in an open loop, of the first
+            request of each session.
         busy_p99_s: the same for lateness due to the service, in an open loop: all users still waited for an answer.
         pace: the actual rate of an open loop's sends, as a share of the planned rate.
 
@@ -82,9 +83,9 @@ def summarise_pieces(pieces: Iterable[pd.DataFrame], from_planned: bool = False)
 
     """
     errors: Counter[str] = Counter()
-    service, latency, late, busy = _Distribution(), _Distribution(), _Distribution(), _Distribution()
-    sends, planned, users = _Span(), _Span(), _LatenessSplit()
-    last_us, under_way_us = 0, 0
+    service, latency, late, busy = Distribution(), Distribution(), Distribution(), Distribution()
+    sends, starts, planned, users = _Span(), _Span(), _Span(), _LatenessSplit()
+    requests, last_us, under_way_us = 0, 0, 0
     for piece in pieces:
         if piece.empty:
             continue
@@ -94,19 +95,23 @@ def summarise_pieces(pieces: Iterable[pd.DataFrame], from_planned: bool = False)
         service.add(took[right])
         latency.add((took + late_us)[right] if from_planned else took[:0])
         busy_us = users.busy_us(piece) if from_planned else np.zeros_like(late_us)
-        busy.add(busy_us)
-        late.add(late_us - busy_us)
+        # An open loop plans the first request of each session; the others follow whenever the session gets to them.
+        first = (piece["step"] == 0).to_numpy() if from_planned else np.ones(len(piece), dtype=bool)
+        busy.add(busy_us[first])
+        late.add((late_us - busy_us)[first])
+        starts.add(sent[first])
+        planned.add(piece["planned_us"].to_numpy()[first])
         sends.add(sent)
-        planned.add(piece["planned_us"].to_numpy())
+        requests += len(piece)
         last_us = max(last_us, int((sent + took).max()))
         under_way_us += int(took.sum())
-    if not late.count:
+    if not requests:
         return Summary(0, {}, None, None, None, None, None, None, None, None, 0.0, 0.0, 0.0, 0.0, 0.0)
     elapsed_s = max(last_us - sends.first_us, 1) / 1e6
     service_s = service.distribution()
     mean_s, p50_s, p90_s, p99_s, max_s = latency.distribution() if from_planned else service_s
     return Summary(
-        requests=late.count,
+        requests=requests,
         errors=dict(errors.most_common()),
         mean_s=mean_s,
         p50_s=p50_s,
@@ -116,14 +121,14 @@ def summarise_pieces(pieces: Iterable[pd.DataFrame], from_planned: bool = False)
         service_mean_s=service_s[0],
         service_p50_s=service_s[1],
         service_p99_s=service_s[3],
-        throughput_rps=late.count / elapsed_s,
+        throughput_rps=requests / elapsed_s,
         ok_throughput_rps=service.count / elapsed_s,
         elapsed_s=elapsed_s,
         in_system=under_way_us / 1e6 / elapsed_s,
         late_p99_s=late.distribution()[3] or 0.0,
         began_s=sends.first_us / 1e6,
         busy_p99_s=busy.distribution()[3] or 0.0,
-        pace=min(1.0, planned.length_us / sends.length_us) if from_planned and sends.length_us else 1.0,
+        pace=min(1.0, planned.length_us / starts.length_us) if from_planned and starts.length_us else 1.0,
     )
 
 
@@ -138,6 +143,8 @@ class _Span:
         return self.last_us - self.first_us
 
     def add(self, moments_us: np.ndarray) -> None:
+        if not len(moments_us):
+            return
         self.first_us = min(self.first_us, int(moments_us.min()))
         self.last_us = max(self.last_us, int(moments_us.max()))
 
@@ -163,7 +170,7 @@ class _LatenessSplit:
         return waited_us.clip(0, piece["sent_us"] - piece["planned_us"]).to_numpy(dtype=np.int64)
 
 
-class _Distribution:
+class Distribution:
     """The distribution of times that are added in pieces, in microseconds."""
 
     def __init__(self) -> None:
@@ -180,15 +187,17 @@ class _Distribution:
         self.times_us[self.count : end] = times_us
         self.count = end
 
-    def distribution(self) -> tuple[float | None, float | None, float | None, float | None, float | None]:
-        """Mean, p50, p90, p99 and maximum in seconds; all None without times."""
+    def distribution(
+        self, middle: int = 90
+    ) -> tuple[float | None, float | None, float | None, float | None, float | None]:
+        """Mean, p50, the ``middle`` percentile, p99 and maximum in seconds; all None without times."""
         if not self.count:
             return None, None, None, None, None
         times_us = self.times_us[: self.count]
-        ranks = [-(-self.count * percent // 100) - 1 for percent in (50, 90, 99)]
+        ranks = [-(-self.count * percent // 100) - 1 for percent in (50, middle, 99)]
         times_us.partition(ranks)
-        p50_s, p90_s, p99_s = (int(times_us[rank]) / 1e6 for rank in ranks)
-        return float(times_us.mean(dtype=np.float64)) / 1e6, p50_s, p90_s, p99_s, int(times_us.max()) / 1e6
+        p50_s, middle_s, p99_s = (int(times_us[rank]) / 1e6 for rank in ranks)
+        return float(times_us.mean(dtype=np.float64)) / 1e6, p50_s, middle_s, p99_s, int(times_us.max()) / 1e6
 
 
 def as_planned(samples: pd.DataFrame) -> pd.DataFrame:

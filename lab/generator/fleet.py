@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import queue
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import msgspec
 from lab.errors import ComponentError
 from lab.runtimes import Launch, Running, Runtime
 from lab.runtimes.checkout import ROOT, RUN_BY_LAB
+from lab.spec.own_load import OneRequest
 from lab.spec.workload import Load
 
 CONNECT_WITHIN_S = 180.0
@@ -43,6 +45,8 @@ class PhaseResult:
 
     Attributes:
         begun: requests sent; ``finished`` of them were answered or failed, and ``failed`` of those failed.
+        sessions: sessions begun; ``complete`` of them came to their end.
+        cut: user and number of each session that the end of a closed loop cut off.
         unix_start: the planned start.
         dispatch_delay_s: how long received answers waited until the worker handled them, summed over all answers.
         ticks: by worker, (microseconds since the planned start, requests under way) about twenty times a second.
@@ -56,11 +60,24 @@ class PhaseResult:
     begun: int = 0
     finished: int = 0
     failed: int = 0
+    sessions: int = 0
+    complete: int = 0
+    cut: list[tuple[int, int]] = field(default_factory=list)
     dispatch_delay_s: float = 0.0
     ticks: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     clock_step_s: float = 0.0
     cpu: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
     whole: bool = False
+
+    @property
+    def has_sessions(self) -> bool:
+        """Whether sessions sent several requests each, so that a plan of sessions is none of requests."""
+        return self.begun > self.sessions > 0
+
+    @property
+    def done(self) -> int:
+        """How much of a plan is done: sessions that came to their end, or requests where those are the same."""
+        return self.complete if self.has_sessions else self.finished
 
 
 @dataclass(frozen=True)
@@ -101,6 +118,7 @@ class Placement:
         stream: the file that the master appends samples to.
         image: the workers' container image; empty for processes. The master always is a process.
         bind: where the master listens; any port of the runtime's host if None.
+        imports: a folder whose modules the locustfile may import, besides the lab's; None for no other.
 
     """
 
@@ -110,6 +128,7 @@ class Placement:
     stream: Path
     image: str = ""
     bind: tuple[str, int] | None = None
+    imports: Path | None = None
 
 
 class Fleet:
@@ -120,6 +139,7 @@ class Fleet:
         events: what the master reports.
         remote: number of workers on other machines.
         headers: additional headers of every request; they reach the workers through pipe and socket only.
+        one_request: what the locustfile ``load`` sends; a GET if None.
 
     """
 
@@ -130,11 +150,12 @@ class Fleet:
         events: queue.Queue[dict[str, Any]],
         remote: int = 0,
         headers: Mapping[str, str] | None = None,
+        one_request: OneRequest | None = None,
     ) -> None:
         self.master = master
         self.workers = workers
         self.remote = remote
-        self._headers = dict(headers or {})
+        self._same = {"headers": dict(headers or {}), "one_request": one_request and asdict(one_request)}
         self._events = events
 
     def distribute_tokens(self, tokens: Path) -> None:
@@ -168,7 +189,7 @@ class Fleet:
 
         """
         result = into or PhaseResult()
-        self._send_command(do="phase", headers=self._headers, delay_s=phase.start_delay_s, **msgspec.to_builtins(phase))
+        self._send_command(do="phase", delay_s=phase.start_delay_s, **self._same, **msgspec.to_builtins(phase))
         deadline = time.monotonic() + within_s
         while time.monotonic() < deadline:
             self._check_alive(*watched)
@@ -243,6 +264,8 @@ class Fleet:
 
 def _update_result(result: PhaseResult, event: dict[str, Any]) -> None:
     result.begun, result.finished, result.failed = event["begun"], event["finished"], event["failed"]
+    result.sessions, result.complete = event["sessions"], event["complete"]
+    result.cut.extend((int(user), int(session)) for user, session in event["cut"])
     result.dispatch_delay_s = event["dispatch_delay_s"]
     for worker, ticks in event["ticks"].items():
         result.ticks.setdefault(worker, []).extend((int(t), int(n)) for t, n in ticks)
@@ -254,20 +277,26 @@ def _update_result(result: PhaseResult, event: dict[str, Any]) -> None:
 
 @contextmanager
 def running_fleet(
-    locustfile: str, load: Load, placement: Placement, headers: Mapping[str, str] | None = None
+    locustfile: str | Path,
+    load: Load,
+    placement: Placement,
+    headers: Mapping[str, str] | None = None,
+    one_request: OneRequest | None = None,
 ) -> Iterator[Fleet]:
     """Start a master and its workers; they end with the context.
 
     Args:
-        locustfile: its name, without the folder and ``.py``.
+        locustfile: the name of one of the lab's, without the folder and ``.py``, or the path of any other, which only
+            processes on this machine can play.
         load: gives the number of workers on this machine and on others.
         headers: additional headers of every request.
+        one_request: what the locustfile ``load`` sends; a GET if None.
 
     """
     runtime, cores, logs = placement.runtime, placement.cores, placement.logs
     host, at = placement.bind or (runtime.host, 0)
     environment_variables = {
-        "PYTHONPATH": str(ROOT),
+        "PYTHONPATH": os.pathsep.join(map(str, filter(None, (ROOT, placement.imports)))),
         RUN_BY_LAB: "1",
         "LOCUST_WAIT_FOR_WORKERS_REPORT_AFTER_RAMP_UP": "30",
     }
@@ -280,7 +309,7 @@ def running_fleet(
         master = stack.enter_context(runtime.started(launch))
         events: queue.Queue[dict[str, Any]] = queue.Queue()
         threading.Thread(target=_read_events, args=(master, events), name="locust-events", daemon=True).start()
-        started = Fleet(master, [], events, load.remote_workers, headers)
+        started = Fleet(master, [], events, load.remote_workers, headers, one_request)
         port = started._await("listening", CONNECT_WITHIN_S)["port"]
         for number in range(1, load.workers + 1):
             log = logs / f"locust-worker-{number}.log"
@@ -295,16 +324,21 @@ def running_fleet(
         yield started
 
 
-def _master_command(locustfile: str, placement: Placement) -> tuple[str, ...]:
-    files = ("--locustfile", str(ROOT / "locustfiles" / f"{locustfile}.py"), "--samples", str(placement.stream))
+def _master_command(locustfile: str | Path, placement: Placement) -> tuple[str, ...]:
+    files = ("--locustfile", _file(locustfile), "--samples", str(placement.stream))
     statistics = ("--statistics", str(placement.logs / "locust-statistics.csv"))
     return (sys.executable, "-m", "lab.generator.locust.master", *files, *statistics)
 
 
-def _worker_command(name: str, host: str, port: int, in_container: bool) -> tuple[str, ...]:
+def _worker_command(locustfile: str | Path, host: str, port: int, in_container: bool) -> tuple[str, ...]:
     python = "python3" if in_container else sys.executable
-    locustfile = f"{LOCUSTFILES}/{name}.py" if in_container else str(ROOT / "locustfiles" / f"{name}.py")
-    return (python, "-m", "locust", "-f", locustfile, "--worker", "--master-host", host, "--master-port", str(port))
+    file = f"{LOCUSTFILES}/{locustfile}.py" if in_container else _file(locustfile)
+    return (python, "-m", "locust", "-f", file, "--worker", "--master-host", host, "--master-port", str(port))
+
+
+def _file(locustfile: str | Path) -> str:
+    own = isinstance(locustfile, Path)
+    return str(Path(locustfile).absolute() if own else ROOT / "locustfiles" / f"{locustfile}.py")
 
 
 def _read_events(master: Running, events: queue.Queue[dict[str, Any]]) -> None:

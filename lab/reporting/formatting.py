@@ -22,9 +22,20 @@ def settings(plan: Plan) -> str:
     addresses = plan.urls if len(plan.urls) > 1 else {}  # a single one is the title
     parameters = ", ".join(f"{key} {value}" for key, value in {**plan.parameters, **addresses}.items())
     sent = f"headers {', '.join(plan.header_names)}" * bool(plan.header_names)
-    before = warm_up_in_words(load) if plan.urls else ""
-    parts = (parameters, _shape(load), sent, before, _asked_limits(plan), f"seed {plan.seed}")
+    unit = "session" if plan.locustfile else "request"
+    before = warm_up_in_words(load, unit) if plan.urls else ""
+    parts = (parameters, _shape(load, unit), _sent(plan), sent, before, _asked_limits(plan), f"seed {plan.seed}")
     return "; ".join(filter(None, parts))
+
+
+def _sent(plan: Plan) -> str:
+    """What is sent to attached services, unless it is a GET."""
+    if plan.locustfile:
+        return f"locustfile {plan.locustfile.path} (sha256 {plan.locustfile.sha256[:12]})"
+    if not (asked := plan.one_request):
+        return ""
+    body = f" of {len(asked.body.encode()):,} bytes" * bool(asked.body)
+    return f"{asked.method}{body}" + f", checked for {asked.check!r}" * bool(asked.check)
 
 
 def _asked_limits(plan: Plan) -> str:
@@ -35,13 +46,13 @@ def _asked_limits(plan: Plan) -> str:
     return ", ".join([*filter(None, [stances.get(plan.stance)]), *asked])
 
 
-def _shape(load: Load) -> str:
+def _shape(load: Load, unit: str) -> str:
     arrivals = f", {load.arrivals} arrivals" * (load.arrivals != EVEN)
     if load.is_open:
-        asked = f"open loop of {load.rate_rps:,g} requests/s for {load.duration_s:g} s"
+        asked = f"open loop of {load.rate_rps:,g} {unit}s/s for {load.duration_s:g} s"
         return f"{asked}{arrivals}, latency from planned and service time from actual sends"
-    lasting = f"for {load.duration_s:g} s" if load.duration_s else f"of {load.requests:,} requests"
-    each = f"{load.loops} request{'s' * (load.loops > 1)} each" if load.is_burst else f"closed loop {lasting}"
+    lasting = f"for {load.duration_s:g} s" if load.duration_s else f"of {load.requests:,} {unit}s"
+    each = f"{load.loops} {unit}{'s' * (load.loops > 1)} each" if load.is_burst else f"closed loop {lasting}"
     return f"ramp {load.ramp_s:g} s{arrivals}, {each}"
 
 
@@ -77,9 +88,9 @@ def attached_title(urls: Mapping[str, str]) -> str:
     return text if len(text) <= MOST_IN_A_TITLE else f"{text[: MOST_IN_A_TITLE - 1]}…"
 
 
-def warm_up_in_words(load: Load) -> str:
-    """The warm-up of an attached service in words: see :func:`warm_up`."""
+def warm_up_in_words(load: Load, unit: str = "request") -> str:
+    """The warm-up of an attached service in words: see :func:`lab.spec.attached.warm_up`."""
     what = (
-        f"{attached.warm_up(load).duration_s:g} s of the same load" if load.duration_s else "one request of each user"
+        f"{attached.warm_up(load).duration_s:g} s of the same load" if load.duration_s else f"one {unit} of each user"
     )
     return f"{what} before, not counted"

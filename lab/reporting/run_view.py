@@ -49,6 +49,9 @@ LIMITS = (
 LATER = ("cpu_s_per_1000_requests", "gc_pause_s", "pool_in_use", "pool_wait")
 FIGURES = ("mean_s", "p50_s", "p90_s", "p99_s", "max_s", "throughput_rps", "ok_throughput_rps", "predicted_mean_s")
 OPEN_FIGURES = ("service_mean_s", "service_p50_s", "service_p99_s")
+# Figures of a cell's parts, which it has where there are several names, or several requests a session.
+PARTS = ("by_name", "sessions")
+SESSION_COUNTS = ("complete", "failed", "cut", "requests")
 
 
 @dataclass(frozen=True)
@@ -97,10 +100,19 @@ class Run:
         rows = []
         for cell, row in zip(self.plan.cells, self.cells, strict=True):
             peer = published.row_for(self.plan, cell, self.scenario.variant(cell.variant))
+            whole = {key: value for key, value in row.items() if key not in PARTS}
             rows.append(
-                {**row, "published_mean_s": peer and peer.mean_s, "published_rps": peer and peer.throughput_rps}
+                {**whole, "published_mean_s": peer and peer.mean_s, "published_rps": peer and peer.throughput_rps}
             )
         return pd.DataFrame(rows)
+
+    def by_name(self) -> pd.DataFrame:
+        """One row for each name of each cell that has several; they add up to the cell's row in :meth:`table`."""
+        return pd.DataFrame([{**_which(row), **of_name} for row in self.cells for of_name in row.get("by_name", ())])
+
+    def sessions(self) -> pd.DataFrame:
+        """One row for each cell whose sessions have several requests: counts, and times such as ``wall_p99_s``."""
+        return pd.DataFrame([{**_which(row), **_flat(row["sessions"])} for row in self.cells if "sessions" in row])
 
     def limits(self) -> pd.DataFrame:
         """The limits in force as the running services reported them: one row a limit, one column a variant."""
@@ -187,9 +199,9 @@ class Run:
         return f"{self.scenario.name} on {titles}" if titles else self.scenario.name
 
     def _at_largest_load(self, what: str) -> str:
-        load = self.plan.cells[0].load
+        load, unit = self.plan.cells[0].load, "sessions" if self.plan.locustfile else "requests"
         asked = (
-            f"{load.rate_rps:,g} requests/s"
+            f"{load.rate_rps:,g} {unit}/s"
             if load.is_open and not self.plan.is_sweep
             else self.plan.at_position(self._largest)
         )
@@ -281,6 +293,17 @@ def _point(repeats: Sequence[Mapping[str, Any]]) -> Point:
     )
 
 
+def _which(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: row[key] for key in ("variant", "users", "at", "repeat")}
+
+
+def _flat(sessions: Mapping[str, Any]) -> dict[str, Any]:
+    """A summary of sessions in one row: the statistics of each time with the name of that time before theirs."""
+    times = {name: value for name, value in sessions.items() if name not in SESSION_COUNTS}
+    flat = {f"{name}_{key}": value for name, of in times.items() for key, value in of.items()}
+    return {name: sessions[name] for name in SESSION_COUNTS} | flat
+
+
 def _row(folder: CellFolder, at: float) -> dict[str, Any]:
     """One cell in ``lab show --json``; ``at`` is the value of what the run varies."""
     folder.check()
@@ -305,7 +328,7 @@ def _row(folder: CellFolder, at: float) -> dict[str, Any]:
         return {**row, **nothing, "verdict": INCOMPLETE, "reasons": [f"It was not measured to its end.{there}"]}
     summary = folder.read("summary")
     try:
-        later = {key: summary.get(key) for key in LATER}
+        later = {key: summary.get(key) for key in LATER} | {key: summary[key] for key in PARTS if key in summary}
         return {**row, **later, **{key: summary[key] for key in ("requests", "errors", *keys, "verdict", "reasons")}}
     except KeyError as error:
         raise LabError(

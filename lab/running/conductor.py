@@ -7,6 +7,7 @@ import random
 import time
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict
+from pathlib import Path
 
 import pandas as pd
 
@@ -16,6 +17,7 @@ from lab.analysis.observations import Conditions, Observed
 from lab.analysis.service_cost import service_cost
 from lab.errors import ComponentError
 from lab.formulas import stats
+from lab.formulas.breakdown import breakdown
 from lab.generator.fleet import Fleet, LoadPhase, PhaseResult, Placement, running_fleet
 from lab.running import components, equivalence
 from lab.running.invocation import Invocation
@@ -35,6 +37,8 @@ from lab.telemetry import actuator
 from lab.telemetry.sampler import sampling, timing_cores
 
 DRAIN_S, SLOWEST_WORK_S = 30.0, 0.001
+# Of a locustfile of the user's own nothing is known: its sessions may take so long.
+SESSION_S = 3600.0
 COLOURS = {verdict.VALID: "green", verdict.SUSPECT: "yellow", verdict.INVALID: "red"}
 
 
@@ -111,9 +115,13 @@ def _measure(testbed: Testbed, cell: Cell, folder: CellFolder, observed: Observe
 
 
 def _fleet(testbed: Testbed, cell: Cell, folder: CellFolder) -> AbstractContextManager[Fleet]:
-    image = testbed.artifacts.images.get("worker", "")
-    placement = Placement(testbed.runtime, testbed.cores.generator, folder.logs, folder.stream, image, testbed.bind)
-    return running_fleet(testbed.plan.scenario.name, cell.load, placement, testbed.headers)
+    image, plan, own = testbed.artifacts.images.get("worker", ""), testbed.plan, testbed.plan.locustfile
+    imports = Path(own.path).absolute().parent if own else None
+    placement = Placement(
+        testbed.runtime, testbed.cores.generator, folder.logs, folder.stream, image, testbed.bind, imports
+    )
+    locustfile = testbed.run.locustfile if own else plan.scenario.name
+    return running_fleet(locustfile, cell.load, placement, testbed.headers, plan.one_request)
 
 
 def _measure_attached(testbed: Testbed, cell: Cell, folder: CellFolder, observed: Observed) -> None:
@@ -126,7 +134,9 @@ def _measure_attached(testbed: Testbed, cell: Cell, folder: CellFolder, observed
             fleet.await_workers()
             fleet.spawn(cell.load.users)
         with phase(f"{cell.id}: warm up"):
-            fleet.run_phase(LoadPhase(service.url, before, warm_up=1), deadline_s(before, None))
+            fleet.run_phase(
+                LoadPhase(service.url, before, warm_up=1), deadline_s(before, None) + session_s(testbed.plan)
+            )
         drive(testbed, cell, service, fleet, observed)
 
 
@@ -160,9 +170,9 @@ def drive(testbed: Testbed, cell: Cell, service: Service, fleet: Fleet, observed
                 LoadPhase(
                     service.url, load, parameters, plan.scenario.path(parameters), seed=schedule.seed_of(plan, cell)
                 ),
-                deadline_s(load, prediction.predict(plan, cell)),
+                deadline_s(load, prediction.predict(plan, cell)) + session_s(plan),
                 [service.running, *backing.running().values()],
-                progress=lambda so_far: update(so_far.finished, _progress_note(so_far)),
+                progress=lambda so_far: update(so_far.done, _progress_note(so_far)),
                 into=observed.result,
             )
     if before is not None:
@@ -198,6 +208,11 @@ def deadline_s(load: Load, predicted_mean_s: float | None) -> float:
     return load.ramp_s + 2 * (load.duration_s or work_s) + load.timeout_s + DRAIN_S
 
 
+def session_s(plan: Plan) -> float:
+    """How long a load may last beyond what is known of it, because a session does."""
+    return SESSION_S if plan.locustfile else 0.0
+
+
 def conclude(testbed: Testbed, cell: Cell, folder: CellFolder, observed: Observed, others: list[str]) -> None:
     """Store all measurements of a cell, judge it, and write the summary last.
 
@@ -206,7 +221,7 @@ def conclude(testbed: Testbed, cell: Cell, folder: CellFolder, observed: Observe
 
     """
     remove_scratch(folder.logs)
-    folder.keep_samples()
+    folder.keep_samples(observed.result.cut)
     metrics = observations.metrics(observed.result, observed.telemetry)
     folder.keep_metrics(metrics)
     summary = stats.summarise_pieces(folder.measured_pieces(stats.SUMMARISED), from_planned=cell.load.is_open)
@@ -228,6 +243,7 @@ def conclude(testbed: Testbed, cell: Cell, folder: CellFolder, observed: Observe
         "summary",
         {
             **asdict(summary),
+            **breakdown(folder.measured_pieces, summary.elapsed_s, cell.load.is_open),
             **service_cost(metrics, summary.began_s, summary.began_s + summary.elapsed_s, summary.requests),
             "predicted_mean_s": prediction.predict(testbed.plan, cell),
             "verdict": judged.word,

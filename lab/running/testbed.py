@@ -190,6 +190,8 @@ def _attach(plan: Plan, invocation: Invocation, users: int, opened: Opener) -> I
     cores, found = Cores(frozenset(), Cores.split(plan.pin).generator), calibration.find()
     announce_master(plan, "process", reporter)
     run = opened(_facts(cores, found))
+    if plan.locustfile:
+        run.keep_locustfile(plan.locustfile)
     with failure_noted(run, reporter), ProcessRuntime() as runtime, confined(cores.generator):
         yield Testbed(plan, run, reporter, runtime, cores, Artifacts(), calibration=found, headers=headers)
 

@@ -10,6 +10,7 @@ from lab.errors import LabError
 from lab.spec import http_address, planning
 from lab.spec.limits import DEFAULT, NOT_KNOWN, NOT_SET
 from lab.spec.options import Options
+from lab.spec.own_load import Locustfile, OneRequest
 from lab.spec.plan import Plan
 from lab.spec.scenario import Rehearsal, Scenario
 from lab.spec.system import Variant
@@ -45,7 +46,14 @@ def scenario_of(urls: Mapping[str, str]) -> Scenario:
     return replace(LOAD, variants=tuple(Variant(name=label, module="", title=url) for label, url in urls.items()))
 
 
-def make_plan(urls: Sequence[str], names: Sequence[str], headers: Mapping[str, str], options: Options) -> Plan:
+def make_plan(
+    urls: Sequence[str],
+    names: Sequence[str],
+    headers: Mapping[str, str],
+    options: Options,
+    one_request: OneRequest | None = None,
+    locustfile: Locustfile | None = None,
+) -> Plan:
     """Make the plan of a load on attached services; LabError where the options are not possible.
 
     Args:
@@ -53,8 +61,12 @@ def make_plan(urls: Sequence[str], names: Sequence[str], headers: Mapping[str, s
         names: a label for each; a single address needs none.
         headers: additional headers; the plan holds only their names.
         options: the options of the load.
+        one_request: what each session sends; a GET if None.
+        locustfile: what is played instead.
 
     """
+    if locustfile:
+        _check_playable(locustfile, one_request, options)
     labels = [str(name) for name in names] if names or len(urls) != 1 else [NAME]
     if not urls or len(labels) != len(urls):
         raise LabError(
@@ -68,7 +80,18 @@ def make_plan(urls: Sequence[str], names: Sequence[str], headers: Mapping[str, s
         raise LabError("Two addresses have the same --name.", "Give each address its own.")
     of = dict(zip(labels, map(_valid_address, urls), strict=True))
     plan = planning.make_plan(scenario_of(of), replace(options, limits=DEFAULT))
-    return replace(plan, stance=NOT_KNOWN, limits=NOT_SET, urls=of, header_names=tuple(headers))
+    plan = replace(plan, stance=NOT_KNOWN, limits=NOT_SET, urls=of, header_names=tuple(headers))
+    return replace(plan, one_request=one_request, locustfile=locustfile)
+
+
+def _check_playable(locustfile: Locustfile, one_request: OneRequest | None, options: Options) -> None:
+    """LabError where options contradict a locustfile of the user's own."""
+    if one_request:
+        step = "Write into the locustfile what it sends and what it checks."
+        raise LabError("--locustfile excludes --method, --body and --check.", step)
+    if options.remote_workers:
+        step = "Leave --remote-workers out, and share the users with --workers on this machine."
+        raise LabError(f"Workers on other machines do not have {locustfile.path}.", step)
 
 
 def _valid_address(url: str) -> str:

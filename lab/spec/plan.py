@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from lab.spec.limits import EQUAL, Limits, Stance
+from lab.spec.own_load import Locustfile, OneRequest
 from lab.spec.scenario import Scenario
 from lab.spec.system import Link, Variant
 from lab.spec.workload import Load
@@ -55,6 +56,8 @@ class Plan:
         urls: by variant, the address of an attached service; empty where the lab starts the services.
         header_names: names of additional headers for attached services. Their values may be secrets, and are not
             stored.
+        one_request: what is sent to attached services; a GET if None.
+        locustfile: what is played on attached services instead; None for one request.
 
     """
 
@@ -71,6 +74,8 @@ class Plan:
     bind: str = ""
     urls: Mapping[str, str] = field(default_factory=dict)
     header_names: tuple[str, ...] = ()
+    one_request: OneRequest | None = None
+    locustfile: Locustfile | None = None
 
     def limits_of(self, variant: str) -> Limits:
         """The limits that the lab sets for a variant; None for a limit that is left to the stack."""

@@ -1,6 +1,14 @@
-"""The record of one request, and the columns of ``samples.parquet``."""
+"""The record of one request, and the columns of ``samples.parquet``.
+
+A *session* is one execution of a user's task, with all requests that it sends in order. Samples give of each session,
+which user and number name within a cell: the sum of its latencies (Σ ``latency_us``), its wall time (from the first
+``sent_us`` to the last end of an answer), and its think time, the difference of the two: pauses are no samples of their
+own and in no latency. A pause before the first request or after the last one is in neither.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -14,12 +22,14 @@ RECORD = np.dtype(
         ("connect_us", "<i4"),
         ("bytes", "<i4"),
         ("user", "<i4"),
+        ("session", "<i4"),
+        ("step", "<i2"),
         ("status", "<i2"),
         ("name", "<i2"),
         ("error", "<i2"),
     ]
 )
-RECORD_FORMAT = "<qqqiiihhh"
+RECORD_FORMAT = "<qqqiiiihhhh"
 
 # Classes of failure; a record holds the index. 0 is a right answer.
 ERRORS = (
@@ -38,8 +48,14 @@ OK, REFUSED, CONNECT_TIMEOUT, CONNECT_FAILED, RESET, TIMEOUT, TRUNCATED, MALFORM
     len(ERRORS)
 )
 
-# samples.parquet. connect_us is 0 where an open connection was reused. warm_up is the number of the warm-up round,
-# 0 for the measured load. error is empty for a right answer.
+# What a record holds in place of an error for a right answer that the check called a fallback.
+FALLBACK = len(ERRORS)
+MOST_STEPS = np.iinfo(np.int16).max
+
+# samples.parquet. connect_us is 0 where an open connection was reused. session counts a user's sessions from 0, and
+# step the requests of a session. warm_up is the number of the warm-up round, 0 for the measured load. error is empty
+# for a right answer; fallback says of a right one that it is a substitute. cut says that the end of a closed loop cut
+# the session off, so that it is not complete.
 SCHEMA = pa.schema(
     [
         ("planned_us", pa.int64()),
@@ -48,32 +64,77 @@ SCHEMA = pa.schema(
         ("connect_us", pa.int32()),
         ("bytes", pa.int32()),
         ("user", pa.int32()),
+        ("session", pa.int32()),
+        ("step", pa.int16()),
         ("status", pa.int16()),
         ("name", pa.string()),
+        ("method", pa.string()),
         ("error", pa.string()),
+        ("fallback", pa.bool_()),
         ("worker", pa.int16()),
         ("warm_up", pa.int16()),
+        ("cut", pa.bool_()),
     ]
 )
 
 
-def to_batch(records: bytes, names: list[str], worker: int, warm_up: int) -> pa.RecordBatch:
-    """Turn the packed records of one worker into a batch of :data:`SCHEMA`.
+def to_batch(records: bytes, names: Sequence[tuple[str, str]], worker: int, warm_up: int) -> pa.RecordBatch:
+    """Turn the packed records of one worker into a batch of :data:`SCHEMA`; none of its sessions is cut yet.
 
     Args:
         records: any number of :data:`RECORD`, one after the other.
-        names: the request names that the records' ``name`` points into.
+        names: the (method, name) that the records' ``name`` points into.
         worker: index of the worker that recorded them.
         warm_up: number of the warm-up round, 0 for the measured load.
 
     """
     rows = np.frombuffer(records, dtype=RECORD)
-    text = {"name": np.array(names, dtype=object)[rows["name"]], "error": np.array(ERRORS, dtype=object)[rows["error"]]}
-    same = {"worker": worker, "warm_up": warm_up}
+    text = {
+        "name": _spelled([name for _, name in names], rows["name"]),
+        "method": _spelled([method for method, _ in names], rows["name"]),
+        "error": _spelled([*ERRORS, ""], rows["error"]),
+    }
+    same = {"worker": worker, "warm_up": warm_up, "cut": False}
+    values = {
+        **{name: np.full(len(rows), value) for name, value in same.items()},
+        "fallback": rows["error"] == FALLBACK,
+    }
     columns = [
-        pa.array(text[f.name], f.type)
-        if f.name in text
-        else pa.array(np.full(len(rows), same[f.name]) if f.name in same else rows[f.name], f.type)
+        text[f.name] if f.name in text else pa.array(values[f.name] if f.name in values else rows[f.name], f.type)
         for f in SCHEMA
     ]
     return pa.record_batch(columns, schema=SCHEMA)
+
+
+def _spelled(words: Sequence[str], indices: np.ndarray) -> pa.Array:
+    """A column of words, of which each row has the index."""
+    return pa.array(words, pa.string()).take(pa.array(indices))
+
+
+def with_later_columns(batch: pa.RecordBatch, columns: Sequence[str], before: int) -> pa.RecordBatch:
+    """Some columns of a batch, also of one of an older run, which lacks those that came later.
+
+    In those runs every request was a GET, and a session of its own.
+
+    Args:
+        batch: with all columns but later ones.
+        columns: the names of those that are needed.
+        before: how many samples there are before it, so that each session has a number of its own.
+
+    """
+    if set(columns) <= set(batch.schema.names):
+        return batch.select(list(columns))
+    later = {
+        "session": np.arange(before, before + len(batch)),
+        "step": 0,
+        "method": "GET",
+        "fallback": False,
+        "cut": False,
+    }
+    missing = {name: later[name] for name in columns if name not in batch.schema.names}
+    filled = {
+        name: pa.array(value) if isinstance(value, np.ndarray) else pa.repeat(value, len(batch))
+        for name, value in missing.items()
+    }
+    values = [filled[name].cast(SCHEMA.field(name).type) if name in filled else batch[name] for name in columns]
+    return pa.RecordBatch.from_arrays(values, names=list(columns))

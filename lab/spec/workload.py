@@ -14,6 +14,9 @@ POISSON: Arrivals = "poisson"
 class Load:
     """The load model of one measurement: a burst, a closed loop, or an open loop.
 
+    It counts sessions: one execution of a user's task, which is one request unless a locustfile's task sends more. So
+    what follows says requests where a session of several counts as one.
+
     Attributes:
         users: R, the number of users.
         ramp_s: seconds over which the users' first requests are spread; an open loop has no ramp.
@@ -65,4 +68,9 @@ class Load:
     @property
     def is_burst(self) -> bool:
         """Whether every user sends a fixed number of requests, as in JMeter's thread group."""
-        return not self.duration_s and not self.requests
+        return self.is_counted and not self.requests
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the number of sessions decides when it ends, and not a duration."""
+        return not self.duration_s

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,9 +43,14 @@ class CellFolder:
         """The final file of samples. If it is missing, as after SIGKILL, samples are read from the stream."""
         return self.path / "samples.parquet"
 
-    def keep_samples(self) -> None:
-        """Turn the stream into samples.parquet; of a truncated stream all complete batches."""
-        sample_file.merge(self.stream, self.kept)
+    def keep_samples(self, cut: Collection[tuple[int, int]] = ()) -> None:
+        """Turn the stream into samples.parquet; of a truncated stream all complete batches.
+
+        Args:
+            cut: user and number of each session that the end of the load cut off.
+
+        """
+        sample_file.merge(self.stream, self.kept, cut)
         self.stream.unlink(missing_ok=True)
 
     def samples(self) -> pd.DataFrame:
@@ -125,6 +130,10 @@ def _fits(key: str, value: Any) -> bool:
     """Whether a value of summary.json has the type of its key."""
     if key == "errors":
         return isinstance(value, dict) and all(isinstance(count, int) for count in value.values())
+    if key == "by_name":
+        return isinstance(value, list) and all(isinstance(row, dict) and "name" in row for row in value)
+    if key == "sessions":
+        return isinstance(value, dict)
     if key == "reasons":
         return isinstance(value, list) and all(isinstance(reason, str) for reason in value)
     if key == "verdict":

@@ -8,6 +8,7 @@ History of the format:
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import re
 import shlex
@@ -23,6 +24,7 @@ from filelock import FileLock
 from lab.errors import LabError
 from lab.runtimes import process_id
 from lab.runtimes.checkout import ROOT
+from lab.spec.own_load import Locustfile
 from lab.spec.plan import Cell, Plan
 from lab.storage import format_1
 from lab.storage.cell_folder import CellFolder
@@ -123,6 +125,18 @@ class RunFolder:
             raise LabError(
                 f"Run {self.name} is {state}; only an incomplete run can be resumed.", _resumable(self.path.parent)
             )
+
+    @property
+    def locustfile(self) -> Path:
+        """The copy of the user's own locustfile, if there is one: what is played, also when the run is resumed."""
+        return self.path / "locustfile.py"
+
+    def keep_locustfile(self, locustfile: Locustfile) -> None:
+        """Copy a locustfile into the folder, unless it is there; LabError if it is not the one of the plan."""
+        if not self.locustfile.exists():
+            shutil.copyfile(locustfile.path, self.locustfile)
+        if hashlib.sha256(self.locustfile.read_bytes()).hexdigest() != locustfile.sha256:
+            raise LabError(f"{self.locustfile} is not what the run was planned with.", "Begin a new run.")
 
     @property
     def logs(self) -> Path:

@@ -3,28 +3,46 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lab.runtimes.temporary import whole_file
-from lab.spec.sample import SCHEMA
+from lab.spec.sample import SCHEMA, with_later_columns
 
 ROW_GROUP, PIECE = 1_000_000, 250_000
 
 
-def merge(stream: Path, into: Path) -> None:
+def merge(stream: Path, into: Path, cut: Collection[tuple[int, int]] = ()) -> None:
     """Turn a stream of batches into one Parquet file; of a truncated stream all complete batches.
 
     The file is there whole or not at all.
+
+    Args:
+        cut: user and number of each session of the measured load that its end cut off.
+
     """
     with whole_file(into) as neighbour, pq.ParquetWriter(neighbour, SCHEMA, compression="zstd") as writer:
         for table in _in_groups(_whole_batches(stream)):
-            writer.write_table(table, row_group_size=len(table))
+            writer.write_table(_marked(table, cut) if cut else table, row_group_size=len(table))
+
+
+def _marked(table: pa.Table, cut: Collection[tuple[int, int]]) -> pa.Table:
+    """The same samples, with those of the sessions that were cut off marked as such."""
+    keys = _session_keys(*np.array(sorted(cut), dtype=np.int64).T)
+    of_rows = _session_keys(table["user"].to_numpy(), table["session"].to_numpy())
+    marks = np.isin(of_rows, keys) & (table["warm_up"].to_numpy() == 0)
+    return table.set_column(SCHEMA.get_field_index("cut"), SCHEMA.field("cut"), pa.array(marks))
+
+
+def _session_keys(users: np.ndarray, sessions: np.ndarray) -> np.ndarray:
+    """One number for each pair of user and session."""
+    return (users.astype(np.int64) << 32) | sessions.astype(np.int64)
 
 
 def whole(path: Path, stream: Path) -> pa.Table:
@@ -34,7 +52,8 @@ def whole(path: Path, stream: Path) -> pa.Table:
         pyarrow.ArrowInvalid: the Parquet file is damaged; OSError too.
 
     """
-    return pq.read_table(path) if path.exists() else pa.Table.from_batches(_whole_batches(stream), SCHEMA)
+    batches = list(_whole_file(path) if path.exists() else _whole_batches(stream))
+    return pa.Table.from_batches(batches) if batches else SCHEMA.empty_table()
 
 
 def pieces(path: Path, stream: Path, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
@@ -43,24 +62,45 @@ def pieces(path: Path, stream: Path, columns: Sequence[str]) -> Iterator[pd.Data
     Args:
         path: the Parquet file.
         stream: what is read instead, in batches as they came, if the file was never made of it.
-        columns: those that are needed; text of a Parquet file is categorical.
+        columns: those that are needed; text of a Parquet file is categorical. Samples of older runs are given the
+            columns that came later: see :func:`lab.spec.sample.with_later_columns`.
 
     Raises:
         pyarrow.ArrowInvalid: the file is damaged; OSError too.
 
     """
-    for batch in _batches(path, columns) if path.exists() else _whole_batches(stream):
+    wanted = list(dict.fromkeys((*columns, "warm_up")))
+    for batch in _batches(path, wanted) if path.exists() else _whole_batches(stream):
         measured = batch.filter(pc.equal(batch["warm_up"], 0)).select(list(columns))
         yield pd.DataFrame(measured.to_pandas())
 
 
+def _whole_file(path: Path) -> Iterator[pa.RecordBatch]:
+    with pq.ParquetFile(path) as file:
+        yield from _completed(file.iter_batches(PIECE), SCHEMA.names)
+
+
 def _batches(path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    with pq.ParquetFile(path, read_dictionary=["name", "error"], pre_buffer=False) as file:
-        yield from file.iter_batches(PIECE, columns=[*columns, "warm_up"])
+    known = pq.read_schema(path).names
+    text = [name for name in ("name", "method", "error") if name in known]
+    with pq.ParquetFile(path, read_dictionary=text, pre_buffer=False) as file:
+        yield from _completed(file.iter_batches(PIECE, columns=[name for name in columns if name in known]), columns)
+
+
+def _completed(batches: Iterable[pa.RecordBatch], columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """These columns of all batches: see :func:`lab.spec.sample.with_later_columns`."""
+    rows = 0
+    for batch in batches:
+        yield with_later_columns(batch, columns, rows)
+        rows += len(batch)
 
 
 def _whole_batches(stream: Path) -> Iterator[pa.RecordBatch]:
     """The batches of a stream up to where it was cut off. Only errors of reading end it, not those of writing."""
+    return _completed(_stream_batches(stream), SCHEMA.names)
+
+
+def _stream_batches(stream: Path) -> Iterator[pa.RecordBatch]:
     with contextlib.ExitStack() as stack:
         try:
             # Opened by name, the stream would be mapped into memory as a whole.

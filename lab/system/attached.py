@@ -15,6 +15,7 @@ from urllib.parse import SplitResult, urljoin
 from lab.errors import LabError
 from lab.runtimes import Launch
 from lab.spec import http_address
+from lab.spec.own_load import GET, OneRequest
 from lab.spec.plan import Plan
 from lab.spec.scenario import LARGE_BYTES
 from lab.system.service import Service
@@ -35,16 +36,18 @@ def check_headers(plan: Plan, given: Mapping[str, str]) -> None:
 def ask(plan: Plan, given: Mapping[str, str]) -> int:
     """Send one request to each address, as the generator will; returns the bytes of the largest answer, as far as read.
 
-    LabError where there is no answer, or none with a right status.
+    LabError where there is no answer, or no right one. Of what a locustfile sends nothing is known: then any answer to
+    a GET of the address will do.
     """
     within_s = min(ANSWER_WITHIN_S, plan.cells[0].load.timeout_s)
-    return max(_ask(url, http_address.split(url), given, within_s) for url in plan.urls.values())
+    return max(_ask(plan, url, given, within_s) for url in plan.urls.values())
 
 
-def _ask(url: str, parts: SplitResult, given: Mapping[str, str], within_s: float) -> int:
+def _ask(plan: Plan, url: str, given: Mapping[str, str], within_s: float) -> int:
+    parts, asked = http_address.split(url), plan.one_request or OneRequest()
     where = f"{parts.hostname}:{http_address.port(parts)}"
     try:
-        answer, size = _exchange(parts, given, within_s)
+        answer, body = _exchange(parts, asked, given, within_s)
     except socket.gaierror:
         raise LabError(f"There is no host {parts.hostname!r}.", "Mend the address.") from None
     except ConnectionRefusedError:
@@ -65,35 +68,43 @@ def _ask(url: str, parts: SplitResult, given: Mapping[str, str], within_s: float
         raise LabError(
             f"{where} does not answer as HTTP does ({type(error).__name__}).", "Does it speak https? See its log."
         ) from None
-    _check_status(url, answer)
-    return size
+    if not plan.locustfile:
+        _check_status(url, answer, asked.method)
+        if asked.check.encode() not in body and len(body) < LARGE_BYTES:
+            said = f"{url} answers with status {answer.status}, but without {asked.check!r}."
+            raise LabError(said, "See what curl gets, or correct --check.")
+    return len(body)
 
 
-def _exchange(parts: SplitResult, given: Mapping[str, str], within_s: float) -> tuple[http.client.HTTPResponse, int]:
-    """One GET as the generator sends it, without following redirects."""
+def _exchange(
+    parts: SplitResult, asked: OneRequest, given: Mapping[str, str], within_s: float
+) -> tuple[http.client.HTTPResponse, bytes]:
+    """One request as the generator sends it, without following redirects, and its answer as far as it was read."""
     host, port = parts.hostname or "", http_address.port(parts)
     connection = (
         http.client.HTTPSConnection(host, port, timeout=within_s, context=ssl.create_default_context())
         if parts.scheme == "https"
         else http.client.HTTPConnection(host, port, timeout=within_s)
     )
-    deadline, size = time.monotonic() + within_s, 0
+    deadline, body, sent = time.monotonic() + within_s, b"", asked.body.encode()
     try:
-        connection.putrequest("GET", http_address.target(parts), skip_host=True, skip_accept_encoding=True)
+        connection.putrequest(asked.method, http_address.target(parts), skip_host=True, skip_accept_encoding=True)
         for name, value in http_address.head(parts, given).items():
             connection.putheader(name, value)
-        connection.endheaders()
+        if asked.method != GET:
+            connection.putheader("Content-Length", str(len(sent)))
+        connection.endheaders(sent or None)
         answer = connection.getresponse()
-        while size < LARGE_BYTES and (part := answer.read1(LARGE_BYTES)):
-            size += len(part)
+        while len(body) < LARGE_BYTES and (part := answer.read1(LARGE_BYTES)):
+            body += part
             if time.monotonic() > deadline:  # an answer that never ends, a little at a time
                 raise TimeoutError
-        return answer, size
+        return answer, body
     finally:
         connection.close()
 
 
-def _check_status(url: str, answer: http.client.HTTPResponse) -> None:
+def _check_status(url: str, answer: http.client.HTTPResponse, method: str) -> None:
     """LabError unless an answer has a status of 200 to 299."""
     said = f"{url} answers with status {answer.status}"
     if 200 <= answer.status < 300:
@@ -105,7 +116,7 @@ def _check_status(url: str, answer: http.client.HTTPResponse) -> None:
         raise LabError(f"{said}.", "Give it what it asks for, such as --header 'Authorization: Bearer …'.")
     if answer.status >= 500:
         raise LabError(f"{said}.", "See the service's log: only what answers rightly once is loaded.")
-    raise LabError(f"{said}.", "Mend the address: it is asked by GET, and only a status of 200 to 299 is right.")
+    raise LabError(f"{said}.", f"Mend the address: it is asked by {method}, and only a status of 200 to 299 is right.")
 
 
 class AttachedProcess:

@@ -34,7 +34,7 @@ def fill(folder: CellFolder, mean_s: float, chance, requests: int = PER_CELL, er
     records["status"] = 200 if error == sample.OK else 0
     records["error"] = error
     with folder.stream.open("wb") as file, pa.ipc.new_stream(file, sample.SCHEMA) as writer:
-        writer.write_batch(sample.to_batch(records.tobytes(), ["/delay"], 0, 0))
+        writer.write_batch(sample.to_batch(records.tobytes(), [("GET", "/delay")], 0, 0))
     folder.keep_samples()
     summary = stats.summarise(folder.measured())
     cpu_s = requests * mean_s / 100

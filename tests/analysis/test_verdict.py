@@ -55,6 +55,13 @@ def judged(summary: Summary = GOOD, answered: int = 1000, **changes) -> tuple[st
     return found.word, " ".join(found.reasons)
 
 
+def test_sessions_of_several_requests_are_counted_against_their_plan():
+    """Then the plan says nothing of requests."""
+    sessions = {"planned": None, "planned_sessions": 300}
+    assert judged(**sessions, sessions=300) == (VALID, "")
+    assert judged(**sessions, sessions=299) == (INVALID, "Only 299 of 300 planned sessions were begun.")
+
+
 def test_a_good_measurement_is_valid_without_reasons():
     """Where nothing is wrong, nothing is said."""
     assert judged() == (VALID, "")

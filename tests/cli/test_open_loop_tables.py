@@ -31,7 +31,7 @@ def shown(typed, tmp_path, samples_of):
         run = RunFolder.create(plan, [], {}, tmp_path / "runs")
         cell = run.begin(plan.cells[0])
         samples = samples_of([0.9, 0.05], **OMITTED)
-        filler = {"connect_us": 0, "bytes": 1, "name": "/delay", "worker": 0}
+        filler = {"connect_us": 0, "bytes": 1, "worker": 0}
         samples.assign(**filler)[SCHEMA.names].to_parquet(cell.path / "samples.parquet")
         summary = asdict(stats.summarise(samples, from_planned=plan.cells[0].load.is_open))
         cell.keep("summary", {**summary, "predicted_mean_s": None, "verdict": "valid", "reasons": []})

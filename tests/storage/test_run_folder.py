@@ -23,7 +23,7 @@ def batch(rows: int, warm_up: int = 0) -> pa.RecordBatch:
     """So many samples, as a worker sends them."""
     records = np.zeros(rows, dtype=sample.RECORD)
     records["user"] = np.arange(rows)
-    return sample.to_batch(records.tobytes(), ["/delay"], 0, warm_up)
+    return sample.to_batch(records.tobytes(), [("GET", "/delay")], 0, warm_up)
 
 
 def stream(path, sizes) -> list[int]:

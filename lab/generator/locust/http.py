@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json as json_
 import ssl
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -40,16 +41,20 @@ class Sink(Protocol):
     """Where a client reports the begin and the end of its requests."""
 
     def began(self) -> None:
-        """A request is about to be sent."""
+        """A request is about to be sent; raises what ends a session in which none may be sent any more."""
 
-    def ended(self, name: str, times: Times, response: Response) -> None:
+    def ended(self, name: str, times: Times, response: Response, method: str) -> None:
         """A request was answered or has failed."""
+
+    def pause(self, seconds: float) -> None:
+        """Let the user think; raises what ends a session whose time is over before that."""
 
 
 class Response:
     """An answer, or a failure to get one; ``error`` is an index into :data:`lab.spec.sample.ERRORS`.
 
     ``size`` is the length of the body. Where the check is a length, only the first part of a large body is in ``body``.
+    An answer that its check called a fallback has :data:`lab.spec.sample.FALLBACK` as its ``error``, and is ``ok``.
     """
 
     __slots__ = ("body", "error", "size", "status")
@@ -60,8 +65,19 @@ class Response:
         self.error = error
         self.size = size
 
+    @property
+    def ok(self) -> bool:
+        """Whether it is right, be it a fallback."""
+        return self.error in (sample.OK, sample.FALLBACK)
 
-Check = bytes | int | Callable[[Response], bool]
+    def json(self) -> Any:
+        """The body as JSON; ValueError if it is none."""
+        return json_.loads(self.body)
+
+
+Check = bytes | int | str | Callable[[Response], bool | str]
+# What a check returns for an answer that is right, but to be counted apart.
+FALLBACK = "fallback"
 
 
 class _Failure(Exception):
@@ -90,6 +106,7 @@ class HttpClient:
         self._tls = _tls_context() if parts.scheme == "https" else None
         self.target = http_address.target(parts)
         fields = http_address.head(parts, headers or {})
+        self._names = {key.lower() for key in fields}
         self._head = "".join([f"{key}: {value}\r\n" for key, value in fields.items()])
         self.sink = sink
         self._deadline = Deadline(timeout_s)
@@ -114,16 +131,72 @@ class HttpClient:
         Args:
             name: the request's name in statistics; the path if None.
             headers: additional headers of this request.
-            check: the exact body expected, or its length in bytes if the body need not be kept, or a function that
-                returns whether an answer is right. A status but 200 to 299 is a failure unless a function decides.
+            check: the exact body expected (bytes), or its length if the body need not be kept, or a text in it (str),
+                or a function that returns whether an answer is right, or ``"fallback"`` for one that is right but to be
+                counted apart. A status but 200 to 299 is a failure unless a function decides.
 
         """
         if headers:
             extra = "".join([f"{key}: {value}\r\n" for key, value in headers.items()])
-            return self._send(f"GET {path} HTTP/1.1\r\n{self._head}{extra}\r\n".encode(), name or path, check)
+            return self._send(f"GET {path} HTTP/1.1\r\n{self._head}{extra}\r\n".encode(), name or path, check, "GET")
         if path != self._path:
             self._path, self._request = path, f"GET {path} HTTP/1.1\r\n{self._head}\r\n".encode()
-        return self._send(self._request, name or path, check)
+        return self._send(self._request, name or path, check, "GET")
+
+    def post(self, path: str, **how: Any) -> Response:
+        """POST a body to a path; the arguments are those of :meth:`request`."""
+        return self.request("POST", path, **how)
+
+    def put(self, path: str, **how: Any) -> Response:
+        """PUT a body at a path; the arguments are those of :meth:`request`."""
+        return self.request("PUT", path, **how)
+
+    def patch(self, path: str, **how: Any) -> Response:
+        """PATCH what is at a path; the arguments are those of :meth:`request`."""
+        return self.request("PATCH", path, **how)
+
+    def delete(self, path: str, **how: Any) -> Response:
+        """DELETE what is at a path; the arguments are those of :meth:`request`."""
+        return self.request("DELETE", path, **how)
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        name: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        body: bytes | str = b"",
+        json: Any = None,
+        check: Check | None = None,
+    ) -> Response:
+        """Send a request of any method but HEAD, whose answers have no body.
+
+        Where the server had closed the kept-alive connection meanwhile, it is sent once more, whatever its method.
+
+        Args:
+            name: as in :meth:`get`; the same for ``headers`` and ``check``.
+            body: text is sent as UTF-8.
+            json: a value that is sent as JSON, instead of ``body``.
+
+        """
+        fields = dict(headers or {})
+        given = self._names | {key.lower() for key in fields}
+        content = body.encode() if isinstance(body, str) else body
+        if json is not None:
+            content = json_.dumps(json).encode()
+            fields |= {} if "content-type" in given else {"Content-Type": "application/json"}
+        if (content or method != "GET") and "content-length" not in given:
+            fields["Content-Length"] = str(len(content))
+        extra = "".join([f"{key}: {value}\r\n" for key, value in fields.items()])
+        head = f"{method} {path} HTTP/1.1\r\n{self._head}{extra}\r\n"
+        return self._send(head.encode() + content, name or path, check, method)
+
+    def pause(self, seconds: float) -> None:
+        """Send nothing for some seconds. A first request that was planned for now is planned for after that."""
+        if self.planned_ns:
+            self.planned_ns += int(seconds * 1e9)
+        self.sink.pause(seconds)
 
     def close(self) -> None:
         """Close the connection, if one is open."""
@@ -135,11 +208,11 @@ class HttpClient:
             self._connection.close()
             self._connection = None
 
-    def _send(self, request: bytes, name: str, check: Check | None) -> Response:
+    def _send(self, request: bytes, name: str, check: Check | None, method: str) -> Response:
+        self.sink.began()
         sent_ns = monotonic_ns()
         planned_ns, self.planned_ns = self.planned_ns or sent_ns, 0
         self._connect_ns = self._arrived_ns = 0
-        self.sink.began()
         self._deadline.begin(sent_ns)
         try:
             response = self._attempt(request, sent_ns, keep=type(check) is not int)
@@ -149,7 +222,8 @@ class HttpClient:
             self._disconnect()  # the caller gave up: a late answer must not be taken for that of the next request
             if not isinstance(end, gevent.GreenletExit):  # else the user was stopped, which is no failed request
                 now_ns = monotonic_ns()
-                self.sink.ended(name, (planned_ns, sent_ns, self._connect_ns, now_ns, now_ns), _failed(sample.TIMEOUT))
+                times = (planned_ns, sent_ns, self._connect_ns, now_ns, now_ns)
+                self.sink.ended(name, times, _failed(sample.TIMEOUT), method)
             raise
         finally:
             self._deadline.end()
@@ -165,7 +239,7 @@ class HttpClient:
                 error = _check_response(check, response)
         finally:
             response.error = error
-            self.sink.ended(name, (planned_ns, sent_ns, self._connect_ns, ended_ns, taken_up_ns), response)
+            self.sink.ended(name, (planned_ns, sent_ns, self._connect_ns, ended_ns, taken_up_ns), response, method)
         return response
 
     def _attempt(self, request: bytes, sent_ns: int, keep: bool) -> Response:
@@ -293,8 +367,11 @@ def _connect_failure(error: OSError) -> int:
 
 def _check_response(check: Check | None, response: Response) -> int:
     if callable(check):
-        return sample.OK if check(response) else sample.WRONG_BODY
+        said = check(response)
+        return (sample.FALLBACK if said == FALLBACK else sample.OK) if said else sample.WRONG_BODY
     if not 200 <= response.status < 300:
         return sample.STATUS
+    if isinstance(check, str):
+        return sample.OK if check.encode() in response.body else sample.WRONG_BODY
     found = response.size if isinstance(check, int) else response.body
     return sample.OK if check is None or found == check else sample.WRONG_BODY

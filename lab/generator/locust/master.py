@@ -5,9 +5,10 @@ fields that :class:`lab.generator.locust.phases.Phase` reads; ``{"do": "dismiss"
 stdin ends the master and, through Locust, its workers.
 
 Events: ``listening`` (port), ``worker`` (count, and by how many seconds its clock is ahead), ``tokens`` (count),
-``spawned``, ``problem`` (sentence, detail), ``progress`` (:data:`COUNTED`, the largest step of a worker's clock, and
-by worker ticks and readings of its own CPU time), ``over`` (the same, when all workers have reported all records of a
-phase), ``lost`` (a worker that has joined does not answer any more) and ``dismissed``.
+``spawned``, ``problem`` (sentence, detail), ``progress`` (:data:`COUNTED`, the largest step of a worker's clock, user
+and number of sessions that were cut off, and by worker ticks and readings of its own CPU time), ``over`` (the same,
+when all workers have reported all records of a phase), ``lost`` (a worker that has joined does not answer any more) and
+``dismissed``.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from lab.spec import sample
 # Locust counts a worker's heartbeats down from 3, one a second; a busy one may miss some.
 LOST_BELOW = -10
 # The counts of a phase so far: in each worker's report, and summed over all workers in the master's events.
-COUNTED = ("begun", "finished", "failed", "dispatch_delay_s")
+COUNTED = ("begun", "finished", "failed", "sessions", "complete", "dispatch_delay_s")
 
 
 def emit(event: str, **fields: Any) -> None:
@@ -94,6 +95,7 @@ class Master:
         self._counts: dict[int, dict[str, float]] = {}
         self._ticks: dict[int, list[list[int]]] = {}
         self._cpu: dict[int, list[tuple[float, float]]] = {}
+        self._cut: list[list[int]] = []
         self._pending: set[int] = set()
         self._clock_step_s = 0.0
         runner.register_message("lab-report", self._on_report)
@@ -147,7 +149,7 @@ class Master:
         self._phase += 1
         workers = {self._runner.get_worker_index(client.id): client.user_count for client in self._runner.clients.all}
         playing = _spread(load["users"], [workers.get(index, 0) for index in range(max(workers) + 1)])
-        self._counts, self._ticks, self._cpu, self._clock_step_s = {}, {}, {}, 0.0
+        self._counts, self._ticks, self._cpu, self._cut, self._clock_step_s = {}, {}, {}, [], 0.0
         self._pending = set(workers)
         unix_start = time.time() + delay_s
         order = {"number": self._phase, "counts": playing, "unix_start": unix_start, "load": load, **how}
@@ -164,6 +166,7 @@ class Master:
             self._file.flush()
         self._counts[worker] = {key: report[key] for key in COUNTED}
         self._ticks.setdefault(worker, []).extend(report["ticks"])
+        self._cut.extend(report["cut"])
         self._clock_step_s = max(self._clock_step_s, report["clock_step_s"], key=abs)
         self._cpu.setdefault(worker, []).append((report["unix_now"], report["cpu_s"]))
         if report["last"]:
@@ -173,9 +176,9 @@ class Master:
             emit("problem", **report["problem"])
         if not self._pending:
             self._keep_statistics()
-        readings = {"ticks": self._ticks, "cpu": self._cpu, "clock_step_s": self._clock_step_s}
+        readings = {"ticks": self._ticks, "cpu": self._cpu, "clock_step_s": self._clock_step_s, "cut": self._cut}
         emit("progress" if self._pending else "over", **totals, **readings)
-        self._ticks, self._cpu = {}, {}
+        self._ticks, self._cpu, self._cut = {}, {}, []
 
 
 def _spread(users: int, capacity: list[int]) -> list[int]:

@@ -20,9 +20,11 @@ from lab.generator.locust import token_pool
 from lab.generator.locust.arrivals import assigned_requests, assigned_sends, assigned_users
 from lab.generator.locust.clock import ClockWatch
 from lab.generator.locust.http import HttpClient
-from lab.generator.locust.recorder import Recorder, add_to_statistics
+from lab.generator.locust.recorder import Recorder, SessionCut, add_to_statistics
+from lab.generator.locust.session import SESSION_ENDS, session_of
 from lab.runtimes.checkout import RUN_BY_LAB
 from lab.spec import schedule
+from lab.spec.own_load import OneRequest
 from lab.spec.workload import Load
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ FLUSH_S = 0.25
 GC_THRESHOLD = 500_000
 TICK_S = 0.05
 TASK_RAISED = "A task of the locustfile raised an exception."
+START_RAISED = "on_start of the locustfile raised an exception: a user has no client before its first session."
 USERS_STOPPED = "Locust ended the users of a worker whose heartbeats were missing for seconds: what stopped it?"
 # A clock reading ages while its message is under way, so the master takes the one of several that took least time.
 CLOCK_READINGS, CLOCK_EVERY_S = 4, 0.02
@@ -49,14 +52,16 @@ class Phase:
         self.headers: dict[str, str] = order.get("headers", {})
         self.parameters: dict[str, int] = order["parameters"]
         self.path: str = order.get("path", "")
+        self.one_request = msgspec.convert(order.get("one_request"), OneRequest | None)
+        self.seed: schedule.Seed = tuple(order["seed"])
         self.unix_start: float = order["unix_start"]
         self.start_ns = monotonic_ns() + int(self.unix_start * 1e9) - time_ns()
         self.end_ns = self.start_ns + int(self.load.duration_s * 1e9)
         self.numbers = assigned_users(order["counts"], worker)
         self.to_send = assigned_requests(self.load.requests, order["counts"], worker)
-        self.sends_ns = self._planned_ns(tuple(order["seed"]), order["counts"], worker)
+        self.sends_ns = self._planned_ns(self.seed, order["counts"], worker)
         self.pending_sends = iter(self.sends_ns)
-        self.recorder = Recorder(self.start_ns)
+        self.recorder = Recorder(self.start_ns, 0 if self.load.is_open or self.load.is_counted else self.end_ns)
         self.running_users = len(self.numbers)
         self.ticks: list[tuple[int, int]] = []
         self.clock = ClockWatch()
@@ -88,26 +93,36 @@ class Phase:
 
     def _run_user(self, user: LabUser, number: int) -> None:
         user.parameters = self.parameters
+        user.one_request = self.one_request
         if self.path:
             user.path = self.path
-        sink = self.recorder.sink(int(self.numbers[number]))
+        of_load = int(self.numbers[number])
+        user.random.seed(hash((*self.seed, of_load)))
+        sink = self.recorder.sink(of_load)
         user.client = client = HttpClient(self.url, sink, self.load.timeout_s, self.headers)
+        sessions = [session_of(task) for task in user.tasks]
         failed = 0
         try:
             for planned_ns in self._send_times(number):
                 client.planned_ns = planned_ns
-                task = user.random.choice(user.tasks) if len(user.tasks) > 1 else user.tasks[0]
-                task(user)
+                sink.begin_session()
+                try:
+                    (user.random.choice(sessions) if len(sessions) > 1 else sessions[0])(user)
+                except SESSION_ENDS:
+                    gevent.sleep(0)  # it may have sent nothing: without this no other user would run
+                self.recorder.complete += 1
                 if self.recorder.failed > failed:
                     failed = self.recorder.failed
                     gevent.sleep(0)  # a refused connection fails at once: without this no other user would run
+        except SessionCut:
+            sink.cut_session()
         finally:
             client.close()
 
     def _send_times(self, number: int) -> Iterator[int]:
-        """Yield at each send of a user: its planned time in ns, or 0 where the actual time is the planned one.
+        """Yield at the start of each session of a user: its planned time in ns, or 0 where that is the actual one.
 
-        In an open loop a free user takes the next pending send. If all users were busy at its planned time it is sent
+        In an open loop a free user takes the next pending start. If all users were busy at its planned time it is made
         at once, and the planned time shows how late.
         """
         if self.load.is_open:
@@ -139,6 +154,7 @@ class PhaseRunner:
         self._runner = runner
         self._users = 0
         self._phase: Phase | None = None
+        self._problem: dict[str, str] = {}
         self._phase_arrived = Event()
         runner.register_message("lab-phase", self._on_phase)
         runner.register_message("lab-tokens", self._on_tokens)
@@ -157,7 +173,10 @@ class PhaseRunner:
         number = self._users
         self._users += 1
         user.random.seed(number)
-        user.on_start()
+        try:
+            user.on_start()
+        except Exception:
+            self._problem = {"sentence": START_RAISED, "detail": traceback.format_exc()}
         result = 0
         while True:
             phase = self._phase
@@ -200,9 +219,10 @@ class PhaseRunner:
         if last:
             self._report_to_locust()
         ticks, phase.ticks = phase.ticks, []
+        cut, recorder.cut = recorder.cut, []
         counts: dict[str, Any] = {"begun": recorder.begun, "finished": recorder.finished, "failed": recorder.failed}
         report = {
-            "problem": phase.problem,
+            "problem": self._problem or phase.problem,
             "phase": phase.number,
             "warm_up": phase.warm_up,
             "last": last,
@@ -211,6 +231,9 @@ class PhaseRunner:
             "cpu_s": process_time(),
             "dispatch_delay_s": recorder.dispatch_delay_ns / 1e9,
             "ticks": ticks,
+            "cut": cut,
+            "sessions": recorder.sessions,
+            "complete": recorder.complete,
             **counts,
         }
         self._runner.send_message(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
+from time import monotonic_ns
 
 import gevent
 import numpy as np
@@ -17,6 +19,12 @@ FIRST_CAPACITY = 65536
 CONNECT_ERRORS, PAUSE_S = (sample.REFUSED, sample.CONNECT_FAILED), 0.2
 _RECORD = struct.Struct(sample.RECORD_FORMAT)
 RECORD_BYTES, _pack_into = _RECORD.size, _RECORD.pack_into
+MOST_NAMES, MOST_STEPS = np.iinfo(sample.RECORD["name"]).max, sample.MOST_STEPS
+RIGHT = (sample.OK, sample.FALLBACK)
+
+
+class SessionCut(BaseException):
+    """The load is over in the middle of a session. Not an Exception, so that no handler in between catches it."""
 
 
 class Recorder:
@@ -24,20 +32,27 @@ class Recorder:
 
     Args:
         start_ns: the phase's planned start on this machine's monotonic clock; all times are noted relative to it.
+        end_ns: when sessions are cut off; 0 if all run to their ends.
 
     Attributes:
+        sessions: begun; ``complete`` of them have ended, and ``cut`` has user and number of those that were cut off.
         dispatch_delay_ns: how long received answers waited until they were handled, summed over all answers.
+        names: (method, name) of the requests.
 
     """
 
-    def __init__(self, start_ns: int) -> None:
+    def __init__(self, start_ns: int, end_ns: int = 0) -> None:
         self.start_ns = start_ns
+        self.end_ns = end_ns
+        self.sessions = 0
+        self.complete = 0
+        self.cut: list[tuple[int, int]] = []
         self.begun = 0
         self.finished = 0
         self.failed = 0
         self.dispatch_delay_ns = 0
-        self.names: list[str] = []
-        self._ids: dict[str, int] = {}
+        self.names: list[tuple[str, str]] = []
+        self._ids: dict[str, dict[str, int]] = {}
         self._buffer = bytearray(FIRST_CAPACITY * RECORD_BYTES)
         self._used = 0
 
@@ -53,6 +68,8 @@ class Recorder:
         connect: int,
         size: int,
         user: int,
+        session: int,
+        step: int,
         status: int,
         name: int,
         error: int,
@@ -65,14 +82,19 @@ class Recorder:
         self._used = after = used + RECORD_BYTES
         if after > len(self._buffer):
             self._buffer.extend(bytes(len(self._buffer)))
-        _pack_into(self._buffer, used, planned, sent, latency, connect, size, user, status, name, error)
+        _pack_into(self._buffer, used, planned, sent, latency, connect, size, user, session, step, status, name, error)
 
-    def name_id(self, name: str) -> int:
-        """The index of a request name in :attr:`names`."""
-        known = self._ids.get(name)
+    def name_id(self, name: str, method: str = "GET") -> int:
+        """The index of a request's method and name in :attr:`names`."""
+        ids = self._ids.get(method)
+        if ids is None:
+            ids = self._ids[method] = {}
+        known = ids.get(name)
         if known is None:
-            known = self._ids[name] = len(self.names)
-            self.names.append(name)
+            if len(self.names) > MOST_NAMES:
+                raise ValueError(f"There are more than {MOST_NAMES:,} names: give requests of one kind the same name=.")
+            known = ids[name] = len(self.names)
+            self.names.append((method, name))
         return known
 
     def take(self) -> bytes:
@@ -83,25 +105,46 @@ class Recorder:
 
 
 class UserSink:
-    """Records one user's requests in the recorder of its worker."""
+    """Records one user's requests in the recorder of its worker, and numbers its sessions.
 
-    __slots__ = ("_recorder", "_user")
+    Attributes:
+        session: number of the user's session; -1 before the first.
+        step: number of the session's next request.
+
+    """
+
+    __slots__ = ("_recorder", "_user", "session", "step")
 
     def __init__(self, recorder: Recorder, user: int) -> None:
         self._recorder = recorder
         self._user = user
+        self.session = -1
+        self.step = 0
+
+    def begin_session(self) -> None:
+        """The user begins its next session."""
+        self.session += 1
+        self.step = 0
+        self._recorder.sessions += 1
+
+    def cut_session(self) -> None:
+        """The session is over although it is not complete."""
+        self._recorder.cut.append((self._user, self.session))
 
     def began(self) -> None:
-        """A request is about to be sent."""
-        self._recorder.begun += 1
+        """A request is about to be sent; SessionCut if it is not the session's first, and the load is over."""
+        recorder = self._recorder
+        if self.step and recorder.end_ns and monotonic_ns() >= recorder.end_ns:
+            raise SessionCut
+        recorder.begun += 1
 
-    def ended(self, name: str, times: Times, response: Response) -> None:
+    def ended(self, name: str, times: Times, response: Response, method: str = "GET") -> None:
         """A request was answered or has failed."""
         planned_ns, sent_ns, connect_ns, ended_ns, taken_up_ns = times
-        recorder, error = self._recorder, response.error
+        recorder, error, step = self._recorder, response.error, self.step
         recorder.finished += 1
         recorder.dispatch_delay_ns += taken_up_ns - ended_ns
-        if error:
+        if error and error != sample.FALLBACK:
             recorder.failed += 1
         recorder.note(
             (planned_ns - recorder.start_ns) // 1000,
@@ -110,10 +153,24 @@ class UserSink:
             connect_ns // 1000,
             response.size,
             self._user,
+            self.session,
+            step,
             response.status,
-            recorder.name_id(name),
+            recorder.name_id(name, method),
             error,
         )
+        if step < MOST_STEPS:
+            self.step = step + 1
+
+    def pause(self, seconds: float) -> None:
+        """Let the user think; SessionCut at the end of the load, where that is before the end of the pause."""
+        end_ns = self._recorder.end_ns
+        left_s = (end_ns - monotonic_ns()) / 1e9
+        if not end_ns or seconds < left_s:
+            gevent.sleep(seconds)
+            return
+        gevent.sleep(max(left_s, 0.0))
+        raise SessionCut
 
 
 class LocustSink:
@@ -125,20 +182,24 @@ class LocustSink:
     def began(self) -> None:
         """A request is about to be sent; Locust has no event for that."""
 
-    def ended(self, name: str, times: Times, response: Response) -> None:
+    def ended(self, name: str, times: Times, response: Response, method: str) -> None:
         """Fire Locust's request event; its response times are in milliseconds."""
         _, sent_ns, _, ended_ns, _ = times
         error = response.error
         self._environment.events.request.fire(
-            request_type="GET",
+            request_type=method,
             name=name,
             response_time=(ended_ns - sent_ns) / 1e6,
             response_length=response.size,
-            exception=RequestFailed(error, response.status) if error else None,
+            exception=None if error in RIGHT else RequestFailed(error, response.status),
             context={},
         )
         if error in CONNECT_ERRORS:
             gevent.sleep(PAUSE_S)
+
+    def pause(self, seconds: float) -> None:
+        """Let the user think."""
+        gevent.sleep(seconds)
 
 
 class RequestFailed(Exception):
@@ -149,27 +210,28 @@ class RequestFailed(Exception):
         super().__init__(f"HTTP {status}" if name == "status" else name)
 
 
-def add_to_statistics(stats: RequestStats, records: bytes, names: list[str], unix_start: float) -> None:
+def add_to_statistics(stats: RequestStats, records: bytes, names: Sequence[tuple[str, str]], unix_start: float) -> None:
     """Add records to Locust's statistics in bulk, with the same counts as one event a request.
 
     Args:
         records: packed :data:`lab.spec.sample.RECORD`.
-        names: the request names that the records' ``name`` points into.
+        names: the (method, name) that the records' ``name`` points into.
         unix_start: the moment the records' times are relative to, in seconds since 1970.
 
     """
     rows = np.frombuffer(records, dtype=sample.RECORD)
     for name_id in np.unique(rows["name"]):
         mine = rows[rows["name"] == name_id]
-        entry = stats.get(names[name_id], "GET")
+        method, name = names[name_id]
+        entry = stats.get(name, method)
         for target in (entry, stats.total):
             _add(target, mine, unix_start)
-        failures = mine[mine["error"] != sample.OK]
+        failures = mine[~np.isin(mine["error"], RIGHT)]
         for (error, status), count in zip(*np.unique(failures[["error", "status"]], return_counts=True), strict=True):
             failed = RequestFailed(int(error), int(status))
-            key = StatsError.create_key("GET", entry.name, failed)
+            key = StatsError.create_key(method, entry.name, failed)
             seen = unix_start + (failures["sent_us"] + failures["latency_us"]) / 1e6
-            known = stats.errors.setdefault(key, StatsError("GET", entry.name, failed))
+            known = stats.errors.setdefault(key, StatsError(method, entry.name, failed))
             known.occurrences += int(count)
             known.first_seen = min(known.first_seen or float("inf"), float(seen.min()))
             known.last_seen = max(known.last_seen or 0.0, float(seen.max()))
@@ -189,7 +251,7 @@ def _add(entry: StatsEntry, rows: np.ndarray, unix_start: float) -> None:
         entry.response_times[bucket_response_time(float(milliseconds))] += int(count)
     for second, count in zip(*np.unique(ended.astype(int), return_counts=True), strict=True):
         entry.num_reqs_per_sec[int(second)] += int(count)
-    failed = rows["error"] != sample.OK
+    failed = ~np.isin(rows["error"], RIGHT)
     entry.num_failures += int(failed.sum())
     for second, count in zip(*np.unique(ended[failed].astype(int), return_counts=True), strict=True):
         entry.num_fail_per_sec[int(second)] += int(count)

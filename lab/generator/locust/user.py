@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import sys
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 from locust import User, events
 from locust.argument_parser import LocustArgumentParser
@@ -16,20 +16,26 @@ from lab.generator.locust import token_pool
 from lab.generator.locust.http import HttpClient
 from lab.generator.locust.phases import PhaseRunner
 from lab.generator.locust.recorder import LocustSink
+from lab.generator.locust.session import SessionEnd
 from lab.runtimes import up_state
+from lab.spec.own_load import OneRequest
 from lab.spec.scenario import Scenario
 
 
 class LabUser(User):
-    """A user of one scenario, with a client that records every request.
+    """A user that plays sessions, with a client that records every request.
 
-    Under ``lab run`` the lab decides when each user sends and when it stops. Under plain ``locust`` it is an ordinary
-    Locust user, and the scenario's parameters are options of the command line (``--delay-ms 500``).
+    A session is one execution of a task: a method that sends one or more requests in order, or all tasks of a
+    SequentialTaskSet. In the lab, the lab decides when a user begins a session and when it stops, and ``wait_time`` is
+    not used. Under plain ``locust`` it is an ordinary Locust user, and the scenario's parameters are options of the
+    command line (``--delay-ms 500``).
 
     Attributes:
         scenario: the scenario of its requests, set by the locustfile; None for one without parameters and path.
-        client: an :class:`~lab.generator.locust.http.HttpClient`.
+        client: an :class:`~lab.generator.locust.http.HttpClient`; there is none before the first session.
         path: the scenario's path with this user's parameters filled in.
+        one_request: what the locustfile ``load`` sends; None for a GET.
+        random: seeded for each user and load, so that ``--seed`` repeats what it draws.
 
     """
 
@@ -42,6 +48,7 @@ class LabUser(User):
         self._parameters: Mapping[str, int] = {}
         self.path = ""
         self.random = random.Random()
+        self.one_request: OneRequest | None = None
         self.client: HttpClient
 
     def run(self) -> None:  # final in Locust for its own loop; the lab's loop replaces that one
@@ -54,6 +61,20 @@ class LabUser(User):
             super().run()
         else:
             phase_runner.run_user(self)
+
+    def pause(self, low_s: float, high_s: float | None = None) -> None:
+        """Think: send nothing for ``low_s`` seconds, or for a time that is drawn evenly from ``low_s`` to ``high_s``.
+
+        No latency contains it. At the end of a closed loop's duration the pause ends at once, and the session with it.
+        """
+        self.client.pause(low_s if high_s is None else self.random.uniform(low_s, high_s))
+
+    def end_session(self) -> NoReturn:
+        """End the session here, where nothing is left to go on with; that is no error, and it counts as complete.
+
+        In a SequentialTaskSet Locust's own ``self.interrupt()`` does the same under plain ``locust`` too.
+        """
+        raise SessionEnd
 
     def pick_token(self) -> tuple[str, bytes]:
         """A random token, all equally likely, and the email of its user."""

@@ -96,6 +96,16 @@ class Page:
         """The table, one dictionary a cell."""
         return [{str(key): value for key, value in row.items()} for row in self.run.table().to_dict("records")]
 
+    @cached_property
+    def names(self) -> list[dict[str, Any]]:
+        """The figures of each name, one dictionary a cell and name; none where each cell has one name."""
+        return [{str(key): value for key, value in row.items()} for row in self.run.by_name().to_dict("records")]
+
+    @cached_property
+    def sessions(self) -> list[dict[str, Any]]:
+        """The figures of sessions, one dictionary a cell; none where a session is one request."""
+        return [{str(key): value for key, value in row.items()} for row in self.run.sessions().to_dict("records")]
+
     @property
     def cards(self) -> list[dict[str, Any]]:
         """The rows of the first repeat at the largest load, for the summary at the top."""

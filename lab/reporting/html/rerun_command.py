@@ -44,6 +44,10 @@ def _call(run: RunFolder) -> str:
         (given["users"],) = given["users"]
     if plan.header_names:
         given["headers"] = dict.fromkeys(plan.header_names, "…")
+    if plan.one_request:
+        given |= {name: value for name, value in asdict(plan.one_request).items() if value}
+    if plan.locustfile:
+        given["locustfile"] = plan.locustfile.path
     if run.environment().get("runtime") == "docker":
         given["runtime"] = "docker"
     arguments = ", ".join([_python(what), *(f"{name}={_python(value)}" for name, value in given.items())])
@@ -70,7 +74,8 @@ def _planned(plan: Plan, options: dict[str, Any]) -> Plan | None:
     try:
         if plan.urls:
             headers = dict.fromkeys(plan.header_names, "")
-            return attached.make_plan(list(plan.urls.values()), list(plan.urls), headers, Options(**options))
+            own = plan.one_request, plan.locustfile
+            return attached.make_plan(list(plan.urls.values()), list(plan.urls), headers, Options(**options), *own)
         return planning.make_plan(plan.scenario, Options(**options))
     except LabError:
         return None

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 
+import gevent
 from patience import PATIENCE_S
 
 from lab.generator.locust.http import HttpClient
@@ -133,11 +134,15 @@ class Sink:
         """A request is about to be sent."""
         self.begun += 1
 
-    def ended(self, name, times, response):
+    def ended(self, name, times, response, method):
         """A request was answered or has failed."""
         fields = ("name", "planned_ns", "sent_ns", "connect_ns", "ended_ns", "taken_up_ns", "status", "size", "error")
         values = (name, *times, response.status, response.size, response.error)
-        self.rows.append(dict(zip(fields, values, strict=True)))
+        self.rows.append({**dict(zip(fields, values, strict=True)), "method": method})
+
+    def pause(self, seconds):
+        """The user thinks."""
+        gevent.sleep(seconds)
 
 
 def client_of(url: str, timeout_s: float = PATIENCE_S) -> HttpClient:

@@ -259,3 +259,80 @@ def test_ipv6_works():
     with server:
         assert client_of(server.url).get("/", check=b"six").error == sample.OK
         assert f"Host: [::1]:{server.port}".encode() in server.heads[0].split(b"\r\n")
+
+
+def request_with(body: bytes):
+    """A script that takes requests whose bodies have this length, and tells them back."""
+
+    def script(connection: Connection) -> None:
+        while head := connection.request():
+            _, _, got = head.partition(b"\r\n\r\n")
+            while len(got) < len(body):
+                got += connection.socket.recv(65536)
+            connection.say(answer(got))
+
+    return script
+
+
+@pytest.mark.parametrize(
+    ("how", "body", "field"),
+    [
+        ({"body": "grüße"}, "grüße".encode(), b"Content-Length: 7"),
+        ({"body": b"\x00\x01"}, b"\x00\x01", b"Content-Length: 2"),
+        ({"json": {"a": [1]}}, b'{"a": [1]}', b"Content-Type: application/json"),
+        ({"json": 0, "headers": {"content-type": "text/x"}}, b"0", b"content-type: text/x"),
+        ({}, b"", b"Content-Length: 0"),
+    ],
+)
+@pytest.mark.parametrize("method", ["post", "put", "patch", "delete"])
+def test_a_body_is_sent_as_it_is_given(method, how, body, field):
+    """With its length, and a type where it is JSON and none was given; the sink learns the method."""
+    with Server(request_with(body)) as server:
+        client = client_of(server.url)
+        assert getattr(client, method)("/x", name="x", check=body, **how).ok
+        client.close()
+    (head,) = server.heads
+    assert head.startswith(f"{method.upper()} /x HTTP/1.1\r\n".encode())
+    assert field in head
+    assert head.lower().count(b"content-type") == ("json" in how)
+    assert [(row["method"], row["name"]) for row in client.sink.rows] == [(method.upper(), "x")]
+
+
+def test_a_get_after_other_methods_is_the_same_as_before():
+    """What is kept of the last GET is not mixed up with what came between."""
+    with Server(always(answer(b'{"n": 5}'))) as server:
+        client = client_of(server.url)
+        answers = [client.get("/a"), client.post("/a"), client.request("GET", "/a"), client.get("/a")]
+        client.close()
+    assert [head.split(b" HTTP")[0] for head in server.heads] == [b"GET /a", b"POST /a", b"GET /a", b"GET /a"]
+    assert b"Content-Length" not in server.heads[2]
+    assert [each.json()["n"] for each in answers] == [5] * 4
+
+
+@pytest.mark.parametrize(
+    ("check", "error", "ok"),
+    [
+        (lambda response: "fallback", sample.FALLBACK, True),
+        (lambda response: True, sample.OK, True),
+        (lambda response: False, sample.WRONG_BODY, False),
+        ("cache", sample.OK, True),
+        ("cash", sample.WRONG_BODY, False),
+    ],
+)
+def test_a_check_tells_right_answers_wrong_ones_and_fallbacks(check, error, ok):
+    """A fallback is right, but counted apart; a text must be somewhere in the answer."""
+    with Server(always(answer(b"from the cache"))) as server:
+        client = client_of(server.url)
+        response = client.get("/", check=check)
+        assert client.get("/", check=check).ok == ok
+        assert server.connections == 1, "neither closes the connection"
+        client.close()
+    assert (response.error, response.ok) == (error, ok)
+
+
+def test_a_status_counts_before_a_text():
+    """An error page with the right text on it is an error of its status."""
+    with Server(always(answer(b"from the cache", "503 Service Unavailable"))) as server:
+        client = client_of(server.url)
+        assert client.get("/", check="cache").error == sample.STATUS
+        client.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 
 import gevent
@@ -16,6 +17,7 @@ class User:
 
     def __init__(self, task) -> None:
         self.tasks = [task]
+        self.random = random.Random()
 
 
 @pytest.fixture

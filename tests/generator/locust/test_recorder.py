@@ -17,33 +17,34 @@ UNIX_START = 1_800_000_000.0
 
 
 def random_rows(n: int, seed: int = 1) -> np.ndarray:
-    """Records of three names, with failures of several classes among them."""
+    """Records of three names, with failures of several classes among them, and answers that are fallbacks."""
     rng = np.random.default_rng(seed)
     rows = np.zeros(n, dtype=sample.RECORD)
     rows["sent_us"] = rng.integers(0, 5_000_000, n)
     rows["latency_us"] = rng.integers(1, 20_000_000, n)
     rows["bytes"] = rng.integers(0, 2_000_000, n)
     rows["name"] = rng.integers(0, 3, n)
-    rows["error"] = rng.choice([sample.OK, sample.OK, sample.STATUS, sample.RESET, sample.WRONG_BODY], n)
+    outcomes = [sample.OK, sample.OK, sample.STATUS, sample.RESET, sample.WRONG_BODY, sample.FALLBACK]
+    rows["error"] = rng.choice(outcomes, n)
     rows["status"] = np.where(rows["error"] == sample.STATUS, rng.choice([500, 503], n), 200)
     return rows
 
 
-def one_by_one(stats: RequestStats, rows: np.ndarray, names: list[str], monkeypatch) -> None:
+def one_by_one(stats: RequestStats, rows: np.ndarray, names: list[tuple[str, str]], monkeypatch) -> None:
     """What Locust does for one event a request, at the time at which that request ended."""
     for row in rows[np.argsort(rows["sent_us"] + rows["latency_us"], kind="stable")]:
         ended = UNIX_START + (int(row["sent_us"]) + int(row["latency_us"])) / 1e6
         monkeypatch.setattr("locust.stats.time.time", lambda ended=ended: ended)
-        name = names[row["name"]]
-        stats.log_request("GET", name, int(row["latency_us"]) / 1000, int(row["bytes"]))
-        if row["error"]:
-            stats.log_error("GET", name, RequestFailed(int(row["error"]), int(row["status"])))
+        method, name = names[row["name"]]
+        stats.log_request(method, name, int(row["latency_us"]) / 1000, int(row["bytes"]))
+        if row["error"] not in (sample.OK, sample.FALLBACK):
+            stats.log_error(method, name, RequestFailed(int(row["error"]), int(row["status"])))
     monkeypatch.undo()
 
 
 def facts(stats: RequestStats) -> dict[str, dict]:
     """What Locust shows of each entry and of the total, as plain values."""
-    entries = {name: entry for (name, _), entry in stats.entries.items()} | {"total": stats.total}
+    entries = {" ".join(of): entry for of, entry in stats.entries.items()} | {"total": stats.total}
     return {
         name: {
             "requests": entry.num_requests,
@@ -66,7 +67,7 @@ def errors(stats: RequestStats) -> dict[str, int]:
 
 def both(rows: np.ndarray, monkeypatch, parts: int = 1) -> tuple[RequestStats, RequestStats]:
     """The same records fed in bulk, in some parts, and one by one."""
-    names = ["/a", "/b", "/c"]
+    names = [("GET", "/a"), ("POST", "/a"), ("GET", "/c")]
     bulk, single = RequestStats(use_response_times_cache=False), RequestStats(use_response_times_cache=False)
     for part in np.array_split(rows, parts):
         add_to_statistics(bulk, part.tobytes(), names, UNIX_START)
@@ -129,18 +130,18 @@ def test_what_a_sink_notes_is_what_is_taken():
     times = (1_001_000_000, 1_002_000_000, 300_000, 1_502_000_000, 1_509_000_000)
     sink.ended("/x", times, Response(503, b"", sample.STATUS, 17))
     (row,) = np.frombuffer(noted.take(), sample.RECORD)
-    assert row.item() == (1000, 2000, 500_000, 300, 17, 42, 503, 0, sample.STATUS)
-    assert (noted.begun, noted.finished, noted.failed, noted.names) == (1, 1, 1, ["/x"])
+    assert row.item() == (1000, 2000, 500_000, 300, 17, 42, -1, 0, 503, 0, sample.STATUS)
+    assert (noted.begun, noted.finished, noted.failed, noted.names) == (1, 1, 1, [("GET", "/x")])
     assert noted.dispatch_delay_ns == 7_000_000
 
 
 def test_taking_empties_the_record():
     """What was taken once is not taken again, and the counts go on."""
     noted = Recorder(0)
-    noted.note(*[1] * 9)
+    noted.note(*[1] * 11)
     assert len(noted.take()) == sample.RECORD.itemsize
     assert noted.take() == b""
-    noted.note(*[2] * 9)
+    noted.note(*[2] * 11)
     assert np.frombuffer(noted.take(), sample.RECORD)["user"].tolist() == [2]
 
 
@@ -149,7 +150,7 @@ def test_more_records_than_fit_at_first_are_kept():
     noted = Recorder(0)
     n = 4 * recorder.FIRST_CAPACITY + 3
     for i in range(n):
-        noted.note(i, i, i, 0, 0, i, 200, 0, 0)
+        noted.note(i, i, i, 0, 0, i, 0, 0, 200, 0, 0)
     rows = np.frombuffer(noted.take(), sample.RECORD)
     assert np.array_equal(rows["user"], np.arange(n))
     assert np.array_equal(rows["planned_us"], np.arange(n))
@@ -159,7 +160,34 @@ def test_names_get_one_number_each():
     """The same name has the same number, whoever sends it."""
     noted = Recorder(0)
     assert [noted.name_id(name) for name in ("/a", "/b", "/a", "/c", "/b")] == [0, 1, 0, 2, 1]
-    assert noted.names == ["/a", "/b", "/c"]
+    assert noted.names == [("GET", "/a"), ("GET", "/b"), ("GET", "/c")]
+    assert noted.name_id("/a", "POST") == 3
+    assert (noted.name_id("/a"), noted.names[3]) == (0, ("POST", "/a"))
+
+
+def test_names_without_end_are_refused_in_words(monkeypatch):
+    """A path with a number in it is a name of its own, unless it is given one."""
+    monkeypatch.setattr(recorder, "MOST_NAMES", 1)
+    noted = Recorder(0)
+    assert [noted.name_id(f"/{number}") for number in range(2)] == [0, 1]
+    with pytest.raises(ValueError, match="the same name="):
+        noted.name_id("/2")
+
+
+def test_a_sink_numbers_sessions_and_their_requests():
+    """From 0, each session beginning again; a step that no record can hold stays at the last one it can."""
+    noted = Recorder(0)
+    sink, right = noted.sink(5), Response(200, b"", sample.OK, 2)
+    for requests in (2, 1):
+        sink.begin_session()
+        for _ in range(requests):
+            sink.ended("/x", (0, 0, 0, 0, 0), right)
+    sink.step = sample.MOST_STEPS
+    for _ in range(2):
+        sink.ended("/x", (0, 0, 0, 0, 0), Response(200, b"", sample.FALLBACK, 2))
+    rows = np.frombuffer(noted.take(), sample.RECORD)
+    assert rows[["session", "step"]].tolist() == [(0, 0), (0, 1), (1, 0), (1, 32767), (1, 32767)]
+    assert (noted.sessions, noted.failed) == (2, 0)
 
 
 def test_memory_does_not_grow_with_requests_that_were_taken():

@@ -1,0 +1,131 @@
+"""What thinking users cost: ``python benchmarks/sessions.py [--users 10000] [--seconds 100] [--json]``.
+
+One worker plays sessions of 26 requests with a pause after each, on a server of known delay, recorded, checked and
+counted by Locust as in ``lab load --locustfile``. All users begin within a tenth of a session, and each plays one.
+Prints the worker's share of its core while all of them are at it, the requests a second meanwhile, and what a request
+costs with its pause. Exit status 1 if that share is 30 % or more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from lab.errors import LabError
+from lab.generator.fleet import LoadPhase, PhaseResult, Placement, running_fleet
+from lab.runtimes import Launch, host
+from lab.runtimes.checkout import ROOT
+from lab.runtimes.process import ProcessRuntime
+from lab.spec.workload import Load
+
+STEPS, DELAY_MS = 26, 20
+RAMP_SHARE, GOAL_SHARE = 0.1, 0.30
+SPARE_S = 120.0
+LOCUSTFILE = """
+from locust import task
+from lab.generator.locust import LabUser
+
+class Visitor(LabUser):
+    @task
+    def visit(self):
+        for step in range({steps}):
+            self.client.get("/small/{delay_ms}", name=f"step {{step:02}}", check={body})
+            self.pause({low_s}, {high_s})
+"""
+# Seconds of the monotonic clock, CPU seconds of the worker, requests answered.
+Reading = tuple[float, float, int]
+
+
+def main() -> int:
+    """Measure, print; 1 if a goal is missed, 2 if it cannot be measured here."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--users", type=int, default=10_000)
+    parser.add_argument("--seconds", type=float, default=100.0, help="of a session")
+    parser.add_argument("--json", action="store_true", help="print one object")
+    options = parser.parse_args()
+    try:
+        result = measure(options.users, options.seconds)
+    except LabError as error:
+        print(f"error: {error.problem} {error.next_step}\n{error.detail}".rstrip(), file=sys.stderr)
+        return 2
+    print(json.dumps(result, indent=2) if options.json else as_table(result))
+    return 1 if result["missed"] else 0
+
+
+def measure(users: int, session_s: float) -> dict:
+    """Play one session of each user, and read the worker's CPU time from the end of the ramp to the first end."""
+    cores = host.cores()
+    if len(cores) < 2:
+        raise LabError("Server and generator need a core each, and there is one.", "Use a machine with two.")
+    ramp_s, readings = RAMP_SHARE * session_s, []
+    with tempfile.TemporaryDirectory() as temporary, ProcessRuntime() as runtime:
+        folder = Path(temporary)
+        file, load = folder / "visit.py", Load(users=users, ramp_s=ramp_s)
+        file.write_text(locustfile(session_s))
+        command = (sys.executable, "-m", "lab.generator.known_delay_server")
+        surroundings, core = {"PYTHONPATH": str(ROOT)}, frozenset(cores[:1])
+        launch = Launch("server", command, folder / "server.log", surroundings, core, talks=True)
+        placement = Placement(runtime, frozenset(cores[1:2]), folder, folder / "samples.arrows")
+        with runtime.started(launch) as server, running_fleet(file, load, placement) as fleet:
+            url = f"http://127.0.0.1:{json.loads(server.stdout.readline())['port']}"
+            fleet.await_workers()
+            fleet.spawn(users)
+            worker = fleet.workers[0]
+
+            def note(so_far: PhaseResult) -> None:
+                readings.append((time.monotonic(), worker.cpu_s(), so_far.finished))
+
+            began_s = time.monotonic()
+            result = fleet.run_phase(LoadPhase(url, load), 2 * session_s + SPARE_S, [server], note)
+    if result.failed or result.complete < users:
+        raise LabError(
+            f"{result.failed:,} requests failed, {result.complete:,} sessions are complete.", "See the server."
+        )
+    busy = [reading for reading in readings if ramp_s <= reading[0] - began_s <= session_s]
+    if len(busy) < 2:
+        raise LabError("There were too few readings.", "Use more --seconds.")
+    return summary(users, busy, result)
+
+
+def locustfile(session_s: float) -> str:
+    """A session that takes so long: pauses are drawn from half to one and a half of what is left to each step."""
+    each_s = session_s / STEPS - DELAY_MS / 1000
+    body = b'{"millis":%d}' % DELAY_MS
+    return LOCUSTFILE.format(steps=STEPS, delay_ms=DELAY_MS, body=body, low_s=each_s / 2, high_s=each_s * 1.5)
+
+
+def summary(users: int, readings: list[Reading], result: PhaseResult) -> dict:
+    """The share of a core, the rate, the cost of a request, and the goals that were missed."""
+    (from_s, from_cpu_s, before), (to_s, to_cpu_s, after) = readings[0], readings[-1]
+    share, count = (to_cpu_s - from_cpu_s) / (to_s - from_s), max(after - before, 1)
+    missed = (
+        [f"The worker used {share:.0%} of its core, not less than {GOAL_SHARE:.0%}."] if share >= GOAL_SHARE else []
+    )
+    return {
+        "users": users,
+        "requests": result.finished,
+        "sessions": result.complete,
+        "rate_rps": count / (to_s - from_s),
+        "worker_cpu": share,
+        "cpu_us_a_request": (to_cpu_s - from_cpu_s) / count * 1e6,
+        "missed": missed,
+    }
+
+
+def as_table(result: dict) -> str:
+    """The figures, a line each."""
+    cost_us, share = result["cpu_us_a_request"], result["worker_cpu"]
+    lines = [
+        f"{result['users']:,} users, {result['sessions']:,} sessions, {result['requests']:,} requests in all",
+        f"{result['rate_rps']:,.0f} requests/s, each followed by a pause: {cost_us:.1f} µs CPU for both",
+        f"the worker used {share:.1%} of its core",
+    ]
+    return "\n".join(lines + [f"Goal missed: {text}" for text in result["missed"]])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,197 @@
+"""Summary statistics of a cell's parts: by name of the request, and of whole sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from lab.formulas.stats import Distribution, as_planned
+
+# Gives the measured samples in pieces, with the columns that are named.
+Pieces = Callable[[Sequence[str]], Iterable[pd.DataFrame]]
+TIMES = ("planned_us", "sent_us", "latency_us")
+NAMED = (*TIMES, "name", "method", "error", "fallback")
+# What the parts of a session that lie in several pieces are summed by.
+SUMMED = ("steps", "requests", "failed", "cut")
+OF_SESSIONS = (*TIMES, "user", "session", "error", "cut")
+
+
+@dataclass(frozen=True)
+class NameSummary:
+    """Summary statistics of the requests of one name; latencies are of right answers only, in seconds.
+
+    Attributes:
+        requests: answers and failures together; ``failed`` of them failed, ``fallbacks`` are right but substitutes.
+        throughput_rps: requests over the elapsed time of the whole cell, so that the names' add up to the cell's.
+
+    """
+
+    name: str
+    method: str
+    requests: int
+    failed: int
+    fallbacks: int
+    mean_s: float | None
+    p50_s: float | None
+    p95_s: float | None
+    p99_s: float | None
+    max_s: float | None
+    throughput_rps: float
+
+
+@dataclass(frozen=True)
+class Times:
+    """The distribution of a time in seconds; all None where there is none."""
+
+    mean_s: float | None
+    p50_s: float | None
+    p95_s: float | None
+    p99_s: float | None
+    max_s: float | None
+
+
+@dataclass(frozen=True)
+class SessionSummary:
+    """Summary statistics of sessions; the times are of complete ones.
+
+    Attributes:
+        complete: came to their end, with right answers only.
+        failed: came to their end, with at least one request that failed.
+        cut: cut off by the end of the load.
+        requests: mean number of requests of a complete session.
+        steps: sum of the latencies of a session's requests.
+        wall: from the first send to the last end of an answer; in an open loop from the planned start.
+        think: the difference of the two: pauses between requests, and the time that the locustfile itself takes.
+
+    """
+
+    complete: int
+    failed: int
+    cut: int
+    requests: float | None
+    steps: Times
+    wall: Times
+    think: Times
+
+
+def breakdown(pieces: Pieces, elapsed_s: float, from_planned: bool = False) -> dict[str, Any]:
+    """What ``summary.json`` holds of a cell besides its totals.
+
+    Args:
+        pieces: see :data:`lab.spec.sample.SCHEMA` for its columns; each user's samples in the order they were sent.
+        elapsed_s: the time over which rates count: that of :class:`lab.formulas.stats.Summary`.
+        from_planned: count latency from the planned send, as for the totals.
+
+    Returns:
+        ``by_name``, where there is more than one name or a fallback, and ``sessions``, where one has several requests;
+        JSON types.
+
+    """
+    found: dict[str, Any] = {}
+    if _has_names(pieces):
+        found["by_name"] = [asdict(row) for row in by_name(pieces(NAMED), elapsed_s, from_planned)]
+    if any((piece["step"] > 0).any() for piece in pieces(["step"])):
+        found["sessions"] = asdict(of_sessions(pieces(OF_SESSIONS), from_planned))
+    return found
+
+
+def _has_names(pieces: Pieces) -> bool:
+    names: set[tuple[str, str]] = set()
+    for piece in pieces(("name", "method", "fallback")):
+        kinds = piece[["method", "name"]].drop_duplicates()
+        names.update(zip(kinds["method"].astype(str), kinds["name"].astype(str), strict=True))
+        if len(names) > 1 or piece["fallback"].any():
+            return True
+    return False
+
+
+class _NameCounts:
+    """The counts and latencies of one name, added in pieces."""
+
+    def __init__(self) -> None:
+        self.requests = self.failed = self.fallbacks = 0
+        self.latency = Distribution()
+
+    def add(self, samples: pd.DataFrame) -> None:
+        right = (samples["error"] == "").to_numpy()
+        self.requests += len(samples)
+        self.failed += int((~right).sum())
+        self.fallbacks += int(samples["fallback"].sum())
+        self.latency.add(samples["latency_us"].to_numpy()[right])
+
+
+def by_name(pieces: Iterable[pd.DataFrame], elapsed_s: float, from_planned: bool = False) -> list[NameSummary]:
+    """The summary of each name and method, in the order of their first samples; they add up to that of the cell.
+
+    Args:
+        pieces: with the columns :data:`NAMED`.
+        elapsed_s: as in :func:`breakdown`; the same for ``from_planned``.
+
+    """
+    counts: dict[tuple[str, str], _NameCounts] = {}
+    for piece in pieces:
+        samples = as_planned(piece) if from_planned else piece
+        for (method, name), rows in samples.groupby(["method", "name"], observed=True, sort=False):
+            counts.setdefault((str(method), str(name)), _NameCounts()).add(rows)
+    return [
+        NameSummary(
+            name, method, of.requests, of.failed, of.fallbacks, *of.latency.distribution(95), of.requests / elapsed_s
+        )
+        for (method, name), of in counts.items()
+    ]
+
+
+def of_sessions(pieces: Iterable[pd.DataFrame], from_planned: bool = False) -> SessionSummary:
+    """The summary of all sessions: user and number say which samples are of one.
+
+    Args:
+        pieces: with the columns :data:`OF_SESSIONS`.
+        from_planned: count the first request of each session from its planned send.
+
+    """
+    parts = [_sessions(as_planned(piece) if from_planned else piece) for piece in pieces if len(piece)]
+    found = _joined(pd.concat(parts)) if parts else pd.DataFrame(columns=["begun", "ended", *SUMMED], dtype=np.int64)
+    cut, failed = found["cut"] > 0, found["failed"] > 0
+    complete = found[~cut & ~failed]
+    wall_us = complete["ended"] - complete["begun"]
+    return SessionSummary(
+        complete=len(complete),
+        failed=int((failed & ~cut).sum()),
+        cut=int(cut.sum()),
+        requests=float(complete["requests"].mean()) if len(complete) else None,
+        steps=_times(complete["steps"]),
+        wall=_times(wall_us),
+        think=_times(wall_us - complete["steps"]),
+    )
+
+
+def _sessions(samples: pd.DataFrame) -> pd.DataFrame:
+    """One row for each session, or part of one, in a piece: when it begun and ended, and its sums; times in µs."""
+    rows = pd.DataFrame(
+        {
+            "user": samples["user"],
+            "session": samples["session"],
+            "begun": samples["sent_us"],
+            "ended": samples["sent_us"] + samples["latency_us"],
+            "steps": samples["latency_us"],
+            "requests": 1,
+            "failed": (samples["error"] != "").astype(int),
+            "cut": samples["cut"].astype(int),
+        }
+    )
+    return _joined(rows.set_index(["user", "session"]))
+
+
+def _joined(parts: pd.DataFrame) -> pd.DataFrame:
+    how = {"begun": "min", "ended": "max", **dict.fromkeys(SUMMED, "sum")}
+    return parts.groupby(level=["user", "session"], sort=False).agg(how)
+
+
+def _times(times_us: pd.Series) -> Times:
+    of = Distribution()
+    of.add(times_us.to_numpy(dtype=np.int64))
+    return Times(*of.distribution(95))

@@ -1,0 +1,286 @@
+"""What a user does in one session: requests by name, pauses, and how a session ends."""
+
+from __future__ import annotations
+
+import time
+
+import gevent
+import numpy as np
+import pytest
+from locust import SequentialTaskSet, TaskSet, task
+from locust.env import Environment
+from locust.exception import RescheduleTask
+from server import Connection, Server, always, answer
+
+from lab.generator.locust import LabUser
+from lab.generator.locust.phases import Phase
+from lab.spec import sample
+
+LONG_S = 3600.0
+BURST = {"ramp_s": 0.0}
+
+
+def phase_of(url: str, users: int = 1, **load) -> Phase:
+    """A phase that begins now, of one worker."""
+    order = {"number": 1, "warm_up": 0, "parameters": {}, "counts": [users], "seed": [7]}
+    return Phase({**order, "url": url, "load": {"users": users, **BURST, **load}, "unix_start": time.time()}, worker=0)
+
+
+def user_of(*tasks) -> LabUser:
+    """A user as a locustfile defines it."""
+    kind = type("Visitor", (LabUser,), {"tasks": list(tasks)})
+    return kind(Environment(user_classes=[kind]))
+
+
+def played(url: str, *tasks, **load) -> tuple[Phase, np.ndarray]:
+    """A phase of one user after its end, and its records."""
+    playing = phase_of(url, **load)
+    playing.run_user(user_of(*tasks), 0)
+    assert playing.over.is_set()
+    return playing, np.frombuffer(playing.recorder.take(), sample.RECORD)
+
+
+def shop(user: LabUser) -> None:
+    """Three requests with a pause after the first; the second takes a value from the first's answer."""
+    first = user.client.get("/cart", name="see")
+    user.pause(0.3)
+    user.client.post(f"/cart/{first.json()['id']}", name="add", json={"piece": 1})
+    user.client.delete("/cart", name="clear")
+
+
+@pytest.fixture
+def server():
+    """One that answers everything alike."""
+    with Server(always(answer(b'{"id": 41}'))) as started:
+        yield started
+
+
+def test_a_session_sends_its_requests_by_name_and_thinks_in_no_latency(server):
+    """Each sample has its session and step; the pause is what the wall time has more than the latencies."""
+    playing, rows = played(server.url, shop, loops=2)
+    assert [head.split(b" HTTP")[0] for head in server.heads] == [b"GET /cart", b"POST /cart/41", b"DELETE /cart"] * 2
+    assert [playing.recorder.names[row] for row in rows["name"]] == [
+        ("GET", "see"),
+        ("POST", "add"),
+        ("DELETE", "clear"),
+    ] * 2
+    assert rows["session"].tolist() == [0, 0, 0, 1, 1, 1]
+    assert rows["step"].tolist() == [0, 1, 2] * 2
+    ended = rows["sent_us"] + rows["latency_us"]
+    for session in (rows[:3], rows[3:]):
+        wall = (session["sent_us"] + session["latency_us"]).max() - session["sent_us"][0]
+        assert wall - session["latency_us"].sum() >= 300_000
+    assert rows["sent_us"][1] - ended[0] >= 300_000
+    assert rows["planned_us"][1:].tolist() == rows["sent_us"][1:].tolist()
+    recorder = playing.recorder
+    assert (recorder.sessions, recorder.complete, recorder.cut, recorder.begun) == (2, 2, [], 6)
+
+
+def test_a_pause_before_the_first_request_is_no_lateness(server):
+    """An open loop plans the session; a request that thinking delays is planned for after that."""
+
+    def think_first(user: LabUser) -> None:
+        user.pause(0.4)
+        user.client.get("/a")
+        user.client.get("/b")
+
+    _, rows = played(server.url, think_first, rate_rps=2.0, duration_s=1.0)
+    assert rows["step"].tolist() == [0, 1] * 2
+    assert rows["planned_us"][0] >= 400_000
+    assert rows["planned_us"][2] >= 900_000
+    assert (rows["sent_us"] >= rows["planned_us"]).all()
+
+
+def test_pauses_are_drawn_for_each_user_and_repeat_with_the_seed():
+    """From the range, evenly; another user has others, and the same seed the same."""
+    drawn: dict[int, list[float]] = {}
+
+    def think(user: LabUser) -> None:
+        user.client.pause = drawn.setdefault(number, []).append
+        for _ in range(50):
+            user.pause(1, 3)
+        user.pause(5)
+
+    with Server(always(answer())) as server:
+        for number in (0, 1, 0):
+            phase_of(server.url, users=2).run_user(user_of(think), number)
+    assert all(1 <= seconds <= 3 for seconds in drawn[0][:50])
+    assert max(drawn[0][:50]) - min(drawn[0][:50]) > 1
+    assert drawn[0][50] == 5
+    assert drawn[0][:51] == drawn[0][51:]
+    assert drawn[0][:51] != drawn[1]
+
+
+def test_the_end_of_a_closed_loop_ends_a_pause_and_cuts_its_session(server):
+    """Who would think for an hour stops at once, sends nothing more, and that is no error."""
+
+    def linger(user: LabUser) -> None:
+        user.client.get("/first")
+        user.pause(0.0 if user.client.sink.session < 2 else LONG_S)
+        user.client.get("/second")
+
+    playing, rows = played(server.url, linger, duration_s=1.0)
+    assert time.time() - playing.unix_start >= 1.0
+    assert rows["session"].tolist() == [0, 0, 1, 1, 2]
+    recorder = playing.recorder
+    assert (recorder.sessions, recorder.complete, recorder.cut) == (3, 2, [(0, 2)])
+    assert (recorder.begun, recorder.finished, recorder.failed, playing.problem) == (5, 5, 0, {})
+
+
+def test_a_request_under_way_at_the_end_is_finished_and_the_last_one():
+    """The session has more to send, and does not."""
+
+    def script(connection: Connection) -> None:
+        while connection.request():
+            while time.time() < playing.unix_start + 1.2:
+                time.sleep(0.01)
+            connection.say(answer())
+
+    def two(user: LabUser) -> None:
+        user.client.get("/first")
+        user.client.get("/second")
+
+    with Server(script) as slow:
+        playing = phase_of(slow.url, duration_s=1.0)
+        playing.run_user(user_of(two), 0)
+        assert len(slow.heads) == 1
+    rows = np.frombuffer(playing.recorder.take(), sample.RECORD)
+    assert rows["error"].tolist() == [sample.OK]
+    assert rows["latency_us"][0] >= 1_000_000
+    assert (playing.recorder.complete, playing.recorder.cut, playing.problem) == (0, [(0, 0)], {})
+
+
+def test_a_request_that_ends_its_session_after_the_end_is_complete():
+    """As ever, where a session is one request: whatever was begun in time counts."""
+
+    def script(connection: Connection) -> None:
+        while connection.request():
+            while time.time() < playing.unix_start + 1.2:
+                time.sleep(0.01)
+            connection.say(answer())
+
+    with Server(script) as slow:
+        playing = phase_of(slow.url, duration_s=1.0)
+        playing.run_user(user_of(lambda user: user.client.get("/")), 0)
+    assert (playing.recorder.sessions, playing.recorder.complete, playing.recorder.cut) == (1, 1, [])
+
+
+@pytest.mark.parametrize("load", [{"loops": 1}, {"requests": 1}, {"rate_rps": 1.0, "duration_s": 1.0}])
+def test_only_a_closed_loop_of_a_duration_cuts_sessions(server, load):
+    """A burst and an open loop run theirs to the end, however long that takes."""
+
+    def longer(user: LabUser) -> None:
+        for _ in range(3):
+            user.pause(0.5)
+            user.client.get("/")
+
+    playing, rows = played(server.url, longer, **load)
+    assert (playing.recorder.sessions, playing.recorder.complete, len(rows)) == (1, 1, 3)
+
+
+def end_session(user: LabUser) -> None:
+    """The lab's own way to end a session."""
+    user.end_session()
+
+
+def reschedule(user: LabUser) -> None:
+    """Locust's way."""
+    raise RescheduleTask
+
+
+@pytest.mark.parametrize("leave", [end_session, reschedule])
+def test_a_session_that_ends_early_is_no_error(server, leave):
+    """The next one begins, and the requests behind the end are not sent."""
+
+    def give_up(user: LabUser) -> None:
+        if not user.client.get("/", check=b"something else").ok:
+            leave(user)
+        user.client.get("/never")
+
+    playing, rows = played(server.url, give_up, loops=3)
+    assert rows["session"].tolist() == [0, 1, 2]
+    assert rows["error"].tolist() == [sample.WRONG_BODY] * 3
+    assert (playing.recorder.complete, playing.recorder.failed, playing.problem) == (3, 3, {})
+
+
+def test_any_other_exception_is_the_phases_problem(server):
+    """With its traceback, as ever."""
+
+    def broken(user: LabUser) -> None:
+        user.client.get("/").json()["no such key"]
+
+    playing, _ = played(server.url, broken, loops=3)
+    assert "KeyError: 'no such key'" in playing.problem["detail"]
+    assert playing.recorder.complete == 0
+
+
+class Checkout(SequentialTaskSet):
+    """Three steps in order, the second of which may be left out."""
+
+    def on_start(self) -> None:
+        """Before each session."""
+        self.client.get("/start")
+
+    @task
+    def first(self) -> None:
+        """Its ``client`` is that of the user."""
+        self.client.get("/first")
+
+    @task
+    def second(self) -> None:
+        """Locust goes on with the next task."""
+        raise RescheduleTask
+
+    @task
+    class Third(SequentialTaskSet):
+        """One within the other, of which only the inner one is interrupted."""
+
+        @task
+        def within(self) -> None:
+            """The last thing it does."""
+            self.client.get("/third")
+            self.interrupt()
+
+        @task
+        def never(self) -> None:
+            """Is not reached."""
+            self.client.get("/never")
+
+    @task
+    def last(self) -> None:
+        """Ends the session, and not only the step."""
+        self.client.get("/last")
+        self.user.end_session()
+
+    @task
+    def unreached(self) -> None:
+        """Is not reached."""
+        self.client.get("/never")
+
+
+def test_a_sequential_task_set_is_a_session(server):
+    """All of its tasks in order, once, with Locust's own ways to leave."""
+    playing, rows = played(server.url, Checkout, loops=2)
+    names = [playing.recorder.names[row][1] for row in rows["name"]]
+    assert names == ["/start", "/first", "/third", "/last"] * 2
+    assert rows["session"].tolist() == [0] * 4 + [1] * 4
+    assert (playing.recorder.complete, playing.problem) == (2, {})
+
+
+def test_a_task_set_without_an_end_is_refused_in_words(server):
+    """Locust would pick its tasks for ever."""
+    playing, rows = played(server.url, type("Browsing", (TaskSet,), {"tasks": [shop]}))
+    assert (
+        "Browsing has no end that a session could have: derive it from SequentialTaskSet." in playing.problem["detail"]
+    )
+    assert len(rows) == 0
+
+
+def test_thousands_of_pauses_at_once_take_as_long_as_one(server):
+    """They wait together: each is a timer of the event loop, and nothing else."""
+    playing = phase_of(server.url, users=2000)
+    began = time.monotonic()
+    users = [gevent.spawn(playing.run_user, user_of(lambda user: user.pause(1.0)), number) for number in range(2000)]
+    gevent.joinall(users)
+    assert time.monotonic() - began >= 1.0
+    assert (playing.recorder.complete, playing.problem) == (2000, {})

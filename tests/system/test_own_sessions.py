@@ -1,0 +1,312 @@
+"""A session of one's own, and a request that is no GET: played for real, on a service that the lab did not start."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import re
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+from any_server import serving
+from patience import PATIENCE_S
+
+import lab
+from lab.errors import LabError
+from lab.reporting import html
+from lab.reporting.html import rerun_command
+from lab.runtimes.checkout import ROOT
+from lab.spec import attached
+from lab.spec.options import Options
+from lab.spec.own_load import Locustfile, OneRequest
+from lab.storage.run_folder import RunFolder
+
+CLEAN = re.compile(r"error: \S[^\n]*[.?)!]\n {2}→ \S[^\n]*\n\Z")
+NAMES = {"begin": "GET", "send": "POST", "end": "GET"}
+THINK_S = 0.15
+SHOP = """
+from locust import task
+from beside import WHAT
+from lab.generator.locust import LabUser
+
+class Shopper(LabUser):
+    @task
+    def shop(self):
+        if not self.client.get("/ok", name="begin", check=b"ok").ok:
+            self.end_session()
+        self.pause(0.1, 0.2)
+        right = lambda answer: "fallback" if self.random.random() < 0.5 else True
+        sent = self.client.post("/echo", name="send", json=WHAT, check=right)
+        self.pause(0.05)
+        self.client.get(f"/ok?{sent.json()['id']}", name="end")
+"""
+SMALL = {"users": 4, "ramp_up": 0, "seed": 1, "quiet": True}
+
+
+@pytest.fixture(scope="module")
+def server():
+    """A service on loopback."""
+    with serving() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """The folder of this module's runs."""
+    return tmp_path_factory.mktemp("runs")
+
+
+@pytest.fixture(scope="module")
+def mine(tmp_path_factory):
+    """A locustfile, and a module beside it that it imports."""
+    folder = tmp_path_factory.mktemp("mine")
+    (folder / "beside.py").write_text('WHAT = {"id": 4711}')
+    (folder / "shop.py").write_text(SHOP)
+    return folder / "shop.py"
+
+
+@pytest.fixture(scope="module")
+def run(server, data, mine):
+    """A closed loop of two seconds, of sessions of three requests."""
+    return lab.load(server.url, locustfile=str(mine), duration=2, data=data, **SMALL)
+
+
+def test_each_request_of_a_session_is_a_sample_by_its_name(run, server):
+    """With its method, in the order of the session; the service counted the same."""
+    (cell,) = run.folder.cells()
+    samples, evidence = cell.samples(), cell.read("evidence")
+    measured = samples[samples["warm_up"] == 0]
+    assert (evidence["component_errors"], set(measured["error"])) == ([], {""})
+    assert len(measured) == evidence["begun"] == evidence["finished"] > 3 * SMALL["users"]
+    assert measured.groupby("name")["method"].first().to_dict() == NAMES
+    assert set(measured.groupby("step")["name"].unique().map(list).map(tuple)) == {(name,) for name in NAMES}
+    assert [body for method, path, body in server.bodies if path == "/echo"] == [b'{"id": 4711}'] * (
+        samples["name"].value_counts()["send"]
+    )
+    assert server.asked("/ok?4711") == samples["name"].value_counts()["end"]
+    assert 0 < measured["fallback"].sum() < len(measured)
+    assert set(measured.loc[measured["fallback"], "name"]) == {"send"}
+
+
+def test_the_figures_by_name_add_up_to_the_total(run):
+    """The same count and the same sum of latencies, in the summary and by the samples."""
+    (cell,) = run.folder.cells()
+    summary, measured = cell.read("summary"), cell.measured()
+    rows = {row["name"]: row for row in summary["by_name"]}
+    assert {name: row["method"] for name, row in rows.items()} == NAMES
+    assert sum(row["requests"] for row in rows.values()) == summary["requests"] == len(measured)
+    spent_s = sum(row["requests"] * row["mean_s"] for row in rows.values())
+    assert (
+        spent_s
+        == pytest.approx(measured["latency_us"].sum() / 1e6)
+        == pytest.approx(summary["requests"] * summary["mean_s"])
+    )
+    assert sum(row["throughput_rps"] for row in rows.values()) == pytest.approx(summary["throughput_rps"])
+    assert rows["send"]["fallbacks"] == measured["fallback"].sum()
+    assert run.cells[0]["by_name"] == summary["by_name"]
+
+
+def test_think_time_is_in_no_latency_and_the_end_cuts_sessions(run):
+    """Each complete session thought for as long as its pauses; each user's last may be cut, and no other is."""
+    (cell,) = run.folder.cells()
+    measured, evidence, sessions = cell.measured(), cell.read("evidence"), cell.read("summary")["sessions"]
+    measured["ended_us"] = measured["sent_us"] + measured["latency_us"]
+    by = measured.groupby(["user", "session"])
+    found = pd.DataFrame({"wall": by["ended_us"].max() - by["sent_us"].min(), "steps": by["latency_us"].sum()})
+    found["requests"], found["cut"] = by.size(), by["cut"].any()
+    complete = found[~found["cut"]]
+    assert set(complete["requests"]) == {3}
+    assert ((complete["wall"] - complete["steps"]) / 1e6 >= THINK_S).all()
+    assert set(found.loc[found["cut"], "requests"]) <= {1, 2, 3}
+    last = measured.groupby("user")["session"].max()
+    assert all(session == last[user] for user, session in found.index[found["cut"]])
+    assert (sessions["complete"], sessions["failed"], sessions["cut"]) == (len(complete), 0, found["cut"].sum())
+    assert sessions["complete"] + sessions["cut"] == evidence["sessions"]
+    assert evidence["planned_sessions"] is evidence["planned"] is None
+    assert sessions["think"]["mean_s"] == pytest.approx(((complete["wall"] - complete["steps"]) / 1e6).mean())
+    assert sessions["think"]["mean_s"] + sessions["steps"]["mean_s"] == pytest.approx(sessions["wall"]["mean_s"])
+    begun_late = measured[(measured["step"] > 0) & (measured["sent_us"] >= 2_000_000)]
+    assert begun_late.empty, "no request of a session is sent after the end"
+
+
+def test_tables_exports_and_page_have_the_names(run, typed, data, tmp_path):
+    """Beside the totals: in the terminal, for programs, for JMeter, as CSV, and in the report."""
+    where = ("--data", str(data))
+    said = typed("show", run.name, *where).stdout
+    assert re.search(r"send +│ POST", said)
+    assert "sum of the requests" in said
+    assert "locustfile" in said
+    (row,) = json.loads(typed("show", run.name, "--json", *where).stdout)["cells"]
+    assert [each["name"] for each in row["by_name"]] == list(NAMES)
+    assert row["sessions"]["complete"] > 0
+    for kind in ("jtl", "csv"):
+        assert typed("export", run.name, "--format", kind, *where, "-o", str(tmp_path)).returncode == 0
+    (jtl,), (table,) = tmp_path.glob("*.jtl"), tmp_path.glob("*.csv")
+    with jtl.open() as lines:
+        assert {each["label"] for each in csv.DictReader(lines)} == set(NAMES)
+    rows = pd.read_csv(table)
+    assert dict(zip(rows["name"], rows["method"], strict=True)) == NAMES
+    assert rows["session"].max() > 0
+    page = html.render(run)
+    assert "<h2>By name</h2>" in page
+    assert "<h2>Sessions</h2>" in page
+    assert (len(run.by_name()), len(run.sessions()), run.sessions()["wall_p95_s"][0] > THINK_S) == (3, 1, True)
+    assert not {"by_name", "sessions"} & set(run.table().columns)
+
+
+def test_locusts_own_statistics_have_names_and_methods(run):
+    """What Locust shows of the measured load is the same."""
+    (cell,) = run.folder.cells()
+    with (cell.logs / "locust-statistics.csv").open() as lines:
+        rows = {row["Name"]: row for row in csv.DictReader(lines)}
+    assert {name: rows[name]["Type"] for name in NAMES} == NAMES
+    counts = cell.measured()["name"].value_counts()
+    assert {name: int(rows[name]["Request Count"]) for name in NAMES} == {name: counts[name] for name in NAMES}
+
+
+def test_the_run_holds_what_was_played(run, mine):
+    """A copy of the file, its hash and its path as it was given; the line that repeats the run names it."""
+    assert run.folder.locustfile.read_bytes() == mine.read_bytes()
+    assert run.plan.locustfile == Locustfile(str(mine), hashlib.sha256(mine.read_bytes()).hexdigest())
+    assert f'locustfile="{mine}"' in rerun_command.command(run.folder)
+
+
+def test_a_post_needs_no_file(server, typed, data, tmp_path):
+    """Its body comes from a file, its answers are checked for a text, and both are part of the plan."""
+    body, before = tmp_path / "body.json", len(server.bodies)
+    body.write_text('{"greeting": "grüße"}')
+    shape = ("--users", "2", "--loops", "5", "--ramp-up", "0", "--allow-suspect", "--data", str(data))
+    what = ("--method", "post", "--body", f"@{body}", "--check", "grüße", "--header", "Content-Type: application/json")
+    typed("load", f"{server.url}/echo?n=1", *what, *shape)
+    run = lab.open_run(data=data)
+    (cell,) = run.folder.cells()
+    measured, evidence = cell.measured(), cell.read("evidence")
+    assert (evidence["planned"], evidence["begun"], evidence["planned_sessions"]) == (10, 10, None)
+    assert (set(measured["error"]), set(measured["method"]), set(measured["name"])) == ({""}, {"POST"}, {"/echo?n=1"})
+    assert server.bodies[before:] == [("POST", "/echo?n=1", body.read_bytes())] * (10 + 2 + 1)
+    assert run.plan.one_request == OneRequest("POST", body.read_text(), "grüße")
+    assert not {"by_name", "sessions"} & set(cell.read("summary"))
+    assert "POST of 23 bytes, checked for 'grüße'" in typed("show", run.name, "--data", str(data)).stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ("--method PIST", "--method 'PIST' (did you mean POST?)"),
+        ("--method HEAD", "--method 'HEAD'"),
+        ("--body x", "A GET has no body"),
+        ("--method POST --body @{folder}/nothing", "cannot be read: No such file"),
+        ("--method POST --body @{folder}/bytes", "UTF-8"),
+        ("--locustfile {folder}/nothing.py", "There is no locustfile"),
+        ("--locustfile {folder}", "cannot be read: Is a directory"),
+        ("--check nonsense", "without 'nonsense'"),
+        ("--locustfile {mine} --method POST", "--locustfile excludes --method"),
+        pytest.param("--locustfile {mine} --remote-workers 1", "do not have {mine}", marks=pytest.mark.thorough),
+        pytest.param("--locustfile {folder}/raises.py", "ValueError: on purpose", marks=pytest.mark.thorough),
+        pytest.param("--locustfile {folder}/wrong.py", "SyntaxError", marks=pytest.mark.thorough),
+        pytest.param("--locustfile {folder}/nobody.py", "no user that derives", marks=pytest.mark.thorough),
+        pytest.param(
+            "--locustfile {folder}/other.py", "does not derive from LabUser: Alien", marks=pytest.mark.thorough
+        ),
+        pytest.param("--locustfile {folder}/waits.py", "self.pause(1, 3)", marks=pytest.mark.thorough),
+        pytest.param(
+            "--locustfile {folder}/idle.py", "Idle in {folder}/idle.py has no task", marks=pytest.mark.thorough
+        ),
+    ],
+)
+def test_bad_input_gets_one_sentence_and_the_next_step(server, typed, mine, tmp_path, arguments, named):
+    """And nothing is written."""
+    user = "from locust import HttpUser, between, task\nfrom lab.generator.locust import LabUser\n"
+    files = {
+        "raises.py": "raise ValueError('on purpose')",
+        "wrong.py": "def",
+        "nobody.py": "x = 1",
+        "other.py": user + "class Alien(HttpUser):\n    @task\n    def ask(self): pass",
+        "waits.py": user + "class Slow(LabUser):\n    wait_time = between(1, 3)\n    @task\n    def ask(self): pass",
+        "idle.py": user + "class Idle(LabUser):\n    pass",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "bytes").write_bytes(b"\xff\xfe")
+    here = {"folder": tmp_path, "mine": mine}
+    done = typed("load", f"{server.url}/ok", *arguments.format(**here).split(" "), "--data", str(tmp_path / "runs"))
+    assert done.returncode == 2, done.stderr
+    assert CLEAN.search(done.stderr), repr(done.stderr)
+    assert named.format(**here) in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_plan_of_ones_own_is_read_back_as_it_was_written(server):
+    """With its request or its locustfile; a run of before has neither."""
+    for own in ({"one_request": OneRequest("PUT", "x", "y")}, {"locustfile": Locustfile("a/b.py", "00")}):
+        plan = attached.make_plan([server.url], [], {}, Options(users=[1], seed=1), **own)
+        written = json.loads(json.dumps(plan.as_json()))
+        assert type(plan).from_json(written) == plan
+        for name in ("one_request", "locustfile"):
+            del written[name]
+        assert type(plan).from_json(written) == attached.make_plan([server.url], [], {}, Options(users=[1], seed=1))
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("shape", "planned"), [({"loops": 2}, 8), ({"requests": 10}, 10), ({"rate": 10, "duration": 1}, 10)]
+)
+def test_other_loads_play_all_planned_sessions_to_their_ends(server, data, mine, shape, planned):
+    """Shared by two workers; latency counts from the plan for the first request of a session only."""
+    run = lab.load(server.url, users=4, locustfile=str(mine), workers=2, data=data, seed=1, quiet=True, **shape)
+    (cell,) = run.folder.cells()
+    evidence, summary, measured = cell.read("evidence"), cell.read("summary"), cell.measured()
+    assert (evidence["planned"], evidence["planned_sessions"], evidence["sessions"]) == (None, planned, planned)
+    assert (summary["sessions"]["complete"], summary["sessions"]["cut"], len(measured)) == (planned, 0, 3 * planned)
+    assert len(measured[["user", "session"]].drop_duplicates()) == planned
+    later = measured[measured["step"] > 0]
+    assert later["planned_us"].tolist() == later["sent_us"].tolist()
+    assert run.verdict != "invalid" or not any("planned" in reason for reason in run.cells[0]["reasons"])
+
+
+@pytest.mark.thorough
+def test_an_interrupted_run_goes_on_with_the_copy(server, typed, tmp_path, mine):
+    """Whatever became of the file meanwhile; a copy that was changed is refused."""
+    locustfile = Locustfile(str(mine), hashlib.sha256(mine.read_bytes()).hexdigest())
+    plan = attached.make_plan(
+        [server.url], [], {}, Options(users=[2], loops=1, ramp_up=0, seed=1), locustfile=locustfile
+    )
+    run = RunFolder.create(plan, ["lab", "load"], {}, tmp_path)
+    run.keep_locustfile(locustfile)
+    value = run.read()
+    value["owner"]["born"] -= 1
+    (run.path / "run.json").write_text(json.dumps(value))
+    original = mine.read_text()
+    mine.write_text("raise ValueError")
+    try:
+        typed("resume", run.name, "--anyway", "--allow-suspect", "--data", str(tmp_path))
+    finally:
+        mine.write_text(original)
+    assert run.state() == "complete"
+    assert set(lab.open_run(run.name, tmp_path).samples()["name"]) == set(NAMES)
+    run.locustfile.write_text("another")
+    with pytest.raises(LabError, match="not what the run was planned with"):
+        run.keep_locustfile(locustfile)
+
+
+@pytest.mark.thorough
+def test_the_same_locustfile_runs_alone(server, mine):
+    """Under plain Locust the pauses are pauses, and the types are right."""
+    command = [sys.executable, "-m", "locust", "-f", str(mine), "--headless", "-u", "2", "-t", "3s", "--only-summary"]
+    done = subprocess.run(
+        [*command, "--json", "-H", server.url],
+        cwd=ROOT,
+        env={"PYTHONPATH": f"{ROOT}:{mine.parent}", "PATH": ""},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    rows = {row["name"]: row for row in json.loads(done.stdout)}
+    assert {name: row["method"] for name, row in rows.items()} == NAMES
+    assert rows["begin"]["num_requests"] < 2 * 3 / THINK_S + 2
