@@ -20,6 +20,7 @@ class Usage:
         service_cpu: CPU seconds a second of the service, of at most ``service_cpus`` cores.
         link_cpu: CPU share of one core of the process that shapes the link to a database.
         database_cpu: CPU seconds a second by database, of at most ``database_cpus`` cores; one core if not known.
+        called_cpu: the same by other component that the service calls.
         threads_busy: typical number of request threads at work, of at most ``threads``.
         pool_busy: typical number of database connections in use, of at most ``pool``; ``pool_waiting`` requests wait
             for one on average.
@@ -34,6 +35,7 @@ class Usage:
     link_cpu: float | None = None
     database_cpu: Mapping[str, float] = field(default_factory=dict)
     database_cpus: float = 1.0
+    called_cpu: Mapping[str, float] = field(default_factory=dict)
     threads_busy: float | None = None
     threads: float | None = None
     pool_busy: float | None = None
@@ -50,7 +52,7 @@ class Bottleneck:
     """The binding resource of a load, and the sentence with the readings that show it.
 
     Attributes:
-        name: ``threads``, ``pool``, ``CPU``, ``database``, ``link``, ``generator`` or ``nothing``.
+        name: ``threads``, ``pool``, ``CPU``, ``database``, ``link``, ``generator``, ``nothing``, or a called component.
 
     """
 
@@ -65,7 +67,7 @@ def find(usage: Usage) -> Bottleneck:
     bottleneck, however high a utilisation is. The pool comes before threads, as threads wait for it, and the CPU before
     both, as requests that wait for the CPU hold their thread and connection.
     """
-    for rule in (_generator, _unqueued, _link, _database, _cpu, _pool, _threads):
+    for rule in (_generator, _unqueued, _link, _database, _called, _cpu, _pool, _threads):
         if found := rule(usage):
             return found
     return Bottleneck("nothing", _unbound(usage))
@@ -106,6 +108,13 @@ def _database(r: Usage) -> Bottleneck | None:
     return Bottleneck(
         "database", f"The database was the bottleneck: {kind} used {used:.2f} of {r.database_cpus:g} cores."
     )
+
+
+def _called(r: Usage) -> Bottleneck | None:
+    name, used = max(r.called_cpu.items(), key=lambda item: item[1], default=("", 0.0))
+    if not name or used < CPU_FULL * r.database_cpus:
+        return None
+    return Bottleneck(name, f"The called {name} was the bottleneck: it used {used:.2f} of {r.database_cpus:g} cores.")
 
 
 def _cpu(r: Usage) -> Bottleneck | None:

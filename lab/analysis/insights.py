@@ -204,6 +204,8 @@ def usage_of(run: RunFolder, plan: Plan, variant: Variant, folder: CellFolder) -
 
     backing = {target: used(target) or 0.0 for target in series.targets(metrics) if not target.startswith(OURS)}
     machine = run.environment()
+    databases = {component.name for component in scenario.components if component.database}
+    called = {component.name for component in scenario.components} - databases
     pool_busy = typical(*POOL_IN_USE)
     if pool_busy is None and scenario.components and calls:
         pool_busy = rate * calls.calls * calls.call_s  # Little's law: a call holds a connection for at least its time
@@ -212,7 +214,8 @@ def usage_of(run: RunFolder, plan: Plan, variant: Variant, folder: CellFolder) -
         service_cpu=used("service"),
         service_cpus=limits.get("cpus"),
         link_cpu=max((cpu for target, cpu in backing.items() if target.startswith(LINK)), default=None),
-        database_cpu={target: cpu for target, cpu in backing.items() if not target.startswith(LINK)},
+        database_cpu={target: cpu for target, cpu in backing.items() if target in databases},
+        called_cpu={target: cpu for target, cpu in backing.items() if target in called},
         database_cpus=len(machine.get("generator_cores") or ()) or machine.get("cores") or 1,
         threads_busy=typical("tomcat_threads_busy_threads") if variant.thread_per_request else None,
         threads=limits.get("request_threads_max"),

@@ -26,6 +26,7 @@ POOL = {"pool_busy": 50.0, "pool": 50}
         ({**IDLE, **THREADS, "bytes_rps": 3.4e6, "link_rate": 3.5e6}, "link", "3.40 of 3.50 MB/s"),
         ({**IDLE, **THREADS, "link_cpu": 0.99}, "link", "99%"),
         ({**IDLE, "database_cpu": {"mysql": 1.9}, "database_cpus": 2}, "database", "mysql used 1.90 of 2"),
+        ({**IDLE, "called_cpu": {"backend": 0.9}}, "backend", "backend was the bottleneck: it used 0.90 of 1"),
     ],
 )
 def test_the_full_resource_is_named_with_its_number(readings, name, number):
