@@ -38,6 +38,7 @@ class Recorder:
         sessions: begun; ``complete`` of them have ended, and ``cut`` has user and number of those that were cut off.
         dispatch_delay_ns: how long received answers waited until they were handled, summed over all answers.
         names: (method, name) of the requests.
+        buffer: packed records, of which the first ``used`` bytes hold those since the last :meth:`take`.
 
     """
 
@@ -53,36 +54,12 @@ class Recorder:
         self.dispatch_delay_ns = 0
         self.names: list[tuple[str, str]] = []
         self._ids: dict[str, dict[str, int]] = {}
-        self._buffer = bytearray(FIRST_CAPACITY * RECORD_BYTES)
-        self._used = 0
+        self.buffer = bytearray(FIRST_CAPACITY * RECORD_BYTES)
+        self.used = 0
 
     def sink(self, user: int) -> UserSink:
         """A sink that records one user's requests under that user's number."""
         return UserSink(self, user)
-
-    def note(
-        self,
-        planned: int,
-        sent: int,
-        latency: int,
-        connect: int,
-        size: int,
-        user: int,
-        session: int,
-        step: int,
-        status: int,
-        name: int,
-        error: int,
-    ) -> None:
-        """Append one record; the fields are those of :data:`lab.spec.sample.RECORD`, in order.
-
-        They are arguments, not an object: this is called for each request, and an object would cost as much again.
-        """
-        used = self._used
-        self._used = after = used + RECORD_BYTES
-        if after > len(self._buffer):
-            self._buffer.extend(bytes(len(self._buffer)))
-        _pack_into(self._buffer, used, planned, sent, latency, connect, size, user, session, step, status, name, error)
 
     def name_id(self, name: str, method: str = "GET") -> int:
         """The index of a request's method and name in :attr:`names`."""
@@ -99,8 +76,8 @@ class Recorder:
 
     def take(self) -> bytes:
         """All records since the last call, as packed :data:`lab.spec.sample.RECORD`."""
-        taken = bytes(memoryview(self._buffer)[: self._used])
-        self._used = 0
+        taken = bytes(memoryview(self.buffer)[: self.used])
+        self.used = 0
         return taken
 
 
@@ -113,11 +90,12 @@ class UserSink:
 
     """
 
-    __slots__ = ("_recorder", "_user", "session", "step")
+    __slots__ = ("_last", "_last_id", "_recorder", "_user", "session", "step")
 
     def __init__(self, recorder: Recorder, user: int) -> None:
         self._recorder = recorder
         self._user = user
+        self._last, self._last_id = ("", ""), 0
         self.session = -1
         self.step = 0
 
@@ -139,14 +117,23 @@ class UserSink:
         recorder.begun += 1
 
     def ended(self, name: str, times: Times, response: Response, method: str = "GET") -> None:
-        """A request was answered or has failed."""
+        """A request was answered or has failed: append its record, here and not in a call, which would cost as much."""
         planned_ns, sent_ns, connect_ns, ended_ns, taken_up_ns = times
         recorder, error, step = self._recorder, response.error, self.step
         recorder.finished += 1
         recorder.dispatch_delay_ns += taken_up_ns - ended_ns
         if error and error != sample.FALLBACK:
             recorder.failed += 1
-        recorder.note(
+        last_name, last_method = self._last
+        if name is not last_name or method is not last_method:  # most users send the same again, and this saves a call
+            self._last, self._last_id = (name, method), recorder.name_id(name, method)
+        used = recorder.used
+        recorder.used = after = used + RECORD_BYTES
+        if after > len(recorder.buffer):
+            recorder.buffer.extend(bytes(len(recorder.buffer)))
+        _pack_into(
+            recorder.buffer,
+            used,
             (planned_ns - recorder.start_ns) // 1000,
             (sent_ns - recorder.start_ns) // 1000,
             (ended_ns - sent_ns) // 1000,
@@ -156,7 +143,7 @@ class UserSink:
             self.session,
             step,
             response.status,
-            recorder.name_id(name, method),
+            self._last_id,
             error,
         )
         if step < MOST_STEPS:

@@ -135,13 +135,19 @@ def test_what_a_sink_notes_is_what_is_taken():
     assert noted.dispatch_delay_ns == 7_000_000
 
 
+def note(noted: Recorder, user: int, at_us: int = 0) -> None:
+    """A request of a user that was planned and sent then, and answered at once."""
+    at_ns = 1000 * at_us
+    noted.sink(user).ended("/x", (at_ns, at_ns, 0, at_ns, at_ns), Response(200, b"", sample.OK, 0))
+
+
 def test_taking_empties_the_record():
     """What was taken once is not taken again, and the counts go on."""
     noted = Recorder(0)
-    noted.note(*[1] * 11)
+    note(noted, user=1)
     assert len(noted.take()) == sample.RECORD.itemsize
     assert noted.take() == b""
-    noted.note(*[2] * 11)
+    note(noted, user=2)
     assert np.frombuffer(noted.take(), sample.RECORD)["user"].tolist() == [2]
 
 
@@ -150,7 +156,7 @@ def test_more_records_than_fit_at_first_are_kept():
     noted = Recorder(0)
     n = 4 * recorder.FIRST_CAPACITY + 3
     for i in range(n):
-        noted.note(i, i, i, 0, 0, i, 0, 0, 200, 0, 0)
+        note(noted, user=i, at_us=i)
     rows = np.frombuffer(noted.take(), sample.RECORD)
     assert np.array_equal(rows["user"], np.arange(n))
     assert np.array_equal(rows["planned_us"], np.arange(n))

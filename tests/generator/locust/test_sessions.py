@@ -80,14 +80,14 @@ def test_a_pause_before_the_first_request_is_no_lateness(server):
     """An open loop plans the session; a request that thinking delays is planned for after that."""
 
     def think_first(user: LabUser) -> None:
-        user.pause(0.4)
+        user.pause(0.3)
         user.client.get("/a")
         user.client.get("/b")
 
-    _, rows = played(server.url, think_first, rate_rps=2.0, duration_s=1.0)
+    _, rows = played(server.url, think_first, rate_rps=5.0, duration_s=0.4)
     assert rows["step"].tolist() == [0, 1] * 2
-    assert rows["planned_us"][0] >= 400_000
-    assert rows["planned_us"][2] >= 900_000
+    assert rows["planned_us"][0] >= 300_000
+    assert rows["planned_us"][2] >= 500_000
     assert (rows["sent_us"] >= rows["planned_us"]).all()
 
 
@@ -119,8 +119,8 @@ def test_the_end_of_a_closed_loop_ends_a_pause_and_cuts_its_session(server):
         user.pause(0.0 if user.client.sink.session < 2 else LONG_S)
         user.client.get("/second")
 
-    playing, rows = played(server.url, linger, duration_s=1.0)
-    assert time.time() - playing.unix_start >= 1.0
+    playing, rows = played(server.url, linger, duration_s=0.5)
+    assert time.time() - playing.unix_start >= 0.5
     assert rows["session"].tolist() == [0, 0, 1, 1, 2]
     recorder = playing.recorder
     assert (recorder.sessions, recorder.complete, recorder.cut) == (3, 2, [(0, 2)])
@@ -132,7 +132,7 @@ def test_a_request_under_way_at_the_end_is_finished_and_the_last_one():
 
     def script(connection: Connection) -> None:
         while connection.request():
-            while time.time() < playing.unix_start + 1.2:
+            while time.time() < playing.unix_start + 0.7:
                 time.sleep(0.01)
             connection.say(answer())
 
@@ -141,12 +141,12 @@ def test_a_request_under_way_at_the_end_is_finished_and_the_last_one():
         user.client.get("/second")
 
     with Server(script) as slow:
-        playing = phase_of(slow.url, duration_s=1.0)
+        playing = phase_of(slow.url, duration_s=0.5)
         playing.run_user(user_of(two), 0)
         assert len(slow.heads) == 1
     rows = np.frombuffer(playing.recorder.take(), sample.RECORD)
     assert rows["error"].tolist() == [sample.OK]
-    assert rows["latency_us"][0] >= 1_000_000
+    assert rows["latency_us"][0] >= 500_000
     assert (playing.recorder.complete, playing.recorder.cut, playing.problem) == (0, [(0, 0)], {})
 
 
@@ -155,23 +155,23 @@ def test_a_request_that_ends_its_session_after_the_end_is_complete():
 
     def script(connection: Connection) -> None:
         while connection.request():
-            while time.time() < playing.unix_start + 1.2:
+            while time.time() < playing.unix_start + 0.7:
                 time.sleep(0.01)
             connection.say(answer())
 
     with Server(script) as slow:
-        playing = phase_of(slow.url, duration_s=1.0)
+        playing = phase_of(slow.url, duration_s=0.5)
         playing.run_user(user_of(lambda user: user.client.get("/")), 0)
     assert (playing.recorder.sessions, playing.recorder.complete, playing.recorder.cut) == (1, 1, [])
 
 
-@pytest.mark.parametrize("load", [{"loops": 1}, {"requests": 1}, {"rate_rps": 1.0, "duration_s": 1.0}])
+@pytest.mark.parametrize("load", [{"loops": 1}, {"requests": 1}, {"rate_rps": 5.0, "duration_s": 0.2}])
 def test_only_a_closed_loop_of_a_duration_cuts_sessions(server, load):
     """A burst and an open loop run theirs to the end, however long that takes."""
 
     def longer(user: LabUser) -> None:
         for _ in range(3):
-            user.pause(0.5)
+            user.pause(0.1)
             user.client.get("/")
 
     playing, rows = played(server.url, longer, **load)
@@ -278,9 +278,8 @@ def test_a_task_set_without_an_end_is_refused_in_words(server):
 
 def test_thousands_of_pauses_at_once_take_as_long_as_one(server):
     """They wait together: each is a timer of the event loop, and nothing else."""
-    playing = phase_of(server.url, users=2000)
-    began = time.monotonic()
-    users = [gevent.spawn(playing.run_user, user_of(lambda user: user.pause(1.0)), number) for number in range(2000)]
-    gevent.joinall(users)
-    assert time.monotonic() - began >= 1.0
-    assert (playing.recorder.complete, playing.problem) == (2000, {})
+    playing, kind = phase_of(server.url, users=1000), type(user_of(lambda user: user.pause(0.5)))
+    users, began = [kind(Environment(user_classes=[kind])) for _ in range(1000)], time.monotonic()
+    gevent.joinall([gevent.spawn(playing.run_user, user, number) for number, user in enumerate(users)])
+    assert 0.5 <= time.monotonic() - began < 1000 * 0.5
+    assert (playing.recorder.complete, playing.problem) == (1000, {})
