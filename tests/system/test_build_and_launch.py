@@ -208,7 +208,7 @@ def test_the_hash_ignores_what_is_built(sources):
     """What a build leaves behind does not make the next one stale."""
     before = build.source_hash("mvc")
     (sources / "mvc" / "target").mkdir()
-    (sources / "mvc" / "target" / "mvc.jar").write_bytes(b"jar")
+    (sources / "mvc" / "target" / "mvc-exec.jar").write_bytes(b"jar")
     assert build.source_hash("mvc") == before
 
 
@@ -232,7 +232,7 @@ def fake_maven(folder: Path, monkeypatch) -> None:
     script = folder / "mvn"
     script.write_text(
         f'#!/bin/sh\ncd "{build.SERVICES}/mvc" && mkdir -p target\n'
-        "cat $(find ../common/src -name Delay.java) > target/mvc.jar; touch -d 2026-01-01 target/mvc.jar\n"
+        "cat $(find ../common/src -name Delay.java) > target/mvc-exec.jar; touch -d 2026-01-01 target/mvc-exec.jar\n"
     )
     script.chmod(0o755)
     monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
