@@ -43,7 +43,8 @@ def jars(modules: Iterable[str], jdk: Jdk, runtime: Runtime, say: Callable[[str]
 
 
 def _jar(module: str) -> Path:
-    return SERVICES / module / "target" / f"{module}.jar"
+    """The executable jar; the plain one beside it is what other modules are made from."""
+    return SERVICES / module / "target" / f"{module}-exec.jar"
 
 
 def _stamp(module: str) -> Path:

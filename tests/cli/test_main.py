@@ -315,7 +315,7 @@ def test_clean_leaves_runs_that_go_on(typed, plan, tmp_path):
 
 def test_clean_leaves_what_a_run_in_another_folder_uses(typed, tmp_path, monkeypatch):
     """While a run goes on, wherever it keeps its data, its jars and containers stay, and that is said."""
-    jar = tmp_path / "services" / "mvc" / "target" / "mvc.jar"
+    jar = tmp_path / "services" / "mvc" / "target" / "mvc-exec.jar"
     jar.parent.mkdir(parents=True)
     jar.write_bytes(b"jar")
     monkeypatch.setattr(build, "SERVICES", tmp_path / "services")

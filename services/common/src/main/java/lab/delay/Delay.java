@@ -6,7 +6,7 @@ import java.util.regex.Pattern;
  * How long a request asks to wait. Spring binds a path variable to it by way of
  * {@link #valueOf(String)}.
  */
-record Delay(int millis) {
+public record Delay(int millis) {
 
 	private static final int MAX = 60_000;
 
@@ -14,7 +14,7 @@ record Delay(int millis) {
 
 	private static final Pattern DIGITS = Pattern.compile("[0-9]{1,5}");
 
-	Delay {
+	public Delay {
 		if (millis < 0 || millis > MAX) {
 			throw new IllegalArgumentException(ACCEPTED);
 		}

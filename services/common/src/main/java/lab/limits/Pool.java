@@ -1,7 +1,7 @@
 package lab.limits;
 
 /**
- * The connections to a database, as the pool itself counts them.
+ * The connections to a database or another service, as the pool itself counts them.
  */
 public interface Pool {
 

@@ -1,0 +1,198 @@
+"""The services that call another one: equal answers whatever that one does, and a pool that is as large as asked."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+import requests
+from patience import PATIENCE_S
+
+from lab.runtimes.process import ProcessRuntime
+from lab.spec.limits import Limits
+from lab.spec.system import Variant
+from lab.system import build
+from lab.system.launch import service_launch
+from lab.telemetry import actuator
+
+pytestmark = pytest.mark.java
+
+TWINS = ("mvc-chain", "webflux-chain")
+POOL, AT_ONCE, DELAY_MS = 3, 12, 50
+JSON = {"Content-Type": "application/json"}
+# What the backend says to a delay of so many milliseconds instead: status, headers, body.
+WRONG: dict[int, tuple[int, dict[str, str], bytes]] = {
+    201: (201, JSON, b'{"millis":201}'),
+    204: (204, {}, b""),
+    301: (301, {"Location": "/delay/0"}, b""),
+    404: (404, JSON, b"{}"),
+    503: (503, JSON, b"{}"),
+    1001: (200, {"Content-Type": "text/plain"}, b"millis"),
+    1002: (200, JSON, b""),
+    1003: (200, JSON, b'{"millis":'),
+    1004: (200, JSON, b'{"millis":-1}'),
+    1005: (200, {**JSON, "Content-Length": "100"}, b'{"millis":1'),
+}
+SILENT = 1006
+
+
+class Backend(ThreadingHTTPServer):
+    """A service that is asked for delays, and counts who asks at the same time."""
+
+    request_queue_size = 100
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Asked)
+        self.lock = threading.Lock()
+        self.paths: Counter[str] = Counter()
+        self.headers: dict[str, set[str]] = {}
+        self.connections = self.under_way = self.most_under_way = 0
+
+    @property
+    def url(self) -> str:
+        """Where it is."""
+        return f"http://127.0.0.1:{self.server_port}"
+
+
+class Asked(BaseHTTPRequestHandler):
+    """One connection to the backend."""
+
+    protocol_version = "HTTP/1.1"
+    server: Backend
+
+    def setup(self) -> None:
+        """Count it."""
+        super().setup()
+        with self.server.lock:
+            self.server.connections += 1
+
+    def do_GET(self) -> None:
+        """Wait and answer, or do what is wrong."""
+        backend, millis = self.server, int(self.path.rpartition("/")[2])
+        with backend.lock:
+            backend.paths[self.path] += 1
+            backend.headers[self.headers["User-Agent"].partition("/")[0]] = {name.lower() for name in self.headers}
+            backend.under_way += 1
+            backend.most_under_way = max(backend.most_under_way, backend.under_way)
+        if millis < min(WRONG):
+            time.sleep(millis / 1000)
+        with backend.lock:
+            backend.under_way -= 1
+        if millis == SILENT:
+            self.close_connection = True
+            return
+        status, headers, body = WRONG.get(millis, (200, JSON, json.dumps({"millis": millis}).encode()))
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        if "Content-Length" in headers:
+            self.close_connection = True
+        elif status != 204:
+            self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        """Not."""
+
+
+@pytest.fixture(scope="module")
+def backend() -> Iterator[Backend]:
+    """A backend that answers."""
+    with Backend() as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory, jdk, backend):
+    """Both services and their logs, by name, as the lab starts them; their pools are limited."""
+    limits = Limits(pool=POOL, heap_mb=256)
+    with ProcessRuntime() as runtime, ExitStack() as stack:
+        jars = build.jars(TWINS, jdk, runtime, print)
+        started = {}
+        for name in TWINS:
+            folder = tmp_path_factory.mktemp(name)
+            environment = {"LAB_BACKEND_URL": backend.url}
+            launch = service_launch(Variant(name, name, name), limits, 2, jdk.java, jars[name], folder, environment)
+            started[name] = (stack.enter_context(runtime.started(launch)), folder, launch.log)
+        yield {name: (actuator.await_ready(process, folder), log) for name, (process, folder, log) in started.items()}
+
+
+def answers(running, path: str) -> set[tuple[int, str, str]]:
+    """Status, type and body of each service, as often as they differ."""
+    asked = [requests.get(service.url + path, timeout=PATIENCE_S) for service, _ in running.values()]
+    return {(answer.status_code, answer.headers.get("Content-Type", ""), answer.text) for answer in asked}
+
+
+@pytest.mark.parametrize("millis", ["0", "1"])
+def test_what_the_backend_answers_is_passed_on(running, millis):
+    """By both alike."""
+    assert answers(running, f"/chain/{millis}") == {(200, "application/json", f'{{"millis":{millis}}}')}
+
+
+@pytest.mark.parametrize("millis", ["-1", "60001", "abc", "1.5"])
+def test_what_is_no_delay_is_refused_without_the_backend(running, backend, millis):
+    """By both alike, and as the backend would."""
+    ((status, kind, body),) = answers(running, f"/chain/{millis}")
+    assert (status, kind) == (400, "application/problem+json")
+    assert "millis must be a whole number from 0 to 60000" in body
+    assert not backend.paths[f"/delay/{millis}"]
+
+
+@pytest.mark.parametrize("millis", [*WRONG, SILENT])
+def test_a_backend_that_does_anything_else_is_a_bad_gateway(running, backend, millis):
+    """By both alike; each asks it once, and writes one line."""
+    lines = {log: len(log.read_text().splitlines()) for _, log in running.values()}
+    given = answers(running, f"/chain/{millis}")
+    assert len(given) == 1, given
+    ((status, kind, body),) = given
+    assert (status, kind) == (502, "application/problem+json")
+    assert json.loads(body) == {"instance": f"/chain/{millis}", "status": 502, "title": "Bad Gateway"}
+    assert backend.paths[f"/delay/{millis}"] == len(TWINS)
+    for log, before in lines.items():
+        (line,) = log.read_text().splitlines()[before:]
+        assert "WARN" in line
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_as_many_calls_go_on_at_once_as_the_pool_has_connections(running, backend, name):
+    """The others wait, and none fails; the service says how large its pool is."""
+    service, _ = running[name]
+    backend.most_under_way = 0
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        url = f"{service.url}/chain/{DELAY_MS}"
+        asked = list(threads.map(lambda _: requests.get(url, timeout=PATIENCE_S).status_code, range(2 * AT_ONCE)))
+    assert set(asked) == {200}
+    assert backend.most_under_way == POOL
+    limits = actuator.limits(service)
+    assert (limits["pool_max"], limits["pool_live"]) == (POOL, POOL)
+
+
+def test_connections_are_kept(running, backend):
+    """The requests of one after another share one."""
+    for service, _ in running.values():
+        requests.get(f"{service.url}/chain/0", timeout=PATIENCE_S)
+    before = backend.connections
+    for service, _ in running.values():
+        for _ in range(5):
+            assert requests.get(f"{service.url}/chain/0", timeout=PATIENCE_S).ok
+    assert backend.connections == before
+
+
+def test_neither_asks_for_what_the_other_does_not(running, backend):
+    """Nothing of compression, cookies, or upgrades."""
+    backend.headers.clear()
+    answers(running, "/chain/0")
+    sent = list(backend.headers.values())
+    assert len(sent) == len(TWINS)
+    assert all(headers - {"connection"} == {"accept", "host", "user-agent"} for headers in sent), sent
