@@ -120,9 +120,8 @@ def _add_parameter_options(parser: LocustArgumentParser, **_: Any) -> None:
     for scenario in _scenarios(LabUser.__subclasses__()):
         group = parser.add_argument_group(f"parameters of the scenario {scenario.name}")
         for p in scenario.parameters:
-            group.add_argument(
-                f"--{p.name.replace('_', '-')}", type=int, default=p.default, help=f"{p.help}, in {p.unit}"
-            )
+            unit = f", in {p.unit}" * bool(p.unit)
+            group.add_argument(f"--{p.name.replace('_', '-')}", type=int, default=p.default, help=f"{p.help}{unit}")
 
 
 def _scenarios(users: Iterable[type[User]]) -> list[Scenario]:
