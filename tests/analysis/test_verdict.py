@@ -55,6 +55,32 @@ def judged(summary: Summary = GOOD, answered: int = 1000, **changes) -> tuple[st
     return found.word, " ".join(found.reasons)
 
 
+@pytest.mark.parametrize(
+    ("counted", "each", "word"),
+    [
+        ({"mongo": 5000}, 5, VALID),
+        ({"mongo": 5008}, 5, VALID),  # drivers and the lab's own counting ask too
+        ({"mongo": 4999}, 5, INVALID),
+        ({"mongo": 5011}, 5, INVALID),
+        ({"backend": 999}, 1, INVALID),
+        ({"backend": 1000}, 1, VALID),
+        ({}, 1, VALID),  # what does not count is not held against anybody
+    ],
+)
+def test_every_component_must_have_counted_its_calls(counted, each, word):
+    """As many as the right answers need, and no more than all requests make; by the component's name."""
+    found, reasons = judged(calls=counted, calls_per_request=dict.fromkeys(counted, each))
+    assert found == word
+    assert (word == VALID) == all(f"{name} counted" not in reasons for name in counted)
+
+
+def test_requests_that_failed_may_have_called_or_not():
+    """A component is asked at least once for each right answer, and at most once for each request."""
+    some_failed = replace(GOOD, errors={"status": 1}, ok_throughput_rps=332.7)
+    for count, word in ((998, INVALID), (999, VALID), (1000, VALID)):
+        assert judged(some_failed, calls={"backend": count}, calls_per_request={"backend": 1})[0] == word
+
+
 def test_sessions_of_several_requests_are_counted_against_their_plan():
     """Then the plan says nothing of requests."""
     sessions = {"planned": None, "planned_sessions": 300}
