@@ -190,8 +190,7 @@ def choose(
         return open_run(example if source == "example" else source, data)
     wanted = open_run(example).plan
     mine = [name for name in runs(data) if name.partition("-")[2].rstrip("-0123456789") == wanted.scenario.name]
-    if alike:
-        mine = [name for name in mine if _has_settings(wanted, name, data)]
+    mine = [name for name in mine if _is_like(wanted, name, data, alike)]
     if not mine:
         like = f" like {example}" if alike else ""
         raise LabError(
@@ -201,8 +200,8 @@ def choose(
     return open_run(mine[-1], data)
 
 
-def _has_settings(wanted: Plan, name: str, data: str | Path | None) -> bool:
-    """Whether a run has the limits and the link of a plan; False if the run's plan cannot be read."""
+def _is_like(wanted: Plan, name: str, data: str | Path | None, alike: bool) -> bool:
+    """Whether a run varies what a plan does, and has its limits and its link, if asked; False if it cannot be read."""
     from lab.errors import LabError
     from lab.storage import run_folder
 
@@ -210,7 +209,7 @@ def _has_settings(wanted: Plan, name: str, data: str | Path | None) -> bool:
         plan = run_folder.find_run(name, Path(data) if data else run_folder.RUNS).plan()
     except LabError:
         return False
-    return (plan.limits, plan.link) == (wanted.limits, wanted.link)
+    return plan.axis == wanted.axis and (not alike or (plan.limits, plan.link) == (wanted.limits, wanted.link))
 
 
 def runs(data: str | Path | None = None) -> list[str]:

@@ -96,7 +96,7 @@ def _link(r: Usage) -> Bottleneck | None:
     if not r.link_rate or r.bytes_rps is None or r.bytes_rps < LINK_FULL * r.link_rate:
         return None
     passed = f"{r.bytes_rps / 1e6:.2f} of {r.link_rate / 1e6:.2f} MB/s passed"
-    return Bottleneck("link", f"The link to the database was the bottleneck: {passed}.")
+    return Bottleneck("link", f"The link was the bottleneck: {passed}.")
 
 
 def _database(r: Usage) -> Bottleneck | None:

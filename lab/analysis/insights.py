@@ -24,8 +24,6 @@ from lab.storage.run_folder import RunFolder
 from lab.telemetry import series
 
 Floats = NDArray[np.float64]
-# Targets of readings that are neither a database nor a link to one.
-OURS = ("service", "lab", "machine", "master", "worker")
 ESTIMATED = ("mean_s", "p50_s", "p99_s")
 LINK = "link to "
 # Smaller differences are within the noise of repeats.
@@ -202,7 +200,8 @@ def usage_of(run: RunFolder, plan: Plan, variant: Variant, folder: CellFolder) -
         found = (series.typical(metrics, "service", name, elapsed_s) for name in names)
         return next((value for value in found if value is not None), None)
 
-    backing = {target: used(target) or 0.0 for target in series.targets(metrics) if not target.startswith(OURS)}
+    behind = {name for component in scenario.components for name in (component.name, f"{LINK}{component.name}")}
+    backing = {target: used(target) or 0.0 for target in series.targets(metrics) if target in behind}
     machine = run.environment()
     databases = {component.name for component in scenario.components if component.database}
     called = {component.name for component in scenario.components} - databases

@@ -20,7 +20,7 @@ from lab.storage.published import PublishedRow
 
 # Beyond these a table of names is too long to read in a terminal; --json and the report have all.
 MOST_NAMES = 40
-OF_A_CELL = ("variant", "users", "repeat")
+OF_A_CELL = ("variant", "at", "repeat")
 STATISTICS = ("mean", "p50", "p95", "p99", "max")
 BY_NAME = ("mean s", "p50", "p95", "p99", "max")
 SESSION_TIMES = {"steps": "sum of the requests", "wall": "from first to last", "think": "thinking between"}
@@ -110,7 +110,7 @@ def _sessions_table(run: Run) -> Table:
 def _parts_table(title: str, words: Sequence[str], numbers: Sequence[str], run: Run) -> Table:
     table = Table(header_style="bold", pad_edge=False, title=title, title_justify="left")
     table.add_column("variant", no_wrap=True)
-    for heading in ("users", *("repeat",) * _has_repeats(run)):
+    for heading in (run.plan.axis, *("repeat",) * _has_repeats(run)):
         table.add_column(heading, justify="right")
     for heading in words:
         table.add_column(heading)
@@ -120,7 +120,7 @@ def _parts_table(title: str, words: Sequence[str], numbers: Sequence[str], run: 
 
 
 def _which_cell(row: Mapping[Any, Any], run: Run) -> list[str]:
-    return [row["variant"], f"{row['users']:,}", *[str(row["repeat"])] * _has_repeats(run)]
+    return [row["variant"], f"{row['at']:,g}", *[str(row["repeat"])] * _has_repeats(run)]
 
 
 def _limits_table(limits: pd.DataFrame, stance: str) -> Table:

@@ -149,21 +149,39 @@ def errors_from(ordered: Sequence[Point]) -> Point | None:
     return next((point for point in ordered if point.error_share > 0), None)
 
 
-def rate_kept(points: Sequence[tuple[float, float]]) -> str:
-    """Up to which rate of an open loop the answers kept pace, as a sentence without its subject.
+# A mean of so many times that of the lowest rate shows a queue; an open loop answers in the end whatever it is asked.
+QUEUED = 1.5
 
-    Args:
-        points: the planned rate and the right answers a second of each load; repeats count one by one.
+
+@dataclass(frozen=True)
+class RatePoint:
+    """One rate of a sweep over rates.
+
+    Attributes:
+        rate: planned starts a second.
+        mean_s: mean latency of the right answers, from their planned sends; None if there were none.
+        error_share: failed requests over all, 0 to 1.
 
     """
-    kept = [rate for rate, answered in points if answered >= (1 - SAME_SHARE) * rate]
-    behind = [(rate, answered) for rate, answered in points if answered < (1 - SAME_SHARE) * rate]
-    if not behind:
-        return f"answered all that was asked, up to {max(kept):,g} requests/s"
-    first, answered = min(behind)
-    up_to = (
-        f"answered all that was asked up to {max(below):,g} requests/s"
-        if (below := [r for r in kept if r < first])
-        else "kept up with no rate"
-    )
-    return f"{up_to}; at {first:,g} it answered {answered:,.1f}/s"
+
+    rate: float
+    mean_s: float | None
+    error_share: float = 0.0
+
+
+def rates_kept(points: Sequence[RatePoint]) -> str:
+    """Up to which rate an open loop was answered without a queue or failures, as a sentence without its subject."""
+    ordered = sorted(points, key=lambda point: point.rate)
+    lowest_s = min((point.mean_s for point in ordered if point.mean_s is not None), default=0.0)
+    kept = 0.0
+    for point in ordered:
+        if point.mean_s is None or point.error_share > SAME_SHARE:
+            return f"{_up_to(kept)}; at {point.rate:,g}/s {point.error_share:.0%} failed"
+        if point.mean_s > QUEUED * lowest_s:
+            return f"{_up_to(kept)}; at {point.rate:,g}/s the mean latency was {point.mean_s:.3g} s: a queue grew"
+        kept = point.rate
+    return f"{_up_to(kept)}, the highest that was measured"
+
+
+def _up_to(rate: float) -> str:
+    return f"no queue up to {rate:,g}/s" if rate else "a queue at every rate"

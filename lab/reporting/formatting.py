@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from lab.spec import attached
-from lab.spec.plan import Plan
+from lab.spec.plan import RATE, USERS, Plan
 from lab.spec.workload import EVEN, Load
 
 MOST_IN_A_TITLE = 55
@@ -20,11 +20,13 @@ def settings(plan: Plan) -> str:
     """The settings of all cells in one line."""
     load = plan.cells[0].load
     addresses = plan.urls if len(plan.urls) > 1 else {}  # a single one is the title
-    parameters = ", ".join(f"{key} {value}" for key, value in {**plan.parameters, **addresses}.items())
+    varied = {} if plan.axis in (USERS, RATE) else {plan.axis: _listed(plan.positions), "users": load.users}
+    parameters = ", ".join(f"{key} {value}" for key, value in {**plan.parameters, **varied, **addresses}.items())
     sent = f"headers {', '.join(plan.header_names)}" * bool(plan.header_names)
     unit = "session" if plan.locustfile else "request"
     before = warm_up_in_words(load, unit) if plan.urls else ""
-    parts = (parameters, _shape(load, unit), _sent(plan), sent, before, _asked_limits(plan), f"seed {plan.seed}")
+    rates = _listed({cell.load.rate_rps for cell in plan.cells})
+    parts = (parameters, _shape(load, unit, rates), _sent(plan), sent, before, _asked_limits(plan), f"seed {plan.seed}")
     return "; ".join(filter(None, parts))
 
 
@@ -46,10 +48,14 @@ def _asked_limits(plan: Plan) -> str:
     return ", ".join([*filter(None, [stances.get(plan.stance)]), *asked])
 
 
-def _shape(load: Load, unit: str) -> str:
+def _listed(values: Iterable[float]) -> str:
+    return ", ".join(f"{value:,g}" for value in sorted(values))
+
+
+def _shape(load: Load, unit: str, rates: str) -> str:
     arrivals = f", {load.arrivals} arrivals" * (load.arrivals != EVEN)
     if load.is_open:
-        asked = f"open loop of {load.rate_rps:,g} {unit}s/s for {load.duration_s:g} s"
+        asked = f"open loop of {rates} {unit}s/s for {load.duration_s:g} s"
         return f"{asked}{arrivals}, latency from planned and service time from actual sends"
     lasting = f"for {load.duration_s:g} s" if load.duration_s else f"of {load.requests:,} {unit}s"
     each = f"{load.loops} {unit}{'s' * (load.loops > 1)} each" if load.is_burst else f"closed loop {lasting}"

@@ -18,7 +18,7 @@ from lab.analysis import insights, verdict
 from lab.analysis.bottleneck import Bottleneck
 from lab.errors import LabError
 from lab.formulas import knee, stats
-from lab.formulas.knee import Point, SweepShape
+from lab.formulas.knee import Point, RatePoint, SweepShape
 from lab.reporting import formatting
 from lab.spec import prediction
 from lab.spec.plan import RATE, USERS, Plan
@@ -250,9 +250,7 @@ class Run:
         """A sentence on each variant of a sweep over rates: up to which rate it answered what was asked."""
         usable = [row for row in self.cells if row["verdict"] in (verdict.VALID, verdict.SUSPECT)]
         return {
-            variant: knee.rate_kept(
-                [(row["at"], row["ok_throughput_rps"]) for row in usable if row["variant"] == variant]
-            )
+            variant: knee.rates_kept([_rate_point(row) for row in usable if row["variant"] == variant])
             for variant in dict.fromkeys(row["variant"] for row in usable)
         }
 
@@ -279,6 +277,11 @@ def _save(draw: Callable[[], Picture], path: Path) -> Path:
 
 def _loads(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[float]]:
     return {v: sorted({r["at"] for r in rows if r["variant"] == v}) for v in dict.fromkeys(r["variant"] for r in rows)}
+
+
+def _rate_point(row: Mapping[str, Any]) -> RatePoint:
+    failed = sum(row["errors"].values())
+    return RatePoint(row["at"], row["mean_s"], failed / row["requests"] if row["requests"] else 1.0)
 
 
 def _point(repeats: Sequence[Mapping[str, Any]]) -> Point:

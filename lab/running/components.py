@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from lab.errors import LabError
+from lab.running.prerequisites import CALLED_HEAP_MB
 from lab.runtimes import Launch, Running
 from lab.runtimes.checkout import ROOT
 from lab.spec.limits import NOT_SET, Limits
@@ -17,11 +18,11 @@ from lab.spec.plan import Plan
 from lab.spec.system import Component, Variant
 from lab.system.backends import Backends, with_service
 from lab.system.databases import Site
+from lab.system.launch import remove_scratch
 from lab.system.service import Service
 from lab.telemetry import actuator
 
-# A service that is called must not be what runs out first: room for every connection that a pool may open.
-LIMITS = replace(NOT_SET, heap_mb=1024)
+LIMITS = replace(NOT_SET, heap_mb=CALLED_HEAP_MB)
 READY_WITHIN_S = 60.0
 # The launch of a variant with its limits, which writes into a folder, on these cores.
 Launcher = Callable[[Variant, Limits, Path], Launch]
@@ -29,9 +30,9 @@ Launcher = Callable[[Variant, Limits, Path], Launch]
 
 @contextmanager
 def running_components(plan: Plan, backing: Backends, site: Site, launch: Launcher) -> Iterator[Backends]:
-    """The backends with the other components of a plan, started in the order of the scenario.
+    """The backends with the other components of a plan, started in the order of the scenario, after the databases.
 
-    Each is told of those before it. LabError if one does not start.
+    LabError if one does not start.
     """
     with ExitStack() as stack:
         for component in plan.scenario.components:
@@ -45,18 +46,22 @@ def running_components(plan: Plan, backing: Backends, site: Site, launch: Launch
 def _started(component: Component, site: Site, launch: Launcher) -> Iterator[Service]:
     folder = site.logs / component.name
     folder.mkdir(parents=True, exist_ok=True)
+    remove_scratch(folder)  # of the run before an interruption: its ports are not these
     if component.command:
         with _program(component, site, folder) as service:
             yield service
         return
     described = launch(Variant(component.name, component.module, component.name), LIMITS, folder)
     with site.runtime.started(replace(described, name=component.name, cores=site.cores)) as running:
-        yield actuator.await_ready(running, folder)
+        try:
+            yield actuator.await_ready(running, folder)
+        finally:
+            remove_scratch(folder)
 
 
 @contextmanager
 def _program(component: Component, site: Site, folder: Path) -> Iterator[Service]:
-    port_file, host = folder / "port", site.runtime.host
+    port_file, host = folder / "application.port", site.runtime.host
     environment = {"LAB_HOST": host, "LAB_PORT_FILE": str(port_file)}
     launch = Launch(component.name, component.command, folder / "log", environment, site.cores, folder=ROOT)
     with site.runtime.started(launch) as running:

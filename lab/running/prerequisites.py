@@ -13,6 +13,8 @@ from lab.spec.planning import split_address
 
 # The Locust master, the lab and its libraries keep some files open besides one socket a user.
 SPARE_FILES = 256
+# The heap of a service that is called, which must not be what runs out first.
+CALLED_HEAP_MB = 1024
 
 
 def check_machine(plan: Plan, users: int, runs: Path) -> None:
@@ -21,7 +23,8 @@ def check_machine(plan: Plan, users: int, runs: Path) -> None:
     host.check_ports(users)
     host.check_backlog(max(plan.limits_of(cell.variant).accept_count or 0 for cell in plan.cells))
     heaps_mb = (plan.limits_of(cell.variant).heap_mb or 0 for cell in plan.cells)
-    host.check_memory(max(heaps_mb), max(cell.load.workers for cell in plan.cells))
+    called_mb = sum(CALLED_HEAP_MB for component in plan.scenario.components if component.module)
+    host.check_memory(max(heaps_mb) + called_mb, max(cell.load.workers for cell in plan.cells))
     host.check_free_space(runs)
 
 

@@ -21,7 +21,7 @@ class Limits:
     Attributes:
         threads: at most so many operating-system threads serve requests (T of the formulas).
         accept_count: listen backlog: connections the kernel queues before the server accepts them.
-        pool: connections to the database (N of the formulas), where the scenario has one.
+        pool: connections to each component that the service calls (N of the formulas), where it calls any.
         heap_mb: the JVM's heap, fixed at this size from the start, in MiB.
         max_connections: open connections of the server at most.
         keep_alive_requests: requests on one connection before the server closes it; -1 for no limit.

@@ -98,7 +98,7 @@ class Plan:
     def at_position(self, position: float) -> str:
         """A value of what is varied, in words."""
         if self.axis == RATE:
-            return f"{position:,g} requests/s"
+            return f"{position:,g} {'sessions' if self.locustfile else 'requests'}/s"
         return f"{position:,.0f} user{'s' * (position != 1)}" if self.axis == USERS else f"{self.axis} {position:,.0f}"
 
     @property

@@ -34,6 +34,8 @@ SPARE_SHARE, SPARE_S = 2.0, 1.0
 
 def make_plan(scenario: Scenario, given: Options) -> Plan:
     """Make the plan of a scenario; LabError where the options are not possible."""
+    if len(scenario.requests) > 1:  # theory and counts are of one request; a locustfile may send more, which it counts
+        raise LabError(f"The scenario {scenario.name} names several requests.", "Name one, which its theory is about.")
     options = checked(scenario, given)
     variants = _variants(scenario, options.variants)
     parameters = _parameters(options)
@@ -81,7 +83,7 @@ def _axis(options: Options) -> str:
     if len(varied) > 1:
         both = " and ".join(map(option, varied))
         raise LabError(f"{both} have several values.", "Vary one of them at a time: a run for each value of the other.")
-    return varied[0] if varied else USERS
+    return varied[0] if varied else RATE if options.rate else USERS
 
 
 Point = tuple[Load, dict[str, int], str]
@@ -90,7 +92,9 @@ Point = tuple[Load, dict[str, int], str]
 def _points(plan: Plan, options: Options) -> list[Point]:
     """Every point of a sweep: its load, its value of a parameter, and its name; both empty where users vary."""
     if plan.axis == RATE:
-        return [(_loads(plan, replace(options, rate=[rate]))[0], {}, f"rate{rate:g}") for rate in several(options.rate)]
+        return [
+            (_loads(plan, replace(options, rate=[rate]))[0], {}, f"rate{rate:.12g}") for rate in several(options.rate)
+        ]
     if plan.axis == USERS:
         return [(load, {}, "") for load in _loads(plan, options)]
     name = plan.axis
@@ -199,24 +203,23 @@ def _users_needed(plan: Plan, shape: dict[str, Any]) -> int:
 
     LabError where it is not known how long a request takes.
     """
-    servers = prediction.fewest_servers(plan, plan.parameters)
-    alone_s = prediction.wave_s(plan, 1, plan.parameters)
+    alone_s = prediction.slowest_alone_s(plan, plan.parameters)
     if not alone_s:
         raise LabError(
             f"How long a request of {plan.scenario.name} takes is not known beforehand, so --rate needs --users.",
             "Say how many requests may be under way at once: --users 100.",
         )
     rate_rps, duration_s = shape["rate_rps"], shape["duration_s"]
-    served_rps = servers / prediction.wave_s(plan, servers, plan.parameters) if servers else math.inf
-    queued = max(0.0, rate_rps - served_rps) * duration_s
+    queued = max(0.0, rate_rps - prediction.least_capacity_rps(plan, plan.parameters)) * duration_s
     users: int = math.ceil(rate_rps * (SPARE_SHARE * alone_s + SPARE_S) + queued)
     return users
 
 
 def default_timeout_s(plan: Plan, users: int) -> float:
     """The default timeout of requests, in seconds: twice what theory predicts for all of them, up to a week."""
-    servers = prediction.fewest_servers(plan, plan.parameters)
-    all_s = prediction.all_answered_s(plan, users, servers, plan.parameters)
+    # Of all variants, measured or not, so that runs of one each have the same loads and are comparable.
+    variants = plan.scenario.variants
+    all_s = max((prediction.all_answered_s(plan, variant, users, plan.parameters) for variant in variants), default=0.0)
     return max(plan.scenario.load.timeout_s, min(2 * all_s, numbers.MOST_SECONDS))
 
 
@@ -235,7 +238,9 @@ def _own_limits(plan: Plan, options: Options) -> dict[str, Limits]:
     """The limits of each variant in the stance ``tuned``; options take precedence. Empty in the others."""
     if options.limits != TUNED:
         return {}
-    pool = replace(NOT_SET, pool=tuned_pool(os.cpu_count() or 1, bool(plan.link.latency_ms)))
+    calls_databases = all(component.database for component in plan.scenario.components)
+    size = tuned_pool(os.cpu_count() or 1, bool(plan.link.latency_ms)) if calls_databases else plan.scenario.limits.pool
+    pool = replace(NOT_SET, pool=size)
     rest = replace(NOT_SET, max_connections=Limits.max_connections, keep_alive_requests=Limits.keep_alive_requests)
     return {v.name: plan.limits.or_else(v.tuned).or_else(pool).or_else(rest) for v in plan.scenario.variants}
 

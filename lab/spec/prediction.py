@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -80,17 +81,8 @@ def servers(plan: Plan, variant: Variant, parameters: Parameters) -> int | None:
     return min((limit for limit in held if limit is not None), default=None)
 
 
-def fewest_servers(plan: Plan, parameters: Parameters) -> int | None:
-    """The fewest requests that any variant of the scenario serves at once; None if none is limited.
-
-    Variants that are not measured count too, so that runs of one variant each have the same loads and are comparable.
-    """
-    counts = (servers(plan, variant, parameters) for variant in plan.scenario.variants)
-    return min((count for count in counts if count is not None), default=None)
-
-
 def plateaus(plan: Plan) -> list[tuple[str, float]]:
-    """The most answers a second that T threads or N connections allow, as ``("T", T/t)`` and ``("N", N/t)``.
+    """The most answers a second that T threads or N connections allow, such as ``("T/t", 100.0)``.
 
     Only for the plan's variants. Limits that no load has enough users to reach are left out, and all where t is unknown
     or differs from cell to cell.
@@ -102,7 +94,8 @@ def plateaus(plan: Plan) -> list[tuple[str, float]]:
         calls = calls_of(plan, variant, plan.parameters)
         if calls and calls.call_s and calls.servers and calls.servers <= plan.most_users:
             by_connections = replace(calls, threads=None).capacity_rps
-            found.add(("N" if by_connections <= calls.capacity_rps else "T", calls.capacity_rps))
+            letter = "N" if by_connections <= calls.capacity_rps else "T"
+            found.add((f"{letter}/(x·t)" if calls.calls > 1 else f"{letter}/t", calls.capacity_rps))
     return sorted(found, key=lambda plateau: plateau[1])
 
 
@@ -131,32 +124,46 @@ def predict_over_link(plan: Plan, cell: Cell) -> float | None:
     if not plan.link.is_limited:
         return predict(plan, cell)
     waited_s, total_s = 0.0, 0.0
-    parameters = plan.parameters_of(cell)
-    at_once = servers(plan, plan.scenario.variant(cell.variant), parameters)
-    for requests in queueing.wave_sizes(cell.load.users, at_once):
-        waited_s += wave_s(plan, requests, parameters)
+    variant, parameters = plan.scenario.variant(cell.variant), plan.parameters_of(cell)
+    for requests in queueing.wave_sizes(cell.load.users, servers(plan, variant, parameters)):
+        waited_s += _wave_s(plan, variant, requests, parameters)
         total_s += requests * waited_s
     return total_s / cell.load.users
 
 
-def wave_s(plan: Plan, requests: int, parameters: Parameters) -> float:
-    """How long requests take that start together; 0 where that is not known before measuring.
+def _wave_s(plan: Plan, variant: Variant, requests: int, parameters: Parameters) -> float:
+    """How long requests take that start together and wait for nobody; 0 where that is not known before measuring."""
+    calls, link = calls_of(plan, variant, parameters), plan.link
+    alone_s = calls.alone_s if calls else 0.0
+    return alone_s + queueing.transfer_s(requests, _moved_bytes(variant), link.rate, link.connection_rate)
 
-    Of the scenario's variants the one whose requests take longest.
-    """
-    found = [calls_of(plan, variant, parameters) for variant in plan.scenario.variants]
-    alone_s = max((calls.alone_s for calls in found if calls), default=0.0)
-    link = plan.link
-    return alone_s + queueing.transfer_s(requests, moved_bytes(plan), link.rate, link.connection_rate)
+
+def slowest_alone_s(plan: Plan, parameters: Parameters) -> float:
+    """How long a request takes that waits for nobody, of the slowest variant of the scenario; 0 where not known."""
+    return max((_wave_s(plan, variant, 1, parameters) for variant in plan.scenario.variants), default=0.0)
+
+
+def least_capacity_rps(plan: Plan, parameters: Parameters) -> float:
+    """The most requests a second that every variant of the scenario can answer; infinite where nothing limits them."""
+    rates = []
+    for variant in plan.scenario.variants:
+        at_once = servers(plan, variant, parameters)
+        time_s = _wave_s(plan, variant, at_once or 1, parameters)
+        calls = calls_of(plan, variant, parameters)
+        if calls and not plan.link.is_limited:
+            rates.append(calls.capacity_rps)
+        elif at_once and time_s:
+            rates.append(at_once / time_s)
+    return min(rates, default=math.inf)
+
+
+def _moved_bytes(variant: Variant) -> int:
+    return sum(stage.answer_bytes for stage in variant.stages if stage.component != SERVICE)
 
 
 def moved_bytes(plan: Plan) -> int:
     """Bytes that one request moves over the link; of the scenario's variants the most."""
-    moved = (
-        sum(stage.answer_bytes for stage in variant.stages if stage.component != SERVICE)
-        for variant in plan.scenario.variants
-    )
-    return max(moved, default=0)
+    return max(map(_moved_bytes, plan.scenario.variants), default=0)
 
 
 def load_s(plan: Plan, cell: Cell) -> float:
@@ -168,9 +175,8 @@ def load_s(plan: Plan, cell: Cell) -> float:
     if time_s is None and not plan.link.is_limited:
         work_s = WORK_S + WORK_S_PER_BYTE * moved_bytes(plan)
         return load.ramp_s + work_s * (load.planned_requests or 0)
-    at_once = servers(plan, variant, parameters)
-    all_s = all_answered_s(plan, load.users, at_once, parameters)
-    return max(load.ramp_s, last_start_s(load, at_once) + all_s * load.rounds)
+    all_s = all_answered_s(plan, variant, load.users, parameters)
+    return max(load.ramp_s, last_start_s(load, servers(plan, variant, parameters)) + all_s * load.rounds)
 
 
 def last_start_s(load: Load, servers: int | None) -> float:
@@ -178,6 +184,10 @@ def last_start_s(load: Load, servers: int | None) -> float:
     return load.ramp_s * ((load.users - 1) % (servers or load.users)) / load.users
 
 
-def all_answered_s(plan: Plan, users: int, servers: int | None, parameters: Parameters) -> float:
-    """How long R requests that start together take until all are answered: the sum of their waves."""
-    return sum(wave_s(plan, requests, parameters) for requests in queueing.wave_sizes(users, servers))
+def all_answered_s(plan: Plan, variant: Variant, users: int, parameters: Parameters) -> float:
+    """How long R requests to a variant that start together take until all are answered."""
+    calls = calls_of(plan, variant, parameters)
+    if calls and not plan.link.is_limited:
+        return calls.all_s(users)
+    waves = queueing.wave_sizes(users, servers(plan, variant, parameters))
+    return sum(_wave_s(plan, variant, requests, parameters) for requests in waves)

@@ -94,11 +94,11 @@ class Scenario:
     """A scenario as data: question, requests, parameters, variants, what is behind them, and the default load.
 
     Attributes:
-        requests: what a user sends, in order; the locustfile of the scenario's name sends them.
+        requests: what a user sends, by the locustfile of the scenario's name: one, as theory and counts are of one.
         contract: requests, good and bad, that all variants must answer alike.
         rehearsal: the warm-up.
         sweep: the values that ``lab sweep`` varies if none are named, by axis: ``users``, ``rate``, or a parameter.
-        components: what the service calls, in the order in which it is started.
+        components: what the service calls; databases are started first, the others in this order.
         limits: the limits of the stance ``equal``.
         link: the link to each component, unless options say otherwise.
 

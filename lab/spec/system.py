@@ -9,6 +9,8 @@ from lab.spec.limits import NOT_SET, Limits
 
 # The component that is loaded, in stages, counts and readings; the others have names of their own.
 SERVICE = "service"
+# What readings of the lab's own processes and of the machine are named.
+RESERVED = (SERVICE, "lab", "machine", "master", "generator")
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,11 @@ class Component:
     module: str = ""
     command: tuple[str, ...] = ()
     own_pool: int | None = None
+
+    def __post_init__(self) -> None:
+        """ValueError where the name is that of another target of readings."""
+        if self.name in RESERVED or self.name.startswith("worker"):
+            raise ValueError(f"a component cannot be named {self.name!r}: readings of the lab itself are")
 
 
 @dataclass(frozen=True)

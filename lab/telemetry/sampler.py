@@ -116,7 +116,8 @@ def _repeat(read: Callable[[], None], stop: threading.Event, every_s: float) -> 
     """Read at once, then every ``every_s`` seconds, and a last time after ``stop`` is set."""
     if sys.platform == "linux":  # of this thread only: reading must not delay the workers on the same core
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), PROBE_NICENESS)
-    due = time.monotonic()
+    read()
+    due = time.monotonic() + every_s
     while not stop.wait(max(0.0, due - time.monotonic())):
         read()
         due = max(due + every_s, time.monotonic())

@@ -54,5 +54,5 @@ def test_intervals_of_an_open_loop_count_from_the_plan_as_its_table_does(overloa
 def test_an_open_loop_whose_queue_grows_has_not_settled(overload):
     """Requests that are all sent too late take as long as ever once they are sent, which settles nothing."""
     said = " ".join(overload.insights())
-    assert "mvc at 2 users: The load had not settled" in said
+    assert "mvc at 100 requests/s: The load had not settled" in said
     assert "had settled after" not in said

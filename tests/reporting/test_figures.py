@@ -180,18 +180,18 @@ def test_repeats_without_an_answer_are_named(empty):
 def test_a_cell_without_a_result_is_named_under_a_sweep():
     """It cannot be drawn, so it is told."""
     table = sweep_table(verdict=["valid"] * 5 + ["incomplete"], mean_s=[1.0] * 5 + [None])
-    assert "mvc at 10 (incomplete)" in texts(figures.sweep_figure("delay", table, [("T", 100.0)]))
-    drawn(figures.sweep_figure("delay", sweep_table(mean_s=None, ok_throughput_rps=0.0), [("T", 100.0)]))
+    assert "mvc at 10 (incomplete)" in texts(figures.sweep_figure("delay", table, [("T/t", 100.0)]))
+    drawn(figures.sweep_figure("delay", sweep_table(mean_s=None, ok_throughput_rps=0.0), [("T/t", 100.0)]))
 
 
 def test_a_sweep_has_a_line_for_each_limit_that_decides():
     """Each is named by its letter, with what it allows; where none decides there is none."""
     plateaus = [
         line
-        for line in texts(figures.sweep_figure("delay", sweep_table(), [("T", 20.0), ("N", 40.0)])).splitlines()
-        if "/t" in line
+        for line in texts(figures.sweep_figure("delay", sweep_table(), [("T/t", 20.0), ("N/(x·t)", 40.0)])).splitlines()
+        if "/t" in line or "·t" in line
     ]
-    assert plateaus == ["T threads: T/t = 20 a second", "N connections: N/t = 40 a second"]
+    assert plateaus == ["T threads: T/t = 20 a second", "N connections: N/(x·t) = 40 a second"]
     assert "/t" not in texts(figures.sweep_figure("delay", sweep_table(), []))
 
 
@@ -204,7 +204,7 @@ def test_labels_of_a_sweep_do_not_collide():
     assert "3,900" not in labels
 
 
-@pytest.mark.parametrize(("axis", "label"), [("rate", "requests a second, planned"), ("delay_ms", "delay_ms")])
+@pytest.mark.parametrize(("axis", "label"), [("rate", "rate (planned a second)"), ("delay_ms", "delay_ms")])
 def test_a_sweep_goes_along_what_is_varied(axis, label):
     """The axis has its name and its values, also where one of them is 0, which has no logarithm."""
     figure = figures.sweep_figure("delay", sweep_table(at=[0, 0, 0, 150, 150, 150]), [], axis)

@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.java, pytest.mark.usefixtures("brief")]
 
 # What `lab show --json` promises to programs.
 KEYS = {
-    *("variant", "users", "ramp_s", "loops", "repeat", "requests", "errors", "mean_s", "p50_s", "p90_s", "p99_s"),
+    *("variant", "users", "at", "ramp_s", "loops", "repeat", "requests", "errors", "mean_s", "p50_s", "p90_s", "p99_s"),
     *("max_s", "throughput_rps", "ok_throughput_rps", "predicted_mean_s", "verdict", "reasons"),
     *("cpu_s_per_1000_requests", "gc_pause_s", "pool_in_use", "pool_wait"),
 }

@@ -96,7 +96,7 @@ def test_the_values_of_headers_are_sent_and_kept_nowhere(run, server, typed, dat
 def test_such_a_run_is_read_like_any_other(run, typed, data, tmp_path):
     """Listed, shown for programs, exported, drawn and compared, address against address."""
     assert run.name.endswith("-load")
-    assert re.search(rf"{run.name} +complete +4 +4/4", typed("list", "--data", str(data)).stdout)
+    assert re.search(rf"{run.name} +complete +4 users +4/4", typed("list", "--data", str(data)).stdout)
     cells = json.loads(typed("show", run.name, "--json", "--data", str(data)).stdout)["cells"]
     assert [cell["variant"] for cell in cells] == ["old", "old", "new", "new"]
     for kind in ("jtl", "csv", "hdr"):

@@ -24,7 +24,9 @@ from lab.system.backends import Endpoints
 @click.command("images")
 def images() -> None:
     """Build all images for --runtime docker beforehand, and list them."""
-    modules = {variant.module for scenario in experiments.scenarios().values() for variant in scenario.variants}
+    scenarios = experiments.scenarios().values()
+    modules = {variant.module for scenario in scenarios for variant in scenario.variants}
+    modules |= {part.module for scenario in scenarios for part in scenario.components if part.module}
     for image in testbed.build_all_images(modules, reporter()):
         out.print(f"{image.tag}: {image.product} [dim]({image.why})[/]", soft_wrap=True)
 

@@ -14,6 +14,7 @@ from lab.cli.options import limit_options
 from lab.errors import LabError
 from lab.running import held_stack
 from lab.runtimes.checkout import ROOT
+from lab.spec.options import option
 from lab.spec.scenario import Scenario
 
 
@@ -23,6 +24,8 @@ def _up_command(scenario: Scenario) -> click.Command:
     def up(variant: str, runtime: str, **options: Any) -> None:
         endpoints = endpoints_of(options)
         plan = plan_of(scenario.name, variants=variant, **options)
+        if plan.is_sweep:
+            raise LabError(f"'up' takes one value of {option(plan.axis)}.", "Name one.")
         if len(plan.cells) > 1:
             raise LabError("'up' starts one variant.", f"Name one: --variant {plan.cells[0].variant}")
         running = held_stack.up(plan, runtime, endpoints)

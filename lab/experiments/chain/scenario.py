@@ -7,10 +7,19 @@ from dataclasses import replace
 from lab.experiments.variants import MVC, MVC_VIRTUAL, WEBFLUX
 from lab.spec.limits import Limits
 from lab.spec.scenario import Exchange, Parameter, Rehearsal, Request, Scenario
-from lab.spec.system import Component, Stage
+from lab.spec.system import Component, Stage, Variant
 from lab.spec.workload import Load
 
 CALLS_B = {"/chain": (Stage("backend", time_ms="delay_ms"),)}
+# Connections that the clients open to one server by themselves: Apache HttpClient 5, Reactor Netty 1.3.
+APACHE_CONNECTIONS, NETTY_CONNECTIONS = 5, 500
+
+
+def _calling(variant: Variant, module: str, client: str, connections: int) -> Variant:
+    """A variant whose service calls B with that client."""
+    title, own = f"{variant.title}, {client}", replace(variant.own, pool=connections)
+    return replace(variant, module=module, title=title, own=own, demands=CALLS_B)
+
 
 SCENARIO = Scenario(
     name="chain",
@@ -25,9 +34,9 @@ SCENARIO = Scenario(
     ),
     parameters=(Parameter("delay_ms", 200, 0, 60_000, "ms", "how long the called service waits (t)"),),
     variants=(
-        replace(MVC, module="mvc-chain", title="Spring MVC on platform threads, RestClient", demands=CALLS_B),
-        replace(MVC_VIRTUAL, module="mvc-chain", title="Spring MVC on virtual threads, RestClient", demands=CALLS_B),
-        replace(WEBFLUX, module="webflux-chain", title="Spring WebFlux, WebClient", demands=CALLS_B),
+        _calling(MVC, "mvc-chain", "RestClient", APACHE_CONNECTIONS),
+        _calling(MVC_VIRTUAL, "mvc-chain", "RestClient", APACHE_CONNECTIONS),
+        _calling(WEBFLUX, "webflux-chain", "WebClient", NETTY_CONNECTIONS),
     ),
     load=Load(users=1000),
     rehearsal=Rehearsal(requests=4000, rounds=12, parameters={"delay_ms": 0}),

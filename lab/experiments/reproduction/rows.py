@@ -17,7 +17,7 @@ from lab.experiments.reproduction.publication import (
     ReproducedRow,
 )
 from lab.spec import prediction
-from lab.spec.plan import Cell, Plan
+from lab.spec.plan import USERS, Cell, Plan
 from lab.storage import published
 
 
@@ -93,6 +93,8 @@ def deviations(experiment: Publication, part: Part, plan: Plan) -> list[str]:
     """
     if plan.scenario.name != experiment.scenario:
         return [f"scenario {plan.scenario.name}, not {experiment.scenario}"]
+    if plan.axis != USERS and plan.is_sweep:
+        return [f"what varies is {plan.axis}, not users"]
     try:
         wanted = _settings(experiment.plan(part, scale_of(part, plan)))
     except LabError:  # it is that part at no scale; the document's size says what it lacks
@@ -106,7 +108,7 @@ def _settings(plan: Plan) -> dict[str, Any]:
     link = {f"link_{name}": value for name, value in asdict(plan.link).items()}
     load = asdict(plan.cells[0].load)
     shape = {name: load[name] for name in load if name not in ("users", "workers", "remote_workers")}
-    return {**plan.parameters, **limits, **link, **shape}
+    return {**plan.parameters_of(plan.cells[0]), **limits, **link, **shape}
 
 
 def _text(value: Any) -> str:

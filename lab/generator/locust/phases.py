@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import traceback
@@ -106,10 +107,10 @@ class Phase:
             for planned_ns in self._send_times(number):
                 client.planned_ns = planned_ns
                 sink.begin_session()
-                try:
+                with contextlib.suppress(*SESSION_ENDS):
                     (user.random.choice(sessions) if len(sessions) > 1 else sessions[0])(user)
-                except SESSION_ENDS:
-                    gevent.sleep(0)  # it may have sent nothing: without this no other user would run
+                if not sink.step:
+                    gevent.sleep(0)  # it has sent nothing: without this no other user would run
                 self.recorder.complete += 1
                 if self.recorder.failed > failed:
                     failed = self.recorder.failed

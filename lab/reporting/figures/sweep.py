@@ -29,7 +29,7 @@ LEAST_REPEATS = 3
 # How far apart two labels of the x axis must be to be read, as a share of the axis.
 LEAST_GAP = 0.055
 # How an axis is named in the title and along itself; a parameter by its name.
-TITLES = {USERS: ("the number of users", "users (R)"), RATE: ("the rate of requests", "requests a second, planned")}
+TITLES = {USERS: ("the number of users", "users (R)"), RATE: ("the rate", "rate (planned a second)")}
 LIMITING = {"T": "T threads", "N": "N connections"}
 
 
@@ -58,8 +58,8 @@ def sweep_figure(
     _models(mean, table)
     _published(mean, table, "published_mean_s", "published mean")
     _published(rate, table, "published_rps", "published, failed requests included")
-    for letter, rps in plateaus:
-        rate.axhline(rps, **MODEL, label=f"{LIMITING[letter]}: {letter}/t = {rps:g} a second")
+    for formula, rps in plateaus:
+        rate.axhline(rps, **MODEL, label=f"{LIMITING[formula[0]]}: {formula} = {rps:g} a second")
     for axes in (mean, rate):
         _explain_doubt(axes, table)
         plain_log_scale(axes, "y")

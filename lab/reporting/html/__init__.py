@@ -121,6 +121,11 @@ class Page:
         """What is varied, if that is not the number of users; else empty."""
         return "" if self.run.plan.axis == USERS else self.run.plan.axis.replace("_", " ")
 
+    @property
+    def called(self) -> dict[str, Any]:
+        """By name, cores and limits of the services that the service calls."""
+        return self.run.folder.note("components")
+
     def title_of(self, variant: str) -> str:
         """A variant's title."""
         return self.run.scenario.variant(variant).title

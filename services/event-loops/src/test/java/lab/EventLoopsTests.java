@@ -93,9 +93,10 @@ class EventLoopsTests {
 		backend.start();
 		BlockHound.install((watch) -> watch
 			// Locks of the libraries' own, held for a few instructions: those of Netty's
-			// buffers, and of the pool in MongoDB's driver.
+			// buffers, and of the pool and the cluster's clock in MongoDB's driver.
 			.allowBlockingCallsInside("io.netty.buffer.AdaptivePoolingAllocator", "allocate")
 			.allowBlockingCallsInside("com.mongodb.internal.Locks", "checkedWithLock")
+			.allowBlockingCallsInside("com.mongodb.internal.Locks", "checkedWithInterruptibleLock")
 			.blockingMethodCallback((method) -> blocked.add(method + " in " + Thread.currentThread() + callers())));
 		application = (ReactiveWebServerApplicationContext) SpringApplication.run(Application.class, "--server.port=0",
 				"--management.server.port=0", "--spring.profiles.active=fixed-pool", "--lab.pool=3",
