@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -73,8 +73,8 @@ class Calls:
             arrivals_s: when each user sends its first request, ascending, shape (users,).
 
         """
-        if self.calls == 1:
-            return queueing.burst_mean_s(arrivals_s, self.call_s, self.servers, loops)
+        if not self.parallel:
+            return queueing.burst_mean_s(arrivals_s, self.alone_s, self.servers, loops)
         users = len(arrivals_s)
         played = min(loops, max(1, PLAYED_REQUESTS // (users * self.calls)))
         first = float(self.latencies(arrivals_s, played).mean())
@@ -82,45 +82,46 @@ class Calls:
 
     def closed_mean_s(self, users: int) -> float:
         """The mean latency of a closed loop without pauses: R over the capacity, by Little's law, or what one takes."""
-        if self.calls == 1:
-            return queueing.closed_mean_s(users, self.call_s, self.servers)
+        if not self.parallel:
+            return queueing.closed_mean_s(users, self.alone_s, self.servers)
         return max(self.alone_s, users / self.capacity_rps)
 
     def open_mean_s(self, arrivals_s: Floats, users: int) -> float:
         """The mean latency of an open loop of which ``users`` requests at most are under way."""
-        if self.calls == 1:
+        if not self.parallel:
             at_once = min(users, self.servers or users)
-            return float(queueing.queue_latencies(arrivals_s, self.call_s, at_once).mean())
-        threads = min(users, self.threads or users)
-        return float(
-            Calls(self.call_s, self.calls, self.parallel, threads, self.connections).latencies(arrivals_s).mean()
-        )
+            return float(queueing.queue_latencies(arrivals_s, self.alone_s, at_once).mean())
+        return float(replace(self, threads=min(users, self.threads or users)).latencies(arrivals_s).mean())
 
     def latencies(self, arrivals_s: Floats, loops: int = 1) -> Floats:
-        """Latencies of requests that wait for a thread and, for each call, for a connection: first come, first served.
+        """Latencies of requests that wait for a thread and, for each call, for a connection.
 
-        Events are played in order; a thread or connection that is freed goes to whoever waits longest for one.
+        Events are played in order; what is freed goes to whoever waits longest for it. Calls that are made one after
+        the other keep their connection: pools are not fair, and who gives one back and asks again at once gets it
+        before those who wait. (Measured with MongoDB's driver: 100 requests of five calls on 20 connections have a mean
+        of three fifths of the total, as in waves, and not of nine tenths, as if they took turns.)
 
         Args:
             arrivals_s: when each user sends its first request, ascending, shape (users,).
             loops: requests of each user, one after the other.
 
         Returns:
-            Seconds from arrival to answer, shape (users * loops,), in order of the answers.
+            Seconds from arrival to answer, shape (users * loops,), in order of arrival, or of the answers where calls
+            are made at once.
 
         """
-        queues = _Queues(self, arrivals_s.tolist(), loops)
-        return np.array(queues.play())
+        if not self.parallel:
+            return queueing.burst_latencies(arrivals_s, self.alone_s, self.servers, loops)
+        return np.array(_Queues(self, arrivals_s.tolist(), loops).play())
 
 
 class _Queues:
-    """The queues for threads and connections while the requests of some users are played."""
+    """The queues for threads and connections while requests that make all their calls at once are played."""
 
     def __init__(self, of: Calls, arrivals_s: list[float], loops: int) -> None:
         self._of = of
         self._loops = [loops] * len(arrivals_s)
         self._arrived_s = list(arrivals_s)
-        self._unmade = [0] * len(arrivals_s)  # calls of a user's request that are not sent yet
         self._open = [0] * len(arrivals_s)  # calls that are not answered yet
         self._free_threads = math.inf if of.threads is None else of.threads
         self._free_connections = math.inf if of.connections is None else of.connections
@@ -145,12 +146,9 @@ class _Queues:
         return self._latencies
 
     def _answered(self, now_s: float, user: int) -> None:
-        """A call is answered: the request sends its next one, or is over."""
+        """A call is answered, and the request with its last one."""
         self._open[user] -= 1
-        if self._unmade[user]:
-            self._unmade[user] -= 1
-            self._for_connection.append(user)
-        elif not self._open[user]:
+        if not self._open[user]:
             self._free_threads += 1
             self._latencies.append(now_s - self._arrived_s[user])
             self._loops[user] -= 1
@@ -161,10 +159,9 @@ class _Queues:
         """Give free threads and connections to those who wait."""
         while self._for_thread and self._free_threads:
             self._free_threads -= 1
-            user, calls = self._for_thread.popleft(), self._of.calls
-            self._open[user] = calls
-            self._unmade[user] = 0 if self._of.parallel else calls - 1
-            self._for_connection.extend([user] * (calls if self._of.parallel else 1))
+            user = self._for_thread.popleft()
+            self._open[user] = self._of.calls
+            self._for_connection.extend([user] * self._of.calls)
         while self._for_connection and self._free_connections:
             self._free_connections -= 1
             heapq.heappush(self._events, (now_s + self._of.call_s, 0, self._for_connection.popleft()))
