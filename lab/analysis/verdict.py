@@ -118,17 +118,20 @@ def _lost(evidence: Evidence, summary: Summary, answered: int) -> list[str]:
         reasons.append(
             f"The service counted {evidence.counts.served:,} requests, the samples hold {answered:,} answers."
         )
-    return reasons + _miscounted(evidence.counts, summary)
+    return reasons + _miscounted(evidence.counts, answered)
 
 
-def _miscounted(counts: Counts, summary: Summary) -> list[str]:
-    """A reason for each component that counted fewer calls than right answers need, or more than all requests make."""
-    right, reasons = summary.requests - sum(summary.errors.values()), []
+def _miscounted(counts: Counts, answered: int) -> list[str]:
+    """A reason for each component that counted fewer calls than the answers need, or more than all requests make.
+
+    A wrong answer must have made its calls too: one that did not is another request than the one that is measured.
+    """
+    reasons = []
     for name, counted in counts.calls.items() if counts.whole else ():
         each = counts.calls_per_request.get(name, 1)
-        if not each * right <= counted <= each * counts.begun + OWN_QUERIES:
+        if not each * answered <= counted <= each * counts.begun + OWN_QUERIES:
             wanted = "one" if each == 1 else f"{each:,}"
-            reasons.append(f"{name} counted {counted:,} calls for {right:,} right answers, not {wanted} for each.")
+            reasons.append(f"{name} counted {counted:,} calls for {answered:,} answers, not {wanted} for each.")
     return reasons
 
 

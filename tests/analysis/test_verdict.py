@@ -74,11 +74,11 @@ def test_every_component_must_have_counted_its_calls(counted, each, word):
     assert (word == VALID) == all(f"{name} counted" not in reasons for name in counted)
 
 
-def test_requests_that_failed_may_have_called_or_not():
-    """A component is asked at least once for each right answer, and at most once for each request."""
-    some_failed = replace(GOOD, errors={"status": 1}, ok_throughput_rps=332.7)
+def test_requests_without_an_answer_may_have_called_or_not():
+    """A component is asked at least once for each answer, right or wrong, and at most once for each request."""
+    one_lost = replace(GOOD, errors={"timeout": 1}, ok_throughput_rps=332.7)
     for count, word in ((998, INVALID), (999, VALID), (1000, VALID)):
-        assert judged(some_failed, calls={"backend": count}, calls_per_request={"backend": 1})[0] == word
+        assert judged(one_lost, 999, served=999, calls={"backend": count}, calls_per_request={"backend": 1})[0] == word
 
 
 def test_sessions_of_several_requests_are_counted_against_their_plan():
