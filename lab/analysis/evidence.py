@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+from lab.spec.system import Entry
+
 
 @dataclass(frozen=True)
 class Counts:
@@ -75,6 +77,11 @@ class Interference:
     foreign_cores: Mapping[str, float] = field(default_factory=dict)
     others: tuple[str, ...] = ()
 
+    @property
+    def was_seen(self) -> bool:
+        """Whether it is known what other programs used."""
+        return bool(self.foreign_cores) or self.foreign_cpu is not None
+
 
 @dataclass(frozen=True)
 class Steadiness:
@@ -86,6 +93,7 @@ class Steadiness:
         drift: relative change of a closed loop's throughput from the first half to the second; None if unknown.
         slowed: by owner, how much slower its cores themselves were in the second half, where the CPU decides; the other
             three are corrected for that.
+        not_judged: why no trend could be judged; empty if trends were.
 
     """
 
@@ -93,6 +101,7 @@ class Steadiness:
     cpu_fall: float = 0.0
     drift: float | None = None
     slowed: Mapping[str, float] = field(default_factory=dict)
+    not_judged: str = ""
 
 
 @dataclass(frozen=True)
@@ -100,16 +109,20 @@ class ServiceState:
     """The state of the service: warm-up, garbage collection, limits in force.
 
     Attributes:
+        entry: whether it is a service that the lab started, an attached one, or a program.
         warm_up: one row a round: see :meth:`lab.telemetry.actuator.CpuTimes.since`, and ``users``.
         warm: whether the CPU cost of a request had settled.
         gc_share: the share of the load's time in garbage collection pauses; None if unknown.
+        limits_read: whether the running service was asked for its limits.
         limits_broken: limits whose value in the running service is not the one that was set.
 
     """
 
+    entry: Entry = "service"
     warm_up: tuple[Mapping[str, float], ...] = ()
     warm: bool = False
     gc_share: float | None = None
+    limits_read: bool = False
     limits_broken: tuple[str, ...] = ()
 
 
@@ -141,6 +154,12 @@ class Evidence:
     def as_json(self) -> dict[str, Any]:
         """A flat dictionary of JSON types."""
         return {name: value for part in asdict(self).values() for name, value in part.items()}
+
+    @staticmethod
+    def read(stored: Mapping[str, Any]) -> Evidence:
+        """Evidence as some version of the lab stored it; fields that are no more are left out."""
+        known = {f.name for part in fields(Evidence) for f in fields(getattr(Evidence, part.name))}
+        return Evidence.from_fields(**{name: value for name, value in stored.items() if name in known})
 
     @staticmethod
     def from_fields(**values: Any) -> Evidence:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from lab.analysis import bottleneck, verdict
 from lab.analysis.bottleneck import Bottleneck, Usage
+from lab.analysis.evidence import Evidence
 from lab.analysis.service_cost import POOL_IN_USE
 from lab.formulas import inference, laws, stats, steady_state
 from lab.formulas.inference import Estimate
@@ -69,6 +70,22 @@ def _uneven_machine(run: RunFolder) -> str | None:
         f"The machine's speed changed: by a fixed piece of work, the service's cores were {slower:.0%} slower "
         f"under {slowest} than under {fastest}. Smaller differences may be due to that: --repeat averages it out."
     )
+
+
+def not_checked(run: RunFolder) -> list[str]:
+    """Sentences on the checks that could not be made, one for each reason; those of cells that broke off are left out.
+
+    They are derived from the evidence, so that they are there for older runs too.
+    """
+    entry, because = run.plan().scenario.entry, dict[str, dict[str, None]]()
+    for folder in run.cells():
+        stored = folder.read("evidence")
+        if not folder.complete or stored.get("component_errors") or stored.get("interrupted"):
+            continue
+        known = {"entry": entry, "limits_read": bool(folder.read("limits"))}
+        for check, why in verdict.not_made(Evidence.read({**known, **stored})).items():
+            because.setdefault(why, {})[check] = None
+    return [f"Not checked, as {why}: {', '.join(names)}." for why, names in because.items()]
 
 
 def deciding(run: RunFolder) -> dict[str, Bottleneck]:

@@ -14,6 +14,7 @@ from lab.analysis.evidence import Counts, Ending, Evidence, GeneratorState, Inte
 from lab.analysis.steadiness import steadiness
 from lab.formulas.stats import Summary
 from lab.generator.fleet import PhaseResult
+from lab.spec.system import Entry
 from lab.spec.workload import Load
 from lab.telemetry.actuator import GC_PAUSES
 from lab.telemetry.sampler import CORES_BUSY, MACHINE, Reading, Telemetry
@@ -32,6 +33,7 @@ class Observed:
     Attributes:
         warm_up: one row a round: see :meth:`lab.telemetry.actuator.CpuTimes.since`, and ``users``.
         warm: whether the CPU cost of a request had settled.
+        limits_read: whether the running service was asked for its limits.
         limits_broken: limits whose value in the running service is not the one that was set.
         result: what the generator reported of the measured load.
         telemetry: readings during the measured load.
@@ -43,6 +45,7 @@ class Observed:
 
     warm_up: list[dict[str, float]] = field(default_factory=list)
     warm: bool = False
+    limits_read: bool = False
     limits_broken: list[str] = field(default_factory=list)
     result: PhaseResult = field(default_factory=PhaseResult)
     telemetry: Telemetry = field(default_factory=Telemetry)
@@ -57,7 +60,7 @@ class Conditions:
 
     Attributes:
         cpu_decides: whether the scenario measures the service's CPU time a request.
-        own_service: whether the lab started the service; else it counts among the other programs.
+        entry: what was measured; an attached service counts among the other programs.
         owned_cores: by owner (service, generator), its cores; empty where all cores are shared.
         ceiling_rps: the generator's ceiling for this kind of request; None if unknown.
         calls_per_request: by component behind the service, how many calls each request makes to it.
@@ -66,7 +69,7 @@ class Conditions:
     """
 
     cpu_decides: bool
-    own_service: bool
+    entry: Entry
     owned_cores: Mapping[str, frozenset[int]]
     ceiling_rps: float | None
     calls_per_request: Mapping[str, int]
@@ -105,12 +108,19 @@ def evidence(
         clock_step_s=result.clock_step_s,
     )
     interference = Interference(
-        foreign_cpu=foreign_cpu(telemetry, os.cpu_count() or 1) if conditions.own_service else None,
+        foreign_cpu=foreign_cpu(telemetry, os.cpu_count() or 1) if conditions.entry != "attached" else None,
         foreign_cores=foreign_cores(telemetry, conditions.owned_cores),
         others=tuple(conditions.others),
     )
     steady = steadiness(load, samples, metrics(result, telemetry), conditions.cpu_decides)
-    service = ServiceState(tuple(observed.warm_up), observed.warm, gc_share(telemetry), tuple(observed.limits_broken))
+    service = ServiceState(
+        conditions.entry,
+        tuple(observed.warm_up),
+        observed.warm,
+        gc_share(telemetry),
+        observed.limits_read,
+        tuple(observed.limits_broken),
+    )
     return Evidence(counts, generator, interference, steady, service, observed.ending)
 
 

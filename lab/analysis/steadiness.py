@@ -29,7 +29,7 @@ SMOOTHED_READINGS = 5
 def steadiness(load: Load, samples: pd.DataFrame, rows: Iterable[Reading], cpu_decides: bool) -> Steadiness:
     """Trends in latency, CPU cost, throughput and core speed of a load that should be steady.
 
-    A burst has none, as it is never steady, nor has a load that is over within ten seconds.
+    A burst has none, as it is never steady; of a load that is over within ten seconds they cannot be judged.
 
     Args:
         samples: with :data:`COLUMNS`, of the measured load.
@@ -37,11 +37,13 @@ def steadiness(load: Load, samples: pd.DataFrame, rows: Iterable[Reading], cpu_d
         cpu_decides: whether the scenario measures the service's CPU time a request.
 
     """
-    if load.is_burst or samples.empty:
+    if load.is_burst:
         return Steadiness()
+    if samples.empty:
+        return Steadiness(not_judged="nothing was sent")
     begin_s, end_s = load.ramp_s, load.duration_s or samples["sent_us"].max() / 1e6
     if end_s - begin_s < MIN_STEADY_S:
-        return Steadiness()
+        return Steadiness(not_judged=f"it lasted less than {MIN_STEADY_S:.0f} s after its ramp")
     begin_s, rows, cpu_fall, slowed = begin_s + CONNECTING_S, list(rows), 0.0, {}
     latency, drift = trend.latency_by_second(samples, begin_s, end_s), trend.drift(samples, begin_s, end_s)
     if cpu_decides:

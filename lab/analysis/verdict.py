@@ -1,14 +1,15 @@
-"""The verdict on a measurement: valid, suspect or invalid, with reasons."""
+"""The verdict on a measurement: checks that passed, failed or could not be made, and what follows from them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from lab.analysis import checks
-from lab.analysis.evidence import Counts, Evidence
+from lab.analysis.evidence import Evidence
 from lab.formulas.stats import Summary
+from lab.spec.system import Entry
 
 VALID, SUSPECT, INVALID = "valid", "suspect", "invalid"
 
@@ -28,6 +29,29 @@ OWN_QUERIES = 10
 GC_SUSPECT_SHARE = 0.25
 # Classes of wrong answers: with them it is not the scenario that was measured.
 WRONG = ("wrong body", "malformed", "truncated")
+# A reason to doubt a measurement, and whether it makes it invalid.
+Reason = tuple[str, bool]
+ALL: tuple[Entry, ...] = ("service", "attached", "program")
+LOADED: tuple[Entry, ...] = ("service", "attached")
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check of a measurement. It passes, fails with reasons, or could not be made, and then says why.
+
+    Attributes:
+        name: what is checked, in words.
+        judge: its reasons to doubt a measurement, from evidence, summary and the number of samples that hold an answer;
+            none if it passes.
+        lacks: why it could not be made, as the end of a sentence that begins with "as"; empty where it could.
+        of: what it is a check of; others do not have it.
+
+    """
+
+    name: str
+    judge: Callable[[Evidence, Summary, int], list[Reason]]
+    lacks: Callable[[Evidence], str] = lambda _: ""
+    of: tuple[Entry, ...] = ALL
 
 
 @dataclass(frozen=True)
@@ -45,31 +69,17 @@ def judge(evidence: Evidence, summary: Summary, answered: int) -> Verdict:
         answered: samples that hold an answer of the service, right or wrong.
 
     """
-    invalid = [*_broke_off(evidence), *_lost(evidence, summary, answered), *_wrong(summary)]
-    invalid += [f"A limit is not in force: {limit}." for limit in evidence.service.limits_broken]
-    invalid += checks.clock(evidence.generator.clock_step_s)
-    failed, suspect = _failed(summary), _unsettled(evidence)
-    (suspect if sum(summary.errors.values()) < summary.requests else invalid).extend(failed)
-    suspect += checks.unsteady(
-        evidence.steadiness.latency_fall, evidence.steadiness.cpu_fall, evidence.steadiness.drift
-    )
-    suspect += checks.slowed(evidence.steadiness.slowed)
-    suspect += checks.foreign_load(evidence.interference.foreign_cores, evidence.interference.foreign_cpu)
-    near = checks.ceiling(summary.throughput_rps, evidence.generator.ceiling_rps)
-    still = checks.stood_still(evidence.generator.stood_still_s)
-    for reason, severe in [
-        *_late(summary),
-        *_short_of_users(summary),
-        *_slow(summary),
-        *_busy(evidence),
-        *near,
-        *still,
-    ]:
-        (invalid if severe else suspect).append(reason)
-    if summary.requests:
-        invalid += _little(evidence, summary)
+    made = [check for check in CHECKS if evidence.service.entry in check.of and not check.lacks(evidence)]
+    reasons = [reason for check in made for reason in check.judge(evidence, summary, answered)]
+    invalid, suspect = ([text for text, severe in reasons if severe is which] for which in (True, False))
     word = INVALID if invalid else SUSPECT if suspect else VALID
     return Verdict(word, (*invalid, *suspect))
+
+
+def not_made(evidence: Evidence) -> dict[str, str]:
+    """The checks that could not be made, by name, each with the reason: see :attr:`Check.lacks`."""
+    checked = {check.name: check.lacks(evidence) for check in CHECKS if evidence.service.entry in check.of}
+    return {name: why for name, why in checked.items() if why}
 
 
 def worst(words: list[str]) -> str:
@@ -90,121 +100,230 @@ def _value(limit: Any) -> str:
     return "unlimited" if limit is None else str(limit)
 
 
-def _broke_off(evidence: Evidence) -> list[str]:
-    reasons = list(evidence.ending.component_errors)
-    if evidence.ending.interrupted:
-        reasons.append("The measurement was interrupted.")
-    return reasons
+def _severe(reasons: list[str]) -> list[Reason]:
+    return [(reason, True) for reason in reasons]
 
 
-def _lost(evidence: Evidence, summary: Summary, answered: int) -> list[str]:
-    reasons = []
-    if not summary.requests and not evidence.counts.planned:
+def _mild(reasons: list[str]) -> list[Reason]:
+    return [(reason, False) for reason in reasons]
+
+
+def _ended(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
+    interrupted = ["The measurement was interrupted."] * evidence.ending.interrupted
+    return _severe([*evidence.ending.component_errors, *interrupted])
+
+
+def _sent(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
+    counts, reasons = evidence.counts, []
+    what = "executions were begun" if evidence.service.entry == "program" else "requests were sent"
+    if not summary.requests and not counts.planned:
         reasons.append("Nothing was measured.")
-    if evidence.counts.planned is not None and evidence.counts.begun < evidence.counts.planned:
-        reasons.append(f"Only {evidence.counts.begun:,} of {evidence.counts.planned:,} planned requests were sent.")
-    planned, begun = evidence.counts.planned_sessions, evidence.counts.sessions
-    if planned is not None and begun < planned:
-        reasons.append(f"Only {begun:,} of {planned:,} planned sessions were begun.")
-    if summary.requests != evidence.counts.finished and evidence.counts.whole:
-        reasons.append(
-            f"The workers finished {evidence.counts.finished:,} requests, but {summary.requests:,} samples arrived."
-        )
-    if (
-        evidence.counts.whole
-        and evidence.counts.served is not None
-        and not answered <= evidence.counts.served <= evidence.counts.begun
-    ):
-        reasons.append(
-            f"The service counted {evidence.counts.served:,} requests, the samples hold {answered:,} answers."
-        )
-    return reasons + _miscounted(evidence.counts, answered)
+    if counts.planned is not None and counts.begun < counts.planned:
+        reasons.append(f"Only {counts.begun:,} of {counts.planned:,} planned {what}.")
+    if counts.planned_sessions is not None and counts.sessions < counts.planned_sessions:
+        reasons.append(f"Only {counts.sessions:,} of {counts.planned_sessions:,} planned sessions were begun.")
+    return _severe(reasons)
 
 
-def _miscounted(counts: Counts, answered: int) -> list[str]:
+def _samples_kept(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
+    counts = evidence.counts
+    if summary.requests == counts.finished or not counts.whole:
+        return []
+    return _severe([f"The workers finished {counts.finished:,} requests, but {summary.requests:,} samples arrived."])
+
+
+def _served(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
+    counts = evidence.counts
+    if counts.served is None or not counts.whole or answered <= counts.served <= counts.begun:
+        return []
+    return _severe([f"The service counted {counts.served:,} requests, the samples hold {answered:,} answers."])
+
+
+def _called(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
     """A reason for each component that counted fewer calls than the answers need, or more than all requests make.
 
     A wrong answer must have made its calls too: one that did not is another request than the one that is measured.
     """
-    reasons = []
+    counts, reasons = evidence.counts, []
     for name, counted in counts.calls.items() if counts.whole else ():
         each = counts.calls_per_request.get(name, 1)
         if not each * answered <= counted <= each * counts.begun + OWN_QUERIES:
             wanted = "one" if each == 1 else f"{each:,}"
             reasons.append(f"{name} counted {counted:,} calls for {answered:,} answers, not {wanted} for each.")
-    return reasons
+    return _severe(reasons)
 
 
-def _wrong(summary: Summary) -> list[str]:
+def _right(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
     wrong = {name: count for name, count in summary.errors.items() if name in WRONG}
-    return [f"{count:,} of {summary.requests:,} answers were bad ({name})." for name, count in wrong.items()]
+    return _severe([f"{count:,} of {summary.requests:,} answers were bad ({name})." for name, count in wrong.items()])
 
 
-def _failed(summary: Summary) -> list[str]:
+def _limits(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
+    return _severe([f"A limit is not in force: {limit}." for limit in evidence.service.limits_broken])
+
+
+def _clock(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
+    return _severe(checks.clock(evidence.generator.clock_step_s))
+
+
+def _failed(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
     failed = {name: count for name, count in summary.errors.items() if name not in WRONG}
     total = sum(failed.values())
     if total <= FAILED_SUSPECT_SHARE * summary.requests:
         return []
     classes = ", ".join(f"{name} {count:,}" for name, count in failed.items())
     left = "latencies are of the others only" if total < summary.requests else "there was no right answer"
-    return [f"{total:,} of {summary.requests:,} requests failed ({classes}): {left}."]
+    text = f"{total:,} of {summary.requests:,} requests failed ({classes}): {left}."
+    return [(text, sum(summary.errors.values()) >= summary.requests)]
 
 
-def _unsettled(evidence: Evidence) -> list[str]:
-    service, reasons = evidence.service, []
-    if evidence.service.warm_up and not evidence.service.warm:
-        reasons.append(
-            f"The service was not warm after {len(evidence.service.warm_up)} rounds: CPU time a request still changed."
-        )
-    if service.gc_share is not None and service.gc_share > GC_SUSPECT_SHARE:
-        reasons.append(
-            f"The garbage collector stopped the service for {service.gc_share:.0%} of the time: raise --heap-mb."
-        )
-    if evidence.interference.others:
-        reasons.append(
-            f"Another run measured on this machine at the same time ({', '.join(evidence.interference.others)})."
-        )
-    return reasons
+def _warm(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
+    rounds = len(evidence.service.warm_up)
+    text = f"The service was not warm after {rounds} rounds: CPU time a request still changed."
+    return _mild([text] * (not evidence.service.warm))
 
 
-def _late(summary: Summary) -> list[tuple[str, bool]]:
+def _gc(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
+    share = evidence.service.gc_share or 0.0
+    text = f"The garbage collector stopped the service for {share:.0%} of the time: raise --heap-mb."
+    return _mild([text] * (share > GC_SUSPECT_SHARE))
+
+
+def _alone(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
+    others = ", ".join(evidence.interference.others)
+    return _mild([f"Another run measured on this machine at the same time ({others})."] * bool(others))
+
+
+def _steady(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
+    found = evidence.steadiness
+    return _mild([*checks.unsteady(found.latency_fall, found.cpu_fall, found.drift), *checks.slowed(found.slowed)])
+
+
+def _undisturbed(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
+    return _mild(checks.foreign_load(evidence.interference.foreign_cores, evidence.interference.foreign_cpu))
+
+
+def _late(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
     mean, late = summary.mean_s or 0.0, summary.late_p99_s
     if late <= max(LATE_SUSPECT_S, LATE_SUSPECT_SHARE * mean):
         return []
-    severe = late > max(LATE_INVALID_S, LATE_INVALID_SHARE * mean)
-    return [
-        (
-            f"The generator was late: 1 % of the requests were sent {late * 1000:.0f} ms or more after their plan.",
-            severe,
-        )
-    ]
+    text = f"The generator was late: 1 % of the requests were sent {late * 1000:.0f} ms or more after their plan."
+    return [(text, late > max(LATE_INVALID_S, LATE_INVALID_SHARE * mean))]
 
 
-def _short_of_users(summary: Summary) -> list[tuple[str, bool]]:
+def _users_free(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
     """A reason where an open loop's requests were late because all users were busy."""
     if summary.busy_p99_s <= max(LATE_SUSPECT_S, LATE_SUSPECT_SHARE * (summary.mean_s or 0.0)):
         return []
     waited = f"1 % of the requests waited {summary.busy_p99_s * 1000:,.0f} ms or more for a free user"
-    return [(f"All users were busy: {waited}, so the load was not the planned one: raise --users.", False)]
+    return _mild([f"All users were busy: {waited}, so the load was not the planned one: raise --users."])
 
 
-def _slow(summary: Summary) -> list[tuple[str, bool]]:
+def _rate_kept(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
     if summary.pace >= PACE_SUSPECT:
         return []
     return [(f"Requests were sent at {summary.pace:.0%} of the planned rate only.", summary.pace < PACE_INVALID)]
 
 
-def _busy(evidence: Evidence) -> list[tuple[str, bool]]:
-    cpu = evidence.generator.worker_cpu
-    if cpu is None or cpu <= WORKER_CPU_SUSPECT:
+def _worker_cpu(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
+    cpu = evidence.generator.worker_cpu or 0.0
+    if cpu <= WORKER_CPU_SUSPECT:
         return []
     return [(f"A Locust worker used {cpu:.0%} of its core: add --workers or cores.", cpu > WORKER_CPU_INVALID)]
 
 
-def _little(evidence: Evidence, summary: Summary) -> list[str]:
+def _ceiling(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
+    return checks.ceiling(summary.throughput_rps, evidence.generator.ceiling_rps)
+
+
+def _stalls(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
+    return checks.stood_still(evidence.generator.stood_still_s)
+
+
+def _little(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
     counted, implied = evidence.generator.counted_in_system, summary.in_system + evidence.generator.awaiting_dispatch
-    if counted is None or abs(counted - implied) <= max(
-        LITTLE_SLACK + evidence.generator.counting_error, LITTLE_SHARE * implied
-    ):
+    within = max(LITTLE_SLACK + evidence.generator.counting_error, LITTLE_SHARE * implied)
+    if counted is None or not summary.requests or abs(counted - implied) <= within:
         return []
-    return [f"Little's law is broken: {counted:.1f} requests were under way on average, X·R gives {implied:.1f}."]
+    said = f"{counted:.1f} requests were under way on average, X·R gives {implied:.1f}"
+    return _severe([f"Little's law is broken: {said}."])
+
+
+def _of_service(known: Callable[[Evidence], bool], otherwise: str) -> Callable[[Evidence], str]:
+    """Why a check that needs something of the service could not be made; empty where that is known."""
+
+    def lacks(evidence: Evidence) -> str:
+        attached = evidence.service.entry == "attached"
+        return "" if known(evidence) else "the lab did not start the service" if attached else otherwise
+
+    return lacks
+
+
+def _uncounted(evidence: Evidence) -> str:
+    counts = evidence.counts
+    lacking = [name for name in counts.calls_per_request if name not in counts.calls]
+    return f"{' and '.join(lacking)} counted none" if lacking and not counts.calls else ""
+
+
+CHECKS = (
+    Check("that it ran to its end", _ended),
+    Check("that all planned requests were sent", _sent),
+    Check("that every sample arrived", _samples_kept),
+    Check(
+        "the count of requests by the service",
+        _served,
+        _of_service(lambda evidence: evidence.counts.served is not None, "the service did not report it"),
+        LOADED,
+    ),
+    Check("the count of calls by what is behind the service", _called, _uncounted, ("service",)),
+    Check("that answers were right", _right, of=LOADED),
+    Check(
+        "the limits in force",
+        _limits,
+        _of_service(lambda evidence: evidence.service.limits_read, "the service was not asked for them"),
+        LOADED,
+    ),
+    Check("that no clock was set", _clock, of=LOADED),
+    Check("that requests succeeded", _failed, of=LOADED),
+    Check(
+        "whether the service was warm",
+        _warm,
+        _of_service(lambda evidence: bool(evidence.service.warm_up), "there was no warm-up"),
+        LOADED,
+    ),
+    Check(
+        "garbage collection",
+        _gc,
+        _of_service(lambda evidence: evidence.service.gc_share is not None, "the service did not report it"),
+        LOADED,
+    ),
+    Check("that no other run measured", _alone),
+    Check("that the load was steady", _steady, lambda evidence: evidence.steadiness.not_judged),
+    Check(
+        "that no other program disturbed it",
+        _undisturbed,
+        lambda evidence: "" if evidence.interference.was_seen else "nothing was read of the machine's CPU",
+    ),
+    Check("that requests were sent when planned", _late, of=LOADED),
+    Check("that users were free", _users_free, of=LOADED),
+    Check("that the rate was kept", _rate_kept, of=LOADED),
+    Check(
+        "the CPU of the generator's workers",
+        _worker_cpu,
+        lambda evidence: "" if evidence.generator.worker_cpu is not None else "the load was over within a second",
+        LOADED,
+    ),
+    Check(
+        "the generator's ceiling",
+        _ceiling,
+        lambda evidence: "" if evidence.generator.ceiling_rps else "it is not known (python -m lab calibrate)",
+        LOADED,
+    ),
+    Check("that no worker stalled", _stalls, of=LOADED),
+    Check(
+        "Little's law",
+        _little,
+        lambda evidence: "" if evidence.generator.counted_in_system is not None else "workers reported no counts",
+        LOADED,
+    ),
+)

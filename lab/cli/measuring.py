@@ -99,7 +99,8 @@ def plan_of(name: str, variants: str | None, **given: Any) -> Plan:
 
 def conduct_scenario(name: str, **options: Any) -> None:
     """Measure a scenario with these options, show the run, and exit by its verdict."""
-    result_options, endpoints, runtime = ResultOptions.pop_from(options), endpoints_of(options), options.pop("runtime")
+    result_options, endpoints = ResultOptions.pop_from(options), endpoints_of(options)
+    runtime = options.pop("runtime", "process")  # programs have no such option
     conduct(plan_of(name, **options), result_options, endpoints, runtime)
 
 
@@ -127,13 +128,13 @@ def show_and_exit(folder: RunFolder, result_options: ResultOptions) -> None:
     run = run_view.Run(folder)
     pictures = ", ".join(path.name for path in run.draw())
     print_run(run, out)
-    files = ", ".join(["samples", "metrics", *([] if run.plan.urls else ["limits"]), "logs", pictures])
+    files = ", ".join(["samples", "metrics", *([] if run.limits().empty else ["limits"]), "logs", pictures])
     out.print(f"\nIn [bold]{escape(short(run.path))}[/]: {files}")
     name = shlex.quote(folder.called)
-    more = f"report {name}" if run.plan.urls else f"sweep {run.scenario.name}"
+    more = f"report {name}" if run.scenario.entry == "attached" else f"sweep {run.scenario.name}"
     next_ = f"python -m lab show {name}   |   python -m lab {more}   |   {as_typed.program('jupyter')} lab notebooks"
     out.print(f"Next: {as_typed.as_typed(next_)}", markup=False, soft_wrap=True)
-    if not folder.environment().get("calibration"):
+    if run.scenario.entry != "program" and not folder.environment().get("calibration"):
         out.print(as_typed.as_typed(UNKNOWN_CEILING), soft_wrap=True)
     exit_by_objectives(result_options.slo, {cell.id: row for cell, row in zip(run.plan.cells, run.cells, strict=True)})
     exit_by_verdict(run, result_options.allow_suspect)

@@ -11,6 +11,7 @@ import click
 from lab.analysis import slo
 from lab.errors import LabError
 from lab.runtimes import RUNTIMES
+from lab.spec.options import OF_SERVICES, option
 from lab.spec.own_load import METHODS
 from lab.spec.scenario import Scenario
 from lab.spec.workload import EVEN, POISSON, Load
@@ -81,10 +82,13 @@ class Seconds(click.ParamType[float]):
 def load_options(command: click.Command, scenario: Scenario) -> click.Command:
     """Add the options of load, limits and parameters of a scenario to a command."""
     variants = ",".join(variant.name for variant in scenario.variants)
-    command.params += [
-        _option("--variants", str, "A,B", f"Variants to measure.  [default: {variants}]"),
-        *shape_options(scenario.load),
-    ]
+    command.params.append(_option("--variants", str, "A,B", f"Variants to measure.  [default: {variants}]"))
+    shape = shape_options(scenario.load)
+    if scenario.entry == "program":
+        command.params += [option for option in shape if option.name not in OF_SERVICES]
+        command.params += [*_parameter_options(scenario), pin_option()]
+        return data_option(command)
+    command.params += shape
     return data_option(limit_options(command, scenario))
 
 
@@ -180,15 +184,7 @@ def own_request_options() -> list[click.Option]:
 def limit_options(command: click.Command, scenario: Scenario) -> click.Command:
     """Add the options of parameters, limits and runtime of a scenario to a command."""
     command.params += [
-        *(
-            _option(
-                f"--{p.name.replace('_', '-')}",
-                Several(int),
-                f"{p.unit.upper() or 'N'}[,…]",
-                f"{p.help.capitalize()}; several for a sweep.  [default: {p.default}]",
-            )
-            for p in scenario.parameters
-        ),
+        *_parameter_options(scenario),
         click.Option(
             ["--limits"],
             type=click.Choice(["equal", "default", "tuned"]),
@@ -216,6 +212,18 @@ def _option(
     name: str, kind: type | click.ParamType[Any], metavar: str, text: str, default: object = None
 ) -> click.Option:
     return click.Option([name], type=kind, metavar=metavar, help=text, default=default)
+
+
+def _parameter_options(scenario: Scenario) -> list[click.Option]:
+    return [
+        _option(
+            option(p.name),
+            Several(int),
+            f"{p.unit.upper() or 'N'}[,…]",
+            f"{p.help.capitalize()}; several for a sweep.  [default: {p.default}]",
+        )
+        for p in scenario.parameters
+    ]
 
 
 def _component_options(scenario: Scenario) -> list[click.Option]:

@@ -29,12 +29,23 @@ COLOURS = {verdict.VALID: "green", verdict.SUSPECT: "yellow", verdict.INVALID: "
 
 @dataclass(frozen=True)
 class OptionalColumns:
-    """Which optional columns the table of a run has: repeat, service time, published figures, what is varied."""
+    """Which optional columns the table of a run has: repeat, service time, published figures, what is varied.
+
+    Attributes:
+        unit: what is counted: see :attr:`lab.spec.plan.Plan.unit`.
+
+    """
 
     repeat: bool
     service: bool
     published: bool
     varied: str
+    unit: str
+
+    @property
+    def users(self) -> bool:
+        """Whether there is a number of users: programs have none."""
+        return self.unit != "execution"
 
 
 def print_run(run: Run, console: Console) -> None:
@@ -47,8 +58,8 @@ def print_run(run: Run, console: Console) -> None:
             print_whole(table, console)
     if not run.limits().empty:
         console.print(_limits_table(run.limits(), run.plan.stance))
-    if run.plan.urls:
-        console.print(f"[dim]{formatting.UNKNOWN}[/]", soft_wrap=True)
+    for sentence in run.not_checked():
+        console.print(f"[dim]{escape(sentence)}[/]", soft_wrap=True)
     for variant, sentence in run.shape().items():
         console.print(f"[bold]{variant}[/]: {sentence}", soft_wrap=True)
     repeats = _has_repeats(run)
@@ -71,7 +82,7 @@ def print_whole(table: Table, console: Console) -> None:
 def _table(run: Run) -> Table:
     peers = [published.row_for(run.plan, cell, run.scenario.variant(cell.variant)) for cell in run.plan.cells]
     varied = run.plan.axis if run.plan.axis != USERS else ""
-    optional = OptionalColumns(_has_repeats(run), run.plan.cells[0].load.is_open, any(peers), varied)
+    optional = OptionalColumns(_has_repeats(run), run.plan.cells[0].load.is_open, any(peers), varied, run.plan.unit)
     table = Table(header_style="bold", pad_edge=False)
     for heading, justify in _columns(optional):
         table.add_column(heading, justify=justify, no_wrap=heading == "variant")  # type: ignore[arg-type]
@@ -143,7 +154,9 @@ def _columns(optional: OptionalColumns) -> list[tuple[str, str]]:
     service = ("service mean", "service p50", "service p99") * optional.service
     latencies = ("mean s", "model s", "p50", "p90", "p99", "max", *service)
     varied = (optional.varied,) * bool(optional.varied)
-    numbers = (*varied, "users", *repeat, "requests", *latencies, "req/s", "ok/s", "CPU s/1000")
+    counted = ("requests", "req/s") if optional.users else ("executions", "a second")
+    users = ("users",) * optional.users
+    numbers = (*varied, *users, *repeat, counted[0], *latencies, counted[1], "ok/s", "CPU s/1000")
     columns = [("variant", "left"), *((name, "right") for name in numbers), ("errors", "left")]
     if optional.published:
         columns.append(("published mean, req/s", "right"))
@@ -158,7 +171,7 @@ def _cells(row: Mapping[str, Any], peer: PublishedRow | None, optional: Optional
     cells = [
         row["variant"],
         *[f"{row['at']:,g}"] * bool(optional.varied),
-        f"{row['users']:,}",
+        *[f"{row['users']:,}"] * optional.users,
         *[str(row["repeat"])] * optional.repeat,
         f"{row['requests']:,}",
         *latencies,

@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from lab.spec import attached
+from lab.spec.attached import warm_up
 from lab.spec.plan import RATE, USERS, Plan
+from lab.spec.system import Variant
 from lab.spec.workload import EVEN, Load
 
 MOST_IN_A_TITLE = 55
-UNKNOWN = (
-    "Not known, as the lab did not start the service: its limits, CPU, memory and pools, how many requests it counted "
-    "itself, and whether it was warm."
-)
 
 
 def settings(plan: Plan) -> str:
     """The settings of all cells in one line."""
     load = plan.cells[0].load
-    addresses = plan.urls if len(plan.urls) > 1 else {}  # a single one is the title
-    varied = {} if plan.axis in (USERS, RATE) else {plan.axis: _listed(plan.positions), "users": load.users}
+    attached = {variant.name: variant.url for variant in plan.variants if variant.url}
+    addresses = attached if len(attached) > 1 else {}  # a single one is the title
+    users = {"users": load.users} if plan.unit != "execution" else {}
+    varied = {} if plan.axis in (USERS, RATE) else {plan.axis: _listed(plan.positions), **users}
     parameters = ", ".join(f"{key} {value}" for key, value in {**plan.parameters, **varied, **addresses}.items())
     sent = f"headers {', '.join(plan.header_names)}" * bool(plan.header_names)
-    unit = "session" if plan.locustfile else "request"
-    before = warm_up_in_words(load, unit) if plan.urls else ""
+    before = warm_up_in_words(load, plan.unit) if attached else ""
     rates = _listed({cell.load.rate_rps for cell in plan.cells})
-    parts = (parameters, _shape(load, unit, rates), _sent(plan), sent, before, _asked_limits(plan), f"seed {plan.seed}")
-    return "; ".join(filter(None, parts))
+    shape, limits = _shape(load, plan.unit, rates), _asked_limits(plan)
+    return "; ".join(filter(None, (parameters, shape, _sent(plan), sent, before, limits, f"seed {plan.seed}")))
 
 
 def _sent(plan: Plan) -> str:
@@ -49,7 +47,7 @@ def _asked_limits(plan: Plan) -> str:
 
 
 def _listed(values: Iterable[float]) -> str:
-    return ", ".join(f"{value:,g}" for value in sorted(values))
+    return ", ".join(f"{value:,.10g}" for value in sorted(values))
 
 
 def _shape(load: Load, unit: str, rates: str) -> str:
@@ -88,15 +86,13 @@ def errors_text(errors: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {count:,}" for name, count in errors.items()) or "none"
 
 
-def attached_title(urls: Mapping[str, str]) -> str:
+def attached_title(variants: Sequence[Variant]) -> str:
     """The title of attached services: the address, shortened if long, or the labels of several."""
-    text = next(iter(urls.values())) if len(urls) == 1 else " and ".join(urls)
+    text = variants[0].url if len(variants) == 1 else " and ".join(variant.name for variant in variants)
     return text if len(text) <= MOST_IN_A_TITLE else f"{text[: MOST_IN_A_TITLE - 1]}…"
 
 
 def warm_up_in_words(load: Load, unit: str = "request") -> str:
     """The warm-up of an attached service in words: see :func:`lab.spec.attached.warm_up`."""
-    what = (
-        f"{attached.warm_up(load).duration_s:g} s of the same load" if load.duration_s else f"one {unit} of each user"
-    )
+    what = f"{warm_up(load).duration_s:g} s of the same load" if load.duration_s else f"one {unit} of each user"
     return f"{what} before, not counted"

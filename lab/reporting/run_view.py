@@ -124,6 +124,10 @@ class Run:
         """Sentences on bottleneck, steady state and scalability: :mod:`lab.analysis.insights`."""
         return insights.sentences(self.folder)
 
+    def not_checked(self) -> list[str]:
+        """Sentences on the checks that could not be made, and why."""
+        return insights.not_checked(self.folder)
+
     def deciding(self) -> dict[str, Bottleneck]:
         """By variant, the binding resource at the largest load, and the reading that shows it."""
         return insights.deciding(self.folder)
@@ -193,15 +197,15 @@ class Run:
 
         Of services that the lab did not start: the address, or the labels of several.
         """
-        if self.plan.urls:
-            return formatting.attached_title(self.plan.urls)
+        if self.scenario.entry == "attached":
+            return formatting.attached_title(self.plan.variants)
         titles = " and ".join(str(database["title"]) for database in self.folder.databases())
         return f"{self.scenario.name} on {titles}" if titles else self.scenario.name
 
     def _at_largest_load(self, what: str) -> str:
-        load, unit = self.plan.cells[0].load, "sessions" if self.plan.locustfile else "requests"
+        load = self.plan.cells[0].load
         asked = (
-            f"{load.rate_rps:,g} {unit}/s"
+            f"{load.rate_rps:,g} {self.plan.unit}s/s"
             if load.is_open and not self.plan.is_sweep
             else self.plan.at_position(self._largest)
         )

@@ -19,7 +19,7 @@ from lab.errors import ComponentError
 from lab.formulas import stats
 from lab.formulas.breakdown import breakdown
 from lab.generator.fleet import Fleet, LoadPhase, PhaseResult, Placement, running_fleet
-from lab.running import components, equivalence
+from lab.running import components, equivalence, programs
 from lab.running.invocation import Invocation
 from lab.running.testbed import Testbed, set_up
 from lab.running.warm_up import REHEARSAL_USERS, first_users, warm_up
@@ -72,12 +72,12 @@ def measure(testbed: Testbed, cell: Cell) -> None:
     folder, observed = testbed.run.begin(cell), Observed()
     others, began = run_folder.others_running(testbed.run), time.monotonic()
     try:
-        (_measure_attached if testbed.plan.urls else _measure)(testbed, cell, folder, observed)
+        MEASURED_BY[testbed.plan.scenario.entry](testbed, cell, folder, observed)
     except ComponentError as error:
         # If a database or link has ended, that is the cause of a service's errors, and comes first.
         causes = dict.fromkeys([*testbed.backing.exit_reasons(), error.problem])
         observed.ending = Ending(tuple(causes))
-        testbed.reporter.say(f"  {error.problem}\n{error.detail}", error.problem, "red")
+        testbed.reporter.say(f"  {error}", error.problem, "red")
     except KeyboardInterrupt:
         observed.ending = Ending(interrupted=True)
         raise
@@ -110,6 +110,7 @@ def _measure(testbed: Testbed, cell: Cell, folder: CellFolder, observed: Observe
         folder.keep("limits", limits)
         asked, has_pool = plan.limits_of(cell.variant), bool(plan.scenario.components)
         promised = promised_limits(variant, asked, testbed.cores.cpus, has_pool)
+        observed.limits_read = True
         observed.limits_broken += verdict.broken_limits(promised, limits)
         drive(testbed, cell, service, fleet, observed)
 
@@ -127,7 +128,7 @@ def _fleet(testbed: Testbed, cell: Cell, folder: CellFolder) -> AbstractContextM
 def _measure_attached(testbed: Testbed, cell: Cell, folder: CellFolder, observed: Observed) -> None:
     """Warm up and load an attached service. Whether it is warm is unknown, so the warm-up has a fixed length."""
     phase, before = testbed.reporter.phase, attached.warm_up(cell.load)
-    service = attached_service(testbed.plan.urls[cell.variant])
+    service = attached_service(testbed.plan.scenario.variant(cell.variant).url)
     with ExitStack() as stack:
         with phase(f"{cell.id}: start workers"):
             fleet = stack.enter_context(_fleet(testbed, cell, folder))
@@ -140,6 +141,9 @@ def _measure_attached(testbed: Testbed, cell: Cell, folder: CellFolder, observed
         drive(testbed, cell, service, fleet, observed)
 
 
+MEASURED_BY = {"service": _measure, "attached": _measure_attached, "program": programs.measure}
+
+
 def prove_equal(testbed: Testbed, cell: Cell, folder: CellFolder, service: Service) -> None:
     """Send the contract's requests; ComponentError if an earlier variant answered differently."""
     try:
@@ -147,9 +151,7 @@ def prove_equal(testbed: Testbed, cell: Cell, folder: CellFolder, service: Servi
     except ComponentError as error:
         raise actuator.no_answer_error(service, error.problem) from error
     folder.keep("contract", answers)
-    reference_variant, reference = testbed.proved.setdefault("reference", (cell.variant, answers))
-    if different := equivalence.unequal_answers(answers, reference):
-        raise ComponentError(f"{cell.variant} and {reference_variant} are not equal: {'; '.join(different)}.")
+    equivalence.check_equal(testbed.proved, cell.variant, answers)
 
 
 def drive(testbed: Testbed, cell: Cell, service: Service, fleet: Fleet, observed: Observed) -> None:
@@ -227,7 +229,7 @@ def conclude(testbed: Testbed, cell: Cell, folder: CellFolder, observed: Observe
     summary = stats.summarise_pieces(folder.measured_pieces(stats.SUMMARISED), from_planned=cell.load.is_open)
     conditions = Conditions(
         cpu_decides=testbed.plan.scenario.cpu_decides,
-        own_service=not testbed.plan.urls,
+        entry=testbed.plan.scenario.entry,
         owned_cores=testbed.cores.owned,
         ceiling_rps=testbed.ceiling_rps(cell.load),
         calls_per_request=calls_per_request(testbed.plan, cell),

@@ -15,6 +15,8 @@ from lab.system.service import Service
 
 WITHIN_S = 30.0
 SHOWN = 120
+Answers = Mapping[str, Mapping[str, Any]]
+Proved = dict[str, tuple[str, Mapping[str, Any]]]
 
 
 @dataclass(frozen=True)
@@ -72,11 +74,32 @@ def _ask(service: Service, exchange: Exchange) -> ProvedAnswer:
     )
 
 
-def unequal_answers(one: Mapping[str, Mapping[str, Any]], other: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def check_equal(proved: Proved, variant: str, answers: Answers) -> None:
+    """Compare a variant's answers with those of the variants before it, and remember what is new.
+
+    Args:
+        proved: by name, the first variant's answer, and which variant that was; added to.
+
+    Raises:
+        ComponentError: an earlier variant answered differently.
+
+    """
+    for other in dict.fromkeys(proved[name][0] for name in answers if name in proved):
+        theirs = {name: answer for name, (who, answer) in proved.items() if who == other}
+        if different := unequal_answers(answers, theirs):
+            raise ComponentError(f"{variant} and {other} are not equal: {'; '.join(different)}.")
+    for name, answer in answers.items():
+        proved.setdefault(name, (variant, answer))
+
+
+def _in_words(answer: Mapping[str, Any]) -> str:
+    return f"status {answer['status']}, {answer['content_type'] or 'no type'}, {answer['body_begin']!r}"
+
+
+def unequal_answers(one: Answers, other: Answers) -> list[str]:
     """Where two variants answered differently, as parts of sentences; empty if they are equal."""
     return [
-        f"{name}: {mine['status']} {mine['content_type']} {mine['body_begin']!r} here, "
-        f"{other[name]['status']} {other[name]['content_type']} {other[name]['body_begin']!r} there"
+        f"{name}: {_in_words(mine)} here, {_in_words(other[name])} there"
         for name, mine in one.items()
         if name in other and dict(mine) != dict(other[name])
     ]

@@ -17,6 +17,8 @@ from lab.storage import run_folder
 # The default overhead of a cell: start of service and workers, warm-up, end. On two cores the warm-up took 9 s where it
 # ends when a request's CPU cost settles, 25 s where the compiler must be idle.
 CELL_OVERHEAD_S, BUSY_CELL_OVERHEAD_S = 15.0, 35.0
+# A program is executed at once, and how long that takes is not known.
+PROGRAM_OVERHEAD_S = 2.0
 # Before the first cell: the services are built already, or that is quick; databases start from seeded data.
 SET_UP_S, COMPONENT_S = 5.0, 15.0
 RUNS_TO_LEARN_FROM = 20
@@ -57,6 +59,8 @@ def estimate_run(plan: Plan, cells: Sequence[Cell], runs: Path) -> TimeEstimate:
     """Estimate the time to measure these cells of a plan, with the overhead of earlier runs in a folder, if any."""
     known = cell_overheads_s(plan.scenario.name, runs)
     guess_s = BUSY_CELL_OVERHEAD_S if plan.scenario.cpu_decides else CELL_OVERHEAD_S
+    if plan.scenario.entry == "program":
+        guess_s = PROGRAM_OVERHEAD_S
     return TimeEstimate(
         cells=len(cells),
         load_s=sum(prediction.load_s(plan, cell) for cell in cells),

@@ -51,12 +51,12 @@ def resume(run: RunFolder, invocation: Invocation, anyway: bool = False) -> RunF
 
 
 def _recall_contract(testbed: Testbed) -> None:
-    """Make the contract answers of the first measured cell the reference for the missing ones."""
+    """Make the answers of the measured cells the reference for the missing ones."""
     for cell in conductor.in_random_order(testbed.plan):
         folder = testbed.run.cell(cell)
-        if folder.settled and (answers := folder.read("contract")):
-            testbed.proved["reference"] = (cell.variant, answers)
-            return
+        if folder.settled:
+            for name, answer in folder.read("contract").items():
+                testbed.proved.setdefault(name, (cell.variant, answer))
 
 
 def reopen(run: RunFolder, facts: Mapping[str, Any], command: Sequence[str], anyway: bool, reporter: Reporter) -> None:

@@ -14,6 +14,7 @@ from lab.errors import LabError
 from lab.generator import calibration
 from lab.generator.calibration import Calibration
 from lab.running.components import components_facts, running_components
+from lab.running.equivalence import Proved
 from lab.running.invocation import Invocation
 from lab.running.prerequisites import announce_master, check_machine
 from lab.running.progress import Reporter
@@ -84,7 +85,7 @@ class Testbed:
         backing: the databases and links behind the services.
         calibration: the generator's ceilings on this machine; None if unknown.
         headers: additional headers of every request to attached services.
-        proved: the first variant's answers to the contract, which the others must equal.
+        proved: by name, the first variant's answers to the contract, which the others must equal.
 
     """
 
@@ -97,7 +98,7 @@ class Testbed:
     backing: Backends = field(default_factory=Backends)
     calibration: Calibration | None = None
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    proved: dict[str, tuple[str, dict[str, dict[str, Any]]]] = field(default_factory=dict)
+    proved: Proved = field(default_factory=dict)
 
     @property
     def bind(self) -> tuple[str, int] | None:
@@ -139,8 +140,8 @@ def set_up(plan: Plan, invocation: Invocation, users: int, reopen: Opener | None
     def made(facts: Mapping[str, Any]) -> RunFolder:
         return RunFolder.create(plan, invocation.command, facts, invocation.runs)
 
-    prepare = _attach if plan.urls else _start
-    with prepare(plan, invocation, users, reopen or made) as testbed:
+    prepared = {"service": _start, "attached": _attach, "program": _build_programs}[plan.scenario.entry]
+    with prepared(plan, invocation, users, reopen or made) as testbed:
         yield testbed
 
 
@@ -183,7 +184,7 @@ def _attach(plan: Plan, invocation: Invocation, users: int, opened: Opener) -> I
     attached.check_headers(plan, headers)
     with reporter.phase("send one request to each") as update:
         largest = attached.ask(plan, headers)
-        update(1, ", ".join(plan.urls.values()))
+        update(1, ", ".join(variant.url for variant in plan.variants))
     asked = Request("", "", answer_bytes=largest)
     plan = replace(plan, scenario=replace(plan.scenario, requests=(asked,)))
     check_machine(plan, users, invocation.runs)
@@ -194,6 +195,28 @@ def _attach(plan: Plan, invocation: Invocation, users: int, opened: Opener) -> I
         run.keep_locustfile(plan.locustfile)
     with failure_noted(run, reporter), ProcessRuntime() as runtime, confined(cores.generator):
         yield Testbed(plan, run, reporter, runtime, cores, Artifacts(), calibration=found, headers=headers)
+
+
+@contextmanager
+def _build_programs(plan: Plan, invocation: Invocation, users: int, opened: Opener) -> Iterator[Testbed]:
+    """The testbed of programs: what Maven makes of them is built, and nothing is started until it is measured."""
+    reporter, cores = invocation.reporter, Cores.split(plan.pin)
+    if invocation.runtime == "docker":
+        raise LabError("Programs are executed on this machine.", "Leave --runtime docker out.")
+    check_machine(plan, users, invocation.runs)
+    modules = {variant.module for variant in plan.variants if variant.module}
+    jdk = find_jdk() if modules else None
+    facts = {**_facts(cores, None), "service_cores": sorted(cores.service)}
+    facts["sources"] = {module: build.source_hash(module) for module in sorted(modules)}
+    if jdk:
+        facts["jdk"] = {"version": jdk.version, "found_in": jdk.found_in}
+    run = opened(facts)
+    with failure_noted(run, reporter), build.in_use(), ProcessRuntime() as runtime, confined(cores.generator):
+        made = Artifacts()
+        if jdk:
+            made = _built(modules, set(), jdk, runtime, reporter)
+            run.add_to_environment("jars", {module: artifacts.digest(jar) for module, jar in made.jars.items()})
+        yield Testbed(plan, run, reporter, runtime, cores, made)
 
 
 def _facts(cores: Cores, found: Calibration | None) -> dict[str, Any]:

@@ -9,8 +9,10 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
@@ -27,6 +29,29 @@ GUARD = "lab.runtimes.guard"
 # A process begins when it is told a line, and ends at once where the lab dies before it has told the guard of it.
 BEGINS_WHEN_TOLD = ("sh", "-c", 'read -r _ && exec "$@"', "sh")
 HAS_NOTHING_TO_READ = ("sh", "-c", 'read -r _ && exec "$@" < /dev/null', "sh")
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a process that has ended used, with the children that it waited for.
+
+    Attributes:
+        ended_s: when it ended, by the monotonic clock.
+        status: its exit status; of one that was killed, the negative number of the signal.
+        cpu_s: CPU seconds.
+        peak_rss_bytes: the most memory of the largest of these processes.
+
+    """
+
+    ended_s: float
+    status: int
+    cpu_s: float
+    peak_rss_bytes: int
+
+    @property
+    def how(self) -> str:
+        """How it ended, such as ``exited with status 2``; empty if it succeeded."""
+        return _how_ended(self.status) * bool(self.status)
 
 
 class ProcessRunning:
@@ -70,14 +95,25 @@ class ProcessRunning:
     def exit_reason(self) -> str:
         """How it ended; empty while it runs."""
         code = self._process.poll()
-        if code is None:
-            return ""
-        return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited with status {code}"
+        return "" if code is None else _how_ended(code)
 
     def await_end(self) -> str:
         """Wait until it has ended, and return how."""
         self._process.wait()
         return self.exit_reason()
+
+    def await_usage(self) -> Usage:
+        """Wait until it has ended, and return what it and its children used."""
+        _, status, used = os.wait4(self.pid, 0)
+        ended_s = time.monotonic()
+        self._process.returncode = os.waitstatus_to_exitcode(status)
+        peak = used.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+        return Usage(ended_s, self._process.returncode, used.ru_utime + used.ru_stime, peak)
+
+    def kill(self) -> None:
+        """Kill it and its children at once."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
 
     def confine(self, cores: frozenset[int]) -> None:
         """Pin all of its threads, and so their future children, to these cores."""
@@ -112,6 +148,10 @@ class ProcessRunning:
             os.killpg(self.pid, signal.SIGKILL)  # children that outlived it
         # Last: a thread that still reads it blocks closing until all writers have ended.
         _close(self._process.stdout)
+
+
+def _how_ended(status: int) -> str:
+    return f"was killed by {signal.Signals(-status).name}" if status < 0 else f"exited with status {status}"
 
 
 def _close(pipe: IO[str] | None) -> None:

@@ -43,7 +43,7 @@ LOAD = Scenario(
 
 def scenario_of(urls: Mapping[str, str]) -> Scenario:
     """The scenario of attached services, with a variant for each address by label."""
-    return replace(LOAD, variants=tuple(Variant(name=label, module="", title=url) for label, url in urls.items()))
+    return replace(LOAD, variants=tuple(Variant(label, module="", title=url, url=url) for label, url in urls.items()))
 
 
 def make_plan(
@@ -80,7 +80,7 @@ def make_plan(
         raise LabError("Two addresses have the same --name.", "Give each address its own.")
     of = dict(zip(labels, map(_valid_address, urls), strict=True))
     plan = planning.make_plan(scenario_of(of), replace(options, limits=DEFAULT))
-    plan = replace(plan, stance=NOT_KNOWN, limits=NOT_SET, urls=of, header_names=tuple(headers))
+    plan = replace(plan, stance=NOT_KNOWN, limits=NOT_SET, header_names=tuple(headers))
     return replace(plan, one_request=one_request, locustfile=locustfile)
 
 

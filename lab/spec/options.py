@@ -86,6 +86,11 @@ NUMBERS: dict[str, tuple[Callable[[str, Any], float], float]] = {
     "link_rate": (numbers.whole, 0),
     "link_connection_rate": (numbers.whole, 0),
 }
+# Options of services and of the workers that load them, which programs do not have.
+OF_SERVICES = (
+    *("ramp_up", "requests", "rate", "arrivals", "workers", "remote_workers", "bind", "limits", *LIMITS),
+    *("link_latency_ms", "link_rate", "link_connection_rate"),
+)
 # Options of which only one may be given.
 ALTERNATIVES = ("loops", "duration", "requests")
 

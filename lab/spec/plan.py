@@ -53,7 +53,6 @@ class Plan:
         own_limits: by variant, the limits of those that have their own (``tuned``).
         bind: host and port of this machine where workers on other machines find the master, such as
             ``192.168.1.20:5557``; services listen on that host too. Empty if there are none.
-        urls: by variant, the address of an attached service; empty where the lab starts the services.
         header_names: names of additional headers for attached services. Their values may be secrets, and are not
             stored.
         one_request: what is sent to attached services; a GET if None.
@@ -72,7 +71,6 @@ class Plan:
     stance: Stance = EQUAL
     own_limits: Mapping[str, Limits] = field(default_factory=dict)
     bind: str = ""
-    urls: Mapping[str, str] = field(default_factory=dict)
     header_names: tuple[str, ...] = ()
     one_request: OneRequest | None = None
     locustfile: Locustfile | None = None
@@ -98,8 +96,13 @@ class Plan:
     def at_position(self, position: float) -> str:
         """A value of what is varied, in words."""
         if self.axis == RATE:
-            return f"{position:,g} {'sessions' if self.locustfile else 'requests'}/s"
+            return f"{position:,g} {self.unit}s/s"
         return f"{position:,.0f} user{'s' * (position != 1)}" if self.axis == USERS else f"{self.axis} {position:,.0f}"
+
+    @property
+    def unit(self) -> str:
+        """What a load counts: ``request``, ``session`` where a locustfile decides what is sent, or ``execution``."""
+        return "execution" if self.scenario.entry == "program" else "session" if self.locustfile else "request"
 
     @property
     def positions(self) -> list[float]:

@@ -12,8 +12,8 @@ from typing import Any
 
 from lab.errors import LabError, did_you_mean
 from lab.spec import numbers, prediction
-from lab.spec.limits import DEFAULT, EQUAL, NOT_SET, TUNED, Limits
-from lab.spec.options import ALTERNATIVES, LIMITS, Options, checked, option, several
+from lab.spec.limits import DEFAULT, EQUAL, NOT_KNOWN, NOT_SET, TUNED, Limits
+from lab.spec.options import ALTERNATIVES, LIMITS, OF_SERVICES, Options, checked, option, several
 from lab.spec.plan import RATE, USERS, Cell, Plan
 from lab.spec.scenario import Scenario
 from lab.spec.system import Link, Variant
@@ -37,6 +37,8 @@ def make_plan(scenario: Scenario, given: Options) -> Plan:
     if len(scenario.requests) > 1:  # theory and counts are of one request; a locustfile may send more, which it counts
         raise LabError(f"The scenario {scenario.name} names several requests.", "Name one, which its theory is about.")
     options = checked(scenario, given)
+    if scenario.entry == "program":
+        _check_program(scenario, options)
     variants = _variants(scenario, options.variants)
     parameters = _parameters(options)
     axis = _axis(options)
@@ -49,7 +51,7 @@ def make_plan(scenario: Scenario, given: Options) -> Plan:
         seed=random.randrange(1_000_000) if options.seed is None else options.seed,
         pin=options.pin,
         axis=axis,
-        stance=options.limits,  # type: ignore[arg-type] # checked: it is one of them
+        stance=NOT_KNOWN if scenario.entry == "program" else options.limits,  # type: ignore[arg-type] # checked
     )
     plan = replace(plan, own_limits=_own_limits(plan, options))
     points = _points(plan, options)
@@ -64,6 +66,17 @@ def make_plan(scenario: Scenario, given: Options) -> Plan:
         for repeat in repeats
     )
     return replace(plan, cells=cells, bind=_bind(options))
+
+
+def _check_program(scenario: Scenario, options: Options) -> None:
+    """LabError where options are not for programs, which are executed one at a time and have no limits to set."""
+    default = Options()
+    for name in OF_SERVICES:
+        if getattr(options, name) not in (getattr(default, name), []):
+            step = f"Leave {option(name)} out: python -m lab run {scenario.name} --help"
+            raise LabError(f"{scenario.name} compares programs, which have no {option(name)}.", step)
+    if set(options.users) - {1}:
+        raise LabError("A program is executed by one user at a time.", "Leave --users out, or vary a parameter.")
 
 
 def _parameters(options: Options) -> dict[str, list[int]]:
@@ -225,6 +238,8 @@ def default_timeout_s(plan: Plan, users: int) -> float:
 
 def _limits(scenario: Scenario, options: Options) -> Limits:
     """The limits that are the same for all variants; except in the stance ``equal``, only those set by options."""
+    if scenario.entry == "program":
+        return NOT_SET
     given = {name: value for name in LIMITS if (value := getattr(options, name)) is not None}
     if given and options.limits == DEFAULT:
         raise LabError(

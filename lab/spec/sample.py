@@ -43,10 +43,11 @@ ERRORS = (
     "malformed",
     "status",
     "wrong body",
+    "exit status",
+    "wrong output",
 )
-OK, REFUSED, CONNECT_TIMEOUT, CONNECT_FAILED, RESET, TIMEOUT, TRUNCATED, MALFORMED, STATUS, WRONG_BODY = range(
-    len(ERRORS)
-)
+OK, REFUSED, CONNECT_TIMEOUT, CONNECT_FAILED, RESET, TIMEOUT, TRUNCATED, MALFORMED, STATUS, WRONG_BODY = range(10)
+EXIT_STATUS, WRONG_OUTPUT = 10, 11
 
 # What a record holds in place of an error for a right answer that the check called a fallback.
 FALLBACK = len(ERRORS)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from lab.spec.limits import ALL_EQUAL, Limits
-from lab.spec.system import UNSHAPED, Component, Link, Variant
+from lab.spec.system import UNSHAPED, Component, Entry, Link, Variant
 from lab.spec.workload import Load
 
 # Kinds of request by their cost for the generator: a small answer, one of 1 MB, a small one for a token.
@@ -102,6 +102,8 @@ class Scenario:
         limits: the limits of the stance ``equal``.
         link: the link to each component, unless options say otherwise.
 
+    ValueError where services are to be compared with programs.
+
     """
 
     name: str
@@ -116,6 +118,16 @@ class Scenario:
     components: tuple[Component, ...] = ()
     limits: Limits = ALL_EQUAL
     link: Link = UNSHAPED
+
+    def __post_init__(self) -> None:
+        """Check that its variants are of one kind."""
+        if len(kinds := {variant.entry for variant in self.variants}) > 1:
+            raise ValueError(f"the scenario {self.name} compares {' with '.join(sorted(kinds))}")
+
+    @property
+    def entry(self) -> Entry:
+        """What its variants are, and so how they are driven."""
+        return self.variants[0].entry if self.variants else "service"
 
     @property
     def databases(self) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from lab.spec.limits import NOT_SET, Limits
 
@@ -11,6 +12,8 @@ from lab.spec.limits import NOT_SET, Limits
 SERVICE = "service"
 # What readings of the lab's own processes and of the machine are named.
 RESERVED = (SERVICE, "lab", "machine", "master", "generator")
+# What a variant is: a service that the lab builds and starts, one that is there already, or a program that is executed.
+Entry = Literal["service", "attached", "program"]
 
 
 @dataclass(frozen=True)
@@ -95,9 +98,13 @@ class Stage:
 
 @dataclass(frozen=True)
 class Variant:
-    """One way to run the service: a Maven module and its properties.
+    """One of the things that are compared: a way to run the service, the address of one, or a program.
+
+    Exactly one of these says what it is: ``url``, ``command``, or (without these) ``module``. The module of a
+    ``command`` is what Maven makes before it is executed.
 
     Attributes:
+        module: the Maven module of the service; of a program, the one whose jar its command names, if any.
         properties: Spring properties; values may name a limit, as in ``"{threads}"``. One whose limit is left to the
             stack is left out.
         jvm_arguments: the same for the command line of the JVM.
@@ -108,6 +115,11 @@ class Variant:
         demands: by request, its stages, one after the other. Theory, the calls that each component must have counted,
             and the candidates for the binding resource follow from them.
         published_as: the column of the published tables that this variant reproduces.
+        url: the address of an attached service.
+        command: the command line of a program, executed in the checkout. In its words, a parameter's name in braces is
+            the parameter's value, ``{python}`` the lab's own Python, ``{java}`` the JDK's launcher, and ``{jar}`` the
+            module's jar.
+        output: a regular expression for the whole standard output of a right execution; any does if empty.
 
     """
 
@@ -122,6 +134,14 @@ class Variant:
     thread_per_request: bool = False
     demands: Mapping[str, tuple[Stage, ...]] = field(default_factory=dict)
     published_as: str = ""
+    url: str = ""
+    command: tuple[str, ...] = ()
+    output: str = ""
+
+    @property
+    def entry(self) -> Entry:
+        """What it is, and so how it is driven."""
+        return "attached" if self.url else "program" if self.command else "service"
 
     @property
     def stages(self) -> tuple[Stage, ...]:

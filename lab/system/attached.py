@@ -40,7 +40,7 @@ def ask(plan: Plan, given: Mapping[str, str]) -> int:
     a GET of the address will do.
     """
     within_s = min(ANSWER_WITHIN_S, plan.cells[0].load.timeout_s)
-    return max(_ask(plan, url, given, within_s) for url in plan.urls.values())
+    return max(_ask(plan, variant.url, given, within_s) for variant in plan.variants)
 
 
 def _ask(plan: Plan, url: str, given: Mapping[str, str], within_s: float) -> int:

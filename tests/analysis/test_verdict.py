@@ -45,6 +45,7 @@ def evidence(**changes) -> Evidence:
         "warm_up": [{"cpu_us_per_request": 100.0, "jit_share": 0.1}] * 3,
         "warm": True,
         "gc_share": 0.01,
+        "limits_read": True,
     }
     return Evidence.from_fields(**{**good, **changes})
 

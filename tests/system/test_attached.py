@@ -15,7 +15,7 @@ from patience import PATIENCE_S
 import lab
 from lab.cli import as_typed
 from lab.errors import LabError
-from lab.reporting import formatting, html
+from lab.reporting import html
 from lab.runtimes.checkout import ROOT
 from lab.spec import attached
 from lab.spec.options import Options
@@ -72,10 +72,13 @@ def test_nothing_is_claimed_of_what_is_not_known(run, typed, data):
         assert folder.read("limits") == {}
         assert set(folder.metrics()["target"]).isdisjoint({"service"})
     said = typed("show", run.name, "--data", str(data)).stdout
-    assert formatting.UNKNOWN in said
+    unchecked = "the limits in force, whether the service was warm, garbage collection."
+    assert (
+        f"Not checked, as the lab did not start the service: the count of requests by the service, {unchecked}" in said
+    )
     assert "of the service nothing was read" in said or run.verdict == "invalid"
     assert "not warm" not in said.replace("was warm.", "")
-    assert formatting.UNKNOWN in html.render(run)
+    assert unchecked in html.render(run)
 
 
 def test_the_values_of_headers_are_sent_and_kept_nowhere(run, server, typed, data, tmp_path):
@@ -203,12 +206,12 @@ def test_a_wish_that_no_load_has_is_named(server):
 def test_a_plan_is_read_back_as_it_was_written(server):
     """With its addresses and the names of its headers; one that is damaged is refused."""
     plan = attached.make_plan([f"{server.url}/ok#part"], [], {"X-Key": SECRET}, Options(users=[1, 2], seed=1))
-    assert plan.urls == {"service": f"{server.url}/ok"}
+    assert plan.scenario.variant("service").url == f"{server.url}/ok"
     written = json.loads(json.dumps(plan.as_json()))
     assert Plan.from_json(written) == plan
     assert SECRET not in json.dumps(written)
     with pytest.raises(ValueError, match="Expected `str`"):
-        Plan.from_json({**written, "urls": {"service": 5}})
+        Plan.from_json({**written, "bind": 5})
 
 
 @pytest.mark.parametrize(

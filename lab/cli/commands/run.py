@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -19,18 +20,24 @@ def _axes(scenario: Scenario) -> tuple[str, ...]:
     return (USERS, RATE, *(parameter.name for parameter in scenario.parameters))
 
 
+def _command(scenario: Scenario, callback: Callable[..., None], users: click.Option) -> click.Command:
+    """The subcommand of a scenario; programs have no users."""
+    params: list[click.Parameter] = [] if scenario.entry == "program" else [users]
+    return click.Command(scenario.name, callback=callback, params=params, help=scenario.question)
+
+
 def _run_command(scenario: Scenario) -> click.Command:
     text = f"Number of users.  [default: {scenario.load.users}; with --rate, as many as needed]"
     users = click.Option(["--users"], type=Several(), help=text)
 
     def run(**options: Any) -> None:
         for axis in _axes(scenario):
-            if len(options[axis] or ()) > 1:
+            if len(options.get(axis) or ()) > 1:
                 what = "number of users" if axis == USERS else option(axis)
                 raise LabError(f"'run' takes one {what}.", f"For several: python -m lab sweep {scenario.name}")
-        conduct_scenario(scenario.name, **{**options, "users": options["users"] or []})
+        conduct_scenario(scenario.name, **{**options, "users": options.get("users") or []})
 
-    return load_options(click.Command(scenario.name, callback=run, params=[users], help=scenario.question), scenario)
+    return load_options(_command(scenario, run, users), scenario)
 
 
 def _sweep_command(scenario: Scenario) -> click.Command:
@@ -38,11 +45,11 @@ def _sweep_command(scenario: Scenario) -> click.Command:
     users = click.Option(["--users"], type=Several(), help=f"Numbers of users.  [default of the sweep: {loads}]")
 
     def sweep(**options: Any) -> None:
-        if not options[RATE] and not any(len(options[axis] or ()) > 1 for axis in _axes(scenario)):
-            options |= {axis: values for axis, values in scenario.sweep.items() if not options[axis]}
-        conduct_scenario(scenario.name, **{**options, "users": options["users"] or []})
+        if not options.get(RATE) and not any(len(options.get(axis) or ()) > 1 for axis in _axes(scenario)):
+            options |= {axis: values for axis, values in scenario.sweep.items() if not options.get(axis)}
+        conduct_scenario(scenario.name, **{**options, "users": options.get("users") or []})
 
-    return load_options(click.Command(scenario.name, callback=sweep, params=[users], help=scenario.question), scenario)
+    return load_options(_command(scenario, sweep, users), scenario)
 
 
 run = ScenarioGroup("run", _run_command, "Measure a scenario at one load.")

@@ -14,7 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from lab.analysis import verdict
 from lab.reporting.comparison_view import ComparisonView, compare
-from lab.reporting.formatting import UNKNOWN, errors_text, limit_text, rate_text, seconds_text, settings
+from lab.reporting.formatting import errors_text, limit_text, rate_text, seconds_text, settings
 from lab.reporting.html import rerun_command
 from lab.reporting.run_view import INCOMPLETE, Run
 from lab.spec.plan import USERS
@@ -165,17 +165,13 @@ class Page:
         return [str(variant) for variant in frame.columns], rows
 
     @property
-    def unknown(self) -> str:
-        """A sentence on what is unknown of an attached service; empty for services of the lab."""
-        return UNKNOWN if self.run.plan.urls else ""
-
-    @property
     def decided(self) -> dict[str, str]:
         """The plan's values that are the same for all cells."""
         plan = self.run.plan
         named = {**plan.parameters, **asdict(plan.limits), **(asdict(plan.link) if plan.link else {})}
+        addresses = {variant.name: variant.url for variant in plan.variants if variant.url}
         numbers = {name.replace("_", " "): f"{value:,}" for name, value in named.items() if value is not None}
-        return numbers | dict(plan.urls) | {"limits": plan.stance, "seed": str(plan.seed)}
+        return numbers | addresses | {"limits": plan.stance, "seed": str(plan.seed)}
 
     @cached_property
     def plates(self) -> list[ReportFigure]:

@@ -35,9 +35,10 @@ def _typed(run: RunFolder) -> list[str]:
 
 def _call(run: RunFolder) -> str:
     plan = run.plan()
-    what: str | dict[str, str] = dict(plan.urls) or plan.scenario.name
-    if list(plan.urls) == [attached.NAME]:
-        what = plan.urls[attached.NAME]
+    urls = {variant.name: variant.url for variant in plan.variants if variant.url}
+    what: str | dict[str, str] = urls or plan.scenario.name
+    if list(urls) == [attached.NAME]:
+        what = urls[attached.NAME]
     given = asked(plan)
     given |= given.pop("parameters", {})
     if len(given["users"]) == 1:
@@ -51,7 +52,7 @@ def _call(run: RunFolder) -> str:
     if run.environment().get("runtime") == "docker":
         given["runtime"] = "docker"
     arguments = ", ".join([_python(what), *(f"{name}={_python(value)}" for name, value in given.items())])
-    return f"lab.{'load' if plan.urls else 'run'}({arguments})"
+    return f"lab.{'load' if urls else 'run'}({arguments})"
 
 
 def _python(value: Any) -> str:
@@ -72,10 +73,11 @@ def asked(plan: Plan) -> dict[str, Any]:
 def _planned(plan: Plan, options: dict[str, Any]) -> Plan | None:
     """The plan from these options; None if they are not possible."""
     try:
-        if plan.urls:
+        if plan.scenario.entry == "attached":
             headers = dict.fromkeys(plan.header_names, "")
+            urls, names = [variant.url for variant in plan.variants], [variant.name for variant in plan.variants]
             own = plan.one_request, plan.locustfile
-            return attached.make_plan(list(plan.urls.values()), list(plan.urls), headers, Options(**options), *own)
+            return attached.make_plan(urls, names, headers, Options(**options), *own)
         return planning.make_plan(plan.scenario, Options(**options))
     except LabError:
         return None
@@ -88,7 +90,7 @@ def _everything(plan: Plan) -> dict[str, Any]:
     users = list(dict.fromkeys(load.users for load in loads.values()))
     everything = {
         "users": users if plan.axis == USERS or len(users) == 1 else [],  # or else they follow from the rate
-        **({} if plan.urls else _started(plan)),
+        **({} if plan.scenario.entry == "attached" else _started(plan)),
         "ramp_up": None if load.is_open else load.ramp_s,
         "loops": load.loops if load.is_burst else None,
         "duration": load.duration_s or None,

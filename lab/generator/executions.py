@@ -1,0 +1,150 @@
+"""Executes a program once, watched: how long it took, what it used and printed, and whether that was right."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+
+from lab.errors import ComponentError, LabError
+from lab.runtimes import Launch
+from lab.runtimes.process import ProcessRunning, ProcessRuntime, Usage
+from lab.spec import sample
+
+# More output than that is no result that anybody compares.
+MOST_OUTPUT = 64 << 20
+PIECE = 1 << 16
+SHOWN = 120
+# How long an ended program's output is awaited, where a child of it still has it open.
+OUTPUT_WITHIN_S = 5.0
+PLACEHOLDER = re.compile(r"\{(\w+)\}")
+
+
+@dataclass(frozen=True)
+class Execution:
+    """One execution of a program.
+
+    Attributes:
+        began_s: when it was told to begin, by the monotonic clock.
+        usage: how it ended, when, and what it used.
+        output: its standard output.
+        error: index of its failure in :data:`lab.spec.sample.ERRORS`; 0 if it succeeded.
+        problem: the failure in words that follow the program's name; empty if it succeeded.
+
+    """
+
+    began_s: float
+    usage: Usage
+    output: bytes
+    error: int = sample.OK
+    problem: str = ""
+
+    @property
+    def elapsed_s(self) -> float:
+        """Its wall time."""
+        return self.usage.ended_s - self.began_s
+
+
+def filled(command: tuple[str, ...], values: Mapping[str, object]) -> tuple[str, ...]:
+    """A command line with its placeholders filled in; braces around anything else stay as they are."""
+    return tuple(PLACEHOLDER.sub(lambda found: str(values.get(found[1], found[0])), word) for word in command)
+
+
+def execute(runtime: ProcessRuntime, launch: Launch, timeout_s: float, right: str = "") -> Execution:
+    """Execute a program once, and wait until it has ended.
+
+    Args:
+        launch: of the program; it ``talks``, so that its output can be read.
+        timeout_s: seconds after which it is killed.
+        right: a regular expression for its whole output, without white space at both ends; any does if empty.
+
+    Raises:
+        ComponentError: it cannot be started, as it is not there.
+
+    """
+    with ExitStack() as stack:
+        try:
+            running = stack.enter_context(runtime.started(launch))
+        except LabError as failed:
+            why = failed.__cause__.strerror if isinstance(failed.__cause__, OSError) else failed.problem
+            step = "Install it, or leave it out: name the others after --variants."
+            raise ComponentError(f"{launch.name} cannot be executed: {launch.command[0]}: {why}.", step) from failed
+        began_s = time.monotonic()
+        with suppress(OSError):
+            running.stdin.close()  # it has nothing to read
+        output = _Output(running)
+        output.start()
+        timer = threading.Timer(timeout_s, running.kill)
+        timer.start()
+        try:
+            usage = running.await_usage()
+        finally:
+            timer.cancel()
+        output.join(OUTPUT_WITHIN_S)
+    printed = output.text
+    if output.too_much:
+        failure = sample.WRONG_OUTPUT, f"printed more than {MOST_OUTPUT >> 20} MiB and was killed"
+    elif usage.ended_s - began_s >= timeout_s:
+        failure = sample.TIMEOUT, f"did not end within {timeout_s:g} s and was killed"
+    else:
+        failure = _failure(usage, printed, right)
+    return Execution(began_s, usage, printed, *failure)
+
+
+def _failure(usage: Usage, output: bytes, right: str) -> tuple[int, str]:
+    """The failure of a program that ended by itself, and that in words; 0 and nothing if it succeeded."""
+    if usage.how:
+        return sample.EXIT_STATUS, usage.how
+    if right and not re.fullmatch(right, output.decode(errors="replace").strip()):
+        return sample.WRONG_OUTPUT, f"printed {begin(output)!r}, which is not what it must print: {right}"
+    return sample.OK, ""
+
+
+def begin(output: bytes) -> str:
+    """The beginning of an output."""
+    text = output[: SHOWN + 1].decode(errors="replace")
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+
+
+def answer(execution: Execution) -> dict[str, str | int]:
+    """What must be equal among variants, as JSON types: status and output, whatever the order of its lines."""
+    lines = sorted(execution.output.splitlines())
+    text = b"\n".join(lines)
+    return {
+        "status": execution.usage.status,
+        "content_type": f"{len(lines):,} line{'s' * (len(lines) != 1)}",
+        "body_bytes": len(text),
+        "body_sha256": hashlib.sha256(text).hexdigest(),
+        "body_begin": begin(text),
+    }
+
+
+class _Output(threading.Thread):
+    """Reads what a program prints, to its end; kills one that prints too much."""
+
+    def __init__(self, running: ProcessRunning) -> None:
+        super().__init__(name="output", daemon=True)
+        self._running, self._pieces = running, list[bytes]()
+        self.too_much = False
+
+    @property
+    def text(self) -> bytes:
+        """What was read so far."""
+        return b"".join(self._pieces)
+
+    def run(self) -> None:
+        """Read until it ends."""
+        left = MOST_OUTPUT
+        with suppress(OSError, ValueError):  # closed, as a child of the program still had it open
+            while piece := os.read(self._running.stdout.fileno(), PIECE):
+                self._pieces.append(piece)
+                left -= len(piece)
+                if left < 0:
+                    self.too_much = True
+                    self._running.kill()
+                    return

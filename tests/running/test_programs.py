@@ -1,0 +1,235 @@
+"""Programs as variants: each execution is a sample, and one that fails in any way makes its cell invalid by name."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+from patience import PATIENCE_S, await_that
+
+from lab.analysis.verdict import INVALID
+from lab.errors import LabError
+from lab.reporting.run_view import Run
+from lab.running import conductor
+from lab.running.invocation import Invocation
+from lab.running.progress import Reporter
+from lab.running.resumption import resume
+from lab.runtimes.checkout import ROOT
+from lab.spec import planning
+from lab.spec.options import Options
+from lab.spec.scenario import Parameter, Rehearsal, Scenario
+from lab.spec.system import Variant
+from lab.spec.workload import Load
+from lab.storage import run_folder
+
+SUM = Variant("sum", "", "Python's sum", command=("{python}", "-c", "print(sum(range({count})))"), output=r"\d+")
+
+
+def programs(*variants: Variant) -> Scenario:
+    """A scenario that compares programs."""
+    return Scenario(
+        name="sum",
+        question="How long does a program take to add up?",
+        requests=(),
+        contract=(),
+        parameters=(Parameter("count", 1000, 1, 10**9, "", "numbers to add up"),),
+        variants=variants,
+        load=Load(users=1, ramp_s=0.0, loops=5),
+        rehearsal=Rehearsal(requests=0, rounds=1),
+        sweep={"count": (1000, 100_000)},
+    )
+
+
+def says(name: str, code: str, output: str = "") -> Variant:
+    """A variant that executes Python code."""
+    return Variant(name, "", name, command=("{python}", "-c", code), output=output)
+
+
+@pytest.fixture
+def measured(tmp_path):
+    """A function that measures programs, and returns the finished run."""
+
+    def measure(*variants: Variant, **options) -> Run:
+        plan = planning.make_plan(programs(*variants), Options(**{"seed": 1, **options}))
+        return Run(conductor.conduct(plan, Invocation(["lab.run"], tmp_path, Reporter())))
+
+    return measure
+
+
+def test_every_execution_is_a_sample(measured):
+    """What is right is counted, timed, and charged with the CPU that it used; the warm-up is not."""
+    burns = "import time\nwhile time.process_time() < 0.3: pass\nprint(499500)"
+    run = measured(SUM, says("burns", burns), loops=3)
+    quick, burning = run.cells
+    assert INVALID not in [row["verdict"] for row in run.cells]
+    assert (quick["requests"], burning["requests"]) == (3, 3)
+    assert burning["p50_s"] >= 0.3
+    assert quick["max_s"] < burning["p50_s"]
+    assert burning["cpu_s_per_1000_requests"] == pytest.approx(300, rel=0.5)
+    samples = run.folder.cells()[1].samples()
+    assert sorted(samples["warm_up"]) == [0, 0, 0, 1]
+    assert set(samples["status"]) == {0}
+    metrics = run.folder.cells()[1].metrics().query("target == 'service'")
+    assert (metrics.query("name == 'rss_bytes'")["value"] > 1e6).all()
+
+
+def test_a_duration_ends_the_executions(measured):
+    """As in a closed loop, one that is under way then comes to its end."""
+    (row,) = measured(says("sleeps", "import time; time.sleep(0.3)"), duration=1.0).cells
+    assert row["verdict"] != INVALID
+    assert 2 <= row["requests"] <= 4
+
+
+def test_a_parameter_is_swept(measured):
+    """It is filled into the command line, and what is printed is compared for each value by itself."""
+    loop = "n = 0\nfor i in range({count}): n += i\nprint(n)"
+    run = measured(SUM, says("loop", loop), parameters={"count": [10, 1000]}, loops=2)
+    assert INVALID not in [row["verdict"] for row in run.cells]
+    assert {(row["variant"], row["at"]) for row in run.cells} == {
+        ("sum", 10),
+        ("sum", 1000),
+        ("loop", 10),
+        ("loop", 1000),
+    }
+    printed = [folder.read("contract") for folder in run.folder.cells()]
+    assert {name: answer["body_begin"] for answers in printed for name, answer in answers.items()} == {
+        "output at count 10": "45",
+        "output at count 1,000": "499500",
+    }
+
+
+BAD = {
+    "a program that is missing": (
+        Variant("bad", "", "bad", command=("no-such-program",)),
+        "bad cannot be executed: no-such-program: No such file or directory.",
+    ),
+    "one that fails": (
+        says("bad", "import sys; print(499500); sys.exit(3)"),
+        "bad exited with status 3 (round 1 of its warm-up).",
+    ),
+    "one that is killed": (
+        says("bad", "import os; os.kill(os.getpid(), 9)"),
+        "bad was killed by SIGKILL (round 1 of its warm-up).",
+    ),
+    "one that hangs": (
+        says("bad", "import time; time.sleep(600)"),
+        "bad did not end within 2 s and was killed (round 1 of its warm-up).",
+    ),
+    "one that waits for input that never comes": (
+        says("bad", "import sys; sys.exit(len(sys.stdin.read()) + 4)"),
+        "bad exited with status 4 (round 1 of its warm-up).",
+    ),
+    "one that prints what it must not": (
+        says("bad", "print('many')", output=r"\d+"),
+        r"bad printed 'many\n', which is not what it must print: \d+ (round 1 of its warm-up).",
+    ),
+    "one that prints something else than the others": (
+        says("bad", "print(7)", output=r"\d+"),
+        "are not equal: output: status 0, 1 line, '",
+    ),
+    "one that prints without end": (
+        says("bad", "while True: print('x' * 10_000_000)"),
+        "bad printed more than 64 MiB and was killed (round 1 of its warm-up).",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_program_that_does_not_do_its_work_is_invalid_by_name(measured, name):
+    """And the others are measured all the same."""
+    variant, sentence = BAD[name]
+    run = measured(SUM, variant, loops=1, timeout=2.0, seed=2)  # whose order is: the right one first
+    good, bad = run.cells
+    assert good["verdict"] != INVALID
+    assert bad["verdict"] == INVALID
+    assert sentence in " ".join(bad["reasons"])
+    assert run.folder.state() == "complete"
+
+
+def test_a_failure_amid_the_load_is_a_sample_and_ends_it(measured, tmp_path):
+    """The samples before it are kept, and nothing is said to be fast because it failed."""
+    marks = tmp_path / "marks"
+    code = f"from pathlib import Path; n = len(list(Path({str(tmp_path)!r}).glob('mark*')));"
+    code += f"Path({str(marks)!r} + str(n)).touch(); assert n < 3, 'tired'"
+    run = measured(says("tires", code))
+    (row,) = run.cells
+    assert row["verdict"] == INVALID
+    assert "tires exited with status 1 (execution 3)." in row["reasons"]
+    assert "Only 3 of 5 planned executions were begun." in row["reasons"]
+    assert (row["requests"], row["errors"]) == (3, {"exit status": 1})
+
+
+KILLED = """
+import sys
+sys.path.insert(0, {here!r})
+from pathlib import Path
+from test_programs import *
+plan = planning.make_plan(programs(SUM, says("waits", {code!r})), Options(seed=2))
+conductor.conduct(plan, Invocation(["lab.run"], Path({data!r}), Reporter()))
+"""
+WAITS = """
+import os, time
+from pathlib import Path
+Path({pid!r}).write_text(str(os.getpid()))
+while not Path({there!r}).exists(): time.sleep(0.1)
+print(499500)
+"""
+
+
+def test_a_killed_run_leaves_nothing_and_is_resumed(tmp_path):
+    """SIGKILL of the lab ends the program too; then the cell that was measured stays, and the other is measured."""
+    pid, there, data = tmp_path / "pid", tmp_path / "there", tmp_path / "runs"
+    code = KILLED.format(
+        here=str(Path(__file__).parent), code=WAITS.format(pid=str(pid), there=str(there)), data=str(data)
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")])}
+    lab = subprocess.Popen([sys.executable, "-c", code], env=environment, stderr=subprocess.PIPE, text=True)
+    try:
+        await_that(lambda: pid.exists() and pid.read_text())
+        program = psutil.Process(int(pid.read_text()))
+    finally:
+        lab.kill()
+        lab.communicate(timeout=PATIENCE_S)
+    await_that(lambda: not program.is_running())
+    (folder,) = run_folder.all_runs(data)
+    before = folder.cells()[0].samples()
+    there.touch()
+    again = Run(resume(folder, Invocation(["lab.resume"], data, Reporter()), anyway=True))
+    assert INVALID not in [row["verdict"] for row in again.cells]
+    assert again.folder.cells()[0].samples().equals(before)
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"users": [4]}, "executed by one user at a time"),
+        ({"rate": 10.0}, "have no --rate"),
+        ({"threads": 10}, "have no --threads"),
+        ({"workers": 2}, "have no --workers"),
+        ({"limits": "tuned"}, "have no --limits"),
+        ({"parameters": {"count": 0}}, "--count 0 is out of range"),
+    ],
+)
+def test_options_of_services_are_refused(options, problem):
+    """In one sentence that names the option."""
+    with pytest.raises(LabError, match=problem):
+        planning.make_plan(programs(SUM), Options(**options))
+
+
+def test_containers_are_refused(tmp_path):
+    """Programs are executed where the lab is."""
+    plan = planning.make_plan(programs(SUM), Options())
+    with pytest.raises(LabError, match="Programs are executed on this machine"):
+        conductor.conduct(plan, Invocation(["lab.run"], tmp_path, Reporter(), runtime="docker"))
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_scenario_compares_programs_or_services():
+    """Not one with the other."""
+    with pytest.raises(ValueError, match="compares program with service"):
+        programs(SUM, replace(SUM, name="mvc", command=(), module="mvc"))
