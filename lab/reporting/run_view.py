@@ -213,6 +213,7 @@ class Run:
 
     def _panel(self, cell: CellFolder) -> Panel:
         from lab.reporting.figures import Panel
+        from lab.reporting.figures.style import styles_of
 
         variant = self.scenario.variant(cell.cell.variant)
         row = next(r for r, c in zip(self.cells, self.plan.cells, strict=True) if c == cell.cell)
@@ -222,6 +223,7 @@ class Run:
             samples=stats.as_planned(cell.measured()) if cell.cell.load.is_open else cell.measured(),
             verdict=row["verdict"],
             predicted_mean_s=row["predicted_mean_s"],
+            style=styles_of(variant.name for variant in self.plan.variants)[variant.name],
             metrics=cell.metrics(),
             from_planned=cell.cell.load.is_open,
         )

@@ -13,7 +13,7 @@ from matplotlib.image import imread
 from lab.reporting import figures, run_view
 from lab.reporting.figures.forest import Bar
 from lab.reporting.figures.panel import Panel, step_of, thinned
-from lab.reporting.figures.style import KNOWN, OTHERS, style_of
+from lab.reporting.figures.style import KNOWN, OTHERS, styles_of
 
 
 def texts(figure) -> str:
@@ -218,7 +218,10 @@ def test_variants_differ_without_colour():
     looks = [*KNOWN.values(), *OTHERS]
     assert len({look.marker for look in looks}) == len(looks)
     assert len({str(look.dashes) for look in looks}) == len(looks)
-    assert style_of("spring-on-mars") == style_of("spring-on-mars")
+    known, *others = styles_of(["mvc", *"abcdefgh"]).values()
+    assert known == KNOWN["mvc"]
+    assert len(set(others)) == 8
+    assert len(styles_of(map(str, range(20)))) == 20
 
 
 @pytest.mark.parametrize("end_s", [0.01, 0.9, 3.3, 40, 7200])

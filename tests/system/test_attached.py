@@ -72,10 +72,9 @@ def test_nothing_is_claimed_of_what_is_not_known(run, typed, data):
         assert folder.read("limits") == {}
         assert set(folder.metrics()["target"]).isdisjoint({"service"})
     said = typed("show", run.name, "--data", str(data)).stdout
+    because = "Not checked, as the lab did not start the service: the count of requests by the service"
     unchecked = "the limits in force, whether the service was warm, garbage collection."
-    assert (
-        f"Not checked, as the lab did not start the service: the count of requests by the service, {unchecked}" in said
-    )
+    assert f"{because}, {unchecked}" in said
     assert "of the service nothing was read" in said or run.verdict == "invalid"
     assert "not warm" not in said.replace("was warm.", "")
     assert unchecked in html.render(run)

@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from lab.formulas import stats
+from lab.reporting.figures.style import KNOWN, Style
 
 Curve = tuple[NDArray[np.float64], NDArray[np.float64]]
 MOMENTS = 800
@@ -26,6 +27,7 @@ class Panel:
 
     Attributes:
         samples: the measured samples; see :data:`lab.spec.sample.SCHEMA`.
+        style: how it is drawn.
         metrics: rows of ``t_s``, ``target``, ``name``, ``value``: :meth:`lab.storage.cell_folder.CellFolder.metrics`.
         from_planned: count latency from the planned moment of each request, as an open loop must.
 
@@ -36,6 +38,7 @@ class Panel:
     samples: pd.DataFrame
     verdict: str
     predicted_mean_s: float | None
+    style: Style = KNOWN["mvc"]
     metrics: pd.DataFrame = field(default_factory=_no_metrics)
     from_planned: bool = False
 

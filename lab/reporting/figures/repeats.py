@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from lab.reporting.figures.style import Picture, legend, picture, prepare, say_empty, style_of
+from lab.reporting.figures.style import Picture, Style, legend, picture, prepare, say_empty, styles_of
 
 VALID = "valid"
 HEADROOM = 1.15
@@ -35,9 +35,10 @@ def repeats_figure(title: str, table: pd.DataFrame) -> Picture:
     rate, slowest = figure.subplots(1, 2)
     prepare(rate, "Throughput of right answers", "repeat", "requests / s")
     prepare(slowest, "Slowest one in a hundred", "repeat", "p99, ms")
+    styles = styles_of(table["variant"])
     for variant, rows in table.sort_values("repeat").groupby("variant", sort=False):
-        _line(rate, str(variant), rows, rows["ok_throughput_rps"])
-        _line(slowest, str(variant), rows, rows["p99_s"] * 1000)
+        _line(rate, str(variant), styles[str(variant)], rows, rows["ok_throughput_rps"])
+        _line(slowest, str(variant), styles[str(variant)], rows, rows["p99_s"] * 1000)
     for axes in (rate, slowest):
         axes.set_xticks(sorted(table["repeat"].unique()))
         if 0 < axes.dataLim.y1 < np.inf:
@@ -48,8 +49,7 @@ def repeats_figure(title: str, table: pd.DataFrame) -> Picture:
     return figure
 
 
-def _line(axes: Axes, variant: str, rows: pd.DataFrame, values: pd.Series[float]) -> None:
-    style = style_of(variant)
+def _line(axes: Axes, variant: str, style: Style, rows: pd.DataFrame, values: pd.Series[float]) -> None:
     doubtful = (rows["verdict"] != VALID).to_numpy()
     look: dict[str, Any] = {"color": style.colour, "marker": style.marker}
     axes.plot(rows["repeat"], values, **look, linestyle=style.dashes, linewidth=1.2, label=variant)

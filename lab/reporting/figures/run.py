@@ -21,7 +21,6 @@ from lab.reporting.figures.style import (
     plain_log_scale,
     prepare,
     say_empty,
-    style_of,
     thousands,
 )
 from lab.reporting.figures.timeline import STRIPS, Strip
@@ -57,7 +56,7 @@ def _last_percentile(panel: Panel) -> float:
 
 
 def _distribution(axes: Axes, panel: Panel) -> None:
-    style, label = style_of(panel.variant), label_of(panel.variant, panel.verdict)
+    style, label = panel.style, label_of(panel.variant, panel.verdict)
     share, latency = panel.percentiles()
     label = label if len(share) else f"{label}: no right answer"
     axes.plot(
@@ -81,7 +80,7 @@ def _draw_models(axes: Axes, panels: Sequence[Panel]) -> None:
 def _under_way(axes: Axes, panel: Panel) -> None:
     if panel.samples.empty:
         return
-    style = style_of(panel.variant)
+    style = panel.style
     at, count = panel.under_way()
     axes.plot(
         at, count, color=style.colour, linestyle=style.dashes, linewidth=1.6, alpha=alpha_of(panel.verdict),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from io import BytesIO
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -40,12 +42,20 @@ OTHERS = (
     Style("#56B4E9", "v", (0, (8, 2, 2, 2))),
     Style("#E69F00", "P", (0, (4, 2))),
     Style("#555555", "X", (0, (1, 1))),
+    Style("#CC79A7", "<", (0, (10, 1))),
+    Style("#56B4E9", ">", (0, (3, 1, 1, 1, 1, 1))),
+    Style("#E69F00", "p", (0, (10, 2, 1, 2, 1, 2))),
+    Style("#555555", "*", (0, (1, 3))),
 )
 
 
-def style_of(variant: str) -> Style:
-    """The style of a variant: always the same for the lab's own, and one of the others by its name."""
-    return KNOWN.get(variant) or OTHERS[sum(variant.encode()) % len(OTHERS)]
+def styles_of(variants: Iterable[str]) -> dict[str, Style]:
+    """The style of each variant of a run: always the same for the lab's own, the others' in turn.
+
+    With more than there are colours, those of the same colour differ in marker and dashes.
+    """
+    names, free = list(dict.fromkeys(variants)), cycle(OTHERS)
+    return {name: KNOWN.get(name) or next(free) for name in names}
 
 
 class Picture(Figure):

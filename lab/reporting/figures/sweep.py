@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,11 +16,12 @@ from lab.reporting.figures.style import (
     SOFT_INK,
     VALID,
     Picture,
+    Style,
     legend,
     picture,
     plain_log_scale,
     prepare,
-    style_of,
+    styles_of,
 )
 from lab.spec.plan import RATE, USERS
 
@@ -52,19 +53,20 @@ def sweep_figure(
     mean, rate = figure.subplots(1, 2)
     prepare(mean, "mean latency of right answers", label, "seconds")
     prepare(rate, "throughput of right answers", label, "answers a second")
+    styles = styles_of(table["variant"])
     for variant, rows in table.groupby("variant", sort=False):
-        _curve(mean, str(variant), rows, "mean_s")
-        _curve(rate, str(variant), rows, "ok_throughput_rps")
+        _curve(mean, str(variant), styles[str(variant)], rows, "mean_s")
+        _curve(rate, str(variant), styles[str(variant)], rows, "ok_throughput_rps")
     _models(mean, table)
-    _published(mean, table, "published_mean_s", "published mean")
-    _published(rate, table, "published_rps", "published, failed requests included")
+    _published(mean, table, styles, "published_mean_s", "published mean")
+    _published(rate, table, styles, "published_rps", "published, failed requests included")
     for formula, rps in plateaus:
         rate.axhline(rps, **MODEL, label=f"{LIMITING[formula[0]]}: {formula} = {rps:g} a second")
     for axes in (mean, rate):
         _explain_doubt(axes, table)
         plain_log_scale(axes, "y")
         varied_axis(axes, sorted(table["at"].unique().tolist()))
-        legend(axes, loc="upper left")
+        legend(axes, loc="best")
     return figure
 
 
@@ -86,13 +88,20 @@ def varied_axis(axes: Axes, values: list[float]) -> None:
         if not shown or np.log(shown[-1] / count) / np.log(high / low) >= LEAST_GAP:
             shown.append(count)
     shown.sort()
-    axes.set_xticks(shown, [f"{n / 1000:g}k" if n >= 1000 and n % 1000 == 0 else f"{n:,g}" for n in shown])
+    axes.set_xticks(shown, [_short(n) for n in shown])
     axes.set_xticks([], minor=True)
 
 
-def _curve(axes: Axes, variant: str, rows: pd.DataFrame, column: str) -> None:
+def _short(value: float) -> str:
+    """A value with thousands as ``k`` and millions as ``M``, where nothing of it is lost."""
+    for unit, letter in ((1_000_000, "M"), (1_000, "k")):
+        if value >= unit and value % unit == 0:
+            return f"{value / unit:g}{letter}"
+    return f"{value:,.10g}"
+
+
+def _curve(axes: Axes, variant: str, style: Style, rows: pd.DataFrame, column: str) -> None:
     """A line through the means, broken where nothing was measured; hollow where a repeat is not to be believed."""
-    style = style_of(variant)
     line: dict[str, Any] = {"color": style.colour, "linestyle": style.dashes, "linewidth": 1.7}
     dots: dict[str, Any] = {"linestyle": "none", "marker": style.marker, "markersize": 6.5, "color": style.colour}
     means, hollow = [], []
@@ -128,12 +137,12 @@ def _models(axes: Axes, table: pd.DataFrame) -> None:
         label = ""
 
 
-def _published(axes: Axes, table: pd.DataFrame, column: str, label: str) -> None:
+def _published(axes: Axes, table: pd.DataFrame, styles: Mapping[str, Style], column: str, label: str) -> None:
     """Published points as crosses in the colour of their variant, a little larger than what they may cover."""
     for variant, rows in table.dropna(subset=[column]).groupby("variant", sort=False):
         axes.plot(
             rows["at"], rows[column].astype(float), linestyle="none", marker="x", markersize=10, zorder=5,
-            markeredgewidth=1.4, color=style_of(str(variant)).colour,
+            markeredgewidth=1.4, color=styles[str(variant)].colour,
         )  # fmt: skip
     if table[column].notna().any():
         axes.plot([], [], linestyle="none", marker="x", markersize=8, markeredgewidth=1.4, color=SOFT_INK, label=label)
@@ -150,6 +159,6 @@ def _explain_doubt(axes: Axes, table: pd.DataFrame) -> None:
 
 def _missing(table: pd.DataFrame) -> str:
     rows = table[table["mean_s"].isna()]
-    cells = [f"{row.variant} at {row.at:,g} ({row.verdict})" for row in rows.itertuples()]
+    cells = [f"{row.variant} at {row.at:,.10g} ({row.verdict})" for row in rows.itertuples()]
     more = f" and {len(cells) - 6} more" if len(cells) > 6 else ""
     return f"Without a right answer, so not drawn: {', '.join(cells[:6])}{more}." if cells else ""

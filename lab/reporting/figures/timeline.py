@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from lab.reporting.figures.panel import MOST_POINTS, Panel, step_of
-from lab.reporting.figures.style import INK, few_ticks, say_empty, style_of
+from lab.reporting.figures.style import INK, few_ticks, say_empty
 
 # What stands for waiting on a pool, by the libraries that state it; a service has at most one of them.
 POOL_WAIT = ("hikaricp_connections_pending", "r2dbc_pool_pending", "mongodb_driver_pool_waitqueuesize")
@@ -48,7 +48,7 @@ def _latency(axes: Axes, panel: Panel) -> None:
     every = max(1, len(latency) // MOST_POINTS)
     dots: dict[str, Any] = {"linestyle": "none", "rasterized": True}
     axes.plot(
-        ended[right][::every], latency[right][::every], marker=".", markersize=3, color=style_of(panel.variant).colour,
+        ended[right][::every], latency[right][::every], marker=".", markersize=3, color=panel.style.colour,
         **dots,
     )  # fmt: skip
     axes.plot(ended[~right], latency[~right], marker="x", markersize=4.5, color=INK, **dots)
@@ -59,8 +59,8 @@ def _latency(axes: Axes, panel: Panel) -> None:
 
 def _under_way(axes: Axes, panel: Panel) -> None:
     at, count = panel.under_way()
-    axes.fill_between(at, count, color=style_of(panel.variant).colour, alpha=0.25, linewidth=0)
-    axes.plot(at, count, color=style_of(panel.variant).colour, linewidth=1.1)
+    axes.fill_between(at, count, color=panel.style.colour, alpha=0.25, linewidth=0)
+    axes.plot(at, count, color=panel.style.colour, linewidth=1.1)
     few_ticks(axes)
 
 
@@ -95,7 +95,7 @@ def _steps(axes: Axes, panel: Panel, edges: np.ndarray, values: np.ndarray, labe
     if not len(values):
         say_empty(axes, "no reading")
         return
-    colour = style_of(panel.variant).colour
+    colour = panel.style.colour
     axes.stairs(values, edges, color=colour, fill=True, alpha=0.25)
     axes.stairs(values, edges, color=colour, linewidth=1.2, label=label)
     axes.set_ylim(0, 1.15 * max(float(values.max()), axes.dataLim.y1) or 1.0)
