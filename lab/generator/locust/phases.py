@@ -106,7 +106,7 @@ class Phase:
         try:
             for planned_ns in self._send_times(number):
                 client.planned_ns = planned_ns
-                sink.begin_session()
+                sink.begin_session(planned_ns)
                 with contextlib.suppress(*SESSION_ENDS):
                     (user.random.choice(sessions) if len(sessions) > 1 else sessions[0])(user)
                 if not sink.step:

@@ -90,17 +90,20 @@ class UserSink:
 
     """
 
-    __slots__ = ("_last", "_last_id", "_recorder", "_user", "session", "step")
+    __slots__ = ("_free_ns", "_last", "_last_id", "_recorder", "_user", "_waited_us", "session", "step")
 
     def __init__(self, recorder: Recorder, user: int) -> None:
         self._recorder = recorder
         self._user = user
         self._last, self._last_id = ("", ""), 0
+        # When the user's last answer had come, or its last pause was to end: from then on it was free.
+        self._free_ns = self._waited_us = 0
         self.session = -1
         self.step = 0
 
-    def begin_session(self) -> None:
-        """The user begins its next session."""
+    def begin_session(self, planned_ns: int = 0) -> None:
+        """The user begins its next session, planned for that time of the monotonic clock; 0 for no plan."""
+        self._waited_us = max(0, self._free_ns - planned_ns) // 1000 if planned_ns else 0
         self.session += 1
         self.step = 0
         self._recorder.sessions += 1
@@ -122,6 +125,7 @@ class UserSink:
         recorder, error, step = self._recorder, response.error, self.step
         recorder.finished += 1
         recorder.dispatch_delay_ns += taken_up_ns - ended_ns
+        self._free_ns = ended_ns
         if error and error != sample.FALLBACK:
             recorder.failed += 1
         last_name, last_method = self._last
@@ -137,6 +141,7 @@ class UserSink:
             (planned_ns - recorder.start_ns) // 1000,
             (sent_ns - recorder.start_ns) // 1000,
             (ended_ns - sent_ns) // 1000,
+            self._waited_us,
             connect_ns // 1000,
             response.size,
             self._user,
@@ -151,9 +156,10 @@ class UserSink:
 
     def pause(self, seconds: float) -> None:
         """Let the user think; SessionCut at the end of the load, where that is before the end of the pause."""
-        end_ns = self._recorder.end_ns
-        left_s = (end_ns - monotonic_ns()) / 1e9
+        now_ns, end_ns = monotonic_ns(), self._recorder.end_ns
+        left_s = (end_ns - now_ns) / 1e9
         if not end_ns or seconds < left_s:
+            self._free_ns = now_ns + int(seconds * 1e9)
             gevent.sleep(seconds)
             return
         gevent.sleep(max(left_s, 0.0))
