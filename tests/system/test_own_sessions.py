@@ -268,6 +268,34 @@ def test_other_loads_play_all_planned_sessions_to_their_ends(server, data, mine,
     assert run.verdict != "invalid" or not any("planned" in reason for reason in run.cells[0]["reasons"])
 
 
+TURNS = """
+from locust import task
+from lab.generator.locust import LabUser
+
+class Undecided(LabUser):
+    turn = 0
+
+    @task
+    def take_turns(self):
+        self.turn += 1
+        for _ in range(2 * (self.turn % 2)):
+            self.client.get("/ok")
+"""
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("shape", [{"loops": 4}, {"rate": 10, "duration": 1}])
+def test_sessions_are_sessions_although_they_send_one_request_on_average(server, data, tmp_path, shape):
+    """Every other one sends nothing, and the rest two each: the plan is one of sessions."""
+    (tmp_path / "turns.py").write_text(TURNS)
+    run = lab.load(server.url, users=2, locustfile=str(tmp_path / "turns.py"), data=data, seed=1, quiet=True, **shape)
+    evidence = run.folder.cells()[0].read("evidence")
+    planned = 2 * shape.get("loops", 5)  # or 10 in a second
+    assert (evidence["planned"], evidence["planned_sessions"], evidence["sessions"]) == (None, planned, planned)
+    assert evidence["begun"] in range(planned - 2, planned + 3)
+    assert not any("planned" in reason for reason in run.cells[0]["reasons"])
+
+
 @pytest.mark.thorough
 def test_an_interrupted_run_goes_on_with_the_copy(server, typed, tmp_path, mine):
     """Whatever became of the file meanwhile; a copy that was changed is refused."""

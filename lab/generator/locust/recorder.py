@@ -36,6 +36,7 @@ class Recorder:
 
     Attributes:
         sessions: begun; ``complete`` of them have ended, and ``cut`` has user and number of those that were cut off.
+        not_single: sessions that have sent several requests, or none to their end.
         dispatch_delay_ns: how long received answers waited until they were handled, summed over all answers.
         names: (method, name) of the requests.
         buffer: packed records, of which the first ``used`` bytes hold those since the last :meth:`take`.
@@ -48,6 +49,7 @@ class Recorder:
         self.sessions = 0
         self.complete = 0
         self.cut: list[tuple[int, int]] = []
+        self.not_single = 0
         self.begun = 0
         self.finished = 0
         self.failed = 0
@@ -108,15 +110,24 @@ class UserSink:
         self.step = 0
         self._recorder.sessions += 1
 
+    def complete_session(self) -> None:
+        """The session has come to its end."""
+        self._recorder.complete += 1
+        self._recorder.not_single += not self.step
+
     def cut_session(self) -> None:
         """The session is over although it is not complete."""
         self._recorder.cut.append((self._user, self.session))
+        self._recorder.not_single += not self.step
 
     def began(self) -> None:
         """A request is about to be sent; SessionCut if it is not the session's first, and the load is over."""
         recorder = self._recorder
-        if self.step and recorder.end_ns and monotonic_ns() >= recorder.end_ns:
-            raise SessionCut
+        if self.step:
+            if recorder.end_ns and monotonic_ns() >= recorder.end_ns:
+                raise SessionCut
+            if self.step == 1:
+                recorder.not_single += 1
         recorder.begun += 1
 
     def ended(self, name: str, times: Times, response: Response, method: str = "GET") -> None:

@@ -241,6 +241,35 @@ def test_any_other_exception_is_the_phases_problem(server):
     assert playing.recorder.complete == 0
 
 
+@pytest.mark.parametrize(
+    ("requests", "not_single"), [((1, 1, 1), 0), ((2, 0, 1), 2), ((0, 3, 0), 3), ((1, 1, 0), 1), ((3, 3, 3), 3)]
+)
+def test_sessions_of_other_than_one_request_are_counted(server, requests, not_single):
+    """None is as different from one as several are, also where it is one on average."""
+
+    def send(user: LabUser) -> None:
+        for _ in range(requests[user.client.sink.session]):
+            user.client.get("/")
+
+    playing, rows = played(server.url, send, loops=3)
+    assert (playing.recorder.sessions, playing.recorder.complete, len(rows)) == (3, 3, sum(requests))
+    assert playing.recorder.not_single == not_single
+
+
+@pytest.mark.parametrize("requests", [0, 1, 2])
+def test_a_session_that_is_cut_off_counts_by_what_it_has_sent(server, requests):
+    """It is over when the load is."""
+
+    def linger(user: LabUser) -> None:
+        for _ in range(requests):
+            user.client.get("/")
+        user.pause(LONG_S)
+
+    playing, _ = played(server.url, linger, duration_s=0.5)
+    assert playing.recorder.cut == [(0, 0)]
+    assert playing.recorder.not_single == (requests != 1)
+
+
 class Checkout(SequentialTaskSet):
     """Three steps in order, the second of which may be left out."""
 
