@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import queue
 import sys
 import threading
@@ -119,7 +118,6 @@ class Placement:
         stream: the file that the master appends samples to.
         image: the workers' container image; empty for processes. The master always is a process.
         bind: where the master listens; any port of the runtime's host if None.
-        imports: a folder whose modules the locustfile may import, besides the lab's; None for no other.
 
     """
 
@@ -129,7 +127,6 @@ class Placement:
     stream: Path
     image: str = ""
     bind: tuple[str, int] | None = None
-    imports: Path | None = None
 
 
 class Fleet:
@@ -297,7 +294,7 @@ def running_fleet(
     runtime, cores, logs = placement.runtime, placement.cores, placement.logs
     host, at = placement.bind or (runtime.host, 0)
     environment_variables = {
-        "PYTHONPATH": os.pathsep.join(map(str, filter(None, (ROOT, placement.imports)))),
+        "PYTHONPATH": str(ROOT),
         RUN_BY_LAB: "1",
         "LOCUST_WAIT_FOR_WORKERS_REPORT_AFTER_RAMP_UP": "30",
     }
