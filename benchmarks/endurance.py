@@ -8,8 +8,6 @@ at less than 95 % of the second quarter's rate.
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
 import tempfile
 import time
@@ -17,14 +15,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
+import goals
 import numpy as np
 import psutil
 from ours import ours
 from targets import nginx
 
-from lab.errors import LabError
 from lab.generator.fleet import PhaseResult
-from lab.runtimes import host
 from lab.runtimes.process import ProcessRuntime
 from lab.spec.workload import Load
 
@@ -45,30 +42,21 @@ class Reading:
 
 def main() -> int:
     """Measure, print; 1 if a goal is missed, 2 if it cannot be measured here."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = goals.parser(__doc__)
     parser.add_argument("--requests", type=int, default=5_000_000)
-    parser.add_argument("--json", action="store_true", help="print one object")
     options = parser.parse_args()
-    try:
-        result = summary(measure(options.requests))
-    except LabError as error:
-        print(f"error: {error.problem} {error.next_step}\n{error.detail}".rstrip(), file=sys.stderr)
-        return 2
-    print(json.dumps(result, indent=2) if options.json else as_table(result))
-    return 1 if result["missed"] else 0
+    return goals.concluded(lambda: summary(measure(options.requests)), as_table, options.json)
 
 
 def measure(requests: int) -> list[Reading]:
     """Play the load; a reading with each of the worker's reports, several a second."""
-    cores = host.cores()
-    if len(cores) < 2:
-        raise LabError("Server and generator need a core each, and there is one.", "Use a machine with two.")
+    server_core, core = goals.two_cores()
     readings: list[Reading] = []
     with tempfile.TemporaryDirectory() as temporary, ProcessRuntime() as runtime:
         folder = Path(temporary)
         with (
-            nginx(runtime, folder, frozenset(cores[:1])) as target,
-            ours(runtime, "delay", USERS, frozenset(cores[1:2]), folder, target.running) as generator,
+            nginx(runtime, folder, server_core) as target,
+            ours(runtime, "delay", USERS, core, folder, target.running) as generator,
         ):
             worker = psutil.Process(generator.worker.pid)
 

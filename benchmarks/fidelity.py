@@ -11,8 +11,6 @@ its burst misses its goal.
 
 from __future__ import annotations
 
-import argparse
-import json
 import statistics
 import sys
 import tempfile
@@ -20,6 +18,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import goals
 import pandas as pd
 import peers
 from ours import ours
@@ -58,17 +57,10 @@ class Truth:
 
 def main() -> int:
     """Measure, print; 1 if a goal is missed, 2 if it cannot be measured here."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = goals.parser(__doc__)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--json", action="store_true", help="print one object")
     options = parser.parse_args()
-    try:
-        result = measure(options.rounds)
-    except LabError as error:
-        print(f"error: {error.problem} {error.next_step}\n{error.detail}".rstrip(), file=sys.stderr)
-        return 2
-    print(json.dumps(result, indent=2) if options.json else as_table(result))
-    return 1 if result["missed"] else 0
+    return goals.concluded(lambda: measure(options.rounds), as_table, options.json)
 
 
 def measure(rounds: int) -> dict:

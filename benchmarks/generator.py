@@ -10,21 +10,19 @@ request is the generator's own: it bears a disturbed machine better than the rat
 
 from __future__ import annotations
 
-import argparse
-import json
 import statistics
 import sys
 import tempfile
 from pathlib import Path
 
+import goals
 import numpy as np
 from ours import ours
 from pace import LOST_S, Pace, steady_rps
 from peers import PEERS, Order, missing
 from targets import KINDS, nginx
 
-from lab.errors import LabError
-from lab.runtimes import Runtime, host
+from lab.runtimes import Runtime
 from lab.runtimes.process import ProcessRuntime
 from lab.spec.workload import Load
 
@@ -39,26 +37,16 @@ Paces = dict[str, dict[str, list[Pace]]]
 
 def main() -> int:
     """Measure, print; 1 if a goal is missed, 2 if it cannot be measured here."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = goals.parser(__doc__)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=int, default=5, help="of each generator in each round")
-    parser.add_argument("--json", action="store_true", help="print one object")
     options = parser.parse_args()
-    try:
-        result = measure(options.rounds, options.seconds)
-    except LabError as error:
-        print(f"error: {error.problem} {error.next_step}\n{error.detail}".rstrip(), file=sys.stderr)
-        return 2
-    print(json.dumps(result, indent=2) if options.json else as_table(result))
-    return 1 if result["missed"] else 0
+    return goals.concluded(lambda: measure(options.rounds, options.seconds), as_table, options.json)
 
 
 def measure(rounds: int, seconds: int) -> dict:
     """All rounds of all generators and kinds of request."""
-    cores = host.cores()
-    if len(cores) < 2:
-        raise LabError("Server and generator need a core each, and there is one.", "Use a machine with two.")
-    server, generator = frozenset(cores[:1]), frozenset(cores[1:2])
+    server, generator = goals.two_cores()
     peers = {name: peer for name, peer in PEERS.items() if name not in missing()}
     paces: Paces = {kind.name: {name: [] for name in (OURS, *peers)} for kind in KINDS}
     with tempfile.TemporaryDirectory() as temporary, ProcessRuntime() as runtime:

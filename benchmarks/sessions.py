@@ -8,17 +8,16 @@ costs with its pause. Exit status 1 if that share is 30 % or more.
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
 import tempfile
 import time
 from pathlib import Path
 
+import goals
+
 from lab.errors import LabError
+from lab.generator.bench import running_server
 from lab.generator.fleet import LoadPhase, PhaseResult, Placement, running_fleet
-from lab.runtimes import Launch, host
-from lab.runtimes.checkout import ROOT
 from lab.runtimes.process import ProcessRuntime
 from lab.spec.workload import Load
 
@@ -42,36 +41,26 @@ Reading = tuple[float, float, int]
 
 def main() -> int:
     """Measure, print; 1 if a goal is missed, 2 if it cannot be measured here."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = goals.parser(__doc__)
     parser.add_argument("--users", type=int, default=10_000)
     parser.add_argument("--seconds", type=float, default=100.0, help="of a session")
-    parser.add_argument("--json", action="store_true", help="print one object")
     options = parser.parse_args()
-    try:
-        result = measure(options.users, options.seconds)
-    except LabError as error:
-        print(f"error: {error.problem} {error.next_step}\n{error.detail}".rstrip(), file=sys.stderr)
-        return 2
-    print(json.dumps(result, indent=2) if options.json else as_table(result))
-    return 1 if result["missed"] else 0
+    return goals.concluded(lambda: measure(options.users, options.seconds), as_table, options.json)
 
 
 def measure(users: int, session_s: float) -> dict:
     """Play one session of each user, and read the worker's CPU time from the end of the ramp to the first end."""
-    cores = host.cores()
-    if len(cores) < 2:
-        raise LabError("Server and generator need a core each, and there is one.", "Use a machine with two.")
+    server_core, core = goals.two_cores()
     ramp_s, readings = RAMP_SHARE * session_s, []
     with tempfile.TemporaryDirectory() as temporary, ProcessRuntime() as runtime:
         folder = Path(temporary)
         file, load = folder / "visit.py", Load(users=users, ramp_s=ramp_s)
         file.write_text(locustfile(session_s))
-        command = (sys.executable, "-m", "lab.generator.known_delay_server")
-        surroundings, core = {"PYTHONPATH": str(ROOT)}, frozenset(cores[:1])
-        launch = Launch("server", command, folder / "server.log", surroundings, core, talks=True)
-        placement = Placement(runtime, frozenset(cores[1:2]), folder, folder / "samples.arrows")
-        with runtime.started(launch) as server, running_fleet(file, load, placement) as fleet:
-            url = f"http://127.0.0.1:{json.loads(server.stdout.readline())['port']}"
+        placement = Placement(runtime, core, folder, folder / "samples.arrows")
+        with (
+            running_server(runtime, server_core, folder) as (server, url),
+            running_fleet(file, load, placement) as fleet,
+        ):
             fleet.await_workers()
             fleet.spawn(users)
             worker = fleet.workers[0]

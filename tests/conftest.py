@@ -58,6 +58,7 @@ def samples_of() -> SamplesOf:
         session=0,
         step=0,
         name="/delay",
+        waited_s=0.0,
     ):
         n = len(latencies_s)
 
@@ -78,6 +79,7 @@ def samples_of() -> SamplesOf:
                 "method": "GET",
                 "fallback": False,
                 "cut": False,
+                "waited_us": pd.Series([round(s * 1e6) for s in column(waited_s)], dtype="int64"),
                 "status": pd.Series(column(status), dtype="int16"),
                 "error": pd.Series(column(error), dtype="object"),
                 "warm_up": pd.Series(column(warm_up), dtype="int16"),

@@ -34,6 +34,7 @@ def overloaded(runs: Path) -> RunFolder:
         "worker": 0,
         "warm_up": 0,
         "cut": False,
+        "waited_us": measured["sent_us"] - measured["planned_us"],
     }
     samples = pd.DataFrame({**measured, **same, "name": "/delay", **alone})[SCHEMA.names]
     summary = asdict(stats.summarise(samples, from_planned=True))

@@ -21,7 +21,7 @@ class Counts:
         served: requests the service counted during the load; None if it does not report that.
         calls: calls that each component behind the service counted during the load; without those that do not count.
         calls_per_request: by component, how many calls each request makes to it.
-        planned_sessions: sessions of the load's plan where they send several requests each; then ``planned`` is None.
+        planned_sessions: sessions of the load's plan where one sent several requests or none; then ``planned`` is None.
         sessions: sessions begun, by the workers' count.
 
     """

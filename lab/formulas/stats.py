@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-SUMMARISED = ("planned_us", "sent_us", "latency_us", "user", "step", "status", "error")
+SUMMARISED = ("planned_us", "sent_us", "latency_us", "waited_us", "step", "status", "error")
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Summary:
         elapsed_s: the time from the first request sent, at ``began_s`` after the planned start, to the last one ended.
         late_p99_s: 99th percentile of the lateness of sends that is due to the generator; in an open loop, of the first
             request of each session.
-        busy_p99_s: the same for lateness due to the service, in an open loop: all users still waited for an answer.
+        busy_p99_s: the same for lateness because all users were busy, waiting for answers or thinking, in an open loop.
         pace: the actual rate of an open loop's sends, as a share of the planned rate.
 
     """
@@ -78,13 +78,13 @@ def summarise_pieces(pieces: Iterable[pd.DataFrame], from_planned: bool = False)
     that fifty million samples need a few hundred megabytes.
 
     Args:
-        pieces: data frames with the columns :data:`SUMMARISED`; each user's in the order they were sent.
+        pieces: data frames with the columns :data:`SUMMARISED`.
         from_planned: as in :func:`summarise`.
 
     """
     errors: Counter[str] = Counter()
     service, latency, late, busy = Distribution(), Distribution(), Distribution(), Distribution()
-    sends, starts, planned, users = _Span(), _Span(), _Span(), _LatenessSplit()
+    sends, starts, planned = _Span(), _Span(), _Span()
     requests, last_us, under_way_us = 0, 0, 0
     for piece in pieces:
         if piece.empty:
@@ -94,7 +94,8 @@ def summarise_pieces(pieces: Iterable[pd.DataFrame], from_planned: bool = False)
         errors.update({str(n): int(c) for n, c in error_class(piece[~right]).value_counts().items()})
         service.add(took[right])
         latency.add((took + late_us)[right] if from_planned else took[:0])
-        busy_us = users.busy_us(piece) if from_planned else np.zeros_like(late_us)
+        # A pause may end a moment before its time, so that a session begins before its user was to be free.
+        busy_us = np.minimum(piece["waited_us"].to_numpy(), late_us.clip(0)) if from_planned else np.zeros_like(late_us)
         # An open loop plans the first request of each session; the others follow whenever the session gets to them.
         first = (piece["step"] == 0).to_numpy() if from_planned else np.ones(len(piece), dtype=bool)
         busy.add(busy_us[first])
@@ -147,27 +148,6 @@ class _Span:
             return
         self.first_us = min(self.first_us, int(moments_us.min()))
         self.last_us = max(self.last_us, int(moments_us.max()))
-
-
-class _LatenessSplit:
-    """Splits the lateness of an open loop's sends between service and generator, by when each user was free.
-
-    In an open loop a free user takes the next planned send. So if a user was still busy at the planned time of its next
-    send, all other users of its worker were busy too.
-    """
-
-    def __init__(self) -> None:
-        self.free_us = pd.Series(dtype=np.int64)
-
-    def busy_us(self, piece: pd.DataFrame) -> np.ndarray:
-        """The part of each send's lateness that is due to the service: until its user had its previous answer."""
-        piece = piece.reset_index(drop=True)
-        in_order = piece.sort_values("sent_us", kind="stable")
-        by_user = (in_order["sent_us"] + in_order["latency_us"]).groupby(in_order["user"])
-        free_us = by_user.shift().fillna(in_order["user"].map(self.free_us)).reindex(piece.index)
-        self.free_us = by_user.last().combine_first(self.free_us)
-        waited_us = (free_us - piece["planned_us"]).fillna(0)
-        return waited_us.clip(0, piece["sent_us"] - piece["planned_us"]).to_numpy(dtype=np.int64)
 
 
 class Distribution:

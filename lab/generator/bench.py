@@ -126,6 +126,26 @@ def _ended(server: Running) -> ComponentError:
 
 
 @contextmanager
+def running_server(runtime: Runtime, cores: frozenset[int], folder: Path) -> Iterator[tuple[Running, str]]:
+    """Start a server of known delay, :mod:`lab.generator.known_delay_server`; yields its process and its address.
+
+    Args:
+        cores: that it may use; empty for all.
+        folder: for its log.
+
+    Raises:
+        ComponentError: it did not start.
+
+    """
+    command = (sys.executable, "-m", "lab.generator.known_delay_server")
+    launch = Launch("reference server", command, folder / "server.log", {"PYTHONPATH": str(ROOT)}, cores, talks=True)
+    with runtime.started(launch) as server:
+        if not (line := server.stdout.readline()):
+            raise _ended(server)
+        yield server, f"http://{runtime.host}:{json.loads(line)['port']}"
+
+
+@contextmanager
 def running_bench(
     runtime: Runtime, tokens: Path, users: int, server_cores: frozenset[int], cores: frozenset[int], folder: Path
 ) -> Iterator[Bench]:
@@ -142,17 +162,14 @@ def running_bench(
         ComponentError: server, master or worker did not start.
 
     """
-    command = (sys.executable, "-m", "lab.generator.known_delay_server")
-    surroundings = {"PYTHONPATH": str(ROOT)}
-    launch = Launch("reference server", command, folder / "server.log", surroundings, server_cores, talks=True)
     stream = folder / "samples.arrows"
     placement = Placement(runtime, cores, folder, stream)
-    with runtime.started(launch) as server, running_fleet(LOCUSTFILE, Load(users), placement) as fleet:
-        if not (line := server.stdout.readline()):
-            raise _ended(server)
-        port = json.loads(line)["port"]
+    with (
+        running_server(runtime, server_cores, folder) as (server, url),
+        running_fleet(LOCUSTFILE, Load(users), placement) as fleet,
+    ):
         fleet.await_workers()
         fleet.distribute_tokens(tokens)
         fleet.spawn(users)
         colocated = [psutil.Process(), psutil.Process(fleet.master.pid)] if len(cores) == 1 else []
-        yield Bench(f"http://{runtime.host}:{port}", server, fleet, colocated, stream)
+        yield Bench(url, server, fleet, colocated, stream)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import queue
 import sys
 import threading
@@ -45,7 +44,7 @@ class PhaseResult:
 
     Attributes:
         begun: requests sent; ``finished`` of them were answered or failed, and ``failed`` of those failed.
-        sessions: sessions begun; ``complete`` of them came to their end.
+        sessions: sessions begun; ``complete`` of them came to their end, ``not_single`` sent several requests or none.
         cut: user and number of each session that the end of a closed loop cut off.
         unix_start: the planned start.
         dispatch_delay_s: how long received answers waited until the worker handled them, summed over all answers.
@@ -62,6 +61,7 @@ class PhaseResult:
     failed: int = 0
     sessions: int = 0
     complete: int = 0
+    not_single: int = 0
     cut: list[tuple[int, int]] = field(default_factory=list)
     dispatch_delay_s: float = 0.0
     ticks: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
@@ -71,8 +71,8 @@ class PhaseResult:
 
     @property
     def has_sessions(self) -> bool:
-        """Whether sessions sent several requests each, so that a plan of sessions is none of requests."""
-        return self.begun > self.sessions > 0
+        """Whether a session sent several requests or none, so that a plan of sessions is none of requests."""
+        return self.not_single > 0
 
     @property
     def done(self) -> int:
@@ -118,7 +118,6 @@ class Placement:
         stream: the file that the master appends samples to.
         image: the workers' container image; empty for processes. The master always is a process.
         bind: where the master listens; any port of the runtime's host if None.
-        imports: a folder whose modules the locustfile may import, besides the lab's; None for no other.
 
     """
 
@@ -128,7 +127,6 @@ class Placement:
     stream: Path
     image: str = ""
     bind: tuple[str, int] | None = None
-    imports: Path | None = None
 
 
 class Fleet:
@@ -264,7 +262,7 @@ class Fleet:
 
 def _update_result(result: PhaseResult, event: dict[str, Any]) -> None:
     result.begun, result.finished, result.failed = event["begun"], event["finished"], event["failed"]
-    result.sessions, result.complete = event["sessions"], event["complete"]
+    result.sessions, result.complete, result.not_single = event["sessions"], event["complete"], event["not_single"]
     result.cut.extend((int(user), int(session)) for user, session in event["cut"])
     result.dispatch_delay_s = event["dispatch_delay_s"]
     for worker, ticks in event["ticks"].items():
@@ -296,7 +294,7 @@ def running_fleet(
     runtime, cores, logs = placement.runtime, placement.cores, placement.logs
     host, at = placement.bind or (runtime.host, 0)
     environment_variables = {
-        "PYTHONPATH": os.pathsep.join(map(str, filter(None, (ROOT, placement.imports)))),
+        "PYTHONPATH": str(ROOT),
         RUN_BY_LAB: "1",
         "LOCUST_WAIT_FOR_WORKERS_REPORT_AFTER_RAMP_UP": "30",
     }

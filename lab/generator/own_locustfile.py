@@ -24,6 +24,7 @@ def examined(path: str) -> Locustfile:
 
     It is imported by another process, which takes a second.
     """
+    _check_name(path)
     try:
         content = Path(path).read_bytes()
     except FileNotFoundError:
@@ -42,13 +43,23 @@ def examined(path: str) -> Locustfile:
             f"{found['waiting'][0]} in {path} has a wait_time, but in the lab the load decides when a session begins.",
             "Write self.pause(1, 3) into the task where a user thinks, and leave wait_time out.",
         )
-    return Locustfile(path, hashlib.sha256(content).hexdigest())
+    return Locustfile(str(Path(path).absolute()), hashlib.sha256(content).hexdigest())
+
+
+def _check_name(path: str) -> None:
+    """LabError if Locust's ``-f`` would take the path for another one, or for several."""
+    file = Path(path).absolute()
+    if "," in str(file):
+        raise LabError(
+            f"The path of the locustfile has a comma: {file}.", "Rename it: Locust takes that for two files."
+        )
+    if file.suffix != ".py" and file.is_file():
+        raise LabError(f"The locustfile {path!r} does not end with .py.", "Rename it: Locust plays no others.")
 
 
 def _found(path: str) -> dict[str, list[str]]:
-    file = Path(path).absolute()
-    command = (sys.executable, "-m", "lab.generator.locust.examination", str(file))
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(file.parent)))}
+    command = (sys.executable, "-m", "lab.generator.locust.examination", str(Path(path).absolute()))
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=EXAMINED_WITHIN_S, check=False, env=environment

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import PurePath
 from typing import Any
 
 from lab.spec.attached import warm_up
@@ -31,7 +32,7 @@ def settings(plan: Plan) -> str:
 def _sent(plan: Plan) -> str:
     """What is sent to attached services, unless it is a GET."""
     if plan.locustfile:
-        return f"locustfile {plan.locustfile.path} (sha256 {plan.locustfile.sha256[:12]})"
+        return f"locustfile {PurePath(plan.locustfile.path).name} (sha256 {plan.locustfile.sha256[:12]})"
     if not (asked := plan.one_request):
         return ""
     body = f" of {len(asked.body.encode()):,} bytes" * bool(asked.body)

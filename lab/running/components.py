@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from lab.errors import LabError
 from lab.running.prerequisites import CALLED_HEAP_MB
-from lab.runtimes import Launch, Running
+from lab.runtimes import Launch
 from lab.runtimes.checkout import ROOT
+from lab.runtimes.port_file import awaited_port
 from lab.spec.limits import NOT_SET, Limits
 from lab.spec.plan import Plan
 from lab.spec.system import Component, Variant
@@ -23,7 +22,7 @@ from lab.system.service import Service
 from lab.telemetry import actuator
 
 LIMITS = replace(NOT_SET, heap_mb=CALLED_HEAP_MB)
-READY_WITHIN_S = 60.0
+SAYS_ITS_PORT = "It must write the port it listens on into the file that LAB_PORT_FILE names."
 # The launch of a variant with its limits, which writes into a folder, on these cores.
 Launcher = Callable[[Variant, Limits, Path], Launch]
 
@@ -65,22 +64,7 @@ def _program(component: Component, site: Site, folder: Path) -> Iterator[Service
     environment = {"LAB_HOST": host, "LAB_PORT_FILE": str(port_file)}
     launch = Launch(component.name, component.command, folder / "log", environment, site.cores, folder=ROOT)
     with site.runtime.started(launch) as running:
-        yield Service(running, f"http://{host}:{_await_port(running, port_file)}", management="")
-
-
-def _await_port(running: Running, file: Path) -> int:
-    deadline, name = time.monotonic() + READY_WITHIN_S, running.launch.name
-    while time.monotonic() < deadline:
-        if ending := running.exit_reason():
-            raise LabError(f"The {name} {ending} while it started.", "", running.log_tail())
-        if file.exists() and (text := file.read_text().strip()).isdigit():
-            return int(text)
-        time.sleep(0.02)
-    raise LabError(
-        f"The {name} did not write its port within {READY_WITHIN_S:.0f} s.",
-        "It must write the port it listens on into the file that LAB_PORT_FILE names.",
-        running.log_tail(),
-    )
+        yield Service(running, f"http://{host}:{awaited_port(running, port_file, SAYS_ITS_PORT)}", management="")
 
 
 def components_facts(backing: Backends, cores: frozenset[int]) -> dict[str, Any]:

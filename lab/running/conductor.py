@@ -68,7 +68,12 @@ def in_random_order(plan: Plan) -> list[Cell]:
 
 
 def measure(testbed: Testbed, cell: Cell) -> None:
-    """Measure one cell and judge it. A failed component makes it invalid; so does Ctrl-C, which is raised again."""
+    """Measure one cell and judge it. A failed component makes it invalid; so does Ctrl-C, which is raised again.
+
+    LabError, with nothing begun, if the user's own locustfile is not what the run was planned with.
+    """
+    if testbed.plan.locustfile:
+        testbed.run.check_locustfile(testbed.plan.locustfile)
     folder, observed = testbed.run.begin(cell), Observed()
     others, began = run_folder.others_running(testbed.run), time.monotonic()
     try:
@@ -117,11 +122,8 @@ def _measure(testbed: Testbed, cell: Cell, folder: CellFolder, observed: Observe
 
 def _fleet(testbed: Testbed, cell: Cell, folder: CellFolder) -> AbstractContextManager[Fleet]:
     image, plan, own = testbed.artifacts.images.get("worker", ""), testbed.plan, testbed.plan.locustfile
-    imports = Path(own.path).absolute().parent if own else None
-    placement = Placement(
-        testbed.runtime, testbed.cores.generator, folder.logs, folder.stream, image, testbed.bind, imports
-    )
-    locustfile = testbed.run.locustfile if own else plan.scenario.name
+    placement = Placement(testbed.runtime, testbed.cores.generator, folder.logs, folder.stream, image, testbed.bind)
+    locustfile = Path(own.path) if own else plan.scenario.name
     return running_fleet(locustfile, cell.load, placement, testbed.headers, plan.one_request)
 
 

@@ -29,10 +29,13 @@ def resume(run: RunFolder, invocation: Invocation, anyway: bool = False) -> RunF
         anyway: resume even if the machine, the commit or the packages have changed.
 
     Raises:
-        LabError: the run is complete or in progress, or conditions have changed; nothing was started then.
+        LabError: the run is complete or in progress, or conditions or its locustfile have changed; nothing was started
+            then.
 
     """
     plan, reporter = run.plan(), invocation.reporter
+    if plan.locustfile:
+        run.check_locustfile(plan.locustfile)
     invocation = replace(invocation, runs=run.path.parent, runtime=run.environment().get("runtime", "process"))
 
     def opened(facts: Mapping[str, Any]) -> RunFolder:

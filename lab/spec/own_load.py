@@ -32,7 +32,7 @@ class Locustfile:
     """A locustfile of the user's own.
 
     Attributes:
-        path: as it was typed.
+        path: where it lies, absolute; it is played there, beside what it imports and reads.
         sha256: of its content, hexadecimal; not of what it imports.
 
     """

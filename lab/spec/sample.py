@@ -19,6 +19,7 @@ RECORD = np.dtype(
         ("planned_us", "<i8"),
         ("sent_us", "<i8"),
         ("latency_us", "<i8"),
+        ("waited_us", "<i8"),
         ("connect_us", "<i4"),
         ("bytes", "<i4"),
         ("user", "<i4"),
@@ -29,7 +30,7 @@ RECORD = np.dtype(
         ("error", "<i2"),
     ]
 )
-RECORD_FORMAT = "<qqqiiiihhhh"
+RECORD_FORMAT = "<qqqqiiiihhhh"
 
 # Classes of failure; a record holds the index. 0 is a right answer.
 ERRORS = (
@@ -56,7 +57,8 @@ MOST_STEPS = np.iinfo(np.int16).max
 # samples.parquet. connect_us is 0 where an open connection was reused. session counts a user's sessions from 0, and
 # step the requests of a session. warm_up is the number of the warm-up round, 0 for the measured load. error is empty
 # for a right answer; fallback says of a right one that it is a substitute. cut says that the end of a closed loop cut
-# the session off, so that it is not complete.
+# the session off, so that it is not complete. waited_us is for how long the planned start of the session waited for a
+# free user, in an open loop: a user is busy until its last answer has come, or its last pause is over.
 SCHEMA = pa.schema(
     [
         ("planned_us", pa.int64()),
@@ -75,6 +77,7 @@ SCHEMA = pa.schema(
         ("worker", pa.int16()),
         ("warm_up", pa.int16()),
         ("cut", pa.bool_()),
+        ("waited_us", pa.int64()),
     ]
 )
 
@@ -115,7 +118,8 @@ def _spelled(words: Sequence[str], indices: np.ndarray) -> pa.Array:
 def with_later_columns(batch: pa.RecordBatch, columns: Sequence[str], before: int) -> pa.RecordBatch:
     """Some columns of a batch, also of one of an older run, which lacks those that came later.
 
-    In those runs every request was a GET, and a session of its own.
+    In runs without sessions every request was a GET, and a session of its own; ``waited_us`` is 0 where it was not
+    recorded.
 
     Args:
         batch: with all columns but later ones.
@@ -131,6 +135,7 @@ def with_later_columns(batch: pa.RecordBatch, columns: Sequence[str], before: in
         "method": "GET",
         "fallback": False,
         "cut": False,
+        "waited_us": 0,
     }
     missing = {name: later[name] for name in columns if name not in batch.schema.names}
     filled = {

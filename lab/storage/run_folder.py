@@ -130,15 +130,26 @@ class RunFolder:
 
     @property
     def locustfile(self) -> Path:
-        """The copy of the user's own locustfile, if there is one: what is played, also when the run is resumed."""
+        """The copy of the user's own locustfile, if there is one: the record of what was played, where it lay."""
         return self.path / "locustfile.py"
 
+    def check_locustfile(self, locustfile: Locustfile) -> bytes:
+        """The content of the locustfile that is played; LabError if it is not what the run was planned with."""
+        copy = f" (a copy is {self.locustfile})" if self.locustfile.exists() else ""
+        step = f"Put it back as it was{copy} and resume the run, or begin a new one."
+        try:
+            content = Path(locustfile.path).read_bytes()
+        except OSError as error:
+            raise LabError(f"The locustfile {locustfile.path} cannot be read: {error.strerror}.", step) from None
+        if hashlib.sha256(content).hexdigest() != locustfile.sha256:
+            raise LabError(f"The locustfile {locustfile.path} has changed since the run was planned.", step)
+        return content
+
     def keep_locustfile(self, locustfile: Locustfile) -> None:
-        """Copy a locustfile into the folder, unless it is there; LabError if it is not the one of the plan."""
+        """Copy a locustfile into the folder, unless it is there; LabError as in :meth:`check_locustfile`."""
+        content = self.check_locustfile(locustfile)
         if not self.locustfile.exists():
-            shutil.copyfile(locustfile.path, self.locustfile)
-        if hashlib.sha256(self.locustfile.read_bytes()).hexdigest() != locustfile.sha256:
-            raise LabError(f"{self.locustfile} is not what the run was planned with.", "Begin a new run.")
+            self.locustfile.write_bytes(content)
 
     @property
     def logs(self) -> Path:

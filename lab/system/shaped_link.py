@@ -18,20 +18,18 @@ import contextlib
 import os
 import signal
 import sys
-import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab.errors import LabError
 from lab.runtimes import Launch, Running, Runtime
 from lab.runtimes.checkout import ROOT
+from lab.runtimes.port_file import awaited_port
 from lab.runtimes.temporary import whole_file
 
 LOOPBACK = "127.0.0.1"
-READY_WITHIN_S = 180.0
 # Bytes of one connection and direction that may be under way: more than one document, so that it travels in one go.
 WINDOW = 2 << 20
 # Pieces in which connections take turns: a packet at least, and at most what a rate passes in two milliseconds.
@@ -307,12 +305,7 @@ def running_link(
     folder.mkdir(parents=True, exist_ok=True)
     port_file.unlink(missing_ok=True)
     with runtime.started(launch(to, shape, folder, cores, runtime.host)) as running:
-        deadline = time.monotonic() + READY_WITHIN_S
-        while not port_file.exists():
-            if running.exit_reason() or time.monotonic() > deadline:
-                raise LabError(f"The link {running.exit_reason() or 'is not ready'}.", "", running.log_tail())
-            time.sleep(0.02)
-        yield running, int(port_file.read_text())
+        yield running, awaited_port(running, port_file)
 
 
 def switch(running: Running, on: bool) -> None:

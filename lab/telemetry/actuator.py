@@ -14,6 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from lab.errors import ComponentError
 from lab.runtimes import Running
 from lab.runtimes.checkout import ROOT
+from lab.runtimes.port_file import port_in
 from lab.system.service import Service
 
 READY_WITHIN_S = 180.0
@@ -59,7 +60,7 @@ def await_ready(running: Running, folder: Path, host: str | None = None) -> Serv
     while time.monotonic() < deadline:
         if ending := running.exit_reason():
             raise ComponentError(f"The {running.launch.name} {ending} while it started.", "", running.log_tail())
-        port, management = _port(folder / "application.port"), _port(folder / "application-management.port")
+        port, management = port_in(folder / "application.port"), port_in(folder / "application-management.port")
         if port and management:
             url, asked = (f"http://{at}:{number}" for at, number in map(running.reach, (port, management)))
             service = Service(running, f"http://{host}:{running.reach(port)[1]}" if host else url, asked)
@@ -69,13 +70,6 @@ def await_ready(running: Running, folder: Path, host: str | None = None) -> Serv
     raise ComponentError(
         f"The {running.launch.name} was not ready within {READY_WITHIN_S:.0f} s.", "", running.log_tail()
     )
-
-
-def _port(file: Path) -> int | None:
-    try:
-        return int(file.read_text())
-    except (OSError, ValueError):
-        return None
 
 
 def _is_up(service: Service) -> bool:

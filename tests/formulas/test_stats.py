@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 
 import numpy as np
+import pandas as pd
 import pytest
 from hdrh.histogram import HdrHistogram
 
@@ -142,16 +143,31 @@ def test_an_open_loop_counts_latency_from_the_planned_moment(samples_of):
 
 
 def test_waiting_for_a_busy_user_is_told_apart_from_a_late_generator(samples_of):
-    """What was due while its user waited for an answer is the service's doing up to that answer, then the lab's."""
-    frame = samples_of([0.9, 0.05, 0.05], sent_s=[0, 1.0, 0.3], planned_s=[0, 0.1, 0.3], user=[0, 0, 1])
+    """What was due while all users were busy waited for one of them; the rest of its lateness is the lab's doing."""
+    frame = samples_of([0.9, 0.05, 0.05], sent_s=[0, 1.0, 0.3], planned_s=[0, 0.1, 0.3], waited_s=[0, 0.8, 0])
     summary = stats.summarise(frame, from_planned=True)
     assert summary.busy_p99_s == pytest.approx(0.8)
     assert summary.late_p99_s == pytest.approx(0.1)
     assert stats.summarise(frame.iloc[::-1], from_planned=True) == summary, "the order of samples does not matter"
 
 
-def test_a_free_user_that_is_late_is_the_generators_doing(samples_of):
-    """A user whose last answer came before the planned moment could have sent in time."""
+def test_only_the_first_request_of_a_session_waits_for_a_user(samples_of):
+    """The others have one: they follow when the session gets to them."""
+    one = samples_of([0.1] * 2, sent_s=[1.0, 2.0], planned_s=[0.2, 2.0], waited_s=0.8, step=[0, 1], user=0)
+    for frame in (one, pd.concat([one, *[one[1:]] * 200])):
+        summary = stats.summarise(frame, from_planned=True)
+        assert (summary.busy_p99_s, summary.late_p99_s) == (pytest.approx(0.8), 0.0)
+
+
+def test_nothing_waits_longer_than_it_is_late(samples_of):
+    """A timer that ends a pause a moment early makes no session wait for longer than it did."""
+    frame = samples_of([0.1] * 2, sent_s=[0.5, 0.4], planned_s=[0.2, 0.4], waited_s=[0.3001, 0.0001])
+    summary = stats.summarise(frame, from_planned=True)
+    assert (summary.busy_p99_s, summary.late_p99_s) == (0.3, 0.0)
+
+
+def test_a_send_that_waited_for_nobody_and_is_late_is_the_generators_doing(samples_of):
+    """Its user could have sent in time."""
     frame = samples_of([0.1, 0.1], sent_s=[0, 0.7], planned_s=[0, 0.5], user=[4, 4])
     summary = stats.summarise(frame, from_planned=True)
     assert (summary.busy_p99_s, summary.late_p99_s) == (0.0, pytest.approx(0.2))
@@ -183,6 +199,7 @@ def test_pieces_have_the_summary_of_the_whole(samples_of, sizes, from_planned):
     errors = rng.choice(["", "", "", "reset", "status"], 1237).tolist()
     latencies, sent = rng.lognormal(0, 1, 1237), rng.random(1237) + late
     whole = samples_of(latencies.tolist(), sent_s=sent.tolist(), planned_s=(sent - late).tolist(), error=errors)
+    whole["waited_us"] = rng.integers(0, 500_000, 1237)
     ends = np.cumsum(sizes)
     pieces = [whole.iloc[end - size : end] for size, end in zip(sizes, ends, strict=True)]
     assert stats.summarise_pieces(pieces, from_planned) == stats.summarise(whole, from_planned)

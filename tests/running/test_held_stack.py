@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from orphans import orphaned
 from patience import PATIENCE_S
 
 from lab.cli import as_typed
@@ -30,9 +31,7 @@ def test_nothing_stays_of_a_stack_that_has_ended(plan, tmp_path, monkeypatch):
     """Its folder goes, the one of a stack that is coming up stays."""
     monkeypatch.setattr(up_state, "FOLDER", tmp_path)
     ended, coming = (RunFolder.create(plan, [], {}, tmp_path) for _ in range(2))
-    value = ended.read()
-    value["owner"]["born"] -= 1
-    (ended.path / "run.json").write_text(json.dumps(value))
+    orphaned(ended)
     held_stack.tidy()
     assert not ended.path.exists()
     assert coming.path.exists()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
+from orphans import orphaned
 
 from lab.errors import LabError
 from lab.running import resumption
@@ -15,14 +14,6 @@ from lab.storage.run_folder import RunFolder
 
 HERE = {"host": "here", "commit": "1a2b", "packages": {"locust": "2.47.0"}, "time": "now"}
 QUIET = Reporter(quiet=True)
-
-
-def orphan(run: RunFolder) -> RunFolder:
-    """The same run, as if the process that made it were gone."""
-    value = run.read()
-    value["owner"]["born"] -= 1
-    (run.path / "run.json").write_text(json.dumps(value))
-    return run
 
 
 def measured(run: RunFolder, index: int, interrupted: bool = False) -> CellFolder:
@@ -36,7 +27,7 @@ def measured(run: RunFolder, index: int, interrupted: bool = False) -> CellFolde
 @pytest.fixture
 def run(plan, tmp_path) -> RunFolder:
     """A run whose lab was killed before it measured anything."""
-    return orphan(RunFolder.create(plan, ["lab", "run"], HERE, tmp_path / "runs"))
+    return orphaned(RunFolder.create(plan, ["lab", "run"], HERE, tmp_path / "runs"))
 
 
 def test_missing_are_the_cells_without_a_summary(run, plan):

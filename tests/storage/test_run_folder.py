@@ -12,6 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from orphans import orphaned
 
 from lab.errors import LabError
 from lab.spec import sample
@@ -271,10 +272,7 @@ def test_runs_of_one_second_get_folders_of_their_own(plan, tmp_path):
 def test_the_state_tells_running_incomplete_and_complete(run, plan):
     """Running while its process lives, incomplete after that, complete once every cell has a summary."""
     assert run.state() == "running"
-    value = run.read()
-    value["owner"]["born"] -= 1
-    json_file.write_json(run.path / "run.json", value)
-    assert run.state() == "incomplete"
+    assert orphaned(run).state() == "incomplete"
     for cell in plan.cells:
         run.begin(cell).keep("summary", {})
     assert run.state() == "complete"
@@ -284,9 +282,7 @@ def test_others_running_are_the_others(run, plan):
     """A run sees those beside it that go on, and not itself."""
     other = RunFolder.create(plan, [], {}, run.path.parent)
     assert run_folder.others_running(run) == [other.name]
-    value = other.read()
-    value["owner"]["born"] -= 1
-    json_file.write_json(other.path / "run.json", value)
+    orphaned(other)
     assert run_folder.others_running(run) == []
 
 

@@ -27,7 +27,7 @@ def packed(*rows: tuple[int, ...]) -> bytes:
 def test_the_two_descriptions_of_a_record_agree():
     """What struct packs is what numpy reads."""
     assert struct.calcsize(sample.RECORD_FORMAT) == sample.RECORD.itemsize
-    row = (1, -2, 3, 4, 5, 6, 7, 8, 9, 10, 11)
+    row = (1, -2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)
     assert np.frombuffer(packed(row), sample.RECORD)[0].item() == row
 
 
@@ -41,8 +41,8 @@ def test_every_error_has_its_name():
 
 def test_a_batch_holds_what_was_packed():
     """Every field comes out as it went in, with names and classes spelled out."""
-    first = (10, 11, 2_000_000, 300, 15, 0, 4, 1, 200, 0, sample.FALLBACK)
-    second = (-5, 2**40, 2**41, 0, 2**30, 2**31 - 1, 2**31 - 1, 2**15 - 1, 503, 1, sample.STATUS)
+    first = (10, 11, 2_000_000, 7, 300, 15, 0, 4, 1, 200, 0, sample.FALLBACK)
+    second = (-5, 2**40, 2**41, 2**42, 0, 2**30, 2**31 - 1, 2**31 - 1, 2**15 - 1, 503, 1, sample.STATUS)
     rows = sample.to_batch(packed(first, second), [("GET", "/delay"), ("POST", "/other")], 3, 2).to_pylist()
     assert rows[0] == {
         "planned_us": 10,
@@ -61,8 +61,10 @@ def test_a_batch_holds_what_was_packed():
         "worker": 3,
         "warm_up": 2,
         "cut": False,
+        "waited_us": 7,
     }
-    assert [rows[1][key] for key in ("planned_us", "sent_us", "latency_us")] == [-5, 2**40, 2**41]
+    times = ("planned_us", "sent_us", "latency_us", "waited_us")
+    assert [rows[1][key] for key in times] == [-5, 2**40, 2**41, 2**42]
     assert [rows[1][key] for key in ("bytes", "user", "session", "step")] == [2**30, 2**31 - 1, 2**31 - 1, 2**15 - 1]
     assert [rows[1][key] for key in ("name", "method", "error", "status")] == ["/other", "POST", "status", 503]
     assert not rows[1]["fallback"]
@@ -77,10 +79,10 @@ def test_no_records_make_an_empty_batch(names):
 def test_a_torn_record_is_refused():
     """Half a record is an error, not a sample."""
     with pytest.raises(ValueError, match="size"):
-        sample.to_batch(packed((0,) * 11)[:-1], [("GET", "/delay")], 0, 0)
+        sample.to_batch(packed((0,) * 12)[:-1], [("GET", "/delay")], 0, 0)
 
 
-LATER = ("session", "step", "method", "fallback", "cut")
+LATER = ("session", "step", "method", "fallback", "cut", "waited_us")
 
 
 def test_samples_of_older_runs_have_the_columns_that_came_later(tmp_path, monkeypatch):
@@ -92,8 +94,8 @@ def test_samples_of_older_runs_have_the_columns_that_came_later(tmp_path, monkey
     rows = sample_file.whole(path, tmp_path / "none").to_pandas()
     assert list(rows.columns) == sample.SCHEMA.names
     assert rows["session"].tolist() == list(range(len(rows)))
-    same = rows[["step", "method", "fallback", "cut"]].drop_duplicates()
-    assert same.to_numpy().tolist() == [[0, "GET", False, False]]
+    same = rows[["step", "method", "fallback", "cut", "waited_us"]].drop_duplicates()
+    assert same.to_numpy().tolist() == [[0, "GET", False, False, 0]]
     pieces = list(sample_file.pieces(path, tmp_path / "none", ("sent_us", *LATER)))
     measured = rows[rows["warm_up"] == 0]
     assert pd.concat(pieces)["session"].tolist() == measured["session"].tolist()
@@ -102,7 +104,9 @@ def test_samples_of_older_runs_have_the_columns_that_came_later(tmp_path, monkey
 
 def test_sessions_that_were_cut_off_are_marked_when_samples_are_kept(tmp_path):
     """By user and number, of the measured load only: the warm-up has sessions of the same numbers."""
-    rows = [(0, 0, 1, 0, 0, user, session, step, 200, 0, 0) for user in (1, 2) for session in (0, 1) for step in (0, 1)]
+    rows = [
+        (0, 0, 1, 0, 0, 0, user, session, step, 200, 0, 0) for user in (1, 2) for session in (0, 1) for step in (0, 1)
+    ]
     with pa.ipc.new_stream(tmp_path / "stream", sample.SCHEMA) as writer:
         for warm_up in (1, 0):
             writer.write_batch(sample.to_batch(packed(*rows), [("GET", "/")], 0, warm_up))

@@ -8,34 +8,40 @@ import json
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pandas as pd
 import pytest
-from any_server import serving
+from one_sentence import assert_refused
+from orphans import orphaned
 from patience import PATIENCE_S
 
 import lab
 from lab.errors import LabError
+from lab.generator.own_locustfile import examined
 from lab.reporting import html
 from lab.reporting.html import rerun_command
 from lab.runtimes.checkout import ROOT
 from lab.spec import attached
 from lab.spec.options import Options
 from lab.spec.own_load import Locustfile, OneRequest
+from lab.storage import run_folder
 from lab.storage.run_folder import RunFolder
 
-CLEAN = re.compile(r"error: \S[^\n]*[.?)!]\n {2}→ \S[^\n]*\n\Z")
 NAMES = {"begin": "GET", "send": "POST", "end": "GET"}
 THINK_S = 0.15
 SHOP = """
+from pathlib import Path
 from locust import task
-from beside import WHAT
+from beside import RIGHT
 from lab.generator.locust import LabUser
+
+WHAT = {"id": int((Path(__file__).parent / "ids.csv").read_text())}
 
 class Shopper(LabUser):
     @task
     def shop(self):
-        if not self.client.get("/ok", name="begin", check=b"ok").ok:
+        if not self.client.get("/ok", name="begin", check=RIGHT).ok:
             self.end_session()
         self.pause(0.1, 0.2)
         right = lambda answer: "fallback" if self.random.random() < 0.5 else True
@@ -47,23 +53,11 @@ SMALL = {"users": 4, "ramp_up": 0, "seed": 1, "quiet": True}
 
 
 @pytest.fixture(scope="module")
-def server():
-    """A service on loopback."""
-    with serving() as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory):
-    """The folder of this module's runs."""
-    return tmp_path_factory.mktemp("runs")
-
-
-@pytest.fixture(scope="module")
 def mine(tmp_path_factory):
-    """A locustfile, and a module beside it that it imports."""
+    """A locustfile, and beside it a module that it imports and a file that it reads."""
     folder = tmp_path_factory.mktemp("mine")
-    (folder / "beside.py").write_text('WHAT = {"id": 4711}')
+    (folder / "beside.py").write_text('RIGHT = b"ok"')
+    (folder / "ids.csv").write_text("4711")
     (folder / "shop.py").write_text(SHOP)
     return folder / "shop.py"
 
@@ -202,6 +196,8 @@ def test_a_post_needs_no_file(server, typed, data, tmp_path):
         ("--method POST --body @{folder}/bytes", "UTF-8"),
         ("--locustfile {folder}/nothing.py", "There is no locustfile"),
         ("--locustfile {folder}", "cannot be read: Is a directory"),
+        ("--locustfile {folder}/mine.txt", "does not end with .py"),
+        pytest.param("--locustfile {folder}/a,b.py", "has a comma", marks=pytest.mark.thorough),
         ("--check nonsense", "without 'nonsense'"),
         pytest.param("--locustfile {mine} --method POST", "excludes --method", marks=pytest.mark.thorough),
         pytest.param("--locustfile {mine} --remote-workers 1", "do not have {mine}", marks=pytest.mark.thorough),
@@ -227,16 +223,15 @@ def test_bad_input_gets_one_sentence_and_the_next_step(server, typed, mine, tmp_
         "other.py": user + "class Alien(HttpUser):\n    @task\n    def ask(self): pass",
         "waits.py": user + "class Slow(LabUser):\n    wait_time = between(1, 3)\n    @task\n    def ask(self): pass",
         "idle.py": user + "class Idle(LabUser):\n    pass",
+        "mine.txt": ALONE,
+        "a,b.py": ALONE,
     }
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     (tmp_path / "bytes").write_bytes(b"\xff\xfe")
     here = {"folder": tmp_path, "mine": mine}
     done = typed("load", f"{server.url}/ok", *arguments.format(**here).split(" "), "--data", str(tmp_path / "runs"))
-    assert done.returncode == 2, done.stderr
-    assert CLEAN.search(done.stderr), repr(done.stderr)
-    assert named.format(**here) in done.stderr
-    assert "Traceback" not in done.stderr
+    assert_refused(done, named.format(**here))
     assert not (tmp_path / "runs").exists()
 
 
@@ -268,29 +263,93 @@ def test_other_loads_play_all_planned_sessions_to_their_ends(server, data, mine,
     assert run.verdict != "invalid" or not any("planned" in reason for reason in run.cells[0]["reasons"])
 
 
+ALONE = """
+from pathlib import Path
+from locust import task
+from lab.generator.locust import LabUser
+
+class Asker(LabUser):
+    @task
+    def ask(self):
+        self.client.get("/ok")
+        pass
+"""
+TURNS = """
+from locust import task
+from lab.generator.locust import LabUser
+
+class Undecided(LabUser):
+    turn = 0
+
+    @task
+    def take_turns(self):
+        self.turn += 1
+        for _ in range(2 * (self.turn % 2)):
+            self.client.get("/ok")
+"""
+
+
 @pytest.mark.thorough
-def test_an_interrupted_run_goes_on_with_the_copy(server, typed, tmp_path, mine):
-    """Whatever became of the file meanwhile; a copy that was changed is refused."""
-    locustfile = Locustfile(str(mine), hashlib.sha256(mine.read_bytes()).hexdigest())
+@pytest.mark.parametrize("shape", [{"loops": 4}, {"rate": 10, "duration": 1}])
+def test_sessions_are_sessions_although_they_send_one_request_on_average(server, data, tmp_path, shape):
+    """Every other one sends nothing, and the rest two each: the plan is one of sessions."""
+    (tmp_path / "turns.py").write_text(TURNS)
+    run = lab.load(server.url, users=2, locustfile=str(tmp_path / "turns.py"), data=data, seed=1, quiet=True, **shape)
+    evidence = run.folder.cells()[0].read("evidence")
+    planned = 2 * shape.get("loops", 5)  # or 10 in a second
+    assert (evidence["planned"], evidence["planned_sessions"], evidence["sessions"]) == (None, planned, planned)
+    assert evidence["begun"] in range(planned - 2, planned + 3)
+    assert not any("planned" in reason for reason in run.cells[0]["reasons"])
+
+
+def interrupted(server, folder: Path, monkeypatch) -> tuple[Path, RunFolder]:
+    """A locustfile that was named from its own folder, and a run of it that was killed before it measured anything."""
+    mine = folder / "shop.py"
+    mine.write_text(ALONE)
+    monkeypatch.chdir(folder)
     plan = attached.make_plan(
-        [server.url], [], {}, Options(users=[2], loops=1, ramp_up=0, seed=1), locustfile=locustfile
+        [server.url], [], {}, Options(users=[2], loops=1, ramp_up=0, seed=1), locustfile=examined("shop.py")
     )
-    run = RunFolder.create(plan, ["lab", "load"], {}, tmp_path)
-    run.keep_locustfile(locustfile)
-    value = run.read()
-    value["owner"]["born"] -= 1
-    (run.path / "run.json").write_text(json.dumps(value))
-    original = mine.read_text()
-    mine.write_text("raise ValueError")
-    try:
-        typed("resume", run.name, "--anyway", "--allow-suspect", "--data", str(tmp_path))
-    finally:
-        mine.write_text(original)
+    run = RunFolder.create(plan, ["lab", "load"], {}, folder / "runs")
+    run.keep_locustfile(plan.locustfile)
+    monkeypatch.chdir("/")
+    return mine, orphaned(run)
+
+
+def test_an_interrupted_run_goes_on_with_the_same_locustfile_from_any_folder(server, typed, tmp_path, monkeypatch):
+    """It is found where it lay."""
+    _, run = interrupted(server, tmp_path, monkeypatch)
+    typed("resume", run.name, "--anyway", "--allow-suspect", "--data", str(run.path.parent))
     assert run.state() == "complete"
-    assert set(lab.open_run(run.name, tmp_path).samples()["name"]) == set(NAMES)
-    run.locustfile.write_text("another")
-    with pytest.raises(LabError, match="not what the run was planned with"):
-        run.keep_locustfile(locustfile)
+    assert set(lab.open_run(run.name, run.path.parent).samples()["name"]) == {"/ok"}
+
+
+@pytest.mark.parametrize("text", [None, ALONE + "# changed"])
+def test_an_interrupted_run_is_not_resumed_with_another_locustfile(server, typed, tmp_path, monkeypatch, text):
+    """One that is missing or was changed is named, with the copy of what was played, and nothing is begun."""
+    mine, run = interrupted(server, tmp_path, monkeypatch)
+    mine.unlink() if text is None else mine.write_text(text)
+    kept = {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}
+    asked = len(server.heads)
+    done = typed("resume", run.name, "--anyway", "--data", str(run.path.parent))
+    assert_refused(
+        done, f"{mine} {'cannot be read: No such file' if text is None else 'has changed'}", str(run.locustfile)
+    )
+    assert run.locustfile.read_text() == ALONE
+    assert {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()} == kept
+    assert (run.state(), len(server.heads)) == ("incomplete", asked)
+
+
+@pytest.mark.thorough
+def test_a_locustfile_that_changes_ends_its_run(server, tmp_path):
+    """What was measured of it before stays; the cells after that would be of something else."""
+    mine, runs = tmp_path / "shop.py", tmp_path / "runs"
+    mine.write_text(ALONE.replace("pass", "Path(__file__).write_text(Path(__file__).read_text() + '#')"))
+    with pytest.raises(LabError, match="has changed"):
+        lab.load(server.url, users=[1, 2], loops=1, ramp_up=0, locustfile=str(mine), data=runs, seed=1, quiet=True)
+    (run,) = run_folder.all_runs(runs)
+    assert len(run.missing()) == 1
+    assert "has changed" in (run.path / "error.txt").read_text()
 
 
 @pytest.mark.thorough
@@ -300,7 +359,7 @@ def test_the_same_locustfile_runs_alone(server, mine):
     done = subprocess.run(
         [*command, "--json", "-H", server.url],
         cwd=ROOT,
-        env={"PYTHONPATH": f"{ROOT}:{mine.parent}", "PATH": ""},
+        env={"PYTHONPATH": str(ROOT), "PATH": ""},
         capture_output=True,
         text=True,
         timeout=PATIENCE_S,

@@ -38,7 +38,8 @@ def load(
     seconds of the same load, or with --loops and --requests one request of each user.
 
     With --locustfile each user plays sessions of several requests and pauses, and --loops, --requests and --rate count
-    sessions. A copy of the file is kept with the run; it is not sent to workers on other machines.
+    sessions. The file is played where it lies, beside what it imports and reads, and a copy of it is kept with the run;
+    it is not sent to workers on other machines.
 
     A service on this machine shares its cores with the generator, and the verdict shows how much of them it used: start
     it on the other half (taskset -c 0 …), or on another machine.

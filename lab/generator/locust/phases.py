@@ -106,12 +106,12 @@ class Phase:
         try:
             for planned_ns in self._send_times(number):
                 client.planned_ns = planned_ns
-                sink.begin_session()
+                sink.begin_session(planned_ns)
                 with contextlib.suppress(*SESSION_ENDS):
                     (user.random.choice(sessions) if len(sessions) > 1 else sessions[0])(user)
+                sink.complete_session()
                 if not sink.step:
                     gevent.sleep(0)  # it has sent nothing: without this no other user would run
-                self.recorder.complete += 1
                 if self.recorder.failed > failed:
                     failed = self.recorder.failed
                     gevent.sleep(0)  # a refused connection fails at once: without this no other user would run
@@ -235,6 +235,7 @@ class PhaseRunner:
             "cut": cut,
             "sessions": recorder.sessions,
             "complete": recorder.complete,
+            "not_single": recorder.not_single,
             **counts,
         }
         self._runner.send_message(

@@ -36,6 +36,7 @@ class Recorder:
 
     Attributes:
         sessions: begun; ``complete`` of them have ended, and ``cut`` has user and number of those that were cut off.
+        not_single: sessions that have sent several requests, or none to their end.
         dispatch_delay_ns: how long received answers waited until they were handled, summed over all answers.
         names: (method, name) of the requests.
         buffer: packed records, of which the first ``used`` bytes hold those since the last :meth:`take`.
@@ -48,6 +49,7 @@ class Recorder:
         self.sessions = 0
         self.complete = 0
         self.cut: list[tuple[int, int]] = []
+        self.not_single = 0
         self.begun = 0
         self.finished = 0
         self.failed = 0
@@ -90,30 +92,42 @@ class UserSink:
 
     """
 
-    __slots__ = ("_last", "_last_id", "_recorder", "_user", "session", "step")
+    __slots__ = ("_free_ns", "_last", "_last_id", "_recorder", "_user", "_waited_us", "session", "step")
 
     def __init__(self, recorder: Recorder, user: int) -> None:
         self._recorder = recorder
         self._user = user
         self._last, self._last_id = ("", ""), 0
+        # When the user's last answer had come, or its last pause was to end: from then on it was free.
+        self._free_ns = self._waited_us = 0
         self.session = -1
         self.step = 0
 
-    def begin_session(self) -> None:
-        """The user begins its next session."""
+    def begin_session(self, planned_ns: int = 0) -> None:
+        """The user begins its next session, planned for that time of the monotonic clock; 0 for no plan."""
+        self._waited_us = max(0, self._free_ns - planned_ns) // 1000 if planned_ns else 0
         self.session += 1
         self.step = 0
         self._recorder.sessions += 1
 
+    def complete_session(self) -> None:
+        """The session has come to its end."""
+        self._recorder.complete += 1
+        self._recorder.not_single += not self.step
+
     def cut_session(self) -> None:
         """The session is over although it is not complete."""
         self._recorder.cut.append((self._user, self.session))
+        self._recorder.not_single += not self.step
 
     def began(self) -> None:
         """A request is about to be sent; SessionCut if it is not the session's first, and the load is over."""
         recorder = self._recorder
-        if self.step and recorder.end_ns and monotonic_ns() >= recorder.end_ns:
-            raise SessionCut
+        if self.step:
+            if recorder.end_ns and monotonic_ns() >= recorder.end_ns:
+                raise SessionCut
+            if self.step == 1:
+                recorder.not_single += 1
         recorder.begun += 1
 
     def ended(self, name: str, times: Times, response: Response, method: str = "GET") -> None:
@@ -122,6 +136,7 @@ class UserSink:
         recorder, error, step = self._recorder, response.error, self.step
         recorder.finished += 1
         recorder.dispatch_delay_ns += taken_up_ns - ended_ns
+        self._free_ns = ended_ns
         if error and error != sample.FALLBACK:
             recorder.failed += 1
         last_name, last_method = self._last
@@ -137,6 +152,7 @@ class UserSink:
             (planned_ns - recorder.start_ns) // 1000,
             (sent_ns - recorder.start_ns) // 1000,
             (ended_ns - sent_ns) // 1000,
+            self._waited_us,
             connect_ns // 1000,
             response.size,
             self._user,
@@ -151,9 +167,10 @@ class UserSink:
 
     def pause(self, seconds: float) -> None:
         """Let the user think; SessionCut at the end of the load, where that is before the end of the pause."""
-        end_ns = self._recorder.end_ns
-        left_s = (end_ns - monotonic_ns()) / 1e9
+        now_ns, end_ns = monotonic_ns(), self._recorder.end_ns
+        left_s = (end_ns - now_ns) / 1e9
         if not end_ns or seconds < left_s:
+            self._free_ns = now_ns + int(seconds * 1e9)
             gevent.sleep(seconds)
             return
         gevent.sleep(max(left_s, 0.0))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,8 +16,9 @@ from pymongo.errors import PyMongoError
 
 from lab.errors import LabError
 from lab.runtimes import Launch, Running
+from lab.runtimes.port_file import awaited_port
 from lab.system.databases import LOOPBACK, NAME, Database, Site
-from lab.system.databases.free_port import READY_WITHIN_S, server_on_free_port
+from lab.system.databases.free_port import server_on_free_port
 from lab.system.databases.rows import DOCUMENT_ID, SEED, document
 
 STAND_IN_PRODUCT = "mongo-java-server 1.47"
@@ -142,19 +142,8 @@ def _stand_in(site: Site, jar: Path) -> Iterator[Database]:
     command = (java, f"-Xmx{STAND_IN_HEAP}", "-jar", str(jar), "0", str(port_file))
     launch = Launch("MongoDB stand-in", command, site.logs / "mongo.log", cores=site.cores)
     with site.runtime.started(launch) as running:
-        port = _await_port(running, port_file)
+        port = awaited_port(running, port_file)
         yield Database("mongo", STAND_IN_PRODUCT, True, LOOPBACK, port, running=running)
-
-
-def _await_port(running: Running, file: Path) -> int:
-    deadline = time.monotonic() + READY_WITHIN_S
-    while time.monotonic() < deadline:
-        if ending := running.exit_reason():
-            raise LabError(f"The {running.launch.name} {ending} while it started.", "", running.log_tail())
-        if file.exists() and (text := file.read_text().strip()):
-            return int(text)
-        time.sleep(0.02)
-    raise LabError(f"The {running.launch.name} was not ready in time.", "", running.log_tail())
 
 
 def seed_document(database: Database, seed: int = SEED) -> int:

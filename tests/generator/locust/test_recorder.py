@@ -130,7 +130,7 @@ def test_what_a_sink_notes_is_what_is_taken():
     times = (1_001_000_000, 1_002_000_000, 300_000, 1_502_000_000, 1_509_000_000)
     sink.ended("/x", times, Response(503, b"", sample.STATUS, 17))
     (row,) = np.frombuffer(noted.take(), sample.RECORD)
-    assert row.item() == (1000, 2000, 500_000, 300, 17, 42, -1, 0, 503, 0, sample.STATUS)
+    assert row.item() == (1000, 2000, 500_000, 0, 300, 17, 42, -1, 0, 503, 0, sample.STATUS)
     assert (noted.begun, noted.finished, noted.failed, noted.names) == (1, 1, 1, [("GET", "/x")])
     assert noted.dispatch_delay_ns == 7_000_000
 
@@ -194,6 +194,18 @@ def test_a_sink_numbers_sessions_and_their_requests():
     rows = np.frombuffer(noted.take(), sample.RECORD)
     assert rows[["session", "step"]].tolist() == [(0, 0), (0, 1), (1, 0), (1, 32767), (1, 32767)]
     assert (noted.sessions, noted.failed) == (2, 0)
+
+
+def test_a_session_waits_from_its_planned_start_until_its_user_has_the_last_answer():
+    """Not at all where that came before the planned start, or where nothing was planned, as in a closed loop."""
+    noted, right = Recorder(1_000_000_000), Response(200, b"", sample.OK, 2)
+    sink = noted.sink(5)
+    for planned_ms in (1000, 1400, 1500, 1600, 0):
+        sink.begin_session(planned_ms * 1_000_000)
+        for _ in range(2):
+            sink.ended("/x", (0, 1_000_000_000, 0, 1_500_000_000, 1_800_000_000), right)
+    waited_us = np.frombuffer(noted.take(), sample.RECORD)["waited_us"].tolist()
+    assert waited_us == [0, 0, 100_000, 100_000, 0, 0, 0, 0, 0, 0]
 
 
 def test_memory_does_not_grow_with_requests_that_were_taken():

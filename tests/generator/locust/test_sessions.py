@@ -12,6 +12,7 @@ from locust.env import Environment
 from locust.exception import RescheduleTask
 from server import Connection, Server, always, answer
 
+from lab.formulas import stats
 from lab.generator.locust import LabUser
 from lab.generator.locust.phases import Phase
 from lab.spec import sample
@@ -89,6 +90,32 @@ def test_a_pause_before_the_first_request_is_no_lateness(server):
     assert rows["planned_us"][0] >= 300_000
     assert rows["planned_us"][2] >= 500_000
     assert (rows["sent_us"] >= rows["planned_us"]).all()
+
+
+def ask_then_think(user: LabUser) -> None:
+    """A session that ends with a pause."""
+    user.client.get("/")
+    user.pause(0.2)
+
+
+def think_then_ask(user: LabUser) -> None:
+    """A session that begins with a pause."""
+    user.pause(0.2)
+    user.client.get("/")
+
+
+@pytest.mark.parametrize("session", [ask_then_think, think_then_ask])
+def test_a_user_that_thinks_is_busy(server, session):
+    """Where the only one thinks while sessions of an open loop are due, they wait for it, and for no late generator."""
+    playing, rows = played(server.url, session, rate_rps=20.0, duration_s=0.2)
+    assert len(rows) == 4
+    due_us = [number * 50_000 for number in range(4)]
+    thought_us = 200_000 if session is ask_then_think else 0
+    free_us = rows["sent_us"] + rows["latency_us"] + thought_us
+    at_least_us = max(free - due for free, due in zip(free_us[:-1], due_us[1:], strict=True))
+    samples = sample.to_batch(rows.tobytes(), playing.recorder.names, 0, 0).to_pandas()
+    summary = stats.summarise(samples, from_planned=True)
+    assert summary.busy_p99_s * 1e6 >= at_least_us - 10 >= 400_000
 
 
 def test_pauses_are_drawn_for_each_user_and_repeat_with_the_seed():
@@ -212,6 +239,35 @@ def test_any_other_exception_is_the_phases_problem(server):
     playing, _ = played(server.url, broken, loops=3)
     assert "KeyError: 'no such key'" in playing.problem["detail"]
     assert playing.recorder.complete == 0
+
+
+@pytest.mark.parametrize(
+    ("requests", "not_single"), [((1, 1, 1), 0), ((2, 0, 1), 2), ((0, 3, 0), 3), ((1, 1, 0), 1), ((3, 3, 3), 3)]
+)
+def test_sessions_of_other_than_one_request_are_counted(server, requests, not_single):
+    """None is as different from one as several are, also where it is one on average."""
+
+    def send(user: LabUser) -> None:
+        for _ in range(requests[user.client.sink.session]):
+            user.client.get("/")
+
+    playing, rows = played(server.url, send, loops=3)
+    assert (playing.recorder.sessions, playing.recorder.complete, len(rows)) == (3, 3, sum(requests))
+    assert playing.recorder.not_single == not_single
+
+
+@pytest.mark.parametrize("requests", [0, 1, 2])
+def test_a_session_that_is_cut_off_counts_by_what_it_has_sent(server, requests):
+    """It is over when the load is."""
+
+    def linger(user: LabUser) -> None:
+        for _ in range(requests):
+            user.client.get("/")
+        user.pause(LONG_S)
+
+    playing, _ = played(server.url, linger, duration_s=0.5)
+    assert playing.recorder.cut == [(0, 0)]
+    assert playing.recorder.not_single == (requests != 1)
 
 
 class Checkout(SequentialTaskSet):
