@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import struct
 import sys
 import time
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 
 from lab.analysis.observations import Observed
@@ -68,11 +68,12 @@ class _Program:
         result.finished += 1
         result.failed += bool(done.error)
         sent_us, latency_us = round((done.began_s - start_s) * 1e6), round(done.elapsed_s * 1e6)
-        status = min(abs(done.usage.status), 999)
-        fields = (sent_us, sent_us, latency_us, 0, len(done.output), 0, self.executions, 0, status, 0, done.error)
+        record = np.zeros(1, dtype=sample.RECORD)
+        record["planned_us"] = record["sent_us"] = sent_us
+        record["latency_us"], record["bytes"], record["session"] = latency_us, len(done.output), self.executions
+        record["status"], record["error"] = abs(done.usage.status), done.error
         self.executions += 1
-        record = struct.pack(sample.RECORD_FORMAT, *fields)
-        self.writer.write_batch(sample.to_batch(record, [(METHOD, self.name)], 0, warm_up))
+        self.writer.write_batch(sample.to_batch(record.tobytes(), [(METHOD, self.name)], 0, warm_up))
         if done.error:
             number = f"round {warm_up} of its warm-up" if warm_up else f"execution {result.finished:,}"
             raise ComponentError(f"{self.launch.name} {done.problem} ({number}).", "", tail(self.launch.log, LINES))
