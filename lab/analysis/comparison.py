@@ -83,6 +83,7 @@ class Comparison:
         interleaved: whether both sides are of one run, with interleaved repeats.
         notes: sentences on cells that were left out or are suspect, and on other differences.
         summaries: by the name of each cell, its summary; empty for a cell that was left out.
+        by_design: sentences on the factors in which the sides differ by design.
 
     """
 
@@ -90,6 +91,7 @@ class Comparison:
     interleaved: bool
     notes: tuple[str, ...]
     summaries: dict[str, dict[str, Any]]
+    by_design: tuple[str, ...] = ()
 
     def table(self) -> pd.DataFrame:
         """One row a metric and load: both values, B over A, its interval, corrected p, effect, and a word."""
@@ -217,6 +219,7 @@ class Comparison:
             "scorecard": {side: {"points": p, "found": found} for side, (p, found) in self.scores.items()},
             "boundaries": scorecard.BOUNDARIES,
             "verdict": self.verdict,
+            "by_design": list(self.by_design),
             "notes": list(self.notes),
         }
 

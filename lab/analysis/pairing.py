@@ -50,11 +50,20 @@ def compare(a: str | None, b: str | None, although_different: bool, runs: Path) 
         )
     interleaved = one.run.path == other.run.path
     rows = [row for a_side, b_side in pairs for row in _rows(a_side, b_side, usable, interleaved)]
+    by_design = list(dict.fromkeys(filter(None, (_by_design(*pair) for pair in pairs))))
     notes = [f"Also different: {difference}." for difference in differing]
     notes += _left_over(one, other, pairs)
     notes += [note for side in sides for note in _notes(side)]
     summaries = {_name(side, c): c.read("summary") if c in usable[side] else {} for side in sides for c in side.cells()}
-    return Comparison(tuple(_corrected(rows)), interleaved, tuple(notes), summaries)
+    return Comparison(tuple(_corrected(rows)), interleaved, tuple(notes), summaries, tuple(by_design))
+
+
+def _by_design(one: Side, other: Side) -> str:
+    """The factors in which two variants differ, as a sentence; empty where they have none, or the same."""
+    mine, theirs = (side.run.plan().scenario.variant(side.variant).factors for side in (one, other))
+    names = [name for name in dict.fromkeys((*mine, *theirs)) if mine.get(name) != theirs.get(name)]
+    factors = [f"{name} ({mine.get(name, 'none')}, {theirs.get(name, 'none')})" for name in names]
+    return f"{one.variant} and {other.variant} differ by design in {', '.join(factors)}." if factors else ""
 
 
 def _pairs(one: Side, other: Side) -> list[tuple[Side, Side]]:

@@ -25,10 +25,13 @@ TOMCAT_PROMISES = {
     "keep_alive_requests": "{keep_alive_requests}",
 }
 
+MVC_STACK = {"stack": "Spring MVC on Tomcat"}
+
 MVC = Variant(
     name="mvc",
     module="mvc",
     title="Spring MVC on Tomcat, platform threads",
+    factors={**MVC_STACK, "threads": "platform"},
     properties=TOMCAT,
     promises={**TOMCAT_PROMISES, "request_threads_max": "{threads}"},
     own=TOMCAT_OWN,
@@ -42,6 +45,7 @@ MVC_VIRTUAL = Variant(
     name="mvc-virtual",
     module="mvc",
     title="Spring MVC on Tomcat, virtual threads",
+    factors={**MVC_STACK, "threads": "virtual"},
     properties={**TOMCAT, "spring.threads.virtual.enabled": "true"},
     promises={**TOMCAT_PROMISES, "request_threads_max": None},
     own=TOMCAT_OWN,
@@ -52,6 +56,7 @@ WEBFLUX = Variant(
     name="webflux",
     module="webflux",
     title="Spring WebFlux on Netty, event loops",
+    factors={"stack": "Spring WebFlux on Netty", "threads": "event loops"},
     properties={"lab.accept-count": "{accept_count}"},
     jvm_arguments=("-Dreactor.netty.ioWorkerCount={event_loops}",),
     promises={

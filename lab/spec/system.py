@@ -104,6 +104,8 @@ class Variant:
     ``command`` is what Maven makes before it is executed.
 
     Attributes:
+        factors: what it is an example of, such as ``{"threads": "virtual"}``: by these its results are to differ from
+            those of the others.
         module: the Maven module of the service; of a program, the one whose jar its command names, if any.
         properties: Spring properties; values may name a limit, as in ``"{threads}"``. One whose limit is left to the
             stack is left out.
@@ -134,6 +136,7 @@ class Variant:
     thread_per_request: bool = False
     demands: Mapping[str, tuple[Stage, ...]] = field(default_factory=dict)
     published_as: str = ""
+    factors: Mapping[str, str] = field(default_factory=dict)
     url: str = ""
     command: tuple[str, ...] = ()
     output: str = ""

@@ -54,6 +54,8 @@ def compare(
 def _print(found: Comparison) -> None:
     for pair in dict.fromkeys((row.a, row.b) for row in found.rows if row.ratio):
         out.print(_table(*pair, [row for row in found.rows if (row.a, row.b) == pair]))
+    for sentence in found.by_design:
+        out.print(f"[dim]{escape(sentence)}[/]", soft_wrap=True)
     for sentence in filter(None, (*found.verdict.splitlines(), found.correction, found.scoring)):
         out.print(escape(sentence), soft_wrap=True)
     for note in found.notes:

@@ -18,7 +18,8 @@ APACHE_CONNECTIONS, NETTY_CONNECTIONS = 5, 500
 def _calling(variant: Variant, module: str, client: str, connections: int) -> Variant:
     """A variant whose service calls B with that client."""
     title, own = f"{variant.title}, {client}", replace(variant.own, pool=connections)
-    return replace(variant, module=module, title=title, own=own, demands=CALLS_B)
+    factors = {**variant.factors, "client": client}
+    return replace(variant, module=module, title=title, own=own, demands=CALLS_B, factors=factors)
 
 
 SCENARIO = Scenario(

@@ -6,11 +6,16 @@ from dataclasses import replace
 
 from lab.experiments.variants import MVC, MVC_VIRTUAL, WEBFLUX
 from lab.spec.scenario import Exchange, Parameter, Rehearsal, Request, Scenario
-from lab.spec.system import Component, Link, Stage
+from lab.spec.system import Component, Link, Stage, Variant
 from lab.spec.workload import Load
 
-ONE_BY_ONE = {"/fanout": (Stage("mongo", calls="calls"),)}
-AT_ONCE = {"/fanout": (Stage("mongo", calls="calls", parallel=True),)}
+
+def _calling(variant: Variant, parallel: bool) -> Variant:
+    """A variant whose requests make all their calls at once, or one after another."""
+    factors = {**variant.factors, "calls": "at once" if parallel else "one after another"}
+    demands = {"/fanout": (Stage("mongo", calls="calls", parallel=parallel),)}
+    return replace(variant, factors=factors, demands=demands)
+
 
 MVC_VIRTUAL_PARALLEL = replace(
     MVC_VIRTUAL,
@@ -33,10 +38,10 @@ SCENARIO = Scenario(
     ),
     parameters=(Parameter("calls", 5, 1, 100, "", "independent finds of each request (x)"),),
     variants=(
-        replace(MVC, demands=ONE_BY_ONE),
-        replace(MVC_VIRTUAL, demands=ONE_BY_ONE),
-        replace(MVC_VIRTUAL_PARALLEL, demands=AT_ONCE),
-        replace(WEBFLUX, demands=AT_ONCE),
+        _calling(MVC, parallel=False),
+        _calling(MVC_VIRTUAL, parallel=False),
+        _calling(MVC_VIRTUAL_PARALLEL, parallel=True),
+        _calling(WEBFLUX, parallel=True),
     ),
     load=Load(users=100, ramp_s=0.0),
     rehearsal=Rehearsal(requests=800, rounds=12),
