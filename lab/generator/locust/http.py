@@ -26,6 +26,8 @@ LARGE_BYTES = 1 << 19
 INFORMATIONAL = (b"HTTP/1.1 1", b"HTTP/1.0 1")
 # A kept-alive connection that the server closed while idle fails within this time; a failing server takes longer.
 STALE_WITHIN_NS = 100_000_000
+# Methods of which a second request changes nothing more (RFC 9110, 9.2.2).
+IDEMPOTENT = frozenset(("GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"))
 # The last answer of each user is cached if it is no longer than this.
 REMEMBERED_BYTES = 4096
 # Receives bodies of which only the length counts: one buffer for all users, so that it stays in the CPU's cache.
@@ -172,7 +174,9 @@ class HttpClient:
     ) -> Response:
         """Send a request of any method but HEAD, whose answers have no body.
 
-        Where the server had closed the kept-alive connection meanwhile, it is sent once more, whatever its method.
+        Where the server closes the kept-alive connection as it is sent, it is sent once more if its method is
+        idempotent (RFC 9110, 9.2.2). Any other, as POST and PATCH, is sent once: after a look whether the connection is
+        still open, and if that closes without an answer, the request has failed as ``reset``.
 
         Args:
             name: as in :meth:`get`; the same for ``headers`` and ``check``.
@@ -190,6 +194,8 @@ class HttpClient:
             fields["Content-Length"] = str(len(content))
         extra = "".join([f"{key}: {value}\r\n" for key, value in fields.items()])
         head = f"{method} {path} HTTP/1.1\r\n{self._head}{extra}\r\n"
+        if method not in IDEMPOTENT and self._connection is not None and self._connection.has_ended():
+            self._disconnect()
         return self._send(head.encode() + content, name or path, check, method)
 
     def pause(self, seconds: float) -> None:
@@ -215,7 +221,7 @@ class HttpClient:
         self._connect_ns = self._arrived_ns = 0
         self._deadline.begin(sent_ns)
         try:
-            response = self._attempt(request, sent_ns, keep=type(check) is not int)
+            response = self._attempt(request, sent_ns, type(check) is not int, method)
         except DeadlinePassed:
             response = _failed(sample.TIMEOUT if self._connection else sample.CONNECT_TIMEOUT)
         except BaseException as end:
@@ -242,12 +248,14 @@ class HttpClient:
             self.sink.ended(name, (planned_ns, sent_ns, self._connect_ns, ended_ns, taken_up_ns), response, method)
         return response
 
-    def _attempt(self, request: bytes, sent_ns: int, keep: bool) -> Response:
+    def _attempt(self, request: bytes, sent_ns: int, keep: bool, method: str) -> Response:
         """Send and receive the answer, or the failure to get one."""
         try:
             if self._connection is not None:
                 response = self._exchange(self._connection, request, keep)
                 if response.error != sample.RESET or monotonic_ns() - sent_ns > STALE_WITHIN_NS:
+                    return response
+                if method not in IDEMPOTENT:  # the server may have applied it
                     return response
                 # The server has closed an idle connection: as any HTTP client does, retry once on a new one.
             return self._exchange(self._connect(), request, keep)

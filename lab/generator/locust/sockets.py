@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import ssl
 import struct
 import sys
@@ -18,8 +19,11 @@ READ, WRITE = 1, 2
 SO_TIMESTAMPNS, STAMPED = 35, sys.platform == "linux"
 _timespec = struct.Struct("@ll")
 STAMP_BYTES = 64  # room for it and its head
-# The standard library's socket, not the monkey-patched one, which waits by itself.
+# The standard library's own, not the monkey-patched ones, which wait by themselves.
 _Socket: Any = monkey.get_original("socket", "socket")
+_poll: Any = monkey.get_original("select", "poll")
+# What poll(2) reports where the other side has closed; where it does not know that, anything that came, as an end does.
+ENDED = getattr(select, "POLLRDHUP", select.POLLIN)
 
 
 class Connection(Protocol):
@@ -41,6 +45,9 @@ class Connection(Protocol):
 
     def receive_into(self, buffer: memoryview) -> int:
         """Wait for bytes and store them in ``buffer``; returns their number, 0 if the server closed."""
+
+    def has_ended(self) -> bool:
+        """Whether the server has closed it, by what has reached this machine; does not wait."""
 
     def close(self) -> None:
         """Close it, whatever state it is in."""
@@ -133,6 +140,10 @@ class TcpConnection:
             except BlockingIOError:
                 continue
 
+    def has_ended(self) -> bool:
+        """Whether the server has closed it: one system call."""
+        return _has_ended(self._socket)
+
     def close(self) -> None:
         """Close it, and take it out of the event loop first."""
         self._readable.close()
@@ -142,7 +153,7 @@ class TcpConnection:
 class TlsConnection:
     """A TLS connection, as gevent does it."""
 
-    __slots__ = ("arrived_ns", "close", "receive", "receive_into", "send")
+    __slots__ = ("_wrapped", "arrived_ns", "close", "receive", "receive_into", "send")
 
     def __init__(self, connected: Any, context: ssl.SSLContext, hostname: str) -> None:
         wrapped = context.wrap_socket(connected, server_hostname=hostname, do_handshake_on_connect=False)
@@ -154,6 +165,17 @@ class TlsConnection:
         self.send, self.receive, self.close = wrapped.sendall, wrapped.recv, wrapped.close
         self.receive_into = wrapped.recv_into
         self.arrived_ns = 0
+        self._wrapped = wrapped
+
+    def has_ended(self) -> bool:
+        """Whether the server has closed it: one system call."""
+        return _has_ended(self._wrapped)
+
+
+def _has_ended(opened: Any) -> bool:
+    asked = _poll()
+    asked.register(opened.fileno(), ENDED)
+    return bool(asked.poll(0))
 
 
 def connect(address: tuple[Any, ...], tls: ssl.SSLContext | None, hostname: str) -> Connection:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import ssl
 import time
 
+import any_server
 import gevent
 import pytest
+from any_server import Handler
+from patience import await_that
 from server import Connection, Server, always, answer, client_of
 
+from lab.generator.locust import http
 from lab.spec import sample
 
 
@@ -47,6 +52,95 @@ def test_a_second_reset_in_a_row_is_a_failure():
         time.sleep(0.2)
         assert client.get("/").error == sample.RESET
         assert server.connections == 2
+
+
+def await_end(client: http.HttpClient) -> None:
+    """Wait until the server's end of the connection has reached this side."""
+    await_that(client._connection.has_ended)
+
+
+def closes_after_one(connection: Connection) -> None:
+    """Answer one request, and close the connection."""
+    connection.request()
+    connection.say(answer())
+
+
+@pytest.mark.parametrize("method", ["POST", "PATCH", "PUT", "DELETE"])
+def test_what_is_sent_after_the_server_has_closed_goes_out_on_a_new_connection(method):
+    """Whatever its method, as nobody has had it yet."""
+    with Server(closes_after_one, always(answer(b"again"))) as server:
+        client = client_of(server.url)
+        client.get("/")
+        await_end(client)
+        got = client.request(method, "/", body="x", check=b"again")
+        assert (got.error, server.connections) == (sample.OK, 2)
+        assert [head.split()[0] for head in server.heads] == [b"GET", method.encode()]
+    assert client.sink.rows[1]["connect_ns"] > 0
+
+
+@pytest.mark.parametrize("method", ["POST", "PATCH", "MOVE"])
+def test_what_may_have_been_applied_is_not_sent_again(method):
+    """A connection that closes with the request on it: of a method that is not idempotent that is a failure."""
+
+    def takes_and_closes(connection: Connection) -> None:
+        closes_after_one(connection)
+        connection.request()
+
+    with Server(takes_and_closes, always(answer(b"again"))) as server:
+        client = client_of(server.url)
+        client.get("/")
+        assert client.request(method, "/").error == sample.RESET
+        assert [head.split()[0] for head in server.heads] == [b"GET", method.encode()]
+        assert server.connections == 1
+        assert client.request(method, "/", check=b"again").ok, "the next one has a fresh start"
+    assert len(client.sink.rows) == client.sink.begun == 3
+
+
+@pytest.mark.parametrize("method", ["POST", "GET"])
+def test_a_tls_connection_that_was_closed_while_idle_is_opened_anew(method, tmp_path, monkeypatch):
+    """The end is seen under the encryption, and an open connection is not taken for a closed one."""
+
+    class Closing(Handler):
+        """Closes after its second answer, and does not say so."""
+
+        def _answer(self, status: int, body: bytes) -> None:
+            super()._answer(status, body)
+            self.close_connection = len(self.server.heads + self.server.bodies) == 2
+
+    monkeypatch.setattr(any_server, "Handler", Closing)
+    certificate = any_server.certificate_for_loopback(tmp_path)
+    monkeypatch.setattr(http, "_tls_context", lambda: ssl.create_default_context(cafile=str(certificate)))
+    with any_server.serving(certificate) as server:
+        client = client_of(server.url)
+        for connects in (True, False, True):
+            assert client.request(method, "/ok", body="x" * (method == "POST")).ok
+            assert (client.sink.rows[-1]["connect_ns"] > 0) == connects
+            if len(client.sink.rows) == 2:
+                await_end(client)
+        client.close()
+
+
+def test_an_answer_to_nobody_before_the_end_is_not_that_of_the_next_request():
+    """Servers tell a connection that has rested for too long that it timed out, and close it."""
+
+    def times_out(connection: Connection) -> None:
+        closes_after_one(connection)
+        connection.say(answer(b"", "408 Request Timeout"))
+
+    with Server(times_out, always(answer(b"again"))) as server:
+        client = client_of(server.url)
+        client.get("/")
+        await_end(client)
+        assert client.post("/", check=b"again").error == sample.OK
+
+
+def test_a_post_keeps_its_connection():
+    """One that is open is used again, also over requests of other methods."""
+    with Server(always(answer())) as server:
+        client = client_of(server.url)
+        for method in ("POST", "POST", "GET", "PATCH", "POST"):
+            assert client.request(method, "/", body="x").ok
+        assert server.connections == 1
 
 
 def test_a_new_connection_that_is_reset_is_not_tried_again():
