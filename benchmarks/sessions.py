@@ -20,7 +20,7 @@ from lab.generator.fleet import LoadPhase, PhaseResult, Placement, running_fleet
 from lab.runtimes import Launch, host
 from lab.runtimes.checkout import ROOT
 from lab.runtimes.process import ProcessRuntime
-from lab.spec.workload import Load
+from lab.spec.workload import Burst
 
 STEPS, DELAY_MS = 26, 20
 RAMP_SHARE, GOAL_SHARE = 0.1, 0.30
@@ -64,7 +64,7 @@ def measure(users: int, session_s: float) -> dict:
     ramp_s, readings = RAMP_SHARE * session_s, []
     with tempfile.TemporaryDirectory() as temporary, ProcessRuntime() as runtime:
         folder = Path(temporary)
-        file, load = folder / "visit.py", Load(users=users, ramp_s=ramp_s)
+        file, load = folder / "visit.py", Burst(users=users, ramp_s=ramp_s)
         file.write_text(locustfile(session_s))
         command = (sys.executable, "-m", "lab.generator.known_delay_server")
         surroundings, core = {"PYTHONPATH": str(ROOT)}, frozenset(cores[:1])

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from lab.spec import attached
-from lab.spec.plan import RATE, USERS, Plan
-from lab.spec.workload import EVEN, Load
+from lab.spec.plan import RAMP, RATE, USERS, Plan
+from lab.spec.workload import EVEN, Burst, Closed, Load, Open, Ramp, Total
 
 MOST_IN_A_TITLE = 55
 UNKNOWN = (
@@ -20,12 +20,12 @@ def settings(plan: Plan) -> str:
     """The settings of all cells in one line."""
     load = plan.cells[0].load
     addresses = plan.urls if len(plan.urls) > 1 else {}  # a single one is the title
-    varied = {} if plan.axis in (USERS, RATE) else {plan.axis: _listed(plan.positions), "users": load.users}
+    varied = {} if plan.axis in (USERS, RATE, RAMP) else {plan.axis: _listed(plan.positions), "users": load.users}
     parameters = ", ".join(f"{key} {value}" for key, value in {**plan.parameters, **varied, **addresses}.items())
     sent = f"headers {', '.join(plan.header_names)}" * bool(plan.header_names)
     unit = "session" if plan.locustfile else "request"
     before = warm_up_in_words(load, unit) if plan.urls else ""
-    rates = _listed({cell.load.rate_rps for cell in plan.cells})
+    rates = _listed({cell.load.rate_rps for cell in plan.cells if isinstance(cell.load, Open)})
     parts = (parameters, _shape(load, unit, rates), _sent(plan), sent, before, _asked_limits(plan), f"seed {plan.seed}")
     return "; ".join(filter(None, parts))
 
@@ -54,12 +54,19 @@ def _listed(values: Iterable[float]) -> str:
 
 def _shape(load: Load, unit: str, rates: str) -> str:
     arrivals = f", {load.arrivals} arrivals" * (load.arrivals != EVEN)
-    if load.is_open:
-        asked = f"open loop of {rates} {unit}s/s for {load.duration_s:g} s"
-        return f"{asked}{arrivals}, latency from planned and service time from actual sends"
-    lasting = f"for {load.duration_s:g} s" if load.duration_s else f"of {load.requests:,} {unit}s"
-    each = f"{load.loops} {unit}{'s' * (load.loops > 1)} each" if load.is_burst else f"closed loop {lasting}"
-    return f"ramp {load.ramp_s:g} s{arrivals}, {each}"
+    from_planned = f"{arrivals}, latency from planned and service time from actual sends"
+    match load:
+        case Open():
+            return f"open loop of {rates} {unit}s/s for {load.duration_s:g} s{from_planned}"
+        case Ramp():
+            return f"open loop that grows from {load.volume(unit)} within {load.duration_s:g} s{from_planned}"
+        case Burst():
+            sent = f"{load.loops} {unit}{'s' * (load.loops > 1)} each"
+        case Closed():
+            sent = f"closed loop for {load.duration_s:g} s"
+        case Total():
+            sent = f"closed loop of {load.requests:,} {unit}s"
+    return f"ramp {load.ramp_s:g} s{arrivals}, {sent}"
 
 
 def limit_text(value: Any) -> str:
@@ -96,7 +103,6 @@ def attached_title(urls: Mapping[str, str]) -> str:
 
 def warm_up_in_words(load: Load, unit: str = "request") -> str:
     """The warm-up of an attached service in words: see :func:`lab.spec.attached.warm_up`."""
-    what = (
-        f"{attached.warm_up(load).duration_s:g} s of the same load" if load.duration_s else f"one {unit} of each user"
-    )
+    before = attached.warm_up(load)
+    what = f"one {unit} of each user" if isinstance(before, Burst) else f"{before.duration_s:g} s of the same load"
     return f"{what} before, not counted"

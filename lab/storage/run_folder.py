@@ -3,6 +3,7 @@
 History of the format:
 1 (2026-11-21) the first; run.json names its scenario (see :mod:`lab.storage.format_1`).
 2 (2026-11-21) run.json holds the scenario's value, so that a run is read by what was measured, not by what is today.
+3 (2026-11-22) loads have a type, and only the fields of this type (see :mod:`lab.storage.format_2`).
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ from lab.runtimes import process_id
 from lab.runtimes.checkout import ROOT
 from lab.spec.own_load import Locustfile
 from lab.spec.plan import Cell, Plan
-from lab.storage import format_1
+from lab.storage import format_1, format_2
 from lab.storage.cell_folder import CellFolder
 from lab.storage.json_file import damaged, free_path, read_json, write_json
 
-FORMAT = 2
+FORMAT = 3
 RUNS = ROOT / "data" / "runs"
 EXAMPLES = ROOT / "data" / "example"
 
@@ -71,7 +72,7 @@ class RunFolder:
     def read(self) -> dict[str, Any]:
         """run.json, checked; LabError if it is damaged or from another format."""
         run = read_json(self.path / "run.json")
-        if run.get("format") not in (1, FORMAT):
+        if run.get("format") not in range(1, FORMAT + 1):
             raise LabError(
                 f"Run {self.name} has format {run.get('format')}, this lab reads 1 to {FORMAT}.",
                 "Use the lab's version that wrote it.",
@@ -82,7 +83,12 @@ class RunFolder:
         """The run's plan; LabError if run.json is damaged, or names an unknown scenario."""
         run = self.read()
         try:
-            return Plan.from_json(format_1.upgraded(run["plan"]) if run["format"] == 1 else run["plan"])
+            plan = run["plan"]
+            if run["format"] < 2:
+                plan = format_1.upgraded(plan)
+            if run["format"] < 3:
+                plan = format_2.upgraded(plan)
+            return Plan.from_json(plan)
         except format_1.UnknownScenarioError as error:
             raise LabError(
                 f"Run {self.name} is of a scenario {error} that this lab does not know.",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
 import pytest
+from msgspec.structs import replace
 
 from lab.experiments import scenarios
 from lab.formulas import queueing, stats
@@ -16,7 +17,7 @@ from lab.spec import prediction, schedule
 from lab.spec.options import Options
 from lab.spec.planning import make_plan
 from lab.spec.sample import SCHEMA
-from lab.spec.workload import Load
+from lab.spec.workload import Burst, Open, Total
 from lab.storage.run_folder import RunFolder
 
 OMITTED = {"sent_s": [0.0, 0.9], "planned_s": [0.0, 0.1], "user": [0, 0]}
@@ -33,7 +34,7 @@ def shown(typed, tmp_path, samples_of):
         samples = samples_of([0.9, 0.05], **OMITTED)
         filler = {"connect_us": 0, "bytes": 1, "worker": 0}
         samples.assign(**filler)[SCHEMA.names].to_parquet(cell.path / "samples.parquet")
-        summary = asdict(stats.summarise(samples, from_planned=plan.cells[0].load.is_open))
+        summary = asdict(stats.summarise(samples, from_planned=plan.cells[0].load.independent))
         cell.keep("summary", {**summary, "predicted_mean_s": None, "verdict": "valid", "reasons": []})
         table = typed("show", run.name, "--data", str(tmp_path / "runs"))
         as_json = typed("show", run.name, "--json", "--data", str(tmp_path / "runs"))
@@ -72,7 +73,7 @@ def test_random_arrivals_are_named(shown):
 @pytest.mark.parametrize("rate_rps", [10.0, 99.0, 300.0])
 def test_the_deadline_is_later_than_the_last_answer_in_theory(rate_rps):
     """Also where more is asked than T threads can answer, the queue has time to be served, twice over."""
-    load = Load(10_000, ramp_s=0.0, rate_rps=rate_rps, duration_s=60.0, timeout_s=1.0)
+    load = Open(users=10_000, rate_rps=rate_rps, duration_s=60.0, timeout_s=1.0)
     mean_s = prediction.mean_latency(load, Calls(2.0, threads=200))
     last_s = load.duration_s + queueing.queue_latencies(schedule.planned_s(load, (1,)), 2.0, 200).max()
     assert deadline_s(load, mean_s) > 2 * last_s
@@ -81,5 +82,5 @@ def test_the_deadline_is_later_than_the_last_answer_in_theory(rate_rps):
 
 def test_a_load_that_waits_for_nothing_has_the_time_that_its_work_takes():
     """Two million requests at eight thousand a second take longer than theory, which knows of waiting only."""
-    assert deadline_s(Load(users=100, loops=20_000), 0.0) > 2 * 250
-    assert deadline_s(Load(users=100, requests=2_000_000), 0.001) > 2 * 250
+    assert deadline_s(Burst(users=100, loops=20_000), 0.0) > 2 * 250
+    assert deadline_s(Total(users=100, requests=2_000_000), 0.001) > 2 * 250

@@ -7,7 +7,7 @@ from dataclasses import replace
 from lab.experiments.variants import MVC, MVC_VIRTUAL, WEBFLUX
 from lab.spec.scenario import Exchange, Parameter, Rehearsal, Request, Scenario
 from lab.spec.system import Component, Link, Stage
-from lab.spec.workload import Load
+from lab.spec.workload import Burst
 
 ONE_BY_ONE = {"/fanout": (Stage("mongo", calls="calls"),)}
 AT_ONCE = {"/fanout": (Stage("mongo", calls="calls", parallel=True),)}
@@ -38,7 +38,7 @@ SCENARIO = Scenario(
         replace(MVC_VIRTUAL_PARALLEL, demands=AT_ONCE),
         replace(WEBFLUX, demands=AT_ONCE),
     ),
-    load=Load(users=100, ramp_s=0.0),
+    load=Burst(users=100, ramp_s=0.0),
     rehearsal=Rehearsal(requests=800, rounds=12),
     sweep={"users": (1, 10, 20, 50, 100, 200)},
     components=(Component("mongo", database="mongo", own_pool=100),),
