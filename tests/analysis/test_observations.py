@@ -10,7 +10,7 @@ from lab.analysis.evidence import Steadiness
 from lab.analysis.service_cost import service_cost
 from lab.analysis.steadiness import slowness, steadiness
 from lab.generator.fleet import PhaseResult
-from lab.spec.workload import Burst, Closed, Open
+from lab.spec.workload import Burst, Closed, Open, Ramp
 from lab.telemetry.sampler import CORES_BUSY, FIXED_WORK, MACHINE, Telemetry
 
 CORES = {"service": frozenset({0}), "generator": frozenset({1})}
@@ -98,14 +98,19 @@ def test_counting_errs_by_what_changes_between_two_counts():
     assert observations.counting_error(played(counts), Burst(users=100), 60.0) == pytest.approx(100 / 1200)
     open_loop = Open(users=100, rate_rps=3000.0, duration_s=60.0)
     assert observations.counting_error(played(counts), open_loop, 60.0) == pytest.approx(3.0 + 100 / 1200)
+    ramp = Ramp(users=100, from_rps=0.0, to_rps=3000.0, duration_s=60.0)
+    assert observations.counting_error(played(counts), ramp, 60.0) == pytest.approx(3.0 + 100 / 1200)
     assert observations.counting_error(played([]), Burst(users=100), 60.0) == 0.0
 
 
 def test_the_waves_of_a_burst_are_no_trend(samples_of):
-    """Latencies that change by design over twelve seconds leave a burst without a doubt."""
+    """Latencies that change by design over twelve seconds leave a burst without a doubt, and a ramp."""
     sent = np.linspace(0, 12, 6000)
     samples = samples_of(list(2.0 - sent / 12), sent_s=list(sent))
     assert steadiness(Burst(users=6000), samples, (), True) == Steadiness()
+    ramp = Ramp(users=6000, from_rps=0.0, to_rps=1000.0, duration_s=12.0)
+    assert steadiness(ramp, samples, (), True) == Steadiness()
+    assert steadiness(Open(users=6000, rate_rps=500.0, duration_s=12.0), samples, (), True).latency_fall > 0.3
     assert steadiness(Closed(users=6000, duration_s=12), samples, (), True).latency_fall > 0.3
 
 

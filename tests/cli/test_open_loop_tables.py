@@ -12,12 +12,12 @@ from lab.experiments import scenarios
 from lab.formulas import queueing, stats
 from lab.formulas.calls import Calls
 from lab.reporting import run_view
-from lab.running.conductor import deadline_s
+from lab.running.conductor import DRAIN_S, deadline_s
 from lab.spec import prediction, schedule
 from lab.spec.options import Options
 from lab.spec.planning import make_plan
 from lab.spec.sample import SCHEMA
-from lab.spec.workload import Burst, Open, Total
+from lab.spec.workload import Burst, Open, Ramp, Total
 from lab.storage.run_folder import RunFolder
 
 OMITTED = {"sent_s": [0.0, 0.9], "planned_s": [0.0, 0.1], "user": [0, 0]}
@@ -55,6 +55,15 @@ def test_an_open_loop_is_shown_with_both_times(shown):
     assert (cell["p50_s"], cell["service_p50_s"], cell["rate_rps"]) == (0.85, 0.05, 10.0)
 
 
+def test_a_ramp_is_shown_with_its_rates(shown):
+    """As an open loop, by where its rate goes: in the header, in the rows, and for programs."""
+    table, cell = shown(ramp="0:4:1")
+    assert "open loop that grows from 0 to 4 requests/s within 1 s" in table
+    assert "service p50" in table
+    assert (cell["p50_s"], cell["service_p50_s"]) == (0.85, 0.05)
+    assert (cell["at"], cell["from_rps"], cell["to_rps"]) == (4.0, 0.0, 4.0)
+
+
 def test_a_closed_loop_is_shown_as_ever(shown):
     """Where latency counts from the send, there is no second column, and no rate that was planned."""
     table, cell = shown(duration=2.0)
@@ -78,6 +87,15 @@ def test_the_deadline_is_later_than_the_last_answer_in_theory(rate_rps):
     last_s = load.duration_s + queueing.queue_latencies(schedule.planned_s(load, (1,)), 2.0, 200).max()
     assert deadline_s(load, mean_s) > 2 * last_s
     assert deadline_s(replace(load, timeout_s=120.0), None) > load.duration_s + 120.0
+
+
+@pytest.mark.parametrize("to_rps", [90.0, 101.0, 130.0, 200.0, 1000.0])
+def test_the_deadline_of_a_ramp_is_later_than_its_last_answer(to_rps):
+    """Its last request waits longer than twice the mean, wherever its rate comes to exceed what is served."""
+    load = Ramp(users=100_000, from_rps=0.0, to_rps=to_rps, duration_s=60.0, timeout_s=0.0)
+    mean_s = prediction.mean_latency(load, Calls(2.0, threads=200))
+    latencies = queueing.queue_latencies(schedule.planned_s(load, (1,)), 2.0, 200)
+    assert deadline_s(load, mean_s) - DRAIN_S > load.duration_s + latencies.max()
 
 
 def test_a_load_that_waits_for_nothing_has_the_time_that_its_work_takes():

@@ -29,7 +29,7 @@ from lab.runtimes import Launch, Running
 from lab.runtimes.process import ProcessRuntime
 from lab.spec import schedule
 from lab.spec.sample import SCHEMA
-from lab.spec.workload import POISSON, Burst, Closed, Load, Open
+from lab.spec.workload import POISSON, Burst, Closed, Load, Open, Ramp
 
 pytestmark = pytest.mark.thorough
 
@@ -136,8 +136,9 @@ def rigs(runtime, tmp_path_factory) -> Iterator[dict[int, Rig]]:
     [
         Closed(users=40, ramp_s=0.1, duration_s=0.3, timeout_s=0.12),
         Open(users=USERS, duration_s=0.3, rate_rps=200.0, arrivals=POISSON, timeout_s=0.12),
+        Ramp(users=USERS, duration_s=0.3, from_rps=50.0, to_rps=350.0, timeout_s=0.12),
     ],
-    ids=["closed", "open"],
+    ids=["closed", "open", "ramp"],
 )
 def test_everybody_counts_the_same(server, rigs, workers, asked):
     """Workers, samples, Locust's statistics and the server agree, though many time out and it ends in mid-request."""

@@ -18,7 +18,7 @@ from lab.spec.limits import NOT_SET, Limits
 from lab.spec.options import Options, names
 from lab.spec.plan import Plan
 from lab.spec.planning import make_plan
-from lab.spec.workload import Burst, Closed, Open
+from lab.spec.workload import Burst, Closed, Open, Ramp
 
 DELAY, JWT = scenarios()["delay"], scenarios()["jwt"]
 
@@ -92,6 +92,29 @@ def test_a_scenario_of_a_fixed_duration_needs_none_for_its_rate():
         planning.make_plan(jwt, Options(rate=500.0))
 
 
+@pytest.mark.parametrize("ramp", ["50:150:30", (50, 150, 30), [50.0, 150.0, 30.0]])
+def test_a_ramp_has_users_for_its_highest_rate_and_for_the_queue(ramp):
+    """150/s of 2 s each: twice as long and a second more; above 100/s, the last 15 s leave 25/s on average queued."""
+    plan = plan_of(ramp=ramp, variants=["mvc"])
+    assert [cell.id for cell in plan.cells] == ["mvc-ramp50to150-r1"]
+    load = plan.cells[0].load
+    assert load == Ramp(users=150 * 5 + 15 * 25, from_rps=50.0, to_rps=150.0, duration_s=30.0)
+    assert (load.independent, load.planned_sessions, load.highest_rps) == (True, 3000, 150.0)
+    assert plan_of(ramp="0:100:30").cells[0].load.users == 100 * 5, "nobody queues"
+    assert plan_of(ramp=ramp, users=[7]).cells[0].load.users == 7
+    assert plan_of(ramp=ramp, arrivals="poisson", timeout=3.0).cells[0].load.arrivals == "poisson"
+
+
+@pytest.mark.parametrize(
+    ("capacity_rps", "waiting"),
+    [(200, 0), (150, 0), (125, 25 * 7.5 / 2), (100, 375), (50, 1500), (20, 2400), (0, 3000)],
+)
+def test_what_a_ramp_leaves_waiting_is_what_is_above_the_capacity(capacity_rps, waiting):
+    """From 50/s to 150/s within 30 s: a triangle above the capacity, or all of it and what lies below its start."""
+    load = Ramp(users=1, from_rps=50.0, to_rps=150.0, duration_s=30.0)
+    assert load.backlog(capacity_rps) == pytest.approx(waiting)
+
+
 def test_a_load_without_arrivals_has_even_starts():
     """Runs from before there were arrivals can be read; arrivals that there are not are refused."""
     value = json.loads(json.dumps(plan_of(seed=1).as_json()))
@@ -115,6 +138,8 @@ def test_a_plan_survives_json():
     for plan in (
         plan_of(users=[1, 7], repeat=2, seed=3, duration=2.0),
         plan_of(rate=5.0, duration=2.0, arrivals="poisson"),
+        plan_of(users=[3], requests=7),
+        plan_of(ramp="0:5:2"),
     ):
         assert Plan.from_json(json.loads(json.dumps({**plan.as_json()}))) == plan
 
@@ -147,6 +172,25 @@ def test_a_plan_survives_json():
         ({"rate": 10.0, "duration": 3.0, "ramp_up": 1.0}, "--rate and --ramp-up exclude"),
         ({"rate": 10.0, "duration": 3.0, "users": [5, 6]}, "one number of users"),
         ({"rate": 10.0, "duration": 3.0, "parameters": {"delay_ms": 0}}, "--rate needs --users"),
+        ({"ramp": "0:100"}, "--ramp '0:100' is not three numbers"),
+        ({"ramp": "0:100:30:5"}, "is not three numbers"),
+        ({"ramp": "low:high:30"}, "is not three numbers"),
+        ({"ramp": 100}, "--ramp 100 is not three numbers"),
+        ({"ramp": "100:50:30"}, "--ramp 100:50:30 is a ramp that goes back"),
+        ({"ramp": "50:50:30"}, "both rates are the same"),
+        ({"ramp": "-5:50:30"}, "a rate below zero"),
+        ({"ramp": "0:nan:30"}, "--ramp nan"),
+        ({"ramp": "0:100:0"}, "--ramp 0:100:0 is too short"),
+        ({"ramp": "0:100:1e9"}, "--ramp 1e+09 is too long"),
+        ({"ramp": "0:0.1:5"}, "--ramp 0:0.1:5 is not possible"),
+        ({"ramp": "0:1e6:100"}, "--ramp 0:1e+06:100 is not possible"),
+        ({"ramp": "0:100:30", "rate": 5.0}, "--ramp and --rate exclude"),
+        ({"ramp": "0:100:30", "duration": 5.0}, "--ramp and --duration exclude"),
+        ({"ramp": "0:100:30", "loops": 2}, "--ramp and --loops exclude"),
+        ({"ramp": "0:100:30", "requests": 20}, "--ramp and --requests exclude"),
+        ({"ramp": "0:100:30", "ramp_up": 0.0}, "--ramp and --ramp-up exclude"),
+        ({"ramp": "0:100:30", "users": [5, 6]}, "one number of users"),
+        ({"ramp": "0:100:30", "parameters": {"delay_ms": 0}}, "--ramp needs --users"),
         ({"arrivals": "posson"}, "did you mean poisson?"),
         ({"seed": -1}, "--seed -1"),
         ({"timeout": 0.0}, "--timeout 0"),

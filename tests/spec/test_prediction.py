@@ -10,7 +10,7 @@ from lab.formulas import queueing
 from lab.formulas.calls import Calls
 from lab.spec import planning, prediction, schedule
 from lab.spec.options import Options
-from lab.spec.workload import POISSON, Burst, Closed, Load, Open
+from lab.spec.workload import POISSON, Burst, Closed, Load, Open, Ramp
 
 
 def simulated(users: int, ramp: int, loops: int, service: int, servers: int) -> list[int]:
@@ -159,6 +159,24 @@ def test_an_open_loop_above_the_plateau_queues_longer_and_longer(rate_rps, mean_
     """T/t = 100/s are served. At 150/s the queue grows by 50/s: 3000 requests in 15 waves, each 2/3 s later."""
     load = Open(users=5000, rate_rps=rate_rps, duration_s=20.0)
     assert prediction.mean_latency(load, Calls(2.0, threads=200)) == pytest.approx(mean_s)
+
+
+def test_a_ramp_queues_once_it_is_above_the_plateau():
+    """Up to T/t = 100/s nobody waits. To 200/s within 100 s, each waits (x - ½)² · 100 s at the share x of the time.
+
+    The mean of that over the requests, which are 2x at x, is the integral of 2x · (x - ½)² from ½ to 1, 7/96.
+    """
+    calm, steep = (Ramp(users=10_000, from_rps=0.0, to_rps=rate, duration_s=100.0) for rate in (95.0, 200.0))
+    assert prediction.mean_latency(calm, Calls(2.0, threads=200)) == pytest.approx(2.0, abs=0.01)
+    assert prediction.mean_latency(steep, Calls(2.0, threads=200)) == pytest.approx(2.0 + 7 / 96 * 100, rel=0.01)
+    parallel = Calls(1.0, calls=2, parallel=True, connections=200)
+    assert prediction.mean_latency(steep, parallel) == pytest.approx(1.0 + 7 / 96 * 100, rel=0.01)
+
+
+def test_a_ramp_is_estimated_by_its_duration():
+    """As an open loop: what is sent last takes what a request takes."""
+    plan = planning.make_plan(scenarios()["delay"], Options(ramp="0:50:20", variants=["mvc"]))
+    assert prediction.load_s(plan, plan.cells[0]) == 22.0
 
 
 def test_too_few_users_limit_an_open_loop_as_threads_do():

@@ -10,7 +10,7 @@ from scipy import stats
 from lab.spec import schedule
 from lab.spec.plan import Cell
 from lab.spec.schedule import planned_s
-from lab.spec.workload import POISSON, Burst, Open
+from lab.spec.workload import EVEN, POISSON, Burst, Open, Ramp
 
 OPEN = Open(users=50, rate_rps=250.0, duration_s=40.0)
 RANDOM = replace(OPEN, arrivals=POISSON)
@@ -83,3 +83,45 @@ def test_variants_share_the_arrivals_that_repeats_do_not(plan):
     first, second = (schedule.seed_of(plan, Cell(variant, RANDOM, 1)) for variant in ("mvc", "webflux"))
     assert first == second
     assert schedule.seed_of(plan, Cell("mvc", RANDOM, 2)) != first
+
+
+RAMPS = [(0, 1000, 90), (10, 60, 6), (99.5, 100, 3), (0, 1, 3), (0, 0.5, 4)]
+
+
+def ramp(from_rps: float, to_rps: float, duration_s: float, arrivals=EVEN) -> Ramp:
+    """A ramp of enough users."""
+    return Ramp(users=50, from_rps=from_rps, to_rps=to_rps, duration_s=duration_s, arrivals=arrivals)
+
+
+def planned_until(load: Ramp, at_s):
+    """How many sends a ramp has planned after some time: the integral of its rate."""
+    return load.from_rps * at_s + (load.to_rps - load.from_rps) / load.duration_s * at_s**2 / 2
+
+
+@pytest.mark.parametrize(("from_rps", "to_rps", "duration_s"), RAMPS)
+def test_a_ramp_has_planned_one_send_more_at_each_of_its_times(from_rps, to_rps, duration_s):
+    """As many as the mean of both rates gives, none after its end, however many are left over by rounding."""
+    load = ramp(from_rps, to_rps, duration_s)
+    moments = planned_s(load, SEED)
+    assert len(moments) == load.planned_sessions == int((from_rps + to_rps) * duration_s / 2)
+    np.testing.assert_allclose(planned_until(load, moments), np.arange(len(moments)), rtol=1e-9)
+    assert moments[0] == 0
+    assert moments[-1] < duration_s
+
+
+def test_the_rate_of_a_ramp_grows_from_the_first_second_to_the_last():
+    """From 10/s to 60/s within six seconds: 14, 22, 31, 39, 47 and 56 requests in each, give or take one."""
+    counts = np.bincount(planned_s(ramp(10, 60, 6), SEED).astype(int))
+    assert np.abs(counts - (10 + 50 / 6 * (np.arange(6) + 0.5))).max() <= 1
+
+
+def test_random_sends_on_a_ramp_are_a_poisson_process_of_its_rate():
+    """Their number is fixed; by the number that is planned until then they are uniform, and by time they are not."""
+    load = ramp(0, 200, 100, POISSON)
+    moments = planned_s(load, SEED)
+    assert len(moments) == load.planned_sessions == 10_000
+    assert (np.diff(moments) > 0).all()
+    assert stats.kstest(planned_until(load, moments) / 10_000, "uniform").pvalue > 0.05
+    assert stats.kstest(moments / 100, "uniform").pvalue < 1e-9
+    assert (planned_s(load, SEED) == moments).all()
+    assert (planned_s(load, (8, 8)) != moments).any()

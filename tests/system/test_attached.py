@@ -20,7 +20,7 @@ from lab.runtimes.checkout import ROOT
 from lab.spec import attached
 from lab.spec.options import Options
 from lab.spec.plan import Plan
-from lab.spec.workload import Burst, Closed, Open, Total
+from lab.spec.workload import Burst, Closed, Open, Ramp, Total
 from lab.storage.run_folder import RunFolder
 
 SECRET = "s3cret-4711"
@@ -220,6 +220,14 @@ def test_a_plan_is_read_back_as_it_was_written(server):
         (Burst(users=9, ramp_s=30.0, loops=7), Burst(users=9, ramp_s=5.0)),
         (Total(users=9, requests=10**6), Burst(users=9)),
         (Open(users=9, rate_rps=50, duration_s=60), Open(users=9, rate_rps=50, duration_s=5.0)),
+        (
+            Ramp(users=9, from_rps=0, to_rps=50, duration_s=60),
+            Ramp(users=9, from_rps=0, to_rps=50, duration_s=5.0),
+        ),
+        (
+            Total(users=9, ramp_s=2.0, requests=5, arrivals="poisson", timeout_s=3.0, workers=2, remote_workers=1),
+            Burst(users=9, ramp_s=2.0, arrivals="poisson", timeout_s=3.0, workers=2, remote_workers=1),
+        ),
     ],
 )
 def test_the_warm_up_is_of_the_same_users_and_short(load, expected):
