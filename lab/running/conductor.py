@@ -200,8 +200,9 @@ def deadline_s(load: Load, predicted_mean_s: float | None) -> float:
     Theory covers waiting only; for CPU work a core is taken to serve at least a thousand requests a second.
     """
     after_s = load.timeout_s + DRAIN_S
-    if isinstance(load, OpenLoop):  # where a queue grows all the time, the last request waits twice the mean, and a
-        # ramp's even longer, but then less than the ramp lasts
+    if isinstance(load, OpenLoop):
+        # Where a queue grows all the time, the last request waits twice the mean; that of a ramp waits longer, by less
+        # than the ramp lasts.
         return 2 * (load.duration_s + 2 * (predicted_mean_s or 0.0)) + after_s
     if isinstance(load, Closed):
         return load.ramp_s + 2 * load.duration_s + after_s

@@ -488,6 +488,13 @@ def test_a_load_is_part_of_what_is_compared(made):
     assert one.cells()[0].cell.load.as_burst(ramp_s=1.0) == two.cells()[0].cell.load
 
 
+def test_two_ramps_to_the_same_rate_are_compared_by_where_they_begin(made):
+    """They stand at the same place, and differ in the rate of the start."""
+    one, two = made({"mvc": 0.1}, ramp="0:50:10"), made({"mvc": 0.1}, ramp="10:50:10", seed=2)
+    with pytest.raises(LabError, match=r"from rps is 0\.0 and 10\.0"):
+        lab.compare(str(one.path), str(two.path))
+
+
 def test_only_loads_that_both_have_must_be_alike(made, compared):
     """What follows from another number of users, as how long they wait, does not keep equal cells apart."""
     sweep = made({"mvc": 0.1}, users=(100, 4000), threads=1)

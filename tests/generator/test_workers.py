@@ -9,9 +9,9 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from lab.errors import ComponentError, LabError
 from lab.experiments import scenarios
