@@ -23,7 +23,7 @@ from targets import nginx
 
 from lab.generator.fleet import PhaseResult
 from lab.runtimes.process import ProcessRuntime
-from lab.spec.workload import Load
+from lab.spec.workload import Total
 
 USERS = 50
 EVERY_S = 10.0
@@ -63,7 +63,7 @@ def measure(requests: int) -> list[Reading]:
             def note(so_far: PhaseResult) -> None:
                 readings.append(Reading(time.monotonic(), so_far.finished, worker.memory_info().rss))
 
-            generator.play(target.url, Load(users=USERS, ramp_s=0.0, requests=requests), progress=note)
+            generator.play(target.url, Total(users=USERS, ramp_s=0.0, requests=requests), progress=note)
     return readings
 
 

@@ -32,13 +32,13 @@ from lab.running.testbed import Testbed, set_up
 from lab.running.warm_up import warm_up as warm_up_service
 from lab.spec.options import Options
 from lab.spec.planning import make_plan
-from lab.spec.workload import Load
+from lab.spec.workload import Burst, Closed, Load
 from lab.telemetry import actuator
 from lab.telemetry.actuator import Service
 
 USERS, DELAY_MS, SECONDS = 4000, 2000, 30
-SUSTAINED = Load(users=USERS, ramp_s=DELAY_MS / 1000, duration_s=float(SECONDS))
-BURST = Load(users=USERS, ramp_s=1.0)
+SUSTAINED = Closed(users=USERS, ramp_s=DELAY_MS / 1000, duration_s=float(SECONDS))
+BURST = Burst(users=USERS, ramp_s=1.0)
 OURS = "our user"
 # So that the service collects garbage once in 30 s at most: pauses of 0.1 to 0.2 s, of which one every seven seconds
 # hits more than 1 % of all requests, would decide the 99th percentile, and how many fall into whose turn is chance.

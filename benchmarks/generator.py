@@ -24,7 +24,7 @@ from targets import KINDS, nginx
 
 from lab.runtimes import Runtime
 from lab.runtimes.process import ProcessRuntime
-from lab.spec.workload import Load
+from lab.spec.workload import Closed
 
 USERS = 50
 OURS = "our user"
@@ -69,7 +69,7 @@ def our_pace(runtime: Runtime, order: Order) -> Pace:
         runtime, order.kind.scenario, order.users, order.cores, order.folder, target.running, target.tokens
     ) as generator:
         before_s = generator.worker.cpu_s()
-        load = Load(users=order.users, ramp_s=0.0, duration_s=float(order.seconds + LOST_S))
+        load = Closed(users=order.users, ramp_s=0.0, duration_s=float(order.seconds + LOST_S))
         result = generator.play(target.url, load)
         cpu_us = (generator.worker.cpu_s() - before_s) / result.finished * 1e6
     samples = generator.samples()

@@ -14,7 +14,7 @@ from lab.errors import LabError
 from lab.experiments import scenarios
 from lab.generator.fleet import Fleet, LoadPhase, PhaseResult, Placement, running_fleet
 from lab.runtimes import Running, Runtime
-from lab.spec.workload import Load
+from lab.spec.workload import Burst, Closed, Total
 
 NO_DELAY = {"delay_ms": 0}
 SPARE_S = 120.0
@@ -37,12 +37,13 @@ class Ours:
     def play(
         self,
         url: str,
-        load: Load,
+        load: Burst | Closed | Total,
         parameters: Mapping[str, int] = NO_DELAY,
         progress: Callable[[PhaseResult], None] = lambda _: None,
     ) -> PhaseResult:
         """Play one load to its end; LabError if any request failed, as then the figures mean nothing."""
-        within_s = load.duration_s + load.ramp_s + load.timeout_s + load.requests / 1000 + SPARE_S
+        lasting_s = load.duration_s if isinstance(load, Closed) else load.planned_sessions / 1000
+        within_s = load.ramp_s + lasting_s + load.timeout_s + SPARE_S
         result = self.fleet.run_phase(LoadPhase(url, load, parameters), within_s, [self._watched], progress)
         if result.failed:
             raise LabError(f"{result.failed:,} of our {result.finished:,} requests failed.", "See that the server can.")
@@ -74,7 +75,7 @@ def ours(
     home = folder / f"ours-{next(_folders)}"
     home.mkdir()
     stream = home / "samples.arrows"
-    with running_fleet(scenario, Load(users=users), Placement(runtime, cores, home, stream)) as playing:
+    with running_fleet(scenario, Burst(users=users), Placement(runtime, cores, home, stream)) as playing:
         playing.await_workers()
         if tokens and scenarios()[scenario].sends_tokens:
             playing.distribute_tokens(tokens)

@@ -21,7 +21,7 @@ from targets import Kind, Target
 
 from lab.errors import LabError
 from lab.runtimes.process import confined
-from lab.spec.workload import Load
+from lab.spec.workload import Closed
 
 SPARE_S = 120.0
 K6 = ("k6", "run", "--quiet", "--no-usage-report")
@@ -169,7 +169,7 @@ def k6(order: Order) -> Pace:
     return Pace(float(requests["rate"]), cpu_s / requests["count"] * 1e6)
 
 
-def wrk_latency(url: str, load: Load, cores: frozenset[int], folder: Path) -> tuple[float, float, float]:
+def wrk_latency(url: str, load: Closed, cores: frozenset[int], folder: Path) -> tuple[float, float, float]:
     """Mean and 99th percentile of latency that wrk states, in seconds, and its requests a second."""
     script = folder / "latency.lua"
     script.write_text(WRK_LATENCY.format(users=load.users, ramp_s=load.ramp_s))
@@ -183,7 +183,7 @@ def wrk_latency(url: str, load: Load, cores: frozenset[int], folder: Path) -> tu
     return found["mean_us"] / 1e6, found["p99_us"] / 1e6, float(rate[1])
 
 
-def k6_latency(url: str, load: Load, cores: frozenset[int], folder: Path) -> tuple[float, float, float]:
+def k6_latency(url: str, load: Closed, cores: frozenset[int], folder: Path) -> tuple[float, float, float]:
     """Mean and 99th percentile of the duration of requests that k6 states, in seconds, and its requests a second."""
     script = folder / "latency.js"
     seconds = int(load.duration_s)

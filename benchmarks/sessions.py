@@ -19,7 +19,7 @@ from lab.errors import LabError
 from lab.generator.bench import running_server
 from lab.generator.fleet import LoadPhase, PhaseResult, Placement, running_fleet
 from lab.runtimes.process import ProcessRuntime
-from lab.spec.workload import Load
+from lab.spec.workload import Burst
 
 STEPS, DELAY_MS = 26, 20
 RAMP_SHARE, GOAL_SHARE = 0.1, 0.30
@@ -54,7 +54,7 @@ def measure(users: int, session_s: float) -> dict:
     ramp_s, readings = RAMP_SHARE * session_s, []
     with tempfile.TemporaryDirectory() as temporary, ProcessRuntime() as runtime:
         folder = Path(temporary)
-        file, load = folder / "visit.py", Load(users=users, ramp_s=ramp_s)
+        file, load = folder / "visit.py", Burst(users=users, ramp_s=ramp_s)
         file.write_text(locustfile(session_s))
         placement = Placement(runtime, core, folder, folder / "samples.arrows")
         with (

@@ -45,7 +45,7 @@ def run(
         data: the folder to store the run in; ``data/runs`` of the checkout if None.
         quiet: show no progress.
         options: any other field of :class:`lab.spec.options.Options` (``ramp_up``, ``loops``, ``duration``, ``rate``,
-            ``repeat``, ``threads``, ``seed``, …), and the scenario's parameters by name (``delay_ms=500``).
+            ``ramp``, ``repeat``, ``threads``, ``seed``, …), and the scenario's parameters by name (``delay_ms=500``).
 
     Raises:
         LabError: the run is not possible as specified; with the reason and the next step. A cell that fails during its
@@ -91,7 +91,7 @@ def load(
         locustfile: the path of a locustfile whose sessions are played instead; its users derive from LabUser.
         data: the folder to store the run in; ``data/runs`` of the checkout if None.
         quiet: show no progress.
-        options: of the load, as in :func:`run`: ``duration``, ``rate``, ``arrivals``, ``ramp_up``, ``repeat``, ….
+        options: of the load, as in :func:`run`: ``duration``, ``rate``, ``ramp``, ``arrivals``, ``repeat``, ….
 
     Raises:
         LabError: the service does not answer with a status of 200 to 299, or the run is not possible as specified.

@@ -99,7 +99,7 @@ def deciding(run: RunFolder) -> dict[str, Bottleneck]:
 
 def _largest(plan: Plan, cells: Sequence[CellFolder]) -> CellFolder:
     """The cell of the largest load, or of the largest value of what is varied; the first of its repeats."""
-    return max(cells, key=lambda folder: (plan.position(folder.cell), folder.cell.load.rate_rps, -folder.cell.repeat))
+    return max(cells, key=lambda folder: (plan.position(folder.cell), -folder.cell.repeat))
 
 
 def _of_variant(run: RunFolder, plan: Plan, variant: Variant) -> Iterator[str]:
@@ -109,7 +109,7 @@ def _of_variant(run: RunFolder, plan: Plan, variant: Variant) -> Iterator[str]:
     most = _largest(plan, cells)
     label = f"{variant.name} at {plan.at(most.cell)}"
     yield f"{label}: {bottleneck.find(usage_of(run, plan, variant, most)).sentence}"
-    if not most.cell.load.is_burst and (sentence := _settled(most)):
+    if most.cell.load.steady_span_s and (sentence := _settled(most)):
         yield f"{label}: {sentence}"
     if plan.axis == USERS and len({folder.cell.load.users for folder in cells}) > 1:
         yield from (f"{variant.name}: {sentence}" for sentence in _of_sweep(run, cells, variant))
@@ -130,7 +130,7 @@ def _of_sweep(run: RunFolder, cells: list[CellFolder], variant: Variant) -> Iter
             f"Estimated from its samples, it served {servers.count:.0f} requests at once (at {servers.users:,} users, "
             f"{servers.service_s:.3f} s each)."
         )
-    if cells[0].cell.load.is_burst:
+    if not cells[0].cell.load.steady_span_s:
         return  # a burst has no steady throughput: it includes the ramp and the last wave
     rates = [folder.read("summary")["ok_throughput_rps"] for folder in cells]
     law = laws.fit_scalability([folder.cell.load.users for folder in cells], rates)
@@ -165,7 +165,7 @@ def _answers(folder: CellFolder) -> tuple[Floats, Floats]:
     ended, latency = [np.zeros(0)], [np.zeros(0)]
     for piece in folder.measured_pieces(["planned_us", "sent_us", "latency_us", "error"]):
         right = piece[(piece["error"] == "").to_numpy()]
-        right = stats.as_planned(right) if folder.cell.load.is_open else right
+        right = stats.as_planned(right) if folder.cell.load.independent else right
         ended.append((right["sent_us"] + right["latency_us"]).to_numpy() / 1e6)
         latency.append(right["latency_us"].to_numpy() / 1e6)
     return np.concatenate(ended), np.concatenate(latency)
@@ -176,8 +176,8 @@ def intervals(run: RunFolder) -> list[dict[str, Any]]:
 
     Returns:
         Rows of ``variant``, ``users``, ``at`` (the value of what is varied), ``metric``, ``value``, ``low``, ``high``
-        (seconds) and ``scope``: see :class:`lab.formulas.inference.Estimate`. A burst measured once has none, as it is
-        never steady.
+        (seconds) and ``scope``: see :class:`lab.formulas.inference.Estimate`. A burst or a ramp measured once has
+        none, as it is never steady.
 
     """
     plan = run.plan()
@@ -195,7 +195,7 @@ def _estimates(cells: list[CellFolder]) -> dict[str, Estimate]:
         summaries = [folder.read("summary") for folder in cells]
         found = {metric: inference.between_runs([summary[metric] for summary in summaries]) for metric in ESTIMATED}
         return {metric: estimate for metric, estimate in found.items() if estimate}
-    if not cells or cells[0].cell.load.is_burst:
+    if not cells or not cells[0].cell.load.steady_span_s:
         return {}
     ended_s, latency_s = _answers(cells[0])
     return dict(zip(ESTIMATED, inference.within_run(ended_s - latency_s, latency_s, (50, 99)), strict=True))

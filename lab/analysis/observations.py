@@ -15,7 +15,7 @@ from lab.analysis.steadiness import steadiness
 from lab.formulas.stats import Summary
 from lab.generator.fleet import PhaseResult
 from lab.spec.system import Entry
-from lab.spec.workload import Load
+from lab.spec.workload import Load, OpenLoop
 from lab.telemetry.actuator import GC_PAUSES
 from lab.telemetry.sampler import CORES_BUSY, MACHINE, Reading, Telemetry
 from lab.telemetry.series import counter
@@ -82,11 +82,12 @@ def evidence(
     """The evidence that follows from the observations of a cell.
 
     Args:
-        samples: of the measured load, with :data:`lab.analysis.steadiness.COLUMNS`; may be empty for a burst.
+        samples: of the measured load, with :data:`lab.analysis.steadiness.COLUMNS`; may be empty for a load that is
+            never steady.
 
     """
     result, telemetry, elapsed_s = observed.result, observed.telemetry, summary.elapsed_s
-    planned = (None, load.planned_requests) if result.has_sessions else (load.planned_requests, None)
+    planned = (None, load.planned_sessions) if result.has_sessions else (load.planned_sessions, None)
     counts = Counts(
         planned=planned[0],
         begun=result.begun,
@@ -163,7 +164,8 @@ def counting_error(result: PhaseResult, load: Load, elapsed_s: float) -> float:
     the count and answered before the next.
     """
     areas = [max(n for _, n in ticks) * _typical_interval_s(ticks) for ticks in result.ticks.values() if len(ticks) > 1]
-    return sum(areas) / elapsed_s + load.rate_rps * TOGETHER_S if elapsed_s else 0.0
+    together = load.highest_rps * TOGETHER_S if isinstance(load, OpenLoop) else 0.0
+    return sum(areas) / elapsed_s + together if elapsed_s else 0.0
 
 
 def _typical_interval_s(ticks: Sequence[tuple[int, int]]) -> float:

@@ -7,7 +7,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
 from lab.errors import LabError
+from lab.spec.workload import Load
 from lab.storage import run_folder
 from lab.storage.cell_folder import CellFolder
 from lab.storage.run_folder import RunFolder
@@ -87,7 +90,8 @@ def confounders(one: Side, other: Side) -> list[str]:
     found += _differing(_decided(one), _decided(other))
     mine, theirs = _loads(one), _loads(other)
     for at in sorted(mine.keys() & theirs.keys()):
-        found += _differing(mine[at], theirs[at])
+        # Loads of two kinds differ in their kind, which says what only one of them has.
+        found += _differing(mine[at], theirs[at], tuple(name for name in mine[at] if name in theirs[at]))
     return list(dict.fromkeys(found))
 
 
@@ -119,4 +123,8 @@ def _decided(side: Side) -> dict[str, Any]:
 def _loads(side: Side) -> dict[str, dict[str, Any]]:
     """The load of a side for each value of what is varied."""
     plan = side.run.plan()
-    return {plan.at(cell.cell): {**asdict(cell.cell.load), **cell.cell.parameters} for cell in side.cells()}
+    return {plan.at(folder.cell): {**_load(folder.cell.load), **folder.cell.parameters} for folder in side.cells()}
+
+
+def _load(load: Load) -> dict[str, Any]:
+    return {"load": load.kind, **structs.asdict(load)}

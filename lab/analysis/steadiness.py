@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 import numpy as np
@@ -29,7 +30,8 @@ SMOOTHED_READINGS = 5
 def steadiness(load: Load, samples: pd.DataFrame, rows: Iterable[Reading], cpu_decides: bool) -> Steadiness:
     """Trends in latency, CPU cost, throughput and core speed of a load that should be steady.
 
-    A burst has none, as it is never steady; of a load that is over within ten seconds they cannot be judged.
+    A burst and a ramp have none, as they are never steady; of a load that is over within ten seconds they cannot be
+    judged.
 
     Args:
         samples: with :data:`COLUMNS`, of the measured load.
@@ -37,11 +39,13 @@ def steadiness(load: Load, samples: pd.DataFrame, rows: Iterable[Reading], cpu_d
         cpu_decides: whether the scenario measures the service's CPU time a request.
 
     """
-    if load.is_burst:
+    if load.steady_span_s is None:
         return Steadiness()
     if samples.empty:
         return Steadiness(not_judged="nothing was sent")
-    begin_s, end_s = load.ramp_s, load.duration_s or samples["sent_us"].max() / 1e6
+    begin_s, end_s = load.steady_span_s
+    if end_s == math.inf:
+        end_s = samples["sent_us"].max() / 1e6
     if end_s - begin_s < MIN_STEADY_S:
         return Steadiness(not_judged=f"it lasted less than {MIN_STEADY_S:.0f} s after its ramp")
     begin_s, rows, cpu_fall, slowed = begin_s + CONNECTING_S, list(rows), 0.0, {}
@@ -54,7 +58,7 @@ def steadiness(load: Load, samples: pd.DataFrame, rows: Iterable[Reading], cpu_d
         drift = None if drift is None else (1 + drift) * (1 + slowed.get("service", 0.0)) - 1
         cpu_fall = trend.fall(_cpu_per_request(samples, rows, begin_s, end_s))
     latency_fall = trend.fall(latency.to_numpy(dtype=float))
-    return Steadiness(latency_fall, cpu_fall, None if load.is_open else drift, slowed)
+    return Steadiness(latency_fall, cpu_fall, None if load.independent else drift, slowed)
 
 
 def slowness(rows: Iterable[Reading], owner: str, at_s: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -14,7 +14,7 @@ from lab.runtimes import RUNTIMES
 from lab.spec.options import OF_SERVICES, option
 from lab.spec.own_load import METHODS
 from lab.spec.scenario import Scenario
-from lab.spec.workload import EVEN, POISSON, Load
+from lab.spec.workload import EVEN, POISSON, Burst, Closed, Total
 from lab.storage import run_folder
 
 data_option = click.option(
@@ -92,17 +92,18 @@ def load_options(command: click.Command, scenario: Scenario) -> click.Command:
     return data_option(limit_options(command, scenario))
 
 
-def shape_options(load: Load) -> list[click.Option]:
+def shape_options(load: Burst | Closed | Total) -> list[click.Option]:
     """The options of a load's shape, of repeats, and of the exit status.
 
     Args:
         load: where the defaults come from.
 
     """
-    lasting = f"  [default: {load.duration_s:g}]" if load.duration_s else ""
+    lasting = f"  [default: {load.duration_s:g}]" if isinstance(load, Closed) else ""
+    looping = f"  [default: {load.loops}]" if isinstance(load, Burst) else ""
     return [
         _option("--ramp-up", Seconds(), "S", f"Spread the first requests over S seconds.  [default: {load.ramp_s:g}]"),
-        _option("--loops", int, "N", f"Requests of each user, one after the other.  [default: {load.loops}]"),
+        _option("--loops", int, "N", f"Requests of each user, one after the other.{looping}"),
         _option(
             "--duration",
             Seconds(),
@@ -115,6 +116,12 @@ def shape_options(load: Load) -> list[click.Option]:
             Several(float),
             "N[,N…]",
             "Open loop: N requests a second for --duration, independent of the answers; several for a sweep.",
+        ),
+        _option(
+            "--ramp",
+            str,
+            "FROM:TO:SECONDS",
+            "Open loop whose rate grows from FROM to TO requests a second within SECONDS.",
         ),
         click.Option(
             ["--arrivals"],

@@ -82,7 +82,7 @@ def print_whole(table: Table, console: Console) -> None:
 def _table(run: Run) -> Table:
     peers = [published.row_for(run.plan, cell, run.scenario.variant(cell.variant)) for cell in run.plan.cells]
     varied = run.plan.axis if run.plan.axis != USERS else ""
-    optional = OptionalColumns(_has_repeats(run), run.plan.cells[0].load.is_open, any(peers), varied, run.plan.unit)
+    optional = OptionalColumns(_has_repeats(run), run.plan.cells[0].load.independent, any(peers), varied, run.plan.unit)
     table = Table(header_style="bold", pad_edge=False)
     for heading, justify in _columns(optional):
         table.add_column(heading, justify=justify, no_wrap=heading == "variant")  # type: ignore[arg-type]

@@ -20,7 +20,7 @@ from lab.generator.fleet import Fleet, LoadPhase, PhaseResult, Placement, runnin
 from lab.runtimes import Launch, Running, Runtime
 from lab.runtimes.checkout import ROOT
 from lab.spec.scenario import KINDS
-from lab.spec.workload import Load
+from lab.spec.workload import Burst, Closed
 
 LOCUSTFILE = "calibration"
 # Answers in this first part of the duration are not counted: connections are opened then.
@@ -71,7 +71,7 @@ class Bench:
         """Run a closed loop, its first sends spread over the delay. ComponentError if server or generator ended."""
         self._held()
         self._readings = []
-        load = Load(users=users, ramp_s=delay_ms / 1000, duration_s=duration_s)
+        load = Closed(users=users, ramp_s=delay_ms / 1000, duration_s=duration_s)
         phase = LoadPhase(self.url, load, {"kind": KINDS.index(kind), "delay_ms": delay_ms})
         result = self.fleet.run_phase(phase, duration_s + WITHIN_S, [self.server], self._read_cpu)
         held = self._held()
@@ -166,7 +166,7 @@ def running_bench(
     placement = Placement(runtime, cores, folder, stream)
     with (
         running_server(runtime, server_cores, folder) as (server, url),
-        running_fleet(LOCUSTFILE, Load(users), placement) as fleet,
+        running_fleet(LOCUSTFILE, Burst(users=users), placement) as fleet,
     ):
         fleet.await_workers()
         fleet.distribute_tokens(tokens)

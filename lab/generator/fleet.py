@@ -104,7 +104,7 @@ class LoadPhase:
     def start_delay_s(self) -> float:
         """Seconds from the command to the planned start: time to notify every user, and to plan an open loop."""
         return (
-            START_DELAY_S + START_DELAY_PER_USER_S * self.load.users + START_DELAY_PER_SEND_S * self.load.planned_sends
+            START_DELAY_S + START_DELAY_PER_USER_S * self.load.users + START_DELAY_PER_SEND_S * self.load.planned_starts
         )
 
 

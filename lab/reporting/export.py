@@ -127,7 +127,7 @@ def _whole_ms(times_us: pd.Series) -> pd.Series:
 
 
 def _as_users_see(samples: pd.DataFrame, cell: CellFolder) -> pd.DataFrame:
-    return stats.as_planned(samples) if cell.cell.load.is_open else samples
+    return stats.as_planned(samples) if cell.cell.load.independent else samples
 
 
 def _write_hdr(run: Run, cell: CellFolder, path: Path) -> int:

@@ -7,9 +7,9 @@ from pathlib import PurePath
 from typing import Any
 
 from lab.spec.attached import warm_up
-from lab.spec.plan import RATE, USERS, Plan
+from lab.spec.plan import RAMP, RATE, USERS, Plan
 from lab.spec.system import Variant
-from lab.spec.workload import EVEN, Load
+from lab.spec.workload import EVEN, Burst, Closed, Load, Open, Ramp, Total
 
 MOST_IN_A_TITLE = 55
 
@@ -20,11 +20,11 @@ def settings(plan: Plan) -> str:
     attached = {variant.name: variant.url for variant in plan.variants if variant.url}
     addresses = attached if len(attached) > 1 else {}  # a single one is the title
     users = {"users": load.users} if plan.unit != "execution" else {}
-    varied = {} if plan.axis in (USERS, RATE) else {plan.axis: _listed(plan.positions), **users}
+    varied = {} if plan.axis in (USERS, RATE, RAMP) else {plan.axis: _listed(plan.positions), **users}
     parameters = ", ".join(f"{key} {value}" for key, value in {**plan.parameters, **varied, **addresses}.items())
     sent = f"headers {', '.join(plan.header_names)}" * bool(plan.header_names)
     before = warm_up_in_words(load, plan.unit) if attached else ""
-    rates = _listed({cell.load.rate_rps for cell in plan.cells})
+    rates = _listed({cell.load.rate_rps for cell in plan.cells if isinstance(cell.load, Open)})
     shape, limits = _shape(load, plan.unit, rates), _asked_limits(plan)
     return "; ".join(filter(None, (parameters, shape, _sent(plan), sent, before, limits, f"seed {plan.seed}")))
 
@@ -53,12 +53,19 @@ def _listed(values: Iterable[float]) -> str:
 
 def _shape(load: Load, unit: str, rates: str) -> str:
     arrivals = f", {load.arrivals} arrivals" * (load.arrivals != EVEN)
-    if load.is_open:
-        asked = f"open loop of {rates} {unit}s/s for {load.duration_s:g} s"
-        return f"{asked}{arrivals}, latency from planned and service time from actual sends"
-    lasting = f"for {load.duration_s:g} s" if load.duration_s else f"of {load.requests:,} {unit}s"
-    each = f"{load.loops} {unit}{'s' * (load.loops > 1)} each" if load.is_burst else f"closed loop {lasting}"
-    return f"ramp {load.ramp_s:g} s{arrivals}, {each}"
+    from_planned = f"{arrivals}, latency from planned and service time from actual sends"
+    match load:
+        case Open():
+            return f"open loop of {rates} {unit}s/s for {load.duration_s:g} s{from_planned}"
+        case Ramp():
+            return f"open loop that grows from {load.volume(unit)} within {load.duration_s:g} s{from_planned}"
+        case Burst():
+            sent = f"{load.loops} {unit}{'s' * (load.loops > 1)} each"
+        case Closed():
+            sent = f"closed loop for {load.duration_s:g} s"
+        case Total():
+            sent = f"closed loop of {load.requests:,} {unit}s"
+    return f"ramp {load.ramp_s:g} s{arrivals}, {sent}"
 
 
 def limit_text(value: Any) -> str:
@@ -95,5 +102,6 @@ def attached_title(variants: Sequence[Variant]) -> str:
 
 def warm_up_in_words(load: Load, unit: str = "request") -> str:
     """The warm-up of an attached service in words: see :func:`lab.spec.attached.warm_up`."""
-    what = f"{warm_up(load).duration_s:g} s of the same load" if load.duration_s else f"one {unit} of each user"
+    before = warm_up(load)
+    what = f"one {unit} of each user" if isinstance(before, Burst) else f"{before.duration_s:g} s of the same load"
     return f"{what} before, not counted"

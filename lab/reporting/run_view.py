@@ -23,6 +23,7 @@ from lab.reporting import formatting
 from lab.spec import prediction
 from lab.spec.plan import RATE, USERS, Plan
 from lab.spec.scenario import Scenario
+from lab.spec.workload import Burst, Load, Open, OpenLoop, Ramp, WaitingUsers
 from lab.storage import published, run_folder
 from lab.storage.cell_folder import CellFolder
 from lab.storage.run_folder import RunFolder
@@ -204,12 +205,9 @@ class Run:
 
     def _at_largest_load(self, what: str) -> str:
         load = self.plan.cells[0].load
-        asked = (
-            f"{load.rate_rps:,g} {self.plan.unit}s/s"
-            if load.is_open and not self.plan.is_sweep
-            else self.plan.at_position(self._largest)
-        )
-        return f"{self.subject}: {what} at {asked}{', from their planned moments' * load.is_open}"
+        alone = load.independent and not self.plan.is_sweep
+        asked = load.volume(self.plan.unit) if alone else self.plan.at_position(self._largest)
+        return f"{self.subject}: {what} at {asked}{', from their planned moments' * load.independent}"
 
     def _panel(self, cell: CellFolder) -> Panel:
         from lab.reporting.figures import Panel
@@ -220,12 +218,12 @@ class Run:
         return Panel(
             variant=variant.name,
             title=variant.title,
-            samples=stats.as_planned(cell.measured()) if cell.cell.load.is_open else cell.measured(),
+            samples=stats.as_planned(cell.measured()) if cell.cell.load.independent else cell.measured(),
             verdict=row["verdict"],
             predicted_mean_s=row["predicted_mean_s"],
             style=styles_of(variant.name for variant in self.plan.variants)[variant.name],
             metrics=cell.metrics(),
-            from_planned=cell.cell.load.is_open,
+            from_planned=cell.cell.load.independent,
         )
 
     def sweep_figure(self) -> Picture:
@@ -321,15 +319,14 @@ def _row(folder: CellFolder, at: float) -> dict[str, Any]:
         "variant": cell.variant,
         "users": cell.load.users,
         "at": at,
-        "ramp_s": cell.load.ramp_s,
-        "loops": cell.load.loops,
+        **_shape(cell.load),
         "repeat": cell.repeat,
         "requests": 0,
         "errors": {},
     }
     keys: tuple[str, ...] = FIGURES
-    if cell.load.is_open:
-        row, keys = {**row, "rate_rps": cell.load.rate_rps, "arrivals": cell.load.arrivals}, FIGURES + OPEN_FIGURES
+    if isinstance(cell.load, OpenLoop):
+        row, keys = {**row, **_rates(cell.load), "arrivals": cell.load.arrivals}, FIGURES + OPEN_FIGURES
     if not folder.complete:
         kept = sum(len(piece) for piece in folder.measured_pieces(["error"]))
         there = f" {kept:,} samples of it are kept." * bool(kept)
@@ -344,6 +341,19 @@ def _row(folder: CellFolder, at: float) -> dict[str, Any]:
             f"Run {folder.path.parent.parent.name} is damaged: summary.json of {cell.id} has no {error}.",
             "Delete the run's folder.",
         ) from None
+
+
+def _shape(load: Load) -> dict[str, float]:
+    """Ramp and loops, which every row has: programs find them in loads that have neither, as 0 and 1."""
+    ramp_s = load.ramp_s if isinstance(load, WaitingUsers) else 0.0
+    return {"ramp_s": ramp_s, "loops": load.loops if isinstance(load, Burst) else 1}
+
+
+def _rates(load: Open | Ramp) -> dict[str, float]:
+    """The planned rates of an open loop."""
+    if isinstance(load, Open):
+        return {"rate_rps": load.rate_rps}
+    return {"from_rps": load.from_rps, "to_rps": load.to_rps}
 
 
 def open_run(name: str | None = None, runs: Path = run_folder.RUNS) -> Run:

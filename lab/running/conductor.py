@@ -26,7 +26,7 @@ from lab.running.warm_up import REHEARSAL_USERS, first_users, warm_up
 from lab.runtimes.process import signals_deferred
 from lab.spec import attached, prediction, schedule
 from lab.spec.plan import Cell, Plan
-from lab.spec.workload import Load
+from lab.spec.workload import Closed, Load, OpenLoop
 from lab.storage import run_folder
 from lab.storage.cell_folder import CellFolder
 from lab.storage.run_folder import RunFolder
@@ -161,9 +161,8 @@ def drive(testbed: Testbed, cell: Cell, service: Service, fleet: Fleet, observed
     plan, backing, owned, load = testbed.plan, testbed.backing, testbed.cores.owned, cell.load
     parameters = plan.parameters_of(cell)
     per_request = calls_per_request(plan, cell)
-    asked = f"{load.rate_rps:,g} requests/s" if load.is_open else f"{load.users:,} users"
     before, calls = actuator.requests_served(service), components.calls_counted(backing)
-    with testbed.reporter.phase(f"{cell.id}: measure {asked}", load.planned_requests) as update:
+    with testbed.reporter.phase(f"{cell.id}: measure {load.volume()}", load.planned_sessions) as update:
         workers = {f"worker {number}": worker for number, worker in enumerate(fleet.workers, 1)}
         others = {**workers, "master": fleet.master, **backing.running()}
         with (
@@ -204,12 +203,16 @@ def deadline_s(load: Load, predicted_mean_s: float | None) -> float:
 
     Theory covers waiting only; for CPU work a core is taken to serve at least a thousand requests a second.
     """
-    rounds = math.ceil(load.rounds)
+    after_s = load.timeout_s + DRAIN_S
+    if isinstance(load, OpenLoop):
+        # Where a queue grows all the time, the last request waits twice the mean; that of a ramp waits longer, by less
+        # than the ramp lasts.
+        return 2 * (load.duration_s + 2 * (predicted_mean_s or 0.0)) + after_s
+    if isinstance(load, Closed):
+        return load.ramp_s + 2 * load.duration_s + after_s
     mean_s = load.timeout_s if predicted_mean_s is None else predicted_mean_s
-    if load.is_open:  # where a queue grows all the time, the last request waits twice the mean
-        return 2 * (load.duration_s + 2 * (predicted_mean_s or 0.0)) + load.timeout_s + DRAIN_S
-    work_s = max(2 * mean_s * rounds, SLOWEST_WORK_S * (load.planned_requests or 0))
-    return load.ramp_s + 2 * (load.duration_s or work_s) + load.timeout_s + DRAIN_S
+    work_s = max(2 * mean_s * math.ceil(load.rounds), SLOWEST_WORK_S * load.planned_sessions)
+    return load.ramp_s + 2 * work_s + after_s
 
 
 def session_s(plan: Plan) -> float:
@@ -228,7 +231,7 @@ def conclude(testbed: Testbed, cell: Cell, folder: CellFolder, observed: Observe
     folder.keep_samples(observed.result.cut)
     metrics = observations.metrics(observed.result, observed.telemetry)
     folder.keep_metrics(metrics)
-    summary = stats.summarise_pieces(folder.measured_pieces(stats.SUMMARISED), from_planned=cell.load.is_open)
+    summary = stats.summarise_pieces(folder.measured_pieces(stats.SUMMARISED), from_planned=cell.load.independent)
     conditions = Conditions(
         cpu_decides=testbed.plan.scenario.cpu_decides,
         entry=testbed.plan.scenario.entry,
@@ -237,7 +240,7 @@ def conclude(testbed: Testbed, cell: Cell, folder: CellFolder, observed: Observe
         calls_per_request=calls_per_request(testbed.plan, cell),
         others=list(dict.fromkeys([*others, *run_folder.others_running(testbed.run)])),
     )
-    pieces = [] if cell.load.is_burst else list(folder.measured_pieces(steadiness.COLUMNS))
+    pieces = list(folder.measured_pieces(steadiness.COLUMNS)) if cell.load.steady_span_s else []
     samples = pd.concat(pieces) if pieces else pd.DataFrame()
     evidence = observations.evidence(observed, conditions, cell.load, summary, samples)
     folder.keep("evidence", evidence.as_json())
@@ -247,7 +250,7 @@ def conclude(testbed: Testbed, cell: Cell, folder: CellFolder, observed: Observe
         "summary",
         {
             **asdict(summary),
-            **breakdown(folder.measured_pieces, summary.elapsed_s, cell.load.is_open),
+            **breakdown(folder.measured_pieces, summary.elapsed_s, cell.load.independent),
             **service_cost(metrics, summary.began_s, summary.began_s + summary.elapsed_s, summary.requests),
             "predicted_mean_s": prediction.predict(testbed.plan, cell),
             "verdict": judged.word,

@@ -23,6 +23,7 @@ from lab.runtimes.process import ProcessRuntime
 from lab.spec import sample
 from lab.spec.plan import USERS, Cell, Plan
 from lab.spec.system import SERVICE
+from lab.spec.workload import Closed
 from lab.storage.cell_folder import CellFolder
 from lab.system.attached import attached_service
 from lab.telemetry.sampler import sampling, timing_cores
@@ -96,7 +97,7 @@ def measure(testbed: Testbed, cell: Cell, folder: CellFolder, observed: Observed
                     answers = {_which(plan, cell): answer(done)}
                     folder.keep("contract", answers)
                     check_equal(testbed.proved, cell.variant, answers)
-        with phase(f"{cell.id}: measure", cell.load.planned_requests) as update:
+        with phase(f"{cell.id}: measure", cell.load.planned_sessions) as update:
             _load(testbed, cell, program, observed, update)
 
 
@@ -127,9 +128,8 @@ def _load(testbed: Testbed, cell: Cell, program: _Program, observed: Observed, u
         start_s, cpu_s = time.monotonic(), 0.0
         result.unix_start = time.time()
         telemetry.rows.append((result.unix_start, SERVICE, "cpu_s", cpu_s))
-        while result.finished < (load.planned_requests or math.inf):
-            if load.planned_requests is None and time.monotonic() - start_s >= load.duration_s:
-                break
+        ends_s = start_s + (load.duration_s if isinstance(load, Closed) else math.inf)
+        while result.finished < (load.planned_sessions or math.inf) and time.monotonic() < ends_s:
             done = program.execute(result, start_s)
             cpu_s += done.usage.cpu_s
             ended = result.unix_start + done.usage.ended_s - start_s

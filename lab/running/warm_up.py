@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from lab.analysis.observations import Observed
 from lab.generator.fleet import Fleet, LoadPhase
@@ -37,7 +36,7 @@ def warm_up(testbed: Testbed, cell: Cell, service: Service, fleet: Fleet, observ
         if alone:
             service.running.confine(testbed.cores.service)
         loops = max(1, rounds.requests // users)
-        rehearsal = replace(cell.load, users=users, ramp_s=0.0, loops=loops, duration_s=0.0, requests=0, rate_rps=0.0)
+        rehearsal = cell.load.as_burst(ramp_s=0.0, users=users, loops=loops)
         begun = len(observed.warm_up)
         for number in range(begun + 1, begun + rounds.rounds + 1):
             result = fleet.run_phase(LoadPhase(service.url, rehearsal, parameters, path, number), WITHIN_S, watched)

@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from msgspec import structs
+
 from lab.errors import LabError
 from lab.spec import http_address, planning
 from lab.spec.limits import DEFAULT, NOT_KNOWN, NOT_SET
@@ -14,15 +16,15 @@ from lab.spec.own_load import Locustfile, OneRequest
 from lab.spec.plan import Plan
 from lab.spec.scenario import Rehearsal, Scenario
 from lab.spec.system import Variant
-from lab.spec.workload import Load
+from lab.spec.workload import Burst, Closed, Load, Open, OpenLoop, Ramp
 
 # The longest warm-up, for a service that was just started; one that is in use is warm.
 WARM_UP_S = 5.0
 NAME = "service"
 # The options of a load on an attached service: its shape and its repeats.
 OF_A_LOAD = (
-    *("ramp_up", "loops", "duration", "requests", "rate", "arrivals", "timeout", "workers", "remote_workers", "bind"),
-    *("repeat", "seed", "pin"),
+    *("ramp_up", "loops", "duration", "requests", "rate", "ramp", "arrivals", "timeout"),
+    *("workers", "remote_workers", "bind", "repeat", "seed", "pin"),
 )
 OFFER = f"There is: {', '.join(OF_A_LOAD)}."
 LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
@@ -35,7 +37,7 @@ LOAD = Scenario(
     contract=(),
     parameters=(),
     variants=(),
-    load=Load(users=10, duration_s=20.0),
+    load=Closed(users=10, duration_s=20.0),
     rehearsal=Rehearsal(requests=0, rounds=0),
     sweep={},
 )
@@ -123,13 +125,15 @@ def headers(texts: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def warm_up(load: Load) -> Load:
+def warm_up(load: Load) -> Burst | Closed | Open | Ramp:
     """The warm-up of an attached service: the same users or rate as the measured load, but short, and not counted.
 
-    It lasts :data:`WARM_UP_S` at most. Where the number of requests is fixed it is one of each user, so that not many
-    more are sent than specified.
+    It lasts :data:`WARM_UP_S` at most, in which a ramp goes from and to the same rates. Where the number of requests is
+    fixed it is one of each user, so that not many more are sent than specified.
     """
-    if not load.duration_s:
-        return replace(load, ramp_s=min(load.ramp_s, WARM_UP_S), loops=1, requests=0)
+    if isinstance(load, OpenLoop):
+        return structs.replace(load, duration_s=min(load.duration_s, WARM_UP_S))
+    if not isinstance(load, Closed):
+        return load.as_burst(ramp_s=min(load.ramp_s, WARM_UP_S))
     duration_s = min(load.duration_s, WARM_UP_S)
-    return replace(load, duration_s=duration_s, ramp_s=min(load.ramp_s, duration_s / 2))
+    return structs.replace(load, duration_s=duration_s, ramp_s=min(load.ramp_s, duration_s / 2))

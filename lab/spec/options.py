@@ -13,6 +13,7 @@ from lab.spec.scenario import Parameter, Scenario
 from lab.spec.workload import EVEN, POISSON
 
 LEAST_RATE = 0.01
+LEAST_RAMP_S = 1.0
 # Limits of the service that have an option of their own.
 LIMITS = ("threads", "accept_count", "pool", "heap_mb")
 
@@ -28,6 +29,7 @@ class Options:
         duration: seconds of a closed loop, instead of ``loops``, or of an open loop.
         requests: total number of requests of a closed loop, instead of ``loops``.
         rate: requests a second of an open loop, for ``duration``; several for a sweep.
+        ramp: from which to which rate an open loop goes in how many seconds, as ``0:1000:90`` or three numbers.
         arrivals: spacing of starts, or of the sends of an open loop: ``even`` or ``poisson``.
         timeout: seconds after which a request counts as failed.
         seed: of everything random: arrivals, order of cells; drawn if None.
@@ -45,6 +47,7 @@ class Options:
     duration: float | None = None
     requests: int | None = None
     rate: float | Sequence[float] | None = None
+    ramp: str | Sequence[float] | None = None
     arrivals: str | None = None
     timeout: float | None = None
     workers: int | None = None
@@ -88,11 +91,9 @@ NUMBERS: dict[str, tuple[Callable[[str, Any], float], float]] = {
 }
 # Options of services and of the workers that load them, which programs do not have.
 OF_SERVICES = (
-    *("ramp_up", "requests", "rate", "arrivals", "workers", "remote_workers", "bind", "limits", *LIMITS),
+    *("ramp_up", "requests", "rate", "ramp", "arrivals", "workers", "remote_workers", "bind", "limits", *LIMITS),
     *("link_latency_ms", "link_rate", "link_connection_rate"),
 )
-# Options of which only one may be given.
-ALTERNATIVES = ("loops", "duration", "requests")
 
 
 def checked(scenario: Scenario, options: Options) -> Options:
@@ -109,8 +110,9 @@ def checked(scenario: Scenario, options: Options) -> Options:
         _check_choice("arrivals", options.arrivals, (EVEN, POISSON))
     users = [numbers.at_least("--users", numbers.whole("--users", count), 1) for count in options.users]
     rates = [numbers.at_least("--rate", numbers.real("--rate", rate), LEAST_RATE) for rate in several(options.rate)]
+    ramp = None if options.ramp is None else _ramp(options.ramp)
     parameters = _parameters(scenario, options.parameters or {})
-    return replace(options, users=users, rate=rates, parameters=parameters, **read)
+    return replace(options, users=users, rate=rates, ramp=ramp, parameters=parameters, **read)
 
 
 def several(value: Any) -> list[Any]:
@@ -121,6 +123,26 @@ def several(value: Any) -> list[Any]:
 def _number(name: str, value: Any) -> float:
     read, least = NUMBERS[name]
     return numbers.at_least(option(name), read(option(name), value), least)
+
+
+def _ramp(given: str | Sequence[float]) -> tuple[float, float, float]:
+    """The rates and the duration of a ramp; LabError if they are no three numbers, or none of a rate that grows."""
+    step = "Write --ramp FROM:TO:SECONDS, such as 0:1000:90: from no request a second to 1000 within 90 seconds."
+    try:
+        parts = [float(part) for part in given.split(":")] if isinstance(given, str) else list(given)
+        from_rps, to_rps, duration_s = (numbers.real("--ramp", part) for part in parts)
+    except (TypeError, ValueError):
+        raise LabError(f"--ramp {given!r} is not three numbers.", step) from None
+    written = f"--ramp {from_rps:g}:{to_rps:g}:{duration_s:g}"
+    if min(from_rps, to_rps) < 0:
+        raise LabError(f"{written} has a rate below zero.", step)
+    if from_rps > to_rps:
+        raise LabError(f"{written} is a ramp that goes back.", "Write the lower rate first.")
+    if from_rps == to_rps:
+        raise LabError(f"{written} is no ramp: both rates are the same.", "Write --rate and --duration for one rate.")
+    if duration_s < LEAST_RAMP_S:
+        raise LabError(f"{written} is too short.", f"It must last at least {LEAST_RAMP_S:g} second.")
+    return from_rps, to_rps, numbers.seconds("--ramp", duration_s)
 
 
 def _check_choice(what: str, name: str, known: Sequence[str]) -> None:

@@ -12,10 +12,12 @@ from lab.spec.limits import EQUAL, Limits, Stance
 from lab.spec.own_load import Locustfile, OneRequest
 from lab.spec.scenario import Scenario
 from lab.spec.system import Link, Variant
-from lab.spec.workload import Load
+from lab.spec.workload import Load, OpenLoop
 
 # What a sweep can vary besides a parameter: the number of users, or the rate of an open loop.
 USERS, RATE = "users", "rate"
+# What the cells of a ramp are named by, which no sweep varies: where its rate goes.
+RAMP = "ramp"
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,7 @@ class Cell:
 
     Attributes:
         parameters: the parameter that differs from cell to cell; the others are the plan's.
-        varied: what a sweep varies besides users, with its value, such as ``delay-ms500``; part of the id.
+        varied: what a sweep varies besides users, with its value, such as ``delay-ms500``, or the ramp; part of the id.
 
     """
 
@@ -47,7 +49,8 @@ class Plan:
     Attributes:
         scenario: the scenario as it was defined when the run was planned.
         parameters: those that are the same for all cells: see :meth:`parameters_of`.
-        axis: what differs from cell to cell besides variant and repeat: ``users``, ``rate``, or a parameter's name.
+        axis: what differs from cell to cell besides variant and repeat: ``users``, ``rate``, or a parameter's name;
+            ``ramp`` where a ramp is all there is.
         limits: the limits that are the same for all variants.
         stance: where the limits come from.
         own_limits: by variant, the limits of those that have their own (``tuned``).
@@ -85,8 +88,8 @@ class Plan:
 
     def position(self, cell: Cell) -> float:
         """The value of what is varied: where the cell stands on the plan's :attr:`axis`."""
-        if self.axis == RATE:
-            return cell.load.rate_rps
+        if isinstance(cell.load, OpenLoop) and self.axis in (RATE, RAMP):
+            return cell.load.highest_rps
         return cell.load.users if self.axis == USERS else self.parameters_of(cell)[self.axis]
 
     def at(self, cell: Cell) -> str:
@@ -95,8 +98,9 @@ class Plan:
 
     def at_position(self, position: float) -> str:
         """A value of what is varied, in words."""
-        if self.axis == RATE:
-            return f"{position:,g} {self.unit}s/s"
+        if self.axis in (RATE, RAMP):
+            rate = f"{position:,g} {self.unit}s/s"
+            return f"a ramp to {rate}" if self.axis == RAMP else rate
         return f"{position:,.0f} user{'s' * (position != 1)}" if self.axis == USERS else f"{self.axis} {position:,.0f}"
 
     @property

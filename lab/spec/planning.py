@@ -2,34 +2,24 @@
 
 from __future__ import annotations
 
-import math
 import os
 import random
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from typing import Any
 
 from lab.errors import LabError, did_you_mean
-from lab.spec import numbers, prediction
 from lab.spec.limits import DEFAULT, EQUAL, NOT_KNOWN, NOT_SET, TUNED, Limits
-from lab.spec.options import ALTERNATIVES, LIMITS, OF_SERVICES, Options, checked, option, several
-from lab.spec.plan import RATE, USERS, Cell, Plan
+from lab.spec.load_options import load_of
+from lab.spec.options import LIMITS, OF_SERVICES, Options, checked, option, several
+from lab.spec.plan import RAMP, RATE, USERS, Cell, Plan
 from lab.spec.scenario import Scenario
 from lab.spec.system import Link, Variant
 from lab.spec.workload import Load
 
 MOST_CELLS = 10_000
-# The most requests of one cell, whose samples take gigabytes.
-MOST_REQUESTS = 100_000_000
 MASTER_PORT = 5557  # Locust's own
 ADDRESS = re.compile(r"[^\s:/]+(:\d{1,5})?")
-# How long an open loop lasts if nothing else is said: for most scenarios long enough to see a queue that grows.
-OPEN_LOOP_S = 30.0
-# The most sends of an open loop: a worker holds the planned times in memory, 8 bytes each.
-MOST_SENDS = 10_000_000
-# With --rate and no --users, users are enough for twice the time of a request, and for a service stall of one second.
-SPARE_SHARE, SPARE_S = 2.0, 1.0
 
 
 def make_plan(scenario: Scenario, given: Options) -> Plan:
@@ -96,7 +86,7 @@ def _axis(options: Options) -> str:
     if len(varied) > 1:
         both = " and ".join(map(option, varied))
         raise LabError(f"{both} have several values.", "Vary one of them at a time: a run for each value of the other.")
-    return varied[0] if varied else RATE if options.rate else USERS
+    return varied[0] if varied else RATE if options.rate else RAMP if options.ramp else USERS
 
 
 Point = tuple[Load, dict[str, int], str]
@@ -104,16 +94,24 @@ Point = tuple[Load, dict[str, int], str]
 
 def _points(plan: Plan, options: Options) -> list[Point]:
     """Every point of a sweep: its load, its value of a parameter, and its name; both empty where users vary."""
+    rates = several(options.rate) or [None]
+    users: Sequence[int | None] = options.users or [None]
+    if len(users) > 1 and (options.rate or options.ramp):
+        raise LabError(
+            "An open loop takes one number of users.",
+            "Vary its --rate instead, or measure one: python -m lab run, with one number after --users.",
+        )
     if plan.axis == RATE:
-        return [
-            (_loads(plan, replace(options, rate=[rate]))[0], {}, f"rate{rate:.12g}") for rate in several(options.rate)
-        ]
+        return [(load_of(plan, options, users[0], rate), {}, f"rate{rate:.12g}") for rate in rates]
+    if plan.axis == RAMP:
+        from_rps, to_rps, _ = several(options.ramp)
+        return [(load_of(plan, options, users[0]), {}, f"ramp{from_rps:.12g}to{to_rps:.12g}")]
     if plan.axis == USERS:
-        return [(load, {}, "") for load in _loads(plan, options)]
+        return [(load_of(plan, options, count), {}, "") for count in users]
     name = plan.axis
     return [
         (
-            _loads(replace(plan, parameters={**plan.parameters, name: value}), options)[0],
+            load_of(replace(plan, parameters={**plan.parameters, name: value}), options, users[0], rates[0]),
             {name: value},
             _varied(name, value),
         )
@@ -134,106 +132,6 @@ def _variants(scenario: Scenario, names: Sequence[str]) -> list[Variant]:
                 f"It has: {', '.join(known)}.",
             )
     return [known[name] for name in dict.fromkeys(names)] or list(scenario.variants)
-
-
-def _loads(plan: Plan, options: Options) -> list[Load]:
-    """The loads, one for each number of users."""
-    rates = several(options.rate)
-    if not rates:
-        shape = _shape(plan.scenario.load, options)
-        users = options.users or (plan.scenario.load.users,)
-    else:
-        shape = _open_shape(plan.scenario.load, options, rates[0])
-        users = options.users or (max(_users_needed(plan, shape), options.workers or plan.scenario.load.workers),)
-        if len(users) > 1:
-            raise LabError(
-                "An open loop takes one number of users.",
-                "Vary its --rate instead, or measure one: python -m lab run, with one number after --users.",
-            )
-    return [_load(plan, options, shape, count) for count in users]
-
-
-def _load(plan: Plan, options: Options, shape: dict[str, Any], users: int) -> Load:
-    """The load of one number of users; LabError where options contradict one another."""
-    default = plan.scenario.load
-    load = Load(
-        users=users,
-        arrivals=options.arrivals or default.arrivals,  # type: ignore[arg-type] # checked: it is one of them
-        timeout_s=default_timeout_s(plan, users) if options.timeout is None else options.timeout,
-        workers=default.workers if options.workers is None else options.workers,
-        remote_workers=options.remote_workers,
-        **shape,
-    )
-    numbers.at_least("--workers", load.workers, 0 if load.remote_workers else 1)
-    if (load.planned_requests or 0) > MOST_REQUESTS:
-        raise LabError(
-            "That would be too many requests for one cell.",
-            f"Ask for {MOST_REQUESTS:,} at most: fewer --users, --loops or --requests.",
-        )
-    if load.duration_s and load.duration_s <= load.ramp_s:
-        raise LabError(
-            f"--duration {load.duration_s:g} is over before the ramp of {load.ramp_s:g} s is.",
-            "Make it longer, or --ramp-up shorter.",
-        )
-    if load.workers + load.remote_workers > load.users:
-        raise LabError(
-            f"--workers {load.workers + load.remote_workers} is more than --users {load.users}.",
-            "A worker needs a user: ask for fewer workers.",
-        )
-    return load
-
-
-def _shape(default: Load, options: Options) -> dict[str, Any]:
-    """The fields of a burst or a closed loop that do not depend on its users."""
-    given = [name for name in ALTERNATIVES if getattr(options, name) is not None]
-    if len(given) > 1:
-        raise LabError("--loops, --duration and --requests exclude one another.", "Choose one of them.")
-    return {
-        "ramp_s": default.ramp_s if options.ramp_up is None else options.ramp_up,
-        "loops": default.loops if options.loops is None else options.loops,
-        "duration_s": (options.duration or 0.0) if given else default.duration_s,
-        "requests": options.requests or 0,
-    }
-
-
-def _open_shape(default: Load, options: Options, rate_rps: float) -> dict[str, Any]:
-    """The fields of an open loop that do not depend on its users; LabError for options that it does not have."""
-    for name in ("loops", "requests", "ramp_up"):
-        if getattr(options, name) is not None:
-            step = "An open loop has a --rate and a --duration."
-            raise LabError(f"--rate and {option(name)} exclude one another.", step)
-    duration_s = options.duration or default.duration_s or OPEN_LOOP_S
-    if not 1 <= rate_rps * duration_s < MOST_SENDS:
-        raise LabError(
-            f"--rate {rate_rps:g} for {duration_s:g} s is not possible.",
-            f"Rate times duration must be from 1 to {MOST_SENDS:,} requests.",
-        )
-    return {"ramp_s": 0.0, "duration_s": duration_s, "rate_rps": rate_rps}
-
-
-def _users_needed(plan: Plan, shape: dict[str, Any]) -> int:
-    """The users an open loop needs: for the requests under way, by Little's law, and for the queue of an overload.
-
-    LabError where it is not known how long a request takes.
-    """
-    alone_s = prediction.slowest_alone_s(plan, plan.parameters)
-    if not alone_s:
-        raise LabError(
-            f"How long a request of {plan.scenario.name} takes is not known beforehand, so --rate needs --users.",
-            "Say how many requests may be under way at once: --users 100.",
-        )
-    rate_rps, duration_s = shape["rate_rps"], shape["duration_s"]
-    queued = max(0.0, rate_rps - prediction.least_capacity_rps(plan, plan.parameters)) * duration_s
-    users: int = math.ceil(rate_rps * (SPARE_SHARE * alone_s + SPARE_S) + queued)
-    return users
-
-
-def default_timeout_s(plan: Plan, users: int) -> float:
-    """The default timeout of requests, in seconds: twice what theory predicts for all of them, up to a week."""
-    # Of all variants, measured or not, so that runs of one each have the same loads and are comparable.
-    variants = plan.scenario.variants
-    all_s = max((prediction.all_answered_s(plan, variant, users, plan.parameters) for variant in variants), default=0.0)
-    return max(plan.scenario.load.timeout_s, min(2 * all_s, numbers.MOST_SECONDS))
 
 
 def _limits(scenario: Scenario, options: Options) -> Limits:

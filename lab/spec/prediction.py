@@ -12,7 +12,7 @@ from lab.spec import schedule
 from lab.spec.plan import Cell, Plan
 from lab.spec.schedule import Seed
 from lab.spec.system import SERVICE, Stage, Variant
-from lab.spec.workload import Load
+from lab.spec.workload import Burst, Closed, Load, OpenLoop, Total
 
 ANY_SEED: Seed = (0,)
 # Where theory has no service time, an estimate by CPU seconds: of a request with a query, and of each byte of it.
@@ -101,11 +101,15 @@ def plateaus(plan: Plan) -> list[tuple[str, float]]:
 
 def mean_latency(load: Load, calls: Calls, seed: Seed = ANY_SEED) -> float:
     """The mean latency that theory predicts for a load whose requests all make these calls."""
-    if load.is_open:
-        return calls.open_mean_s(schedule.planned_s(load, seed), load.users)
-    if not load.is_burst:
-        return calls.closed_mean_s(min(load.users, load.requests or load.users))
-    return calls.burst_mean_s(schedule.planned_s(load, seed), load.loops)
+    match load:
+        case Burst():
+            return calls.burst_mean_s(schedule.planned_s(load, seed), load.loops)
+        case Closed():
+            return calls.closed_mean_s(load.users)
+        case Total():
+            return calls.closed_mean_s(min(load.users, load.requests))
+        case _:
+            return calls.open_mean_s(schedule.planned_s(load, seed), load.users)
 
 
 def predict(plan: Plan, cell: Cell) -> float | None:
@@ -170,16 +174,16 @@ def load_s(plan: Plan, cell: Cell) -> float:
     """How long the measured load of a cell takes, from the first request to the last answer."""
     load, time_s = cell.load, service_s(plan, cell)
     parameters, variant = plan.parameters_of(cell), plan.scenario.variant(cell.variant)
-    if load.duration_s:
+    if isinstance(load, Closed | OpenLoop):
         return load.duration_s + (time_s or 0.0)
     if time_s is None and not plan.link.is_limited:
         work_s = WORK_S + WORK_S_PER_BYTE * moved_bytes(plan)
-        return load.ramp_s + work_s * (load.planned_requests or 0)
+        return load.ramp_s + work_s * load.planned_sessions
     all_s = all_answered_s(plan, variant, load.users, parameters)
     return max(load.ramp_s, last_start_s(load, servers(plan, variant, parameters)) + all_s * load.rounds)
 
 
-def last_start_s(load: Load, servers: int | None) -> float:
+def last_start_s(load: Burst | Closed | Total, servers: int | None) -> float:
     """When the first request of the wave that ends last starts within the ramp."""
     return load.ramp_s * ((load.users - 1) % (servers or load.users)) / load.users
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from lab.spec.limits import ALL_EQUAL, Limits
 from lab.spec.system import UNSHAPED, Component, Entry, Link, Variant
-from lab.spec.workload import Load
+from lab.spec.workload import Burst, Closed, Total
 
 # Kinds of request by their cost for the generator: a small answer, one of 1 MB, a small one for a token.
 KINDS = ("small", "large", "token")
@@ -112,7 +112,7 @@ class Scenario:
     contract: tuple[Exchange, ...]
     parameters: tuple[Parameter, ...]
     variants: tuple[Variant, ...]
-    load: Load
+    load: Burst | Closed | Total
     rehearsal: Rehearsal
     sweep: Mapping[str, tuple[int, ...]]
     components: tuple[Component, ...] = ()

@@ -1,30 +1,27 @@
-"""The load of one measurement: users, ramp, loops, duration or rate."""
+"""The load of one measurement: a burst, a closed loop, a total, an open loop, or a ramp of the rate."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+import math
+from typing import ClassVar, Literal, TypeAlias
+
+from msgspec import Struct
 
 Arrivals = Literal["even", "poisson"]
 EVEN: Arrivals = "even"
 POISSON: Arrivals = "poisson"
+# From when to when, in seconds after the start.
+Span: TypeAlias = tuple[float, float]
 
 
-@dataclass(frozen=True)
-class Load:
-    """The load model of one measurement: a burst, a closed loop, or an open loop.
+class _AnyLoad(Struct, frozen=True, kw_only=True, tag_field="type", tag=str.lower):
+    """What every load has.
 
     It counts sessions: one execution of a user's task, which is one request unless a locustfile's task sends more. So
     what follows says requests where a session of several counts as one.
 
     Attributes:
         users: R, the number of users.
-        ramp_s: seconds over which the users' first requests are spread; an open loop has no ramp.
-        loops: requests of each user, one after the other, unless ``duration_s`` or ``requests`` is set.
-        duration_s: closed loop: users repeat until this many seconds after the start.
-        requests: closed loop: users repeat until they have sent this many requests in total.
-        rate_rps: open loop: requests a second that are planned for ``duration_s``, independent of the answers; a free
-            user sends the next one.
         arrivals: spacing of planned sends: ``even``, or ``poisson`` for independent times.
         timeout_s: a request that takes longer counts as an error of class ``timeout``.
         workers: Locust worker processes on this machine that share the users.
@@ -33,44 +30,208 @@ class Load:
     """
 
     users: int
-    ramp_s: float = 1.0
-    loops: int = 1
-    duration_s: float = 0.0
-    requests: int = 0
-    rate_rps: float = 0.0
     arrivals: Arrivals = EVEN
     timeout_s: float = 120.0
     workers: int = 1
     remote_workers: int = 0
 
-    @property
-    def planned_requests(self) -> int | None:
-        """The total number of requests; None where only the duration limits it."""
-        if self.is_open:
-            return self.planned_sends
-        return None if self.duration_s else self.requests or self.users * self.loops
+    # Whether requests are sent independently of the answers, so that latency counts from the planned send.
+    independent: ClassVar[bool] = False
 
     @property
-    def planned_sends(self) -> int:
-        """The number of planned sends of an open loop: rate times duration; 0 for any other load."""
-        return int(round(self.rate_rps * self.duration_s, 6))
+    def kind(self) -> str:
+        """Its type as it is stored: ``burst``, ``closed``, ``total``, ``open`` or ``ramp``."""
+        return str(self.__struct_config__.tag)
+
+    def as_burst(self, ramp_s: float, users: int | None = None, loops: int = 1) -> Burst:
+        """A burst with the same generator and, unless others are given, the same users."""
+        return Burst(
+            users=users or self.users,
+            ramp_s=ramp_s,
+            loops=loops,
+            arrivals=self.arrivals,
+            timeout_s=self.timeout_s,
+            workers=self.workers,
+            remote_workers=self.remote_workers,
+        )
+
+
+class WaitingUsers(_AnyLoad, frozen=True, kw_only=True):
+    """A load whose users start one after the other, and send again once they have their answer.
+
+    Attributes:
+        ramp_s: seconds over which the users' first requests are spread.
+
+    """
+
+    ramp_s: float = 1.0
 
     @property
-    def is_open(self) -> bool:
-        """Whether this is an open loop: requests are planned at a rate, and latency counts from the planned time."""
-        return self.rate_rps > 0
+    def planned_starts(self) -> int:
+        """How many sends have a planned time: the first of each user."""
+        return self.users
+
+    def volume(self, unit: str = "request") -> str:
+        """How large the load is, in words: ``4,000 users``."""
+        return f"{self.users:,} user{'s' * (self.users != 1)}"
+
+
+class Burst(WaitingUsers, frozen=True, kw_only=True):
+    """Every user sends the same number of requests, as in JMeter's thread group: a load that is never steady.
+
+    Attributes:
+        loops: requests of each user, one after the other.
+
+    """
+
+    loops: int = 1
+    steady_span_s: ClassVar[Span | None] = None
+
+    @property
+    def planned_sessions(self) -> int:
+        """The total number of requests."""
+        return self.users * self.loops
 
     @property
     def rounds(self) -> float:
-        """Requests of each user, one after the other, where their number is fixed."""
-        return self.requests / self.users if self.requests else self.loops
+        """Requests of each user, one after the other."""
+        return self.loops
+
+
+class Closed(WaitingUsers, frozen=True, kw_only=True):
+    """A closed loop that a duration ends: users repeat until then.
+
+    Attributes:
+        duration_s: seconds after the start until which users send.
+
+    """
+
+    duration_s: float
+    planned_sessions: ClassVar[int | None] = None
 
     @property
-    def is_burst(self) -> bool:
-        """Whether every user sends a fixed number of requests, as in JMeter's thread group."""
-        return self.is_counted and not self.requests
+    def steady_span_s(self) -> Span | None:
+        """The time in which the load should be steady; None for a load that never is."""
+        return self.ramp_s, self.duration_s
+
+
+class Total(WaitingUsers, frozen=True, kw_only=True):
+    """A closed loop that a number of requests ends: users repeat until they have sent so many together.
+
+    Attributes:
+        requests: of all users.
+
+    """
+
+    requests: int
 
     @property
-    def is_counted(self) -> bool:
-        """Whether the number of sessions decides when it ends, and not a duration."""
-        return not self.duration_s
+    def planned_sessions(self) -> int:
+        """The total number of requests."""
+        return self.requests
+
+    @property
+    def rounds(self) -> float:
+        """Requests of each user, one after the other, on average."""
+        return self.requests / self.users
+
+    @property
+    def steady_span_s(self) -> Span | None:
+        """The time in which the load should be steady: after the ramp, to the last send, whenever that is."""
+        return self.ramp_s, math.inf
+
+
+class OpenLoop(_AnyLoad, frozen=True, kw_only=True):
+    """A load whose every send is planned, independently of the answers: a free user sends the next one.
+
+    The users are the most requests that are under way at once.
+
+    Attributes:
+        duration_s: seconds after the start in which all sends are planned.
+
+    """
+
+    duration_s: float
+    independent: ClassVar[bool] = True
+
+
+class Open(OpenLoop, frozen=True, kw_only=True):
+    """An open loop of one rate.
+
+    Attributes:
+        rate_rps: requests a second that are planned for ``duration_s``.
+
+    """
+
+    rate_rps: float
+
+    @property
+    def planned_sessions(self) -> int:
+        """The total number of planned sends: rate times duration."""
+        return _whole(self.rate_rps * self.duration_s)
+
+    planned_starts = planned_sessions
+
+    @property
+    def highest_rps(self) -> float:
+        """The highest rate, in requests/s."""
+        return self.rate_rps
+
+    @property
+    def steady_span_s(self) -> Span | None:
+        """The time in which the load should be steady: all of it."""
+        return 0.0, self.duration_s
+
+    def backlog(self, capacity_rps: float) -> float:
+        """How many requests wait at the end for a service that answers only so many a second."""
+        return max(0.0, self.rate_rps - capacity_rps) * self.duration_s
+
+    def volume(self, unit: str = "request") -> str:
+        """How large the load is, in words: ``80 requests/s``."""
+        return f"{self.rate_rps:,g} {unit}s/s"
+
+
+class Ramp(OpenLoop, frozen=True, kw_only=True):
+    """An open loop whose rate grows linearly: a load that is never steady.
+
+    Attributes:
+        from_rps: planned requests a second at the start.
+        to_rps: planned requests a second after ``duration_s``.
+
+    """
+
+    from_rps: float
+    to_rps: float
+    steady_span_s: ClassVar[Span | None] = None
+
+    @property
+    def planned_sessions(self) -> int:
+        """The total number of planned sends: the mean of both rates times duration."""
+        return _whole((self.from_rps + self.to_rps) / 2 * self.duration_s)
+
+    planned_starts = planned_sessions
+
+    @property
+    def highest_rps(self) -> float:
+        """The highest rate, in requests/s."""
+        return self.to_rps
+
+    def backlog(self, capacity_rps: float) -> float:
+        """How many requests wait at the end for a service that answers only so many a second."""
+        exceeds_at_rps = max(self.from_rps, capacity_rps)
+        if exceeds_at_rps >= self.to_rps:
+            return 0.0
+        exceeding_s = self.duration_s * (self.to_rps - exceeds_at_rps) / (self.to_rps - self.from_rps)
+        return ((exceeds_at_rps + self.to_rps) / 2 - capacity_rps) * exceeding_s
+
+    def volume(self, unit: str = "request") -> str:
+        """How large the load is, in words: ``0 to 1,000 requests/s``."""
+        return f"{self.from_rps:,g} to {self.to_rps:,g} {unit}s/s"
+
+
+def _whole(sends: float) -> int:
+    """A number of sends without what rounding left of a next one: 0.29/s for 100 s are 29."""
+    return int(round(sends, 6))
+
+
+Load: TypeAlias = Burst | Closed | Total | Open | Ramp

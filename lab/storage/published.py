@@ -12,6 +12,7 @@ import msgspec
 from lab.runtimes.checkout import ROOT
 from lab.spec.plan import Cell, Plan
 from lab.spec.system import Variant
+from lab.spec.workload import Burst
 
 PUBLISHED = ROOT / "data" / "published"
 
@@ -52,16 +53,14 @@ def row_for(plan: Plan, cell: Cell, variant: Variant, name: str = "") -> Publish
     the queue gets.
     """
     published, load = table(name or plan.scenario.name), cell.load
+    if not published or not isinstance(load, Burst):
+        return None
     link = {f"link_{key}": value for key, value in asdict(plan.link).items()}
     limits = asdict(plan.limits_of(variant.name).or_else(variant.own))
     shape = {"loops": load.loops, "ramp_s": load.ramp_s, "arrivals": load.arrivals}
     # A stack without such a limit of its own is as it was published.
     mine = {**plan.parameters_of(cell), **{k: v for k, v in limits.items() if v is not None}, **link, **shape}
-    if (
-        not published
-        or not load.is_burst
-        or any(mine.get(key, value) != value for key, value in published["settings"].items())
-    ):
+    if any(mine.get(key, value) != value for key, value in published["settings"].items()):
         return None
     rows = [row for row in published["rows"] if (row.users, row.variant) == (load.users, variant.published_as)]
     return rows[0] if rows else None

@@ -3,7 +3,8 @@
 History of the format:
 1 (2026-11-21) the first; run.json names its scenario (see :mod:`lab.storage.format_1`).
 2 (2026-11-21) run.json holds the scenario's value, so that a run is read by what was measured, not by what is today.
-3 (2026-11-22) a variant holds the address of an attached service, or the command of a program.
+3 (2026-11-22) a load has a type, and only its fields; a variant holds the address of an attached service, or the
+  command of a program (see :mod:`lab.storage.format_2`).
 """
 
 from __future__ import annotations
@@ -83,8 +84,12 @@ class RunFolder:
         """The run's plan; LabError if run.json is damaged, or names an unknown scenario."""
         run = self.read()
         try:
-            plan = format_1.upgraded(run["plan"]) if run["format"] < 2 else run["plan"]
-            return Plan.from_json(format_2.upgraded(plan) if run["format"] < 3 else plan)
+            plan = run["plan"]
+            if run["format"] < 2:
+                plan = format_1.upgraded(plan)
+            if run["format"] < 3:
+                plan = format_2.upgraded(plan)
+            return Plan.from_json(plan)
         except format_1.UnknownScenarioError as error:
             raise LabError(
                 f"Run {self.name} is of a scenario {error} that this lab does not know.",

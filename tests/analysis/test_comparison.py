@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
 import numpy as np
 import pandas as pd
@@ -482,10 +482,17 @@ def test_a_closed_loop_says_when_it_settled(made):
 def test_a_load_is_part_of_what_is_compared(made):
     """A plan whose cells have other loads than the other's is refused in Python too."""
     one, two = made({"mvc": 0.1}, duration=5.0), made({"mvc": 0.1}, seed=2)
-    with pytest.raises(LabError, match="duration s is"):
+    with pytest.raises(LabError, match="load is closed and burst"):
         lab.compare(str(one.path), str(two.path))
     assert lab.compare(str(one.path), str(two.path), although_different=True).notes
-    assert replace(one.cells()[0].cell.load, duration_s=0.0) == two.cells()[0].cell.load
+    assert one.cells()[0].cell.load.as_burst(ramp_s=1.0) == two.cells()[0].cell.load
+
+
+def test_two_ramps_to_the_same_rate_are_compared_by_where_they_begin(made):
+    """They stand at the same place, and differ in the rate of the start."""
+    one, two = made({"mvc": 0.1}, ramp="0:50:10"), made({"mvc": 0.1}, ramp="10:50:10", seed=2)
+    with pytest.raises(LabError, match=r"from rps is 0\.0 and 10\.0"):
+        lab.compare(str(one.path), str(two.path))
 
 
 def test_only_loads_that_both_have_must_be_alike(made, compared):

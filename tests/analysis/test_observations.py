@@ -10,7 +10,7 @@ from lab.analysis.evidence import Steadiness
 from lab.analysis.service_cost import service_cost
 from lab.analysis.steadiness import slowness, steadiness
 from lab.generator.fleet import PhaseResult
-from lab.spec.workload import Load
+from lab.spec.workload import Burst, Closed, Open, Ramp
 from lab.telemetry.sampler import CORES_BUSY, FIXED_WORK, MACHINE, Telemetry
 
 CORES = {"service": frozenset({0}), "generator": frozenset({1})}
@@ -94,26 +94,31 @@ def test_a_load_that_is_cut_off_or_empty_has_no_count(elapsed_s, whole):
 def test_counting_errs_by_what_changes_between_two_counts():
     """A hundred requests for a tenth of a second are missed by half; for a minute, by a thousandth."""
     counts = [(t / 20, 100) for t in range(3)]
-    assert observations.counting_error(played(counts), Load(users=100), 0.1) == pytest.approx(50.0)
-    assert observations.counting_error(played(counts), Load(users=100), 60.0) == pytest.approx(100 / 1200)
-    open_loop = Load(users=100, rate_rps=3000.0, duration_s=60.0)
+    assert observations.counting_error(played(counts), Burst(users=100), 0.1) == pytest.approx(50.0)
+    assert observations.counting_error(played(counts), Burst(users=100), 60.0) == pytest.approx(100 / 1200)
+    open_loop = Open(users=100, rate_rps=3000.0, duration_s=60.0)
     assert observations.counting_error(played(counts), open_loop, 60.0) == pytest.approx(3.0 + 100 / 1200)
-    assert observations.counting_error(played([]), Load(users=100), 60.0) == 0.0
+    ramp = Ramp(users=100, from_rps=0.0, to_rps=3000.0, duration_s=60.0)
+    assert observations.counting_error(played(counts), ramp, 60.0) == pytest.approx(3.0 + 100 / 1200)
+    assert observations.counting_error(played([]), Burst(users=100), 60.0) == 0.0
 
 
 def test_the_waves_of_a_burst_are_no_trend(samples_of):
-    """Latencies that change by design over twelve seconds leave a burst without a doubt."""
+    """Latencies that change by design over twelve seconds leave a burst without a doubt, and a ramp."""
     sent = np.linspace(0, 12, 6000)
     samples = samples_of(list(2.0 - sent / 12), sent_s=list(sent))
-    assert steadiness(Load(users=6000), samples, (), True) == Steadiness()
-    assert steadiness(Load(users=6000, duration_s=12), samples, (), True).latency_fall > 0.3
+    assert steadiness(Burst(users=6000), samples, (), True) == Steadiness()
+    ramp = Ramp(users=6000, from_rps=0.0, to_rps=1000.0, duration_s=12.0)
+    assert steadiness(ramp, samples, (), True) == Steadiness()
+    assert steadiness(Open(users=6000, rate_rps=500.0, duration_s=12.0), samples, (), True).latency_fall > 0.3
+    assert steadiness(Closed(users=6000, duration_s=12), samples, (), True).latency_fall > 0.3
 
 
 def test_a_short_loop_is_not_asked_for_trends(samples_of):
     """Five seconds are not enough to tell a trend from chance."""
     sent = np.linspace(0, 5, 6000)
     samples = samples_of(list(2.0 - sent / 5), sent_s=list(sent))
-    found = steadiness(Load(users=600, duration_s=5), samples, (), True)
+    found = steadiness(Closed(users=600, duration_s=5), samples, (), True)
     assert found == Steadiness(not_judged="it lasted less than 9 s after its ramp")
 
 
@@ -124,7 +129,7 @@ def test_cpu_time_a_request_may_fall_only_where_it_does_not_decide(samples_of, c
     samples = samples_of([0.01] * 20_000, sent_s=list(sent))
     cpu = np.cumsum(np.linspace(0.8, 0.4, 21))
     rows = [(float(t), "service", "cpu_s", value) for t, value in enumerate(cpu)]
-    found = steadiness(Load(users=10, duration_s=20), samples, rows, cpu_decides)
+    found = steadiness(Closed(users=10, duration_s=20), samples, rows, cpu_decides)
     assert (found.cpu_fall > 0.3) == cpu_decides
     assert found.latency_fall == 0.0
 
@@ -147,7 +152,7 @@ def closed_loop(samples_of, slow_at, users: int = 50):
 def test_a_machine_that_changes_is_not_the_service_that_changes(samples_of):
     """Cores that become a third faster raise throughput: it is told from a service that warms up."""
     samples, cpu = closed_loop(samples_of, lambda at: 1.5 - at / 40)
-    load = Load(users=50, duration_s=20)
+    load = Closed(users=50, duration_s=20)
     unknown = steadiness(load, samples, cpu, True)
     assert min(unknown.latency_fall, unknown.cpu_fall, unknown.drift) > 0.15
     known = steadiness(load, samples, cpu + core_speed(lambda at: 1.5 - at / 40), True)
@@ -158,7 +163,7 @@ def test_a_machine_that_changes_is_not_the_service_that_changes(samples_of):
 def test_a_service_that_warms_up_on_a_steady_machine_is_still_found(samples_of):
     """What the yardstick does not show is the service's own doing."""
     samples, cpu = closed_loop(samples_of, lambda at: 1.5 - at / 40)
-    found = steadiness(Load(users=50, duration_s=20), samples, cpu + core_speed(lambda at: 1.0), True)
+    found = steadiness(Closed(users=50, duration_s=20), samples, cpu + core_speed(lambda at: 1.0), True)
     assert min(found.latency_fall, found.cpu_fall, found.drift) > 0.15
     assert found.slowed == {"service": pytest.approx(0.0)}
 

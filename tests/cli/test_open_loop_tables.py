@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
 import pytest
+from msgspec.structs import replace
 
 from lab.experiments import scenarios
 from lab.formulas import queueing, stats
 from lab.formulas.calls import Calls
 from lab.reporting import run_view
-from lab.running.conductor import deadline_s
+from lab.running.conductor import DRAIN_S, deadline_s
 from lab.spec import prediction, schedule
 from lab.spec.options import Options
 from lab.spec.planning import make_plan
 from lab.spec.sample import SCHEMA
-from lab.spec.workload import Load
+from lab.spec.workload import Burst, Open, Ramp, Total
 from lab.storage.run_folder import RunFolder
 
 OMITTED = {"sent_s": [0.0, 0.9], "planned_s": [0.0, 0.1], "user": [0, 0]}
@@ -33,7 +34,7 @@ def shown(typed, tmp_path, samples_of):
         samples = samples_of([0.9, 0.05], **OMITTED)
         filler = {"connect_us": 0, "bytes": 1, "worker": 0}
         samples.assign(**filler)[SCHEMA.names].to_parquet(cell.path / "samples.parquet")
-        summary = asdict(stats.summarise(samples, from_planned=plan.cells[0].load.is_open))
+        summary = asdict(stats.summarise(samples, from_planned=plan.cells[0].load.independent))
         cell.keep("summary", {**summary, "predicted_mean_s": None, "verdict": "valid", "reasons": []})
         table = typed("show", run.name, "--data", str(tmp_path / "runs"))
         as_json = typed("show", run.name, "--json", "--data", str(tmp_path / "runs"))
@@ -54,6 +55,15 @@ def test_an_open_loop_is_shown_with_both_times(shown):
     assert (cell["p50_s"], cell["service_p50_s"], cell["rate_rps"]) == (0.85, 0.05, 10.0)
 
 
+def test_a_ramp_is_shown_with_its_rates(shown):
+    """As an open loop, by where its rate goes: in the header, in the rows, and for programs."""
+    table, cell = shown(ramp="0:4:1")
+    assert "open loop that grows from 0 to 4 requests/s within 1 s" in table
+    assert "service p50" in table
+    assert (cell["p50_s"], cell["service_p50_s"]) == (0.85, 0.05)
+    assert (cell["at"], cell["from_rps"], cell["to_rps"]) == (4.0, 0.0, 4.0)
+
+
 def test_a_closed_loop_is_shown_as_ever(shown):
     """Where latency counts from the send, there is no second column, and no rate that was planned."""
     table, cell = shown(duration=2.0)
@@ -72,14 +82,23 @@ def test_random_arrivals_are_named(shown):
 @pytest.mark.parametrize("rate_rps", [10.0, 99.0, 300.0])
 def test_the_deadline_is_later_than_the_last_answer_in_theory(rate_rps):
     """Also where more is asked than T threads can answer, the queue has time to be served, twice over."""
-    load = Load(10_000, ramp_s=0.0, rate_rps=rate_rps, duration_s=60.0, timeout_s=1.0)
+    load = Open(users=10_000, rate_rps=rate_rps, duration_s=60.0, timeout_s=1.0)
     mean_s = prediction.mean_latency(load, Calls(2.0, threads=200))
     last_s = load.duration_s + queueing.queue_latencies(schedule.planned_s(load, (1,)), 2.0, 200).max()
     assert deadline_s(load, mean_s) > 2 * last_s
     assert deadline_s(replace(load, timeout_s=120.0), None) > load.duration_s + 120.0
 
 
+@pytest.mark.parametrize("to_rps", [90.0, 101.0, 130.0, 200.0, 1000.0])
+def test_the_deadline_of_a_ramp_is_later_than_its_last_answer(to_rps):
+    """Its last request waits longer than twice the mean, wherever its rate comes to exceed what is served."""
+    load = Ramp(users=100_000, from_rps=0.0, to_rps=to_rps, duration_s=60.0, timeout_s=0.0)
+    mean_s = prediction.mean_latency(load, Calls(2.0, threads=200))
+    latencies = queueing.queue_latencies(schedule.planned_s(load, (1,)), 2.0, 200)
+    assert deadline_s(load, mean_s) - DRAIN_S > load.duration_s + latencies.max()
+
+
 def test_a_load_that_waits_for_nothing_has_the_time_that_its_work_takes():
     """Two million requests at eight thousand a second take longer than theory, which knows of waiting only."""
-    assert deadline_s(Load(users=100, loops=20_000), 0.0) > 2 * 250
-    assert deadline_s(Load(users=100, requests=2_000_000), 0.001) > 2 * 250
+    assert deadline_s(Burst(users=100, loops=20_000), 0.0) > 2 * 250
+    assert deadline_s(Total(users=100, requests=2_000_000), 0.001) > 2 * 250

@@ -18,7 +18,7 @@ from lab.running.calibrate import CalibrationSettings
 from lab.running.progress import Reporter
 from lab.runtimes.host import Cores
 from lab.runtimes.process import ProcessRuntime, confined
-from lab.spec.workload import Load
+from lab.spec.workload import Burst, Closed
 from lab.system.databases.tokens import token_file
 from lab.telemetry.actuator import Service
 from lab.telemetry.sampler import sampling
@@ -66,7 +66,7 @@ def test_every_kind_has_a_ceiling_and_a_cost(ceilings):
 
 def test_nothing_is_answered_before_the_server_lets_it_go(ready):
     """What is added is never less than nothing: no answer takes less than its delay."""
-    parameters, load = {"kind": 0, "delay_ms": 20}, Load(users=5, ramp_s=0.0, loops=3)
+    parameters, load = {"kind": 0, "delay_ms": 20}, Burst(users=5, ramp_s=0.0, loops=3)
     result = ready.fleet.run_phase(LoadPhase(ready.url, load, parameters), PATIENCE_S, [ready.server])
     assert pc.min(ready.samples(result.finished)["latency_us"]).as_py() >= 20_000
 
@@ -77,7 +77,7 @@ def test_a_saturated_generator_is_caught_by_name(ready, cores, ceilings):
     with sampling(
         service, {"worker 1": ready.fleet.workers[0], "master": ready.fleet.master}, cores.owned
     ) as telemetry:
-        load = Load(users=100, ramp_s=0.0, duration_s=2.5)
+        load = Closed(users=100, ramp_s=0.0, duration_s=2.5)
         parameters = {"kind": 0, "delay_ms": 0}
         result = ready.fleet.run_phase(LoadPhase(ready.url, load, parameters), PATIENCE_S, [ready.server])
     summary = summarise(ready.samples(result.finished).to_pandas())

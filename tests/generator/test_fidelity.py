@@ -29,7 +29,7 @@ from lab.runtimes import Launch, Running
 from lab.runtimes.process import ProcessRuntime
 from lab.spec import schedule
 from lab.spec.sample import SCHEMA
-from lab.spec.workload import POISSON, Load
+from lab.spec.workload import POISSON, Burst, Closed, Load, Open, Ramp
 
 pytestmark = pytest.mark.thorough
 
@@ -120,7 +120,7 @@ def rigs(runtime, tmp_path_factory) -> Iterator[dict[int, Rig]]:
             folder = tmp_path_factory.mktemp(f"fleet{workers}")
             begun = running_fleet(
                 "delay",
-                Load(1, workers=workers),
+                Burst(users=1, workers=workers),
                 Placement(runtime, frozenset(), folder, folder / "samples.arrows"),
             )
             rigs[workers] = Rig(stack.enter_context(begun), folder)
@@ -134,10 +134,11 @@ def rigs(runtime, tmp_path_factory) -> Iterator[dict[int, Rig]]:
 @pytest.mark.parametrize(
     "asked",
     [
-        Load(40, ramp_s=0.1, duration_s=0.3, timeout_s=0.12),
-        Load(USERS, ramp_s=0.0, duration_s=0.3, rate_rps=200.0, arrivals=POISSON, timeout_s=0.12),
+        Closed(users=40, ramp_s=0.1, duration_s=0.3, timeout_s=0.12),
+        Open(users=USERS, duration_s=0.3, rate_rps=200.0, arrivals=POISSON, timeout_s=0.12),
+        Ramp(users=USERS, duration_s=0.3, from_rps=50.0, to_rps=350.0, timeout_s=0.12),
     ],
-    ids=["closed", "open"],
+    ids=["closed", "open", "ramp"],
 )
 def test_everybody_counts_the_same(server, rigs, workers, asked):
     """Workers, samples, Locust's statistics and the server agree, though many time out and it ends in mid-request."""
@@ -151,14 +152,14 @@ def test_everybody_counts_the_same(server, rigs, workers, asked):
     assert (ended_us > asked.duration_s * 1e6).any(), "some requests were under way at the end"
     await_that(lambda: server.asked() >= asked_before + count - unsent)  # also what nobody waits for any more
     assert server.asked() == asked_before + count - unsent
-    if asked.is_open:
-        assert count == asked.planned_requests
+    if asked.independent:
+        assert count == asked.planned_sessions
         assert np.abs(np.sort(samples["planned_us"]) - schedule.planned_s(asked, SEED) * 1e6).max() < 2
 
 
 def test_with_too_few_users_every_planned_request_is_sent_late_and_that_is_said(server, rigs):
     """Two users cannot send 100/s if each answer takes 50 ms: none is left out, and the verdict names the users."""
-    asked = Load(2, ramp_s=0.0, rate_rps=100.0, duration_s=0.5)
+    asked = Open(users=2, rate_rps=100.0, duration_s=0.5)
     result, samples = rigs[1].run_load(server, asked, 50)
     assert result.begun == len(samples) == 50
     planned_us = schedule.planned_s(asked, SEED) * 1e6
@@ -189,8 +190,8 @@ def test_an_open_loop_sees_a_stall_whole_and_a_closed_loop_does_not(runtime, rig
 
     On a busy machine latencies are longer than by theory, but never by more than what both sides were late in all.
     """
-    open_loop = Load(USERS, ramp_s=0.0, rate_rps=200.0, duration_s=EVERY_S, workers=2)
-    closed_loop = Load(4, ramp_s=0.0, duration_s=EVERY_S)
+    open_loop = Open(users=USERS, rate_rps=200.0, duration_s=EVERY_S, workers=2)
+    closed_loop = Closed(users=4, ramp_s=0.0, duration_s=EVERY_S)
     with started_server(runtime, tmp_path, str(EVERY_S)) as stalling, ThreadPoolExecutor() as at_once:
         opened = at_once.submit(rigs[2].run_load, stalling, open_loop, 200)
         closed = at_once.submit(rigs[1].run_load, stalling, closed_loop, 20)

@@ -9,9 +9,9 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from lab.errors import ComponentError, LabError
 from lab.experiments import scenarios
@@ -27,7 +27,7 @@ from lab.spec import planning
 from lab.spec.limits import Limits
 from lab.spec.options import Options
 from lab.spec.plan import Cell
-from lab.spec.workload import Load
+from lab.spec.workload import Burst, Closed, Load
 from lab.storage.cell_folder import CellFolder
 from lab.system import build
 from lab.system.databases.free_port import free_ports
@@ -83,7 +83,7 @@ def played(service, shape: Load, folder, **options) -> tuple[PhaseResult, CellFo
 def test_a_worker_elsewhere_joins_one_fleet_after_the_other(service, tmp_path):
     """It needs no folder and no file, plays its part of each, gets the tokens, and ends with Ctrl-C."""
     address = ("127.0.0.1", next(free_ports()))
-    shape, tokens = Load(20, 0.1, loops=5, workers=1, remote_workers=1), tmp_path / "tokens"
+    shape, tokens = Burst(users=20, ramp_s=0.1, loops=5, workers=1, remote_workers=1), tmp_path / "tokens"
     tokens.write_text("\n".join(token(user.email, bytes(32)) for user in users(count=50)))
     with worker_elsewhere(tmp_path / "empty", f"{address[0]}:{address[1]}") as worker:
         for name in ("first", "second"):
@@ -112,7 +112,7 @@ def test_a_worker_elsewhere_joins_one_fleet_after_the_other(service, tmp_path):
 def test_a_worker_too_many_waits_for_the_next_fleet(service, tmp_path):
     """It takes no user from a load that is planned for another, and both play the one that expects two."""
     address = ("127.0.0.1", next(free_ports()))
-    shape = Load(10, duration_s=3, workers=0, remote_workers=1)
+    shape = Closed(users=10, duration_s=3, workers=0, remote_workers=1)
     with ExitStack() as stack:
         both = [
             stack.enter_context(worker_elsewhere(tmp_path / name, f"{address[0]}:{address[1]}"))
@@ -134,7 +134,7 @@ def test_a_worker_too_many_waits_for_the_next_fleet(service, tmp_path):
 def test_a_master_that_dies_at_once_does_not_keep_its_worker(tmp_path):
     """Neither a heartbeat nor a goodbye comes from it, and the next master finds the worker."""
     address = ("127.0.0.1", next(free_ports()))
-    shape = Load(1, loops=1, workers=0, remote_workers=1)
+    shape = Burst(users=1, loops=1, workers=0, remote_workers=1)
     with (
         worker_elsewhere(tmp_path / "empty", f"{address[0]}:{address[1]}") as worker,
         ProcessRuntime() as runtime,
@@ -164,7 +164,7 @@ def test_a_worker_whose_clock_is_behind_is_not_let_play(tmp_path):
         tmp_path / "worker.log",
         {"PYTHONPATH": str(ROOT)},
     )
-    shape = Load(1, loops=1, workers=0, remote_workers=1)
+    shape = Burst(users=1, loops=1, workers=0, remote_workers=1)
     with (
         ProcessRuntime() as runtime,
         runtime.started(launch),

@@ -24,7 +24,7 @@ from lab.spec import planning
 from lab.spec.options import Options
 from lab.spec.scenario import Parameter, Rehearsal, Scenario
 from lab.spec.system import Variant
-from lab.spec.workload import Load
+from lab.spec.workload import Burst
 from lab.storage import run_folder
 
 SUM = Variant("sum", "", "Python's sum", command=("{python}", "-c", "print(sum(range({count})))"), output=r"\d+")
@@ -39,7 +39,7 @@ def programs(*variants: Variant) -> Scenario:
         contract=(),
         parameters=(Parameter("count", 1000, 1, 10**9, "", "numbers to add up"),),
         variants=variants,
-        load=Load(users=1, ramp_s=0.0, loops=5),
+        load=Burst(users=1, ramp_s=0.0, loops=5),
         rehearsal=Rehearsal(requests=0, rounds=1),
         sweep={"count": (1000, 100_000)},
     )
@@ -190,7 +190,8 @@ def test_a_killed_run_leaves_nothing_and_is_resumed(tmp_path):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")])}
     lab = subprocess.Popen([sys.executable, "-c", code], env=environment, stderr=subprocess.PIPE, text=True)
     try:
-        await_that(lambda: pid.exists() and pid.read_text())
+        await_that(lambda: (pid.exists() and pid.read_text()) or lab.poll() is not None)
+        assert lab.poll() is None
         program = psutil.Process(int(pid.read_text()))
     finally:
         lab.kill()

@@ -18,6 +18,7 @@ from lab.spec.limits import NOT_SET, Limits
 from lab.spec.options import Options, names
 from lab.spec.plan import Plan
 from lab.spec.planning import make_plan
+from lab.spec.workload import Burst, Closed, Open, Ramp
 
 DELAY, JWT = scenarios()["delay"], scenarios()["jwt"]
 
@@ -32,7 +33,7 @@ def test_defaults_are_the_published_experiment():
     plan = plan_of()
     assert [cell.variant for cell in plan.cells] == ["mvc", "mvc-virtual", "webflux"]
     load = plan.cells[0].load
-    assert (load.users, load.ramp_s, load.loops, load.duration_s, load.workers) == (4000, 1.0, 1, 0.0, 1)
+    assert load == Burst(users=4000, ramp_s=1.0, loops=1, workers=1)
     assert plan.parameters == {"delay_ms": 2000}
     assert plan.limits == Limits(threads=200, accept_count=4096, heap_mb=2048)
 
@@ -65,16 +66,16 @@ def test_wishes_are_carried_out():
 def test_a_duration_replaces_loops():
     """A closed loop has no planned number of requests."""
     load = plan_of(users=[5], duration=3.0).cells[0].load
-    assert load.duration_s == 3.0
-    assert load.planned_requests is None
-    assert plan_of(users=[5], loops=3).cells[0].load.planned_requests == 15
+    assert load == Closed(users=5, duration_s=3.0)
+    assert load.planned_sessions is None
+    assert plan_of(users=[5], loops=3).cells[0].load.planned_sessions == 15
 
 
 def test_a_rate_makes_an_open_loop_with_users_enough():
     """100/s of 2 s each are 200 at once on average: there are users for twice as long and a second more, no ramp."""
     load = plan_of(rate=100.0, duration=30.0, arrivals="poisson").cells[0].load
-    assert (load.rate_rps, load.duration_s, load.users, load.ramp_s) == (100.0, 30.0, 500, 0.0)
-    assert (load.arrivals, load.is_open, load.is_burst, load.planned_requests) == ("poisson", True, False, 3000)
+    assert load == Open(users=500, rate_rps=100.0, duration_s=30.0, arrivals="poisson")
+    assert (load.independent, load.planned_sessions) == (True, 3000)
     assert plan_of(rate=100.0, duration=30.0, users=[7]).cells[0].load.users == 7
     assert plan_of(rate=150.0, duration=30.0).cells[0].load.users == 750 + 1500, (
         "200 threads leave 50/s queued for 30 s"
@@ -86,16 +87,39 @@ def test_a_scenario_of_a_fixed_duration_needs_none_for_its_rate():
     """What the scenario lasts by default, an open loop of it lasts too; how long a request takes nobody knows."""
     jwt = scenarios()["jwt"]
     load = planning.make_plan(jwt, Options(rate=500.0, users=[100])).cells[0].load
-    assert (load.duration_s, load.planned_requests) == (jwt.load.duration_s, 500 * jwt.load.duration_s)
+    assert (load.duration_s, load.planned_sessions) == (jwt.load.duration_s, 500 * jwt.load.duration_s)
     with pytest.raises(LabError, match="--rate needs --users"):
         planning.make_plan(jwt, Options(rate=500.0))
 
 
-def test_runs_from_before_there_were_rates_can_be_read():
-    """A load without a rate or arrivals is a closed one with even starts."""
+@pytest.mark.parametrize("ramp", ["50:150:30", (50, 150, 30), [50.0, 150.0, 30.0]])
+def test_a_ramp_has_users_for_its_highest_rate_and_for_the_queue(ramp):
+    """150/s of 2 s each: twice as long and a second more; above 100/s, the last 15 s leave 25/s on average queued."""
+    plan = plan_of(ramp=ramp, variants=["mvc"])
+    assert [cell.id for cell in plan.cells] == ["mvc-ramp50to150-r1"]
+    load = plan.cells[0].load
+    assert load == Ramp(users=150 * 5 + 15 * 25, from_rps=50.0, to_rps=150.0, duration_s=30.0)
+    assert (load.independent, load.planned_sessions, load.highest_rps) == (True, 3000, 150.0)
+    assert plan_of(ramp="0:100:30").cells[0].load.users == 100 * 5, "nobody queues"
+    assert plan_of(ramp=ramp, users=[7]).cells[0].load.users == 7
+    assert plan_of(ramp=ramp, arrivals="poisson", timeout=3.0).cells[0].load.arrivals == "poisson"
+
+
+@pytest.mark.parametrize(
+    ("capacity_rps", "waiting"),
+    [(200, 0), (150, 0), (125, 25 * 7.5 / 2), (100, 375), (50, 1500), (20, 2400), (0, 3000)],
+)
+def test_what_a_ramp_leaves_waiting_is_what_is_above_the_capacity(capacity_rps, waiting):
+    """From 50/s to 150/s within 30 s: a triangle above the capacity, or all of it and what lies below its start."""
+    load = Ramp(users=1, from_rps=50.0, to_rps=150.0, duration_s=30.0)
+    assert load.backlog(capacity_rps) == pytest.approx(waiting)
+
+
+def test_a_load_without_arrivals_has_even_starts():
+    """Runs from before there were arrivals can be read; arrivals that there are not are refused."""
     value = json.loads(json.dumps(plan_of(seed=1).as_json()))
     for cell in value["cells"]:
-        del cell["load"]["rate_rps"], cell["load"]["arrivals"]
+        del cell["load"]["arrivals"]
     assert Plan.from_json(value) == plan_of(seed=1)
     value["cells"][0]["load"]["arrivals"] = "sometimes"
     with pytest.raises(ValueError, match="sometimes"):
@@ -114,6 +138,8 @@ def test_a_plan_survives_json():
     for plan in (
         plan_of(users=[1, 7], repeat=2, seed=3, duration=2.0),
         plan_of(rate=5.0, duration=2.0, arrivals="poisson"),
+        plan_of(users=[3], requests=7),
+        plan_of(ramp="0:5:2"),
     ):
         assert Plan.from_json(json.loads(json.dumps({**plan.as_json()}))) == plan
 
@@ -146,6 +172,25 @@ def test_a_plan_survives_json():
         ({"rate": 10.0, "duration": 3.0, "ramp_up": 1.0}, "--rate and --ramp-up exclude"),
         ({"rate": 10.0, "duration": 3.0, "users": [5, 6]}, "one number of users"),
         ({"rate": 10.0, "duration": 3.0, "parameters": {"delay_ms": 0}}, "--rate needs --users"),
+        ({"ramp": "0:100"}, "--ramp '0:100' is not three numbers"),
+        ({"ramp": "0:100:30:5"}, "is not three numbers"),
+        ({"ramp": "low:high:30"}, "is not three numbers"),
+        ({"ramp": 100}, "--ramp 100 is not three numbers"),
+        ({"ramp": "100:50:30"}, "--ramp 100:50:30 is a ramp that goes back"),
+        ({"ramp": "50:50:30"}, "both rates are the same"),
+        ({"ramp": "-5:50:30"}, "a rate below zero"),
+        ({"ramp": "0:nan:30"}, "--ramp nan"),
+        ({"ramp": "0:100:0"}, "--ramp 0:100:0 is too short"),
+        ({"ramp": "0:100:1e9"}, "--ramp 1e+09 is too long"),
+        ({"ramp": "0:0.1:5"}, "--ramp 0:0.1:5 is not possible"),
+        ({"ramp": "0:1e6:100"}, "--ramp 0:1e+06:100 is not possible"),
+        ({"ramp": "0:100:30", "rate": 5.0}, "--ramp and --rate exclude"),
+        ({"ramp": "0:100:30", "duration": 5.0}, "--ramp and --duration exclude"),
+        ({"ramp": "0:100:30", "loops": 2}, "--ramp and --loops exclude"),
+        ({"ramp": "0:100:30", "requests": 20}, "--ramp and --requests exclude"),
+        ({"ramp": "0:100:30", "ramp_up": 0.0}, "--ramp and --ramp-up exclude"),
+        ({"ramp": "0:100:30", "users": [5, 6]}, "one number of users"),
+        ({"ramp": "0:100:30", "parameters": {"delay_ms": 0}}, "--ramp needs --users"),
         ({"arrivals": "posson"}, "did you mean poisson?"),
         ({"seed": -1}, "--seed -1"),
         ({"timeout": 0.0}, "--timeout 0"),
@@ -349,7 +394,7 @@ def test_nobody_is_given_up_whom_theory_has_wait(scenario, options):
     """Whatever is short, threads, connections or the link, the default timeout is twice the time of all users."""
     plan = make_plan(scenarios()[scenario], Options(**options))
     for cell in plan.cells:
-        once = replace(cell, load=replace(cell.load, ramp_s=0.0, loops=1, duration_s=0.0))
+        once = replace(cell, load=cell.load.as_burst(ramp_s=0.0))
         assert cell.load.timeout_s >= 1.99 * prediction.load_s(plan, once)
 
 

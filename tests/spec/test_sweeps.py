@@ -10,6 +10,7 @@ from lab.spec import prediction
 from lab.spec.options import Options
 from lab.spec.plan import Plan
 from lab.spec.planning import make_plan
+from lab.spec.workload import Ramp
 
 DELAY, FANOUT = scenarios()["delay"], scenarios()["fanout"]
 
@@ -82,9 +83,20 @@ def test_what_cannot_be_varied_is_said(options, named):
         {"users": [50], "parameters": {"delay_ms": [100, 500]}},
         {"rate": [50, 100], "duration": 10.0},
         {"users": [1, 10]},
+        {"ramp": "0:50:10", "parameters": {"delay_ms": [100, 500]}},
     ],
 )
 def test_a_sweep_is_read_back_as_it_was_planned(options):
     """run.json holds all of it."""
     plan = planned(**options)
     assert Plan.from_json(plan.as_json()) == plan
+
+
+def test_a_ramp_is_a_cell_and_a_parameter_can_be_varied_under_it():
+    """By itself it stands at its highest rate; where a parameter varies, cells are named by that."""
+    plan = planned(ramp="0:50:10")
+    assert (plan.axis, plan.positions, plan.is_sweep) == ("ramp", [50], False)
+    assert plan.at(plan.cells[0]) == "a ramp to 50 requests/s"
+    swept = planned(ramp="0:50:10", parameters={"delay_ms": [100, 500]})
+    assert [cell.id for cell in swept.cells] == ["mvc-delay-ms100-r1", "mvc-delay-ms500-r1"]
+    assert {type(cell.load) for cell in swept.cells} == {Ramp}

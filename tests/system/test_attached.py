@@ -22,7 +22,7 @@ from lab.runtimes.checkout import ROOT
 from lab.spec import attached
 from lab.spec.options import Options
 from lab.spec.plan import Plan
-from lab.spec.workload import Load
+from lab.spec.workload import Burst, Closed, Open, Ramp, Total
 from lab.storage.run_folder import RunFolder
 
 SECRET = "s3cret-4711"
@@ -198,12 +198,20 @@ def test_a_plan_is_read_back_as_it_was_written(server):
 @pytest.mark.parametrize(
     ("load", "expected"),
     [
-        (Load(users=9, duration_s=20.0), Load(users=9, duration_s=5.0)),
-        (Load(users=9, duration_s=2.0), Load(users=9, duration_s=2.0)),
-        (Load(users=9, ramp_s=30.0, duration_s=60.0), Load(users=9, ramp_s=2.5, duration_s=5.0)),
-        (Load(users=9, ramp_s=30.0, loops=7), Load(users=9, ramp_s=5.0)),
-        (Load(users=9, requests=10**6), Load(users=9)),
-        (Load(users=9, ramp_s=0, rate_rps=50, duration_s=60), Load(users=9, ramp_s=0, rate_rps=50, duration_s=5.0)),
+        (Closed(users=9, duration_s=20.0), Closed(users=9, duration_s=5.0)),
+        (Closed(users=9, duration_s=2.0), Closed(users=9, duration_s=2.0)),
+        (Closed(users=9, ramp_s=30.0, duration_s=60.0), Closed(users=9, ramp_s=2.5, duration_s=5.0)),
+        (Burst(users=9, ramp_s=30.0, loops=7), Burst(users=9, ramp_s=5.0)),
+        (Total(users=9, requests=10**6), Burst(users=9)),
+        (Open(users=9, rate_rps=50, duration_s=60), Open(users=9, rate_rps=50, duration_s=5.0)),
+        (
+            Ramp(users=9, from_rps=0, to_rps=50, duration_s=60),
+            Ramp(users=9, from_rps=0, to_rps=50, duration_s=5.0),
+        ),
+        (
+            Total(users=9, ramp_s=2.0, requests=5, arrivals="poisson", timeout_s=3.0, workers=2, remote_workers=1),
+            Burst(users=9, ramp_s=2.0, arrivals="poisson", timeout_s=3.0, workers=2, remote_workers=1),
+        ),
     ],
 )
 def test_the_warm_up_is_of_the_same_users_and_short(load, expected):

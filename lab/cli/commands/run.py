@@ -11,7 +11,7 @@ from lab.cli.measuring import ScenarioGroup, conduct_scenario
 from lab.cli.options import Several, load_options
 from lab.errors import LabError
 from lab.spec.options import option
-from lab.spec.plan import RATE, USERS
+from lab.spec.plan import RAMP, RATE, USERS
 from lab.spec.scenario import Scenario
 
 
@@ -27,7 +27,7 @@ def _command(scenario: Scenario, callback: Callable[..., None], users: click.Opt
 
 
 def _run_command(scenario: Scenario) -> click.Command:
-    text = f"Number of users.  [default: {scenario.load.users}; with --rate, as many as needed]"
+    text = f"Number of users.  [default: {scenario.load.users}; with --rate or --ramp, as many as needed]"
     users = click.Option(["--users"], type=Several(), help=text)
 
     def run(**options: Any) -> None:
@@ -45,7 +45,8 @@ def _sweep_command(scenario: Scenario) -> click.Command:
     users = click.Option(["--users"], type=Several(), help=f"Numbers of users.  [default of the sweep: {loads}]")
 
     def sweep(**options: Any) -> None:
-        if not options.get(RATE) and not any(len(options.get(axis) or ()) > 1 for axis in _axes(scenario)):
+        varied = any(len(options.get(axis) or ()) > 1 for axis in _axes(scenario))
+        if not options.get(RATE) and not options.get(RAMP) and not varied:
             options |= {axis: values for axis, values in scenario.sweep.items() if not options.get(axis)}
         conduct_scenario(scenario.name, **{**options, "users": options.get("users") or []})
 

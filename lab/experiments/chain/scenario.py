@@ -8,7 +8,7 @@ from lab.experiments.variants import MVC, MVC_VIRTUAL, WEBFLUX
 from lab.spec.limits import Limits
 from lab.spec.scenario import Exchange, Parameter, Rehearsal, Request, Scenario
 from lab.spec.system import Component, Stage, Variant
-from lab.spec.workload import Load
+from lab.spec.workload import Burst
 
 CALLS_B = {"/chain": (Stage("backend", time_ms="delay_ms"),)}
 # Connections that the clients open to one server by themselves: Apache HttpClient 5, Reactor Netty 1.3.
@@ -39,7 +39,7 @@ SCENARIO = Scenario(
         _calling(MVC_VIRTUAL, "mvc-chain", "RestClient", APACHE_CONNECTIONS),
         _calling(WEBFLUX, "webflux-chain", "WebClient", NETTY_CONNECTIONS),
     ),
-    load=Load(users=1000),
+    load=Burst(users=1000),
     rehearsal=Rehearsal(requests=4000, rounds=12, parameters={"delay_ms": 0}),
     sweep={"users": (1, 10, 50, 100, 200, 500, 1000)},
     # WebFlux, as it limits neither connections nor what is under way; the same for every variant.

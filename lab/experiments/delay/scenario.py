@@ -7,7 +7,7 @@ from dataclasses import replace
 from lab.experiments.variants import MVC, MVC_VIRTUAL, WEBFLUX
 from lab.spec.scenario import Exchange, Parameter, Rehearsal, Request, Scenario
 from lab.spec.system import SERVICE, Stage
-from lab.spec.workload import Load
+from lab.spec.workload import Burst
 
 WAITS = {"/delay": (Stage(SERVICE, time_ms="delay_ms"),)}
 
@@ -25,7 +25,7 @@ SCENARIO = Scenario(
     ),
     parameters=(Parameter("delay_ms", 2000, 0, 60_000, "ms", "how long the endpoint waits (t)"),),
     variants=tuple(replace(variant, demands=WAITS) for variant in (MVC, MVC_VIRTUAL, WEBFLUX)),
-    load=Load(users=4000),
+    load=Burst(users=4000),
     rehearsal=Rehearsal(requests=4000, rounds=12, parameters={"delay_ms": 0}),
     sweep={"users": (1, 10, 100, 500, 1000, 2000, 4000)},
 )

@@ -7,7 +7,7 @@ from dataclasses import replace
 from lab.experiments.variants import MVC, MVC_VIRTUAL, WEBFLUX
 from lab.spec.scenario import Exchange, Rehearsal, Request, Scenario
 from lab.spec.system import Component, Stage
-from lab.spec.workload import Load
+from lab.spec.workload import Burst
 
 TEXT_BYTES = 1_019_684
 FETCHES = {"/documents": (Stage("mongo", answer_bytes=TEXT_BYTES),)}
@@ -24,7 +24,7 @@ SCENARIO = Scenario(
     ),
     parameters=(),
     variants=tuple(replace(variant, demands=FETCHES) for variant in (MVC, MVC_VIRTUAL, WEBFLUX)),
-    load=Load(users=50),
+    load=Burst(users=50),
     rehearsal=Rehearsal(requests=200, rounds=12),
     sweep={"users": (1, 10, 50, 100, 200, 400)},
     components=(Component("mongo", database="mongo", own_pool=100),),

@@ -7,7 +7,7 @@ from dataclasses import replace
 from lab.experiments.variants import MVC, MVC_VIRTUAL, WEBFLUX
 from lab.spec.scenario import Exchange, Parameter, Rehearsal, Request, Scenario
 from lab.spec.system import Component, Link, Stage, Variant
-from lab.spec.workload import Load
+from lab.spec.workload import Burst
 
 
 def _calling(variant: Variant, parallel: bool) -> Variant:
@@ -43,7 +43,7 @@ SCENARIO = Scenario(
         _calling(MVC_VIRTUAL_PARALLEL, parallel=True),
         _calling(WEBFLUX, parallel=True),
     ),
-    load=Load(users=100, ramp_s=0.0),
+    load=Burst(users=100, ramp_s=0.0),
     rehearsal=Rehearsal(requests=800, rounds=12),
     sweep={"users": (1, 10, 20, 50, 100, 200)},
     components=(Component("mongo", database="mongo", own_pool=100),),

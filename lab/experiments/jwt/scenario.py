@@ -7,7 +7,7 @@ from dataclasses import replace
 from lab.experiments.variants import MVC, MVC_VIRTUAL, WEBFLUX
 from lab.spec.scenario import Exchange, Rehearsal, Request, Scenario
 from lab.spec.system import Component, Stage
-from lab.spec.workload import Load
+from lab.spec.workload import Closed
 
 SELECTS = {"/users/me": (Stage("mysql", cpu=True),)}
 
@@ -18,7 +18,7 @@ SCENARIO = Scenario(
     contract=(Exchange("no such path", "/nowhere", 404),),
     parameters=(),
     variants=tuple(replace(variant, demands=SELECTS) for variant in (MVC, MVC_VIRTUAL, WEBFLUX)),
-    load=Load(users=50, ramp_s=0.0, duration_s=20.0),
+    load=Closed(users=50, ramp_s=0.0, duration_s=20.0),
     rehearsal=Rehearsal(requests=8000, rounds=30),
     sweep={"users": (50, 100, 300)},
     components=(Component("mysql", database="mysql", own_pool=10),),

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
+from msgspec import structs
+
 from lab.analysis import verdict
 from lab.errors import LabError
 from lab.experiments.reproduction.publication import (
@@ -18,6 +20,7 @@ from lab.experiments.reproduction.publication import (
 )
 from lab.spec import prediction
 from lab.spec.plan import USERS, Cell, Plan
+from lab.spec.workload import Total, WaitingUsers
 from lab.storage import published
 
 
@@ -42,7 +45,8 @@ def _row(
     scenario = plan.scenario
     variant = scenario.variant(cell.variant)
     users = part.users_at(cell.load.users, scale)
-    load = replace(cell.load, users=users)
+    load = structs.replace(cell.load, users=users)
+    assert isinstance(load, WaitingUsers)  # no document has an open loop
     factor = cell.load.users / users
     servers = prediction.servers(full, variant, full.parameters_of(cell))
     return ReproducedRow(
@@ -81,7 +85,8 @@ def scale_of(part: Part, plan: Plan) -> float:
     0 where it has none, such as for a load that a duration ends.
     """
     if part.options.requests is not None:
-        return plan.cells[0].load.requests / part.options.requests
+        load = plan.cells[0].load
+        return load.requests / part.options.requests if isinstance(load, Total) else 0.0
     return (plan.limits.threads or 0) / part.limit("threads")
 
 
@@ -100,15 +105,17 @@ def deviations(experiment: Publication, part: Part, plan: Plan) -> list[str]:
     except LabError:  # it is that part at no scale; the document's size says what it lacks
         wanted = _settings(experiment.plan(part, 1.0))
     mine = _settings(plan)
-    return [f"{name} {_text(mine[name])}, not {_text(wanted[name])}" for name in wanted if mine[name] != wanted[name]]
+    both = [name for name in wanted if name in mine]  # loads of two kinds differ in their kind
+    return [f"{name} {_text(mine[name])}, not {_text(wanted[name])}" for name in both if mine[name] != wanted[name]]
 
 
 def _settings(plan: Plan) -> dict[str, Any]:
     limits = {name: value for name, value in asdict(plan.limits).items() if name != "heap_mb"}
     link = {f"link_{name}": value for name, value in asdict(plan.link).items()}
-    load = asdict(plan.cells[0].load)
-    shape = {name: load[name] for name in load if name not in ("users", "workers", "remote_workers")}
-    return {**plan.parameters_of(plan.cells[0]), **limits, **link, **shape}
+    load = plan.cells[0].load
+    fields = structs.asdict(load)
+    shape = {name: fields[name] for name in fields if name not in ("users", "workers", "remote_workers")}
+    return {**plan.parameters_of(plan.cells[0]), **limits, **link, "load": load.kind, **shape}
 
 
 def _text(value: Any) -> str:

@@ -26,7 +26,7 @@ from lab.generator.locust.session import SESSION_ENDS, session_of
 from lab.runtimes.checkout import RUN_BY_LAB
 from lab.spec import schedule
 from lab.spec.own_load import OneRequest
-from lab.spec.workload import Load
+from lab.spec.workload import Burst, Closed, Load, Total
 
 if TYPE_CHECKING:
     from lab.generator.locust.user import LabUser
@@ -48,7 +48,7 @@ class Phase:
     def __init__(self, order: dict[str, Any], worker: int) -> None:
         self.number: int = order["number"]
         self.warm_up: int = order["warm_up"]
-        self.load = msgspec.convert(order["load"], Load)
+        self.load: Load = msgspec.convert(order["load"], Load)
         self.url: str = order["url"]
         self.headers: dict[str, str] = order.get("headers", {})
         self.parameters: dict[str, int] = order["parameters"]
@@ -57,12 +57,14 @@ class Phase:
         self.seed: schedule.Seed = tuple(order["seed"])
         self.unix_start: float = order["unix_start"]
         self.start_ns = monotonic_ns() + int(self.unix_start * 1e9) - time_ns()
-        self.end_ns = self.start_ns + int(self.load.duration_s * 1e9)
+        # Only a closed loop that a duration ends cuts sessions off: all others play theirs to the end.
+        self.end_ns = self.start_ns + int(self.load.duration_s * 1e9) if isinstance(self.load, Closed) else 0
         self.numbers = assigned_users(order["counts"], worker)
-        self.to_send = assigned_requests(self.load.requests, order["counts"], worker)
+        requests = self.load.requests if isinstance(self.load, Total) else 0
+        self.to_send = assigned_requests(requests, order["counts"], worker)
         self.sends_ns = self._planned_ns(self.seed, order["counts"], worker)
         self.pending_sends = iter(self.sends_ns)
-        self.recorder = Recorder(self.start_ns, 0 if self.load.is_open or self.load.is_counted else self.end_ns)
+        self.recorder = Recorder(self.start_ns, self.end_ns)
         self.running_users = len(self.numbers)
         self.ticks: list[tuple[int, int]] = []
         self.clock = ClockWatch()
@@ -71,7 +73,7 @@ class Phase:
 
     def _planned_ns(self, seed: schedule.Seed, counts: list[int], worker: int) -> memoryview:
         """The worker's planned send times: the first of each user, or all of its part of an open loop."""
-        mine = assigned_sends(self.load.planned_sends, counts, worker) if self.load.is_open else self.numbers
+        mine = assigned_sends(self.load.planned_starts, counts, worker) if self.load.independent else self.numbers
         # As a view on 8 bytes a send that gives Python's own numbers, which are quicker than numpy's.
         return (self.start_ns + (schedule.planned_s(self.load, seed)[mine] * 1e9).astype(int)).data
 
@@ -126,7 +128,7 @@ class Phase:
         In an open loop a free user takes the next pending start. If all users were busy at its planned time it is made
         at once, and the planned time shows how late.
         """
-        if self.load.is_open:
+        if self.load.independent:
             for planned_ns in self.pending_sends:
                 _sleep_until(planned_ns)
                 yield planned_ns
@@ -138,9 +140,9 @@ class Phase:
             planned_ns, sent = 0, sent + 1
 
     def _sends_more(self, sent: int) -> bool:
-        if self.load.duration_s:
+        if isinstance(self.load, Closed):
             return monotonic_ns() < self.end_ns
-        if not self.load.requests:
+        if isinstance(self.load, Burst):
             return sent < self.load.loops
         self.to_send -= 1
         return self.to_send >= 0

@@ -7,7 +7,7 @@ import numpy as np
 from lab.formulas import laws, queueing
 from lab.reporting.figures.style import KNOWN, MODEL, SOFT_INK, Picture, legend, picture, prepare, thousands
 from lab.spec import schedule
-from lab.spec.workload import Load
+from lab.spec.workload import Burst
 
 POINTS = 400
 HELD, FREE = KNOWN["mvc"], KNOWN["webflux"]
@@ -51,7 +51,7 @@ def totals_figure(
 
 def waves_figure(users: int = 2000, ramp_s: float = 1.0, service_s: float = 2.0, threads: int = 200) -> Picture:
     """The latency of each user of a burst on T threads, in order of arrival: its mean is far from the total."""
-    arrivals_s = schedule.planned_s(Load(users=users, ramp_s=ramp_s), (0,))
+    arrivals_s = schedule.planned_s(Burst(users=users, ramp_s=ramp_s), (0,))
     latency = queueing.burst_latencies(arrivals_s, service_s, threads)
     total = laws.total_synchronous(users, service_s, threads)
     figure = picture(f"Waves: {users:,} users over {ramp_s:g} s on {threads} threads, t = {service_s:g} s", 3.8)

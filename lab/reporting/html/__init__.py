@@ -143,7 +143,7 @@ class Page:
     @property
     def is_open(self) -> bool:
         """Whether it is an open loop, whose latency is not the service time."""
-        return any(cell.load.is_open for cell in self.run.plan.cells)
+        return any(cell.load.independent for cell in self.run.plan.cells)
 
     @property
     def has_repeats(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -11,6 +12,7 @@ from lab.errors import LabError
 from lab.spec import attached, planning
 from lab.spec.options import LIMITS, Options
 from lab.spec.plan import USERS, Plan
+from lab.spec.workload import Burst, Closed, Load, Open, Ramp, Total
 from lab.storage.run_folder import RunFolder
 
 
@@ -91,11 +93,7 @@ def _everything(plan: Plan) -> dict[str, Any]:
     everything = {
         "users": users if plan.axis == USERS or len(users) == 1 else [],  # or else they follow from the rate
         **({} if plan.scenario.entry == "attached" else _started(plan)),
-        "ramp_up": None if load.is_open else load.ramp_s,
-        "loops": load.loops if load.is_burst else None,
-        "duration": load.duration_s or None,
-        "requests": load.requests or None,
-        "rate": [load.rate_rps for load in loads.values()] if load.is_open else None,
+        **_shape(list(loads.values())),
         "arrivals": load.arrivals,
         "timeout": load.timeout_s if len(timeouts) == 1 else None,  # or else it follows from the users
         "workers": load.workers,
@@ -106,6 +104,22 @@ def _everything(plan: Plan) -> dict[str, Any]:
         "seed": plan.seed,
     }
     return {name: value for name, value in everything.items() if value is not None}
+
+
+def _shape(loads: Sequence[Load]) -> dict[str, Any]:
+    """The options of the shape that all loads of a plan have."""
+    match loads[0]:
+        case Burst() as load:
+            return {"ramp_up": load.ramp_s, "loops": load.loops}
+        case Closed() as load:
+            return {"ramp_up": load.ramp_s, "duration": load.duration_s}
+        case Total() as load:
+            return {"ramp_up": load.ramp_s, "requests": load.requests}
+        case Ramp() as load:
+            return {"ramp": [load.from_rps, load.to_rps, load.duration_s]}
+        case Open() as load:
+            rates = [of_rate.rate_rps for of_rate in loads if isinstance(of_rate, Open)]
+            return {"rate": rates, "duration": load.duration_s}
 
 
 def _varied(plan: Plan) -> dict[str, list[int]]:

@@ -9,7 +9,7 @@ import pytest
 
 from lab.generator.locust.arrivals import assigned_requests, assigned_sends, assigned_users
 from lab.spec import schedule
-from lab.spec.workload import POISSON, Load
+from lab.spec.workload import POISSON, Open
 
 COUNTS = [
     *([n] for n in (1, 2, 7, 4000)),
@@ -61,10 +61,10 @@ def test_every_planned_send_is_made_by_exactly_one_worker_in_order(counts, sends
 @pytest.mark.parametrize("workers", [1, 2, 4])
 def test_the_workers_plans_together_are_the_whole_plan(workers):
     """Each worker makes the plan by itself from the load and the seed, and takes its turns: nothing more is needed."""
-    load = Load(100, ramp_s=0.0, rate_rps=333.0, duration_s=3.0, arrivals=POISSON)
+    load = Open(users=100, rate_rps=333.0, duration_s=3.0, arrivals=POISSON)
     counts = [100 // workers] * workers
     parts = [
-        schedule.planned_s(load, (5, 1))[assigned_sends(load.planned_sends, counts, worker)]
+        schedule.planned_s(load, (5, 1))[assigned_sends(load.planned_starts, counts, worker)]
         for worker in range(workers)
     ]
     assert np.array_equal(np.sort(np.concatenate(parts)), schedule.planned_s(load, (5, 1)))

@@ -74,7 +74,7 @@ def test_a_worker_reports_the_step_of_its_clock():
         register_message=lambda *_: None,
         stats=None,
     )
-    load = {"users": 1, "duration_s": 1.0}
+    load = {"type": "closed", "users": 1, "duration_s": 1.0}
     order = {"number": 1, "warm_up": 1, "load": load, "url": "", "parameters": {}, "unix_start": 0.0, "seed": [1]}
     order["counts"] = [1]
     shift = [0.0]

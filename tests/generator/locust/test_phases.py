@@ -25,7 +25,7 @@ def phase():
     """A function that makes a phase of one user and one request."""
 
     def make(url: str) -> Phase:
-        load = {"users": 1, "ramp_s": 0.0}
+        load = {"type": "burst", "users": 1, "ramp_s": 0.0}
         order = {"number": 1, "warm_up": 0, "load": load, "url": url, "parameters": {}, "counts": [1], "seed": [0]}
         return Phase({**order, "unix_start": time.time()}, worker=0)
 

@@ -18,13 +18,22 @@ from lab.generator.locust.phases import Phase
 from lab.spec import sample
 
 LONG_S = 3600.0
-BURST = {"ramp_s": 0.0}
+BURST = {"type": "burst", "ramp_s": 0.0}
+CLOSED = {"type": "closed", "ramp_s": 0.0, "duration_s": 0.5}
 
 
 def phase_of(url: str, users: int = 1, **load) -> Phase:
-    """A phase that begins now, of one worker."""
+    """A phase that begins now, of one worker; a burst unless its load has another type."""
     order = {"number": 1, "warm_up": 0, "parameters": {}, "counts": [users], "seed": [7]}
-    return Phase({**order, "url": url, "load": {"users": users, **BURST, **load}, "unix_start": time.time()}, worker=0)
+    return Phase(
+        {
+            **order,
+            "url": url,
+            "load": {"users": users, **(load if "type" in load else BURST | load)},
+            "unix_start": time.time(),
+        },
+        worker=0,
+    )
 
 
 def user_of(*tasks) -> LabUser:
@@ -85,7 +94,7 @@ def test_a_pause_before_the_first_request_is_no_lateness(server):
         user.client.get("/a")
         user.client.get("/b")
 
-    _, rows = played(server.url, think_first, rate_rps=5.0, duration_s=0.4)
+    _, rows = played(server.url, think_first, type="open", rate_rps=5.0, duration_s=0.4)
     assert rows["step"].tolist() == [0, 1] * 2
     assert rows["planned_us"][0] >= 300_000
     assert rows["planned_us"][2] >= 500_000
@@ -146,7 +155,7 @@ def test_the_end_of_a_closed_loop_ends_a_pause_and_cuts_its_session(server):
         user.pause(0.0 if user.client.sink.session < 2 else LONG_S)
         user.client.get("/second")
 
-    playing, rows = played(server.url, linger, duration_s=0.5)
+    playing, rows = played(server.url, linger, **CLOSED)
     assert time.time() - playing.unix_start >= 0.5
     assert rows["session"].tolist() == [0, 0, 1, 1, 2]
     recorder = playing.recorder
@@ -168,7 +177,7 @@ def test_a_request_under_way_at_the_end_is_finished_and_the_last_one():
         user.client.get("/second")
 
     with Server(script) as slow:
-        playing = phase_of(slow.url, duration_s=0.5)
+        playing = phase_of(slow.url, **CLOSED)
         playing.run_user(user_of(two), 0)
         assert len(slow.heads) == 1
     rows = np.frombuffer(playing.recorder.take(), sample.RECORD)
@@ -187,12 +196,20 @@ def test_a_request_that_ends_its_session_after_the_end_is_complete():
             connection.say(answer())
 
     with Server(script) as slow:
-        playing = phase_of(slow.url, duration_s=0.5)
+        playing = phase_of(slow.url, **CLOSED)
         playing.run_user(user_of(lambda user: user.client.get("/")), 0)
     assert (playing.recorder.sessions, playing.recorder.complete, playing.recorder.cut) == (1, 1, [])
 
 
-@pytest.mark.parametrize("load", [{"loops": 1}, {"requests": 1}, {"rate_rps": 5.0, "duration_s": 0.2}])
+@pytest.mark.parametrize(
+    "load",
+    [
+        {"loops": 1},
+        {"type": "total", "ramp_s": 0.0, "requests": 1},
+        {"type": "open", "rate_rps": 5.0, "duration_s": 0.2},
+        {"type": "ramp", "from_rps": 0.0, "to_rps": 10.0, "duration_s": 0.2},
+    ],
+)
 def test_only_a_closed_loop_of_a_duration_cuts_sessions(server, load):
     """A burst and an open loop run theirs to the end, however long that takes."""
 

@@ -21,6 +21,8 @@ ASKED = [
     ("delay", {"users": [1, 4000], "threads": 10, "repeat": 2, "variants": ["webflux", "mvc"]}),
     ("delay", {"users": [5], "duration": 3.0, "ramp_up": 0.0, "parameters": {"delay_ms": 500}, "pin": False}),
     ("delay", {"rate": 100.0, "duration": 30.0, "arrivals": "poisson", "workers": 2}),
+    ("delay", {"ramp": "0.1:100:33.3", "variants": ["mvc"]}),
+    ("delay", {"ramp": "10:60:6", "users": [90], "parameters": {"delay_ms": [100, 500]}, "arrivals": "poisson"}),
     ("delay", {"users": [50], "remote_workers": 2, "workers": 0, "bind": "192.168.1.20", "timeout": 7.0}),
     ("jwt", {"users": [50], "requests": 20_000, "limits": "tuned", "pool": 7}),
     ("jwt", {"limits": "default", "loops": 3}),

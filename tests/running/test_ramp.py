@@ -1,0 +1,43 @@
+"""A ramp of the rate from the command to the table: a real service, real workers."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import lab
+from lab.reporting.html import rerun_command
+from lab.spec import schedule
+from lab.spec.workload import Ramp
+
+pytestmark = [pytest.mark.java, pytest.mark.thorough, pytest.mark.usefixtures("brief")]
+
+
+def test_a_ramp_is_measured_and_shown_as_an_open_loop_that_is_never_steady(typed, tmp_path):
+    """All 210 requests are sent, none before its time; header, rows, report and the command to repeat it say so."""
+    asked = ["--ramp", "10:60:6", "--variants", "mvc", "--delay-ms", "100", "--heap-mb", "256"]
+    done = typed("run", "delay", *asked, "--seed", "3", "--allow-suspect", "--data", str(tmp_path))
+    run = lab.open_run(data=tmp_path)
+    (folder,) = run.folder.cells()
+    assert folder.cell.id == "mvc-ramp10to60-r1"
+    assert isinstance(folder.cell.load, Ramp)
+    assert "open loop that grows from 10 to 60 requests/s within 6 s" in done.stdout
+    assert "measure 10 to 60 requests/s" in done.stderr + done.stdout
+
+    samples, evidence = folder.measured().sort_values("planned_us"), folder.read("evidence")
+    assert evidence["planned"] == evidence["begun"] == evidence["finished"] == evidence["served"] == len(samples) == 210
+    planned_s = schedule.planned_s(folder.cell.load, schedule.seed_of(run.plan, folder.cell))
+    assert np.abs(samples["planned_us"] - planned_s * 1e6).max() < 2
+    assert (samples["sent_us"] >= samples["planned_us"] - 1).all()
+    assert (samples["latency_us"] >= 100_000).all()
+    assert (evidence["latency_fall"], evidence["cpu_fall"], evidence["drift"]) == (0.0, 0.0, None)
+
+    (row,) = json.loads(typed("show", run.name, "--json", "--data", str(tmp_path)).stdout)["cells"]
+    assert (row["at"], row["from_rps"], row["to_rps"]) == (60.0, 10.0, 60.0)
+    assert row["predicted_mean_s"] == pytest.approx(0.1)
+    assert row["service_mean_s"] >= 0.1
+    assert "--ramp 10:60:6" in rerun_command.command(run.folder)
+    assert typed("report", run.name, "--data", str(tmp_path), "-o", str(tmp_path / "ramp.html")).returncode == 0
+    assert "a ramp to 60 requests/s" in (tmp_path / "ramp.html").read_text()
