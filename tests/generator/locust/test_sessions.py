@@ -116,7 +116,7 @@ def think_then_ask(user: LabUser) -> None:
 @pytest.mark.parametrize("session", [ask_then_think, think_then_ask])
 def test_a_user_that_thinks_is_busy(server, session):
     """Where the only one thinks while sessions of an open loop are due, they wait for it, and for no late generator."""
-    playing, rows = played(server.url, session, rate_rps=20.0, duration_s=0.2)
+    playing, rows = played(server.url, session, type="open", rate_rps=20.0, duration_s=0.2)
     assert len(rows) == 4
     due_us = [number * 50_000 for number in range(4)]
     thought_us = 200_000 if session is ask_then_think else 0
@@ -282,7 +282,7 @@ def test_a_session_that_is_cut_off_counts_by_what_it_has_sent(server, requests):
             user.client.get("/")
         user.pause(LONG_S)
 
-    playing, _ = played(server.url, linger, duration_s=0.5)
+    playing, _ = played(server.url, linger, **CLOSED)
     assert playing.recorder.cut == [(0, 0)]
     assert playing.recorder.not_single == (requests != 1)
 
