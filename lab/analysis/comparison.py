@@ -13,10 +13,10 @@ from lab.formulas import inference
 from lab.formulas.inference import Ratio
 
 WORTH_FINDING = 1.05
-CPU = "CPU s per 1000 requests"
+CPU, THROUGHPUT = "CPU s per 1000 requests", "throughput req/s"
 # The compared metrics: the field of summary.json, and whether more of it is better.
 METRICS = {
-    "throughput req/s": ("ok_throughput_rps", True),
+    THROUGHPUT: ("ok_throughput_rps", True),
     "mean s": ("mean_s", False),
     "p50 s": ("p50_s", False),
     "p99 s": ("p99_s", False),
@@ -197,7 +197,7 @@ class Comparison:
             if row.ratio and row.ratio.noise_cv is not None
         )
 
-    def against(self, claimed: float, a: str, b: str, metric: str = "throughput req/s") -> list[str]:
+    def against(self, claimed: float, a: str, b: str, metric: str = THROUGHPUT) -> list[str]:
         """Compare a claimed ratio B over A with the measured interval: a sentence for each load.
 
         Args:

@@ -20,7 +20,8 @@ class Counts:
         whole: whether every worker reported the end of the load.
         served: requests the service counted during the load; None if it does not report that.
         calls: calls that each component behind the service counted during the load; without those that do not count.
-        calls_per_request: by component, how many calls each request makes to it.
+        calls_expected: by component, the least and the most calls that the requests make to it.
+        unknown_names: names of requests that the scenario does not have.
         planned_sessions: sessions of the load's plan where one sent several requests or none; then ``planned`` is None.
         sessions: sessions begun, by the workers' count.
 
@@ -32,7 +33,8 @@ class Counts:
     whole: bool = False
     served: int | None = None
     calls: Mapping[str, int] = field(default_factory=dict)
-    calls_per_request: Mapping[str, int] = field(default_factory=dict)
+    calls_expected: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    unknown_names: tuple[str, ...] = ()
     planned_sessions: int | None = None
     sessions: int = 0
 

@@ -108,7 +108,8 @@ def _of_variant(run: RunFolder, plan: Plan, variant: Variant) -> Iterator[str]:
         return
     most = _largest(plan, cells)
     label = f"{variant.name} at {plan.at(most.cell)}"
-    yield f"{label}: {bottleneck.find(usage_of(run, plan, variant, most)).sentence}"
+    if variant.entry != "program":  # of which it is known: the core that it is pinned to
+        yield f"{label}: {bottleneck.find(usage_of(run, plan, variant, most)).sentence}"
     if most.cell.load.steady_span_s and (sentence := _settled(most)):
         yield f"{label}: {sentence}"
     if plan.axis == USERS and len({folder.cell.load.users for folder in cells}) > 1:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -22,6 +23,25 @@ from lab.telemetry.series import counter
 
 # Sends and counts are made by timers, and timers that are due within this time fire together.
 TOGETHER_S = 0.001
+
+
+@dataclass(frozen=True)
+class NameCounts:
+    """The samples of a load by the name of their request: all that were sent, and those that hold an answer."""
+
+    sent: Counter[str]
+    answered: Counter[str]
+
+    COLUMNS = ("name", "status")
+
+    @staticmethod
+    def of(pieces: Iterable[pd.DataFrame]) -> NameCounts:
+        """Count samples that are read in pieces, with :attr:`COLUMNS`."""
+        counts = NameCounts(Counter(), Counter())
+        for piece in pieces:
+            counts.sent.update(piece["name"].astype(str))
+            counts.answered.update(piece.loc[piece["status"] > 0, "name"].astype(str))
+        return counts
 
 
 @dataclass
@@ -63,7 +83,8 @@ class Conditions:
         entry: what was measured; an attached service counts among the other programs.
         owned_cores: by owner (service, generator), its cores; empty where all cores are shared.
         ceiling_rps: the generator's ceiling for this kind of request; None if unknown.
-        calls_per_request: by component behind the service, how many calls each request makes to it.
+        calls_expected: by component behind the service, the least and the most calls that it must have counted.
+        unknown_names: names of requests that the scenario does not have.
         others: other runs of this lab that were measuring at the same time.
 
     """
@@ -72,7 +93,8 @@ class Conditions:
     entry: Entry
     owned_cores: Mapping[str, frozenset[int]]
     ceiling_rps: float | None
-    calls_per_request: Mapping[str, int]
+    calls_expected: Mapping[str, tuple[int, int]]
+    unknown_names: Sequence[str]
     others: Sequence[str]
 
 
@@ -95,7 +117,8 @@ def evidence(
         whole=result.whole,
         served=observed.served,
         calls=observed.calls,
-        calls_per_request=conditions.calls_per_request,
+        calls_expected=conditions.calls_expected,
+        unknown_names=tuple(conditions.unknown_names),
         planned_sessions=planned[1],
         sessions=result.sessions,
     )
@@ -123,6 +146,30 @@ def evidence(
         tuple(observed.limits_broken),
     )
     return Evidence(counts, generator, interference, steady, service, observed.ending)
+
+
+def calls_expected(
+    made: Mapping[str, Mapping[str, int]], by_name: NameCounts, begun: int
+) -> dict[str, tuple[int, int]]:
+    """The least and the most calls that each component must have counted: those of all answers, and of all requests.
+
+    A wrong answer must have made its calls too: one that did not is another request than the one that is measured.
+
+    Args:
+        made: by component, how many calls each request makes to it, by the request's name; names that it does not have
+            make none.
+        by_name: the samples by name.
+        begun: requests sent, of which some may have left no sample.
+
+    """
+    lost = begun - by_name.sent.total()
+    return {
+        component: (
+            sum(each.get(name, 0) * count for name, count in by_name.answered.items()),
+            sum(each.get(name, 0) * count for name, count in by_name.sent.items()) + max(each.values()) * lost,
+        )
+        for component, each in made.items()
+    }
 
 
 def metrics(result: PhaseResult, telemetry: Telemetry) -> list[Reading]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from lab.analysis import verdict
-from lab.analysis.comparison import CPU, METRICS, Comparison, MetricRow
+from lab.analysis.comparison import CPU, METRICS, THROUGHPUT, Comparison, MetricRow
 from lab.analysis.selection import Side, confounders, find_sides
 from lab.errors import LabError
 from lab.formulas import inference
@@ -145,22 +145,26 @@ def _rows(a: Side, b: Side, usable: dict[Side, list[CellFolder]], interleaved: b
         if interleaved:
             repeats = sorted(of_a.keys() & of_b.keys())
             of_a, of_b = {r: of_a[r] for r in repeats}, {r: of_b[r] for r in repeats}
+        programs = plans[a].scenario.entry == "program"
         for metric, (field, _) in METRICS.items():
-            in_a, in_b = ([_value(cell, field) for cell in cells.values()] for cells in (of_a, of_b))
+            if programs and metric == THROUGHPUT:
+                continue  # between two executions the lab has work of its own
+            fewest = 1 if programs else FEWEST_FOR_CPU
+            in_a, in_b = ([_value(cell, field, fewest) for cell in cells.values()] for cells in (of_a, of_b))
             test = inference.paired_ratio if interleaved else inference.unpaired_ratio
             yield MetricRow(*labels, users, at, metric, _typical(in_a), _typical(in_b), test(in_a, in_b))
 
 
-def _value(cell: CellFolder, field: str) -> float:
+def _value(cell: CellFolder, field: str, fewest: int) -> float:
     """A field of a cell's summary; NaN where it has none."""
     summary = cell.read("summary")
-    value = _cpu(cell, summary) if field == METRICS[CPU][0] else summary.get(field)
+    value = _cpu(cell, summary, fewest) if field == METRICS[CPU][0] else summary.get(field)
     return float("nan") if value is None else float(value)
 
 
-def _cpu(cell: CellFolder, summary: Mapping[str, Any]) -> float | None:
-    """CPU seconds per 1000 requests; for an older run without this field, from its readings."""
-    if summary.get("requests", 0) < FEWEST_FOR_CPU:
+def _cpu(cell: CellFolder, summary: Mapping[str, Any], fewest: int) -> float | None:
+    """CPU seconds per 1000 requests, of at least so many; for an older run without this field, from its readings."""
+    if summary.get("requests", 0) < fewest:
         return None
     if (stated := summary.get(METRICS[CPU][0])) is not None:
         return float(stated)

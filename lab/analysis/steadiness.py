@@ -58,7 +58,9 @@ def steadiness(load: Load, samples: pd.DataFrame, rows: Iterable[Reading], cpu_d
         drift = None if drift is None else (1 + drift) * (1 + slowed.get("service", 0.0)) - 1
         cpu_fall = trend.fall(_cpu_per_request(samples, rows, begin_s, end_s))
     latency_fall = trend.fall(latency.to_numpy(dtype=float))
-    return Steadiness(latency_fall, cpu_fall, None if load.independent else drift, slowed)
+    too_few = (drift is None or load.independent) and len(latency) < trend.MIN_POINTS
+    unjudged = "there were too few answers a second" if too_few else ""
+    return Steadiness(latency_fall, cpu_fall, None if load.independent else drift, slowed, unjudged)
 
 
 def slowness(rows: Iterable[Reading], owner: str, at_s: NDArray[np.float64]) -> NDArray[np.float64]:

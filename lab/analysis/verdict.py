@@ -42,7 +42,7 @@ class Check:
     Attributes:
         name: what is checked, in words.
         judge: its reasons to doubt a measurement, from evidence, summary and the number of samples that hold an answer;
-            none if it passes.
+            none if it passes, or of what it lacks.
         lacks: why it could not be made, as the end of a sentence that begins with "as"; empty where it could.
         of: what it is a check of; others do not have it.
 
@@ -69,8 +69,8 @@ def judge(evidence: Evidence, summary: Summary, answered: int) -> Verdict:
         answered: samples that hold an answer of the service, right or wrong.
 
     """
-    made = [check for check in CHECKS if evidence.service.entry in check.of and not check.lacks(evidence)]
-    reasons = [reason for check in made for reason in check.judge(evidence, summary, answered)]
+    checks_of = [check for check in CHECKS if evidence.service.entry in check.of]
+    reasons = [reason for check in checks_of for reason in check.judge(evidence, summary, answered)]
     invalid, suspect = ([text for text, severe in reasons if severe is which] for which in (True, False))
     word = INVALID if invalid else SUSPECT if suspect else VALID
     return Verdict(word, (*invalid, *suspect))
@@ -139,17 +139,19 @@ def _served(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]
     return _severe([f"The service counted {counts.served:,} requests, the samples hold {answered:,} answers."])
 
 
-def _called(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
-    """A reason for each component that counted fewer calls than the answers need, or more than all requests make.
+def _known(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
+    names = ", ".join(map(repr, evidence.counts.unknown_names))
+    return _severe([f"The scenario has no request {names}: its locustfile names them otherwise."] * bool(names))
 
-    A wrong answer must have made its calls too: one that did not is another request than the one that is measured.
-    """
+
+def _called(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
+    """A reason for each component that counted fewer calls than the answers need, or more than all requests make."""
     counts, reasons = evidence.counts, []
-    for name, counted in counts.calls.items() if counts.whole else ():
-        each = counts.calls_per_request.get(name, 1)
-        if not each * answered <= counted <= each * counts.begun + OWN_QUERIES:
-            wanted = "one" if each == 1 else f"{each:,}"
-            reasons.append(f"{name} counted {counted:,} calls for {answered:,} answers, not {wanted} for each.")
+    for name, (least, most) in counts.calls_expected.items() if counts.whole else ():
+        counted = counts.calls.get(name)
+        if counted is not None and not least <= counted <= most + OWN_QUERIES:
+            needed = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+            reasons.append(f"{name} counted {counted:,} calls, but the requests made {needed}.")
     return _severe(reasons)
 
 
@@ -180,7 +182,7 @@ def _failed(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]
 def _warm(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
     rounds = len(evidence.service.warm_up)
     text = f"The service was not warm after {rounds} rounds: CPU time a request still changed."
-    return _mild([text] * (not evidence.service.warm))
+    return _mild([text] * (rounds > 0 and not evidence.service.warm))
 
 
 def _gc(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
@@ -261,8 +263,8 @@ def _of_service(known: Callable[[Evidence], bool], otherwise: str) -> Callable[[
 
 def _uncounted(evidence: Evidence) -> str:
     counts = evidence.counts
-    lacking = [name for name in counts.calls_per_request if name not in counts.calls]
-    return f"{' and '.join(lacking)} counted none" if lacking and not counts.calls else ""
+    lacking = [name for name in counts.calls_expected if name not in counts.calls]
+    return f"{' and '.join(lacking)} did not count them" if lacking else ""
 
 
 CHECKS = (
@@ -275,6 +277,7 @@ CHECKS = (
         _of_service(lambda evidence: evidence.counts.served is not None, "the service did not report it"),
         LOADED,
     ),
+    Check("that requests are those of the scenario", _known, of=("service",)),
     Check("the count of calls by what is behind the service", _called, _uncounted, ("service",)),
     Check("that answers were right", _right, of=LOADED),
     Check(
@@ -298,7 +301,7 @@ CHECKS = (
         LOADED,
     ),
     Check("that no other run measured", _alone),
-    Check("that the load was steady", _steady, lambda evidence: evidence.steadiness.not_judged),
+    Check("that the load was steady", _steady, lambda evidence: evidence.steadiness.not_judged, LOADED),
     Check(
         "that no other program disturbed it",
         _undisturbed,

@@ -25,6 +25,7 @@ from lab.spec import planning
 from lab.spec.options import Options, names
 from lab.spec.plan import Plan
 from lab.spec.scenario import Scenario
+from lab.spec.system import Entry
 from lab.storage.run_folder import RunFolder
 from lab.system.backends import Endpoints
 
@@ -36,13 +37,17 @@ class ScenarioGroup(click.Group):
 
     Args:
         make: makes a scenario's subcommand.
+        only: of scenarios of these kinds; of all if empty.
 
     """
 
-    def __init__(self, name: str, make: Callable[[Scenario], click.Command], help: str) -> None:  # click's
+    def __init__(
+        self, name: str, make: Callable[[Scenario], click.Command], help: str, only: Sequence[Entry] = ()
+    ) -> None:  # click's
         super().__init__(name, help=help)
         for scenario in experiments.scenarios().values():
-            self.add_command(make(scenario))
+            if not only or scenario.entry in only:
+                self.add_command(make(scenario))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """As in click, but the error for a missing scenario lists all."""
@@ -57,8 +62,8 @@ class ScenarioGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """As in click, but the error for an unknown scenario names the most similar one."""
-        if not args[0].startswith("-"):
-            experiments.find_scenario(args[0])
+        if not args[0].startswith("-") and experiments.find_scenario(args[0]).name not in self.commands:
+            raise LabError(f"{args[0]} compares programs, which {self.name!r} has nothing to do with.", "Name another.")
         return super().resolve_command(ctx, args)
 
 

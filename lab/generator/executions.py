@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import threading
-import time
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from lab.errors import ComponentError, LabError
 from lab.runtimes import Launch
-from lab.runtimes.process import ProcessRunning, ProcessRuntime, Usage
+from lab.runtimes.process import Ended, ProcessRunning, ProcessRuntime
 from lab.spec import sample
 
 # More output than that is no result that anybody compares.
 MOST_OUTPUT = 64 << 20
 PIECE = 1 << 16
 SHOWN = 120
+# Of its standard error, shown where it fails.
+LINES = 12
 # How long an ended program's output is awaited, where a child of it still has it open.
 OUTPUT_WITHIN_S = 5.0
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
@@ -30,24 +31,24 @@ class Execution:
     """One execution of a program.
 
     Attributes:
-        began_s: when it was told to begin, by the monotonic clock.
-        usage: how it ended, when, and what it used.
+        ended: how and when it ended, and what it used.
         output: its standard output.
         error: index of its failure in :data:`lab.spec.sample.ERRORS`; 0 if it succeeded.
         problem: the failure in words that follow the program's name; empty if it succeeded.
+        said: the last lines of its standard error.
 
     """
 
-    began_s: float
-    usage: Usage
+    ended: Ended
     output: bytes
     error: int = sample.OK
     problem: str = ""
+    said: str = ""
 
     @property
     def elapsed_s(self) -> float:
         """Its wall time."""
-        return self.usage.ended_s - self.began_s
+        return self.ended.ended_s - self.ended.began_s
 
 
 def filled(command: tuple[str, ...], values: Mapping[str, object]) -> tuple[str, ...]:
@@ -67,6 +68,7 @@ def execute(runtime: ProcessRuntime, launch: Launch, timeout_s: float, right: st
         ComponentError: it cannot be started, as it is not there.
 
     """
+    before = launch.log.stat().st_size if launch.log.exists() else 0
     with ExitStack() as stack:
         try:
             running = stack.enter_context(runtime.started(launch))
@@ -74,7 +76,6 @@ def execute(runtime: ProcessRuntime, launch: Launch, timeout_s: float, right: st
             why = failed.__cause__.strerror if isinstance(failed.__cause__, OSError) else failed.problem
             step = "Install it, or leave it out: name the others after --variants."
             raise ComponentError(f"{launch.name} cannot be executed: {launch.command[0]}: {why}.", step) from failed
-        began_s = time.monotonic()
         with suppress(OSError):
             running.stdin.close()  # it has nothing to read
         output = _Output(running)
@@ -82,46 +83,40 @@ def execute(runtime: ProcessRuntime, launch: Launch, timeout_s: float, right: st
         timer = threading.Timer(timeout_s, running.kill)
         timer.start()
         try:
-            usage = running.await_usage()
+            ended = running.await_ended()
         finally:
             timer.cancel()
         output.join(OUTPUT_WITHIN_S)
     printed = output.text
     if output.too_much:
         failure = sample.WRONG_OUTPUT, f"printed more than {MOST_OUTPUT >> 20} MiB and was killed"
-    elif usage.ended_s - began_s >= timeout_s:
+    elif ended.ended_s - ended.began_s >= timeout_s:
         failure = sample.TIMEOUT, f"did not end within {timeout_s:g} s and was killed"
     else:
-        failure = _failure(usage, printed, right)
-    return Execution(began_s, usage, printed, *failure)
+        failure = _failure(ended, printed, right)
+    return Execution(ended, printed, *failure, said=_said(launch.log, before))
 
 
-def _failure(usage: Usage, output: bytes, right: str) -> tuple[int, str]:
+def _failure(ended: Ended, output: bytes, right: str) -> tuple[int, str]:
     """The failure of a program that ended by itself, and that in words; 0 and nothing if it succeeded."""
-    if usage.how:
-        return sample.EXIT_STATUS, usage.how
+    if ended.how:
+        return sample.EXIT_STATUS, ended.how
     if right and not re.fullmatch(right, output.decode(errors="replace").strip()):
         return sample.WRONG_OUTPUT, f"printed {begin(output)!r}, which is not what it must print: {right}"
     return sample.OK, ""
+
+
+def _said(log: Path, before: int) -> str:
+    """The last lines that were added to a log."""
+    with log.open("rb") as file:
+        file.seek(max(before, log.stat().st_size - PIECE))
+        return "\n".join(file.read().decode(errors="replace").splitlines()[-LINES:])
 
 
 def begin(output: bytes) -> str:
     """The beginning of an output."""
     text = output[: SHOWN + 1].decode(errors="replace")
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
-
-
-def answer(execution: Execution) -> dict[str, str | int]:
-    """What must be equal among variants, as JSON types: status and output, whatever the order of its lines."""
-    lines = sorted(execution.output.splitlines())
-    text = b"\n".join(lines)
-    return {
-        "status": execution.usage.status,
-        "content_type": f"{len(lines):,} line{'s' * (len(lines) != 1)}",
-        "body_bytes": len(text),
-        "body_sha256": hashlib.sha256(text).hexdigest(),
-        "body_begin": begin(text),
-    }
 
 
 class _Output(threading.Thread):

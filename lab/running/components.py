@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from lab.running.prerequisites import CALLED_HEAP_MB
 from lab.runtimes import Launch
@@ -23,34 +23,40 @@ from lab.telemetry import actuator
 
 LIMITS = replace(NOT_SET, heap_mb=CALLED_HEAP_MB)
 SAYS_ITS_PORT = "It must write the port it listens on into the file that LAB_PORT_FILE names."
-# The launch of a variant with its limits, which writes into a folder, on these cores.
-Launcher = Callable[[Variant, Limits, Path], Launch]
+
+
+class Launcher(Protocol):
+    """Makes the launch of a variant with its limits, which writes into a folder: see :meth:`Artifacts.launch`."""
+
+    def __call__(self, variant: Variant, limits: Limits, folder: Path, *, environment: Mapping[str, str]) -> Launch:
+        """Make it, with these environment variables."""
 
 
 @contextmanager
 def running_components(plan: Plan, backing: Backends, site: Site, launch: Launcher) -> Iterator[Backends]:
-    """The backends with the other components of a plan, started in the order of the scenario, after the databases.
+    """The backends with the other components of a plan, started after the databases, and each after those it calls.
 
     LabError if one does not start.
     """
     with ExitStack() as stack:
-        for component in plan.scenario.components:
+        for component in plan.scenario.start_order:
             if component.module or component.command:
-                service = stack.enter_context(_started(component, site, launch))
+                told = backing.environment_of(component.calls)
+                service = stack.enter_context(_started(component, site, launch, told))
                 backing = stack.enter_context(with_service(backing, component, service, plan, site))
         yield backing
 
 
 @contextmanager
-def _started(component: Component, site: Site, launch: Launcher) -> Iterator[Service]:
+def _started(component: Component, site: Site, launch: Launcher, told: Mapping[str, str]) -> Iterator[Service]:
     folder = site.logs / component.name
     folder.mkdir(parents=True, exist_ok=True)
     remove_scratch(folder)  # of the run before an interruption: its ports are not these
     if component.command:
-        with _program(component, site, folder) as service:
+        with _program(component, site, folder, told) as service:
             yield service
         return
-    described = launch(Variant(component.name, component.module, component.name), LIMITS, folder)
+    described = launch(Variant(component.name, component.module, component.name), LIMITS, folder, environment=told)
     with site.runtime.started(replace(described, name=component.name, cores=site.cores)) as running:
         try:
             yield actuator.await_ready(running, folder)
@@ -59,9 +65,9 @@ def _started(component: Component, site: Site, launch: Launcher) -> Iterator[Ser
 
 
 @contextmanager
-def _program(component: Component, site: Site, folder: Path) -> Iterator[Service]:
+def _program(component: Component, site: Site, folder: Path, told: Mapping[str, str]) -> Iterator[Service]:
     port_file, host = folder / "application.port", site.runtime.host
-    environment = {"LAB_HOST": host, "LAB_PORT_FILE": str(port_file)}
+    environment = {**told, "LAB_HOST": host, "LAB_PORT_FILE": str(port_file)}
     launch = Launch(component.name, component.command, folder / "log", environment, site.cores, folder=ROOT)
     with site.runtime.started(launch) as running:
         yield Service(running, f"http://{host}:{awaited_port(running, port_file, SAYS_ITS_PORT)}", management="")

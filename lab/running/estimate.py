@@ -12,6 +12,7 @@ from statistics import median
 from lab.errors import LabError
 from lab.spec import prediction
 from lab.spec.plan import Cell, Plan
+from lab.spec.workload import Closed
 from lab.storage import run_folder
 
 # The default overhead of a cell: start of service and workers, warm-up, end. On two cores the warm-up took 9 s where it
@@ -32,6 +33,7 @@ class TimeEstimate:
         load_s: all measured loads by theory.
         overhead_s: overhead of each cell besides its load.
         learned: number of earlier cells that the overhead is taken from; 0 for the default.
+        known: whether it is known how long the loads take.
 
     """
 
@@ -40,6 +42,7 @@ class TimeEstimate:
     overhead_s: float
     set_up_s: float
     learned: int
+    known: bool = True
 
     @property
     def total_s(self) -> float:
@@ -48,6 +51,8 @@ class TimeEstimate:
 
     def __str__(self) -> str:
         """The estimate as one sentence."""
+        if not self.known:
+            return f"{self.cells} cell{'s' * (self.cells > 1)}; how long a program takes is not known"
         basis = f"as in {self.learned} cells before" if self.learned else "a guess until a run has been made here"
         return (
             f"{self.cells} cell{'s' * (self.cells > 1)}, about {duration_text(self.total_s)}: "
@@ -67,6 +72,7 @@ def estimate_run(plan: Plan, cells: Sequence[Cell], runs: Path) -> TimeEstimate:
         overhead_s=median(known) if known else guess_s,
         set_up_s=SET_UP_S + COMPONENT_S * len(plan.scenario.components),
         learned=len(known),
+        known=plan.scenario.entry != "program" or all(isinstance(cell.load, Closed) for cell in cells),
     )
 
 

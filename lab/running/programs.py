@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import sys
 import time
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from lab.analysis.observations import Observed
 from lab.errors import ComponentError
-from lab.generator.executions import Execution, answer, execute, filled
-from lab.generator.fleet import PhaseResult
-from lab.running.equivalence import check_equal
+from lab.generator.executions import Execution, begin, execute, filled
+from lab.running.equivalence import ProvedAnswer, check_equal
 from lab.running.progress import Update
 from lab.running.testbed import Testbed
-from lab.runtimes import Launch, tail
+from lab.runtimes import Launch
 from lab.runtimes.checkout import ROOT
 from lab.runtimes.process import ProcessRuntime
 from lab.spec import sample
@@ -30,8 +32,6 @@ from lab.telemetry.sampler import sampling, timing_cores
 
 # Of an execution in samples.parquet, in place of an HTTP method.
 METHOD = "RUN"
-# Of its standard error, shown where it fails.
-LINES = 12
 
 
 @dataclass
@@ -41,8 +41,8 @@ class _Program:
     Attributes:
         launch: of each execution.
         right: a regular expression for its output; any does if empty.
-        writer: of the samples.
         name: of the samples.
+        first: what it printed in its first execution, which it must print in all others.
         executions: how many there were, of the warm-up too.
 
     """
@@ -51,54 +51,87 @@ class _Program:
     launch: Launch
     timeout_s: float
     right: str
-    writer: pa.ipc.RecordBatchStreamWriter
     name: str
+    first: dict[str, Any] | None = None
     executions: int = 0
 
-    def execute(self, result: PhaseResult, start_s: float, warm_up: int = 0) -> Execution:
-        """Execute it once, and record that; ComponentError where it fails.
+    def execute(self) -> Execution:
+        """Execute it once; where it prints something else than the first time, it has failed."""
+        self.executions += 1
+        done = execute(self.runtime, self.launch, self.timeout_s, self.right)
+        if done.error:
+            return done
+        printed = _answer(done)
+        self.first = self.first or printed
+        if printed == self.first:
+            return done
+        problem = f"printed {printed['body_begin']!r}, but {self.first['body_begin']!r} before"
+        return replace(done, error=sample.WRONG_OUTPUT, problem=problem)
+
+    def record(self, done: Execution, start_s: float, warm_up: int) -> pa.RecordBatch:
+        """The sample of its last execution.
 
         Args:
-            result: counts so far, which are added to.
             start_s: the start of the load, by the monotonic clock.
             warm_up: number of the execution in the warm-up; 0 for the measured load.
 
         """
-        result.begun += 1
-        done = execute(self.runtime, self.launch, self.timeout_s, self.right)
-        result.finished += 1
-        result.failed += bool(done.error)
-        sent_us, latency_us = round((done.began_s - start_s) * 1e6), round(done.elapsed_s * 1e6)
         record = np.zeros(1, dtype=sample.RECORD)
-        record["planned_us"] = record["sent_us"] = sent_us
-        record["latency_us"], record["bytes"], record["session"] = latency_us, len(done.output), self.executions
-        record["status"], record["error"] = abs(done.usage.status), done.error
-        self.executions += 1
-        self.writer.write_batch(sample.to_batch(record.tobytes(), [(METHOD, self.name)], 0, warm_up))
+        record["planned_us"] = record["sent_us"] = round((done.ended.began_s - start_s) * 1e6)
+        record["latency_us"], record["bytes"] = round(done.elapsed_s * 1e6), len(done.output)
+        record["status"], record["error"], record["session"] = done.ended.status, done.error, self.executions - 1
+        return sample.to_batch(record.tobytes(), [(METHOD, self.name)], 0, warm_up)
+
+    def check(self, done: Execution, which: str) -> None:
+        """ComponentError, with the end of its standard error, if an execution failed."""
         if done.error:
-            number = f"round {warm_up} of its warm-up" if warm_up else f"execution {result.finished:,}"
-            raise ComponentError(f"{self.launch.name} {done.problem} ({number}).", "", tail(self.launch.log, LINES))
-        return done
+            raise ComponentError(f"{self.launch.name} {done.problem} ({which}).", "", done.said)
 
 
 def measure(testbed: Testbed, cell: Cell, folder: CellFolder, observed: Observed) -> None:
-    """Prove that a program prints what the others print, execute it until files are cached, and measure it.
+    """Prove that a program prints what the first one prints, execute it until files are cached, and measure it.
 
     ComponentError where it is missing, fails, hangs, or prints something else: then nothing else of it is measured.
     """
-    plan, phase, warm_up = testbed.plan, testbed.reporter.phase, testbed.plan.scenario.rehearsal.rounds
+    phase, rounds = testbed.reporter.phase, max(testbed.plan.scenario.rehearsal.rounds, 1)
+    program = _program(testbed, cell, folder)
     with pa.OSFile(str(folder.stream), "wb") as file, pa.ipc.new_stream(file, sample.SCHEMA) as writer:
-        program = _program(testbed, cell, folder, writer)
-        with phase(f"{cell.id}: check its output, and warm up", warm_up) as update:
-            for number in range(1, max(warm_up, 1) + 1):
-                done = program.execute(PhaseResult(), time.monotonic(), number)
+        with phase(f"{cell.id}: check its output, and warm up", rounds) as update:
+            _find_reference(testbed, cell, folder)
+            for number in range(1, rounds + 1):
+                start_s, done = time.monotonic(), program.execute()
+                writer.write_batch(program.record(done, start_s, number))
+                program.check(done, f"round {number} of its warm-up")
                 update(number, f"{done.elapsed_s:.3f} s")
-                if number == 1:
-                    answers = {_which(plan, cell): answer(done)}
-                    folder.keep("contract", answers)
-                    check_equal(testbed.proved, cell.variant, answers)
+            answers = {_which(testbed.plan, cell): program.first or {}}
+            folder.keep("contract", answers)
+            check_equal(testbed.proved, cell.variant, answers)
         with phase(f"{cell.id}: measure", cell.load.planned_sessions) as update:
-            _load(testbed, cell, program, observed, update)
+            _load(testbed, cell, program, writer, observed, update)
+
+
+def _find_reference(testbed: Testbed, cell: Cell, folder: CellFolder) -> None:
+    """Execute the first of the plan's programs, unless it was, so that its output is what all others must print.
+
+    Of those that fail, the next one: their own cells say why.
+    """
+    plan, which = testbed.plan, _which(testbed.plan, cell)
+    for variant in plan.variants:
+        if which in testbed.proved or variant.name == cell.variant:
+            return
+        with suppress(ComponentError):
+            program = _program(testbed, replace(cell, variant=variant.name), folder)
+            done = program.execute()
+            program.check(done, "for its output")
+            check_equal(testbed.proved, variant.name, {which: _answer(done)})
+
+
+def _answer(done: Execution) -> dict[str, Any]:
+    """What must be equal among programs, as JSON types: the lines of the output, in any order."""
+    lines = sorted(done.output.splitlines())
+    text, count = b"\n".join(lines), f"{len(lines):,} line{'s' * (len(lines) != 1)}"
+    proved = ProvedAnswer(done.ended.status, count, len(text), hashlib.sha256(text).hexdigest(), begin(text))
+    return asdict(proved)
 
 
 def _which(plan: Plan, cell: Cell) -> str:
@@ -106,35 +139,48 @@ def _which(plan: Plan, cell: Cell) -> str:
     return "output" if plan.axis == USERS else f"output at {plan.at(cell)}"
 
 
-def _program(testbed: Testbed, cell: Cell, folder: CellFolder, writer: pa.ipc.RecordBatchStreamWriter) -> _Program:
+def _program(testbed: Testbed, cell: Cell, folder: CellFolder) -> _Program:
     plan, made = testbed.plan, testbed.artifacts
     variant = plan.scenario.variant(cell.variant)
     known = {"python": sys.executable, "java": made.java, "jar": made.jars.get(variant.module, "")}
     command = filled(variant.command, {**known, **plan.parameters_of(cell)})
-    log = folder.logs / "program.log"
-    launch = Launch(cell.variant, command, log, cores=testbed.cores.service, folder=ROOT, talks=True, grace_s=0.0)
+    log = folder.logs / f"{variant.name}.log"
+    launch = Launch(variant.name, command, log, cores=testbed.cores.service, folder=ROOT, talks=True, grace_s=0.0)
     assert isinstance(testbed.runtime, ProcessRuntime)  # as a testbed of programs has
-    return _Program(testbed.runtime, launch, cell.load.timeout_s, variant.output, writer, plan.scenario.name)
+    return _Program(testbed.runtime, launch, cell.load.timeout_s, variant.output, plan.scenario.name)
 
 
-def _load(testbed: Testbed, cell: Cell, program: _Program, observed: Observed, update: Update) -> None:
+def _load(
+    testbed: Testbed,
+    cell: Cell,
+    program: _Program,
+    writer: pa.ipc.RecordBatchStreamWriter,
+    observed: Observed,
+    update: Update,
+) -> None:
     """Execute a program as often, or as long, as the load says, and read what it used and what the machine did."""
-    result, telemetry, load = observed.result, observed.telemetry, cell.load
-    owned = testbed.cores.owned
+    result, telemetry, load, owned = observed.result, observed.telemetry, cell.load, testbed.cores.owned
     with (
         sampling(attached_service(""), {}, owned, into=telemetry),
         timing_cores(testbed.runtime, owned, testbed.run.logs / "cpu-speed.log", telemetry),
     ):
         start_s, cpu_s = time.monotonic(), 0.0
         result.unix_start = time.time()
-        telemetry.rows.append((result.unix_start, SERVICE, "cpu_s", cpu_s))
+
+        def used(at_s: float) -> None:
+            telemetry.rows.append((result.unix_start + at_s - start_s, SERVICE, "cpu_s", cpu_s))
+
+        used(start_s)
         ends_s = start_s + (load.duration_s if isinstance(load, Closed) else math.inf)
         while result.finished < (load.planned_sessions or math.inf) and time.monotonic() < ends_s:
-            done = program.execute(result, start_s)
-            cpu_s += done.usage.cpu_s
-            ended = result.unix_start + done.usage.ended_s - start_s
-            telemetry.rows.append((ended, SERVICE, "cpu_s", cpu_s))
-            telemetry.rows.append((ended, SERVICE, "rss_bytes", float(done.usage.peak_rss_bytes)))
+            result.begun += 1
+            done = program.execute()
+            result.finished += 1
+            result.failed += bool(done.error)
+            writer.write_batch(program.record(done, start_s, 0))
+            cpu_s += done.ended.cpu_s
+            used(done.ended.ended_s)
+            program.check(done, f"execution {result.finished:,}")
             update(result.finished, f"{result.finished:,} done, the last one in {done.elapsed_s:.3f} s")
-        telemetry.rows.append((time.time(), SERVICE, "cpu_s", cpu_s))
+        used(time.monotonic())
     result.whole = True

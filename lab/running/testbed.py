@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import shlex
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -19,6 +21,7 @@ from lab.running.invocation import Invocation
 from lab.running.prerequisites import announce_master, check_machine
 from lab.running.progress import Reporter
 from lab.runtimes import Launch, Runtime, docker, host
+from lab.runtimes.checkout import ROOT
 from lab.runtimes.docker import DockerRuntime
 from lab.runtimes.host import Cores
 from lab.runtimes.process import ProcessRuntime, confined
@@ -37,6 +40,8 @@ from lab.system.launch import NOTHING, contained, service_launch
 
 # The memory of a JVM outside its heap: code, class metadata, threads, network buffers.
 BESIDES_HEAP_MB = 768
+# Longer words of a command line are no paths: what is executed may be among them.
+LONGEST_PATH = 256
 # Creates the folder of a new run, or reopens that of a resumed one, from the facts about this machine.
 Opener = Callable[[Mapping[str, Any]], RunFolder]
 
@@ -205,18 +210,26 @@ def _build_programs(plan: Plan, invocation: Invocation, users: int, opened: Open
         raise LabError("Programs are executed on this machine.", "Leave --runtime docker out.")
     check_machine(plan, users, invocation.runs)
     modules = {variant.module for variant in plan.variants if variant.module}
-    jdk = find_jdk() if modules else None
+    words = [word for variant in plan.variants for word in variant.command]
+    jdk = find_jdk() if modules or any("{java}" in word for word in words) else None
     facts = {**_facts(cores, None), "service_cores": sorted(cores.service)}
-    facts["sources"] = {module: build.source_hash(module) for module in sorted(modules)}
+    facts["sources"] = {module: build.source_hash(module) for module in sorted(modules)} | _digests(words)
     if jdk:
         facts["jdk"] = {"version": jdk.version, "found_in": jdk.found_in}
     run = opened(facts)
     with failure_noted(run, reporter), build.in_use(), ProcessRuntime() as runtime, confined(cores.generator):
         made = Artifacts()
         if jdk:
-            made = _built(modules, set(), jdk, runtime, reporter)
+            with reporter.phase("build the programs") as update:
+                made = Artifacts(jdk.java, build.jars(modules, jdk, runtime, _shortened(update)))
             run.add_to_environment("jars", {module: artifacts.digest(jar) for module, jar in made.jars.items()})
         yield Testbed(plan, run, reporter, runtime, cores, made)
+
+
+def _digests(words: Iterable[str]) -> dict[str, str]:
+    """By path, the SHA-256 of each file that command lines name, whether as the program or as an argument of it."""
+    found = (Path(shutil.which(word) or ROOT / word) for word in words if len(word) < LONGEST_PATH and "\n" not in word)
+    return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in found if path.is_file()}
 
 
 def _facts(cores: Cores, found: Calibration | None) -> dict[str, Any]:

@@ -32,21 +32,20 @@ HAS_NOTHING_TO_READ = ("sh", "-c", 'read -r _ && exec "$@" < /dev/null', "sh")
 
 
 @dataclass(frozen=True)
-class Usage:
-    """What a process that has ended used, with the children that it waited for.
+class Ended:
+    """How a process ended, and the CPU seconds that it used, with those of the children that it waited for.
 
     Attributes:
-        ended_s: when it ended, by the monotonic clock.
+        began_s: when it was told to begin, by the monotonic clock.
+        ended_s: when it ended, by the same.
         status: its exit status; of one that was killed, the negative number of the signal.
-        cpu_s: CPU seconds.
-        peak_rss_bytes: the most memory of the largest of these processes.
 
     """
 
+    began_s: float
     ended_s: float
     status: int
     cpu_s: float
-    peak_rss_bytes: int
 
     @property
     def how(self) -> str:
@@ -63,6 +62,7 @@ class ProcessRunning:
         self._watched = psutil.Process(process.pid)
         self.born = process_id.birth(process.pid)
         self._cpu_s = 0.0
+        self.began_s = 0.0
 
     @property
     def pid(self) -> int:
@@ -87,6 +87,7 @@ class ProcessRunning:
 
     def begin(self) -> None:
         """Have it begin, now that the guard knows of it."""
+        self.began_s = time.monotonic()
         with contextlib.suppress(OSError):  # somebody has killed it already, as its exit reason will say
             self.stdin.write("\n")
         if not self.launch.talks:
@@ -102,13 +103,12 @@ class ProcessRunning:
         self._process.wait()
         return self.exit_reason()
 
-    def await_usage(self) -> Usage:
-        """Wait until it has ended, and return what it and its children used."""
+    def await_ended(self) -> Ended:
+        """Wait until it has ended, and return how and when, and what it used."""
         _, status, used = os.wait4(self.pid, 0)
         ended_s = time.monotonic()
         self._process.returncode = os.waitstatus_to_exitcode(status)
-        peak = used.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-        return Usage(ended_s, self._process.returncode, used.ru_utime + used.ru_stime, peak)
+        return Ended(self.began_s, ended_s, self._process.returncode, used.ru_utime + used.ru_stime)
 
     def kill(self) -> None:
         """Kill it and its children at once."""
@@ -148,6 +148,14 @@ class ProcessRunning:
             os.killpg(self.pid, signal.SIGKILL)  # children that outlived it
         # Last: a thread that still reads it blocks closing until all writers have ended.
         _close(self._process.stdout)
+
+
+def _check_executable(program: str, folder: Path | None, path: str | None) -> None:
+    """FileNotFoundError or PermissionError unless a program can be executed in a folder."""
+    there = Path(folder or ".", program) if os.sep in program else None
+    if not shutil.which(str(there or program), path=path):
+        number = errno.EACCES if there and there.exists() else errno.ENOENT
+        raise OSError(number, os.strerror(number))
 
 
 def _how_ended(status: int) -> str:
@@ -201,8 +209,7 @@ class ProcessRuntime:
         told = BEGINS_WHEN_TOLD if launch.talks else HAS_NOTHING_TO_READ
         with launch.log.open("ab") as log, confined(launch.cores or self._all_cores):
             try:
-                if not shutil.which(launch.command[0], path=environment.get("PATH")):
-                    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+                _check_executable(launch.command[0], launch.folder, environment.get("PATH"))
                 process = subprocess.Popen(
                     (*told, *launch.command),
                     stdin=subprocess.PIPE,

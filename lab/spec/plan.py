@@ -105,8 +105,10 @@ class Plan:
 
     @property
     def unit(self) -> str:
-        """What a load counts: ``request``, ``session`` where a locustfile decides what is sent, or ``execution``."""
-        return "execution" if self.scenario.entry == "program" else "session" if self.locustfile else "request"
+        """What a load counts: ``request``, ``session`` where several requests may be one, or ``execution``."""
+        if self.scenario.entry == "program":
+            return "execution"
+        return "session" if self.locustfile or len(self.scenario.requests) > 1 else "request"
 
     @property
     def positions(self) -> list[float]:

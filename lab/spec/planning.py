@@ -24,8 +24,6 @@ ADDRESS = re.compile(r"[^\s:/]+(:\d{1,5})?")
 
 def make_plan(scenario: Scenario, given: Options) -> Plan:
     """Make the plan of a scenario; LabError where the options are not possible."""
-    if len(scenario.requests) > 1:  # theory and counts are of one request; a locustfile may send more, which it counts
-        raise LabError(f"The scenario {scenario.name} names several requests.", "Name one, which its theory is about.")
     options = checked(scenario, given)
     if scenario.entry == "program":
         _check_program(scenario, options)

@@ -23,11 +23,12 @@ Parameters = Mapping[str, int]
 def calls_of(plan: Plan, variant: Variant, parameters: Parameters) -> Calls | None:
     """The calls of a variant's requests with their limits; None where only measuring can tell how long one takes.
 
-    Several stages are taken for calls of their mean time, one after the other.
+    That is so where requests are of several kinds. Several stages are taken for calls of their mean time, one after the
+    other.
     """
     stages = variant.stages
     times_s = [_time_s(plan, stage, parameters) for stage in stages]
-    if not stages or None in times_s:
+    if len(variant.demands) != 1 or not stages or None in times_s:
         return None
     counts = [_count(stage.calls, parameters) for stage in stages]
     total_s = sum(count * (time_s or 0.0) for count, time_s in zip(counts, times_s, strict=True))
@@ -44,8 +45,8 @@ def calls_of(plan: Plan, variant: Variant, parameters: Parameters) -> Calls | No
 def _time_s(plan: Plan, stage: Stage, parameters: Parameters) -> float | None:
     """How long one call of a stage takes; None where only measuring can tell."""
     link_s = 0.0 if stage.component == SERVICE else plan.link.latency_ms / 1000
-    if stage.time_ms:
-        return parameters[stage.time_ms] / 1000 + link_s
+    if stage.time_parameter:
+        return parameters[stage.time_parameter] / 1000 + link_s
     return link_s or None
 
 
@@ -53,9 +54,16 @@ def _count(calls: int | str, parameters: Parameters) -> int:
     return parameters[calls] if isinstance(calls, str) else calls
 
 
-def calls_to(plan: Plan, variant: Variant, component: str, parameters: Parameters) -> int:
-    """How many calls each request of a variant makes to a component."""
-    return sum(_count(stage.calls, parameters) for stage in variant.stages if stage.component == component)
+def calls_to(plan: Plan, variant: Variant, component: str, parameters: Parameters) -> dict[str, int]:
+    """How many calls each request of a variant makes to a component, by the request's name."""
+    return {
+        request.name: sum(
+            _count(stage.calls, parameters)
+            for stage in variant.demands.get(request.name, ())
+            if stage.component == component
+        )
+        for request in plan.scenario.requests
+    }
 
 
 def _connections(plan: Plan, variant: Variant) -> int | None:

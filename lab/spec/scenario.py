@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
 
 from lab.spec.limits import ALL_EQUAL, Limits
 from lab.spec.system import UNSHAPED, Component, Entry, Link, Variant
@@ -89,20 +90,26 @@ class Rehearsal:
     parameters: Mapping[str, int] = field(default_factory=dict)
 
 
+def _is_no_database(component: Component) -> bool:
+    return not component.database
+
+
 @dataclass(frozen=True)
 class Scenario:
     """A scenario as data: question, requests, parameters, variants, what is behind them, and the default load.
 
     Attributes:
-        requests: what a user sends, by the locustfile of the scenario's name: one, as theory and counts are of one.
+        requests: what a user's session sends, by the locustfile of the scenario's name, which names them so. Theory is
+            of scenarios with one; the calls that components must have counted are of any number.
         contract: requests, good and bad, that all variants must answer alike.
         rehearsal: the warm-up.
         sweep: the values that ``lab sweep`` varies if none are named, by axis: ``users``, ``rate``, or a parameter.
-        components: what the service calls; databases are started first, the others in this order.
+        components: what is behind the service: see :attr:`start_order`.
         limits: the limits of the stance ``equal``.
         link: the link to each component, unless options say otherwise.
 
-    ValueError where services are to be compared with programs.
+    ValueError where services are to be compared with programs, programs have more than one user, a variant's demands
+    are of an unknown request, or components call unknown ones, or one another in a circle.
 
     """
 
@@ -120,7 +127,16 @@ class Scenario:
     link: Link = UNSHAPED
 
     def __post_init__(self) -> None:
-        """Check that its variants are of one kind."""
+        """Check that its variants are of one kind and speak of its requests, and who calls whom."""
+        _ = self.start_order
+        if self.entry == "program" and (self.load.users, self.load.ramp_s) != (1, 0.0):
+            raise ValueError(f"the scenario {self.name} compares programs, so its load has one user and no ramp")
+        known = {request.name for request in self.requests}
+        for variant in self.variants:
+            if unknown := variant.demands.keys() - known:
+                raise ValueError(
+                    f"the scenario {self.name} has no request {min(unknown)!r}, of which {variant.name} speaks"
+                )
         if len(kinds := {variant.entry for variant in self.variants}) > 1:
             raise ValueError(f"the scenario {self.name} compares {' with '.join(sorted(kinds))}")
 
@@ -128,6 +144,23 @@ class Scenario:
     def entry(self) -> Entry:
         """What its variants are, and so how they are driven."""
         return self.variants[0].entry if self.variants else "service"
+
+    @property
+    def start_order(self) -> tuple[Component, ...]:
+        """Its components, databases first, and each after those that it calls; otherwise in their own order."""
+        by_name = {component.name: component for component in sorted(self.components, key=_is_no_database)}
+        if unknown := {name for component in self.components for name in component.calls} - by_name.keys():
+            raise ValueError(f"the scenario {self.name} has no component {min(unknown)!r}, which another calls")
+        sorter, order = TopologicalSorter({name: component.calls for name, component in by_name.items()}), list[str]()
+        try:
+            sorter.prepare()
+        except CycleError as error:
+            raise ValueError(f"the components {' and '.join(error.args[1][1:])} call one another") from error
+        while sorter.is_active():
+            ready = sorted(sorter.get_ready(), key=list(by_name).index)
+            order += ready
+            sorter.done(*ready)
+        return tuple(by_name[name] for name in order)
 
     @property
     def databases(self) -> tuple[str, ...]:

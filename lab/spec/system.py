@@ -48,14 +48,16 @@ UNSHAPED = Link()
 class Component:
     """A part of the system behind the service that is loaded: a database, another service, or a program.
 
-    Exactly one of ``database``, ``module`` and ``command`` says what it is.
+    Exactly one of ``database``, ``module`` and ``command`` says what it is. A database calls nothing.
 
     Attributes:
         name: its name in messages, readings and counts, such as ``mongo`` or ``backend``.
         database: the kind of database, started and seeded by :mod:`lab.system.databases`: ``mysql`` or ``mongo``.
-        module: the Maven module of a service of ours, which is told of no other component.
+        module: the Maven module of a service of ours.
         command: the command line of a program, started in the checkout. It listens on a free port of the address in
             ``LAB_HOST``, and writes the port into the file that ``LAB_PORT_FILE`` names.
+        calls: names of the components that it calls: it is started after them, and told of their addresses as the
+            service that is loaded is.
         own_pool: how many connections to it the service's client opens at most by default; None if unlimited or
             unknown.
 
@@ -65,12 +67,15 @@ class Component:
     database: str = ""
     module: str = ""
     command: tuple[str, ...] = ()
+    calls: tuple[str, ...] = ()
     own_pool: int | None = None
 
     def __post_init__(self) -> None:
-        """ValueError where the name is that of another target of readings."""
-        if self.name in RESERVED or self.name.startswith("worker"):
+        """ValueError where its name is that of another target of readings, or it is not one thing."""
+        if not self.name or self.name in RESERVED or self.name.startswith("worker"):
             raise ValueError(f"a component cannot be named {self.name!r}: readings of the lab itself are")
+        if sum(map(bool, (self.database, self.module, self.command))) != 1:
+            raise ValueError(f"the component {self.name} is not one of database, module and command")
 
 
 @dataclass(frozen=True)
@@ -79,7 +84,7 @@ class Stage:
 
     Attributes:
         component: :data:`SERVICE` where the service itself takes the time, else the name of what it calls.
-        time_ms: the parameter that is the time of one call in ms; empty where only the link's latency is known
+        time_parameter: the parameter that is the time of one call in ms; empty where only the link's latency is known
             beforehand.
         calls: how many calls a request makes, or the parameter that says so.
         parallel: whether a request makes all its calls at once; else one after the other.
@@ -89,7 +94,7 @@ class Stage:
     """
 
     component: str
-    time_ms: str = ""
+    time_parameter: str = ""
     calls: int | str = 1
     parallel: bool = False
     answer_bytes: int = 0
@@ -121,7 +126,8 @@ class Variant:
         command: the command line of a program, executed in the checkout. In its words, a parameter's name in braces is
             the parameter's value, ``{python}`` the lab's own Python, ``{java}`` the JDK's launcher, and ``{jar}`` the
             module's jar.
-        output: a regular expression for the whole standard output of a right execution; any does if empty.
+        output: a regular expression for the whole standard output of a right execution; any does if empty. All variants
+            must print the same lines, in any order.
 
     """
 

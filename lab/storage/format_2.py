@@ -1,7 +1,8 @@
 """Reads plans of format 2.
 
-A load is of one type there, in which a zero means that something is not so, and the addresses of attached services
-stand beside the scenario, not in its variants.
+A load is of one type there, in which a zero means that something is not so; the addresses of attached services stand
+beside the scenario, not in its variants; and a stage calls its ``time_parameter`` by another name. The first runs of
+the format hold a scenario without demands, of which only those existed that :mod:`lab.storage.format_1` knows.
 """
 
 from __future__ import annotations
@@ -9,19 +10,32 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from lab.storage import format_1
+
+RENAMED = {"time_ms": "time_parameter"}
 # What says of which kind a load is; each is absent where a run is older than it.
 SHAPE = ("ramp_s", "loops", "duration_s", "requests", "rate_rps")
 
 
 def upgraded(plan: Mapping[str, Any]) -> dict[str, Any]:
     """A plan of format 2 in the form of format 3; KeyError, TypeError or AttributeError where it is damaged."""
+    if "requests" not in plan["scenario"]:
+        plan = format_1.upgraded({**plan, "scenario": plan["scenario"]["name"]})
     scenario, urls = plan["scenario"], dict(plan.get("urls", {}))
-    variants = [{**variant, "url": urls.get(variant["name"], "")} for variant in scenario["variants"]]
+    variants = [_variant(variant, urls.get(variant["name"], "")) for variant in scenario["variants"]]
     return {
         **{name: value for name, value in plan.items() if name != "urls"},
         "scenario": {**scenario, "load": _load(scenario["load"]), "variants": variants},
         "cells": [{**cell, "load": _load(cell["load"])} for cell in plan["cells"]],
     }
+
+
+def _variant(variant: Mapping[str, Any], url: str) -> dict[str, Any]:
+    demands = {
+        request: [{RENAMED.get(name, name): value for name, value in stage.items()} for stage in stages]
+        for request, stages in variant.get("demands", {}).items()
+    }
+    return {**variant, "demands": demands, "url": url}
 
 
 def _load(load: Mapping[str, Any]) -> dict[str, Any]:

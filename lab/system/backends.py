@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -44,7 +44,8 @@ class Backends:
     Attributes:
         databases: by component, as the lab reaches them (never through the link).
         services: by component, other services and programs, as the lab reaches them.
-        environment: environment variables of the services: endpoints, password, key; never on a command line.
+        told: by component, the environment variables with its address, and its password if it has one; never on a
+            command line. Those of :data:`TOKENS` hold the key of the tokens.
         links: what runs between services and components, by name.
         tokens: a file with a token of each seeded user, one a line; None if the scenario has none.
         contract: the scenario's exchanges, and those with honest and hostile tokens.
@@ -53,7 +54,7 @@ class Backends:
 
     databases: Mapping[str, Database] = field(default_factory=dict)
     services: Mapping[str, Service] = field(default_factory=dict)
-    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    told: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
     links: Mapping[str, Running] = field(default_factory=dict)
     tokens: Path | None = None
     contract: tuple[Exchange, ...] = ()
@@ -63,9 +64,20 @@ class Backends:
         """The databases' title in tables and figures."""
         return ", ".join(database.title for database in self.databases.values())
 
-    def with_environment(self, environment: Mapping[str, str], links: Mapping[str, Running] | None = None) -> Backends:
-        """The same backends, with more environment variables for the services, and more links."""
-        return replace(self, environment={**self.environment, **environment}, links={**self.links, **(links or {})})
+    @property
+    def environment(self) -> dict[str, str]:
+        """The environment variables of the service that is loaded: of all components, and the key."""
+        return self.environment_of(self.told)
+
+    def environment_of(self, components: Iterable[str]) -> dict[str, str]:
+        """The environment variables of what calls only these components."""
+        return {variable: value for name in components for variable, value in self.told.get(name, {}).items()}
+
+    def telling(
+        self, component: str, environment: Mapping[str, str], links: Mapping[str, Running] | None = None
+    ) -> Backends:
+        """The same backends, with the environment variables of one more component, and the link to it."""
+        return replace(self, told={**self.told, component: environment}, links={**self.links, **(links or {})})
 
     def running(self) -> dict[str, Running]:
         """The processes on this machine: components, and the links to them."""
@@ -98,6 +110,8 @@ class Backends:
 
 
 NO_ENDPOINTS = Endpoints()
+# What stands for the tokens among components: a component cannot have this name.
+TOKENS = ""
 
 
 def modules(scenario: Scenario, endpoints: Endpoints) -> set[str]:
@@ -124,10 +138,10 @@ def running_backends(plan: Plan, site: Site, endpoints: Endpoints, images: Mappi
                 with_link = _through_link(component, (database.host, database.port), plan, site)
                 address, links = stack.enter_context(with_link)
                 seen = database.via(address[1], address[0]) if links else database
-                found = found.with_environment(_database_environment(seen), links)
+                found = found.telling(component.name, _database_environment(seen), links)
         if scenario.sends_tokens:
             key, file = tokens.signing_key(site.seeds), tokens.token_file(site.seeds)
-            found = found.with_environment({"LAB_JWT_KEY": base64.b64encode(key).decode()})
+            found = found.telling(TOKENS, {"LAB_JWT_KEY": base64.b64encode(key).decode()})
             found = replace(found, tokens=file, contract=found.contract + _token_exchanges(scenario, key))
         yield found
 
@@ -136,12 +150,12 @@ def running_backends(plan: Plan, site: Site, endpoints: Endpoints, images: Mappi
 def with_service(
     backing: Backends, component: Component, service: Service, plan: Plan, site: Site
 ) -> Iterator[Backends]:
-    """The backends with one more service, of which the service under load is told as ``LAB_<NAME>_URL``."""
+    """The backends with one more service, of which its callers are told as ``LAB_<NAME>_URL``."""
     parts = http_address.split(service.url)
     with _through_link(component, (parts.hostname or "", http_address.port(parts)), plan, site) as (address, links):
         variable = f"LAB_{component.name.upper().replace('-', '_')}_URL"
         added = replace(backing, services={**backing.services, component.name: service})
-        yield added.with_environment({variable: f"http://{address[0]}:{address[1]}"}, links)
+        yield added.telling(component.name, {variable: f"http://{address[0]}:{address[1]}"}, links)
 
 
 def _database(kind: str, site: Site, endpoints: Endpoints, image: str) -> AbstractContextManager[Database]:

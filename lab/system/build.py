@@ -43,8 +43,10 @@ def jars(modules: Iterable[str], jdk: Jdk, runtime: Runtime, say: Callable[[str]
 
 
 def _jar(module: str) -> Path:
-    """The executable jar; the plain one beside it is what other modules are made from."""
-    return SERVICES / module / "target" / f"{module}-exec.jar"
+    """The executable jar; of a service the one with everything in it, as the plain one is for other modules."""
+    target = SERVICES / module / "target"
+    executable, plain = target / f"{module}-exec.jar", target / f"{module}.jar"
+    return executable if executable.exists() or not plain.exists() else plain
 
 
 def _stamp(module: str) -> Path:

@@ -7,6 +7,7 @@ import pytest
 
 from lab.analysis import observations
 from lab.analysis.evidence import Steadiness
+from lab.analysis.observations import NameCounts, calls_expected
 from lab.analysis.service_cost import service_cost
 from lab.analysis.steadiness import slowness, steadiness
 from lab.generator.fleet import PhaseResult
@@ -182,3 +183,14 @@ def test_the_speed_of_the_cores_is_kept_for_the_time_of_the_load():
     rows = core_speed(lambda at: 2.0 if at >= 10 else 1.0) + core_speed(lambda at: 9.0, owner="generator")
     assert service_cost(rows, 0.0, 9.0, 1)["yardstick_s"] == pytest.approx(0.0004)
     assert service_cost(rows, 10.0, 20.0, 1)["yardstick_s"] == pytest.approx(0.0008)
+
+
+def test_calls_are_expected_of_what_was_sent_and_answered(samples_of):
+    """By the name of each request; one that left no sample may have made as many as any."""
+    made = {"mysql": {"/list": 2, "/create": 3}, "mongo": {"/list": 0, "/create": 1}}
+    samples = samples_of([0.1] * 4, name=["/list", "/list", "/create", "/create"], status=[200, 500, 200, 0])
+    by_name = NameCounts.of([samples[:2], samples[2:]])
+    assert calls_expected(made, by_name, begun=4) == {"mysql": (7, 10), "mongo": (1, 2)}
+    assert calls_expected(made, by_name, begun=5) == {"mysql": (7, 13), "mongo": (1, 3)}
+    assert calls_expected(made, NameCounts.of([samples.assign(name="/other")]), begun=4)["mysql"] == (0, 0)
+    assert calls_expected({}, by_name, begun=4) == {}

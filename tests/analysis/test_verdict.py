@@ -70,7 +70,7 @@ def judged(summary: Summary = GOOD, answered: int = 1000, **changes) -> tuple[st
 )
 def test_every_component_must_have_counted_its_calls(counted, each, word):
     """As many as the right answers need, and no more than all requests make; by the component's name."""
-    found, reasons = judged(calls=counted, calls_per_request=dict.fromkeys(counted, each))
+    found, reasons = judged(calls=counted, calls_expected=dict.fromkeys(counted, (1000 * each, 1000 * each)))
     assert found == word
     assert (word == VALID) == all(f"{name} counted" not in reasons for name in counted)
 
@@ -79,7 +79,24 @@ def test_requests_without_an_answer_may_have_called_or_not():
     """A component is asked at least once for each answer, right or wrong, and at most once for each request."""
     one_lost = replace(GOOD, errors={"timeout": 1}, ok_throughput_rps=332.7)
     for count, word in ((998, INVALID), (999, VALID), (1000, VALID)):
-        assert judged(one_lost, 999, served=999, calls={"backend": count}, calls_per_request={"backend": 1})[0] == word
+        calls = {"calls": {"backend": count}, "calls_expected": {"backend": (999, 1000)}}
+        assert judged(one_lost, 999, served=999, **calls)[0] == word
+
+
+def test_a_request_that_the_scenario_does_not_have_is_invalid():
+    """Nobody knows which calls it must have made."""
+    assert judged(unknown_names=["/lsit"]) == (
+        INVALID,
+        "The scenario has no request '/lsit': its locustfile names them otherwise.",
+    )
+
+
+def test_one_component_that_does_not_count_takes_no_other_with_it():
+    """What counted is judged, and the other is named as not checked."""
+    counts = {"calls": {"mongo": 500}, "calls_expected": {"mongo": (1000, 1000), "program": (1000, 1000)}}
+    assert judged(**counts) == (INVALID, "mongo counted 500 calls, but the requests made 1,000.")
+    because = verdict.not_made(evidence(**counts))
+    assert because["the count of calls by what is behind the service"] == "program did not count them"
 
 
 def test_sessions_of_several_requests_are_counted_against_their_plan():

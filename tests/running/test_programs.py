@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from patience import PATIENCE_S, await_that
 
 from lab.analysis.verdict import INVALID
 from lab.errors import LabError
+from lab.reporting.html.rerun_command import asked
 from lab.reporting.run_view import Run
 from lab.running import conductor
 from lab.running.invocation import Invocation
@@ -74,8 +76,6 @@ def test_every_execution_is_a_sample(measured):
     samples = run.folder.cells()[1].samples()
     assert sorted(samples["warm_up"]) == [0, 0, 0, 1]
     assert set(samples["status"]) == {0}
-    metrics = run.folder.cells()[1].metrics().query("target == 'service'")
-    assert (metrics.query("name == 'rss_bytes'")["value"] > 1e6).all()
 
 
 def test_a_duration_ends_the_executions(measured):
@@ -130,7 +130,7 @@ BAD = {
     ),
     "one that prints something else than the others": (
         says("bad", "print(7)", output=r"\d+"),
-        "are not equal: output: status 0, 1 line, '",
+        r"bad and sum are not equal: output: status 0, 1 line, '7' here, status 0, 1 line, '499500' there.",
     ),
     "one that prints without end": (
         says("bad", "while True: print('x' * 10_000_000)"),
@@ -139,16 +139,34 @@ BAD = {
 }
 
 
+@pytest.mark.parametrize("seed", [1, 2])  # with each of them drawn first
 @pytest.mark.parametrize("name", BAD)
-def test_a_program_that_does_not_do_its_work_is_invalid_by_name(measured, name):
-    """And the others are measured all the same."""
+def test_a_program_that_does_not_do_its_work_is_invalid_by_name(measured, name, seed):
+    """And the others are measured all the same, whichever is measured first."""
     variant, sentence = BAD[name]
-    run = measured(SUM, variant, loops=1, timeout=2.0, seed=2)  # whose order is: the right one first
+    run = measured(SUM, variant, loops=1, timeout=2.0, seed=seed)
     good, bad = run.cells
     assert good["verdict"] != INVALID
     assert bad["verdict"] == INVALID
     assert sentence in " ".join(bad["reasons"])
     assert run.folder.state() == "complete"
+
+
+def test_where_the_first_program_fails_the_next_one_is_the_reference(measured):
+    """Two that agree are compared, and a third that differs is named."""
+    gone, other = Variant("gone", "", "gone", command=("no-such-program",)), says("other", "print(499500)")
+    run = measured(gone, SUM, other, says("bad", "print(7)"), loops=1, seed=1)
+    assert [row["verdict"] == INVALID for row in run.cells] == [True, False, False, True]
+    assert "bad and sum are not equal" in " ".join(run.cells[3]["reasons"])
+
+
+def test_every_execution_must_print_what_the_first_one_printed(measured, tmp_path):
+    """One that finds its own result from before, and does nothing, is not fast."""
+    code = f"from pathlib import Path; done = Path({str(tmp_path / 'done')!r})\n"
+    code += "done.exists() or print(499500)\ndone.touch()"
+    (row,) = measured(says("caches", code)).cells
+    assert row["verdict"] == INVALID
+    assert "caches printed '', but '499500' before" in " ".join(row["reasons"])
 
 
 def test_a_failure_amid_the_load_is_a_sample_and_ends_it(measured, tmp_path):
@@ -205,6 +223,56 @@ def test_a_killed_run_leaves_nothing_and_is_resumed(tmp_path):
     assert again.folder.cells()[0].samples().equals(before)
 
 
+TYPED = """
+import sys
+sys.path.insert(0, {here!r})
+from test_programs import *
+from lab import experiments
+experiments.scenarios()["sum"] = programs(SUM, says("other", "print(sum(range({{count}})))"))
+from lab.cli.main import main
+main()
+"""
+
+
+def test_a_program_is_an_experiment_from_the_command_line_on(tmp_path):
+    """It is run, swept, shown, compared, reported and exported, with its own words."""
+
+    def typed(*arguments: str) -> subprocess.CompletedProcess[str]:
+        code = TYPED.format(here=str(Path(__file__).parent))
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")]), "COLUMNS": "200"}
+        words = [sys.executable, "-c", code, *arguments]
+        return subprocess.run(words, env=environment, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+
+    data = ("--data", str(tmp_path))
+    done = typed("run", "sum", "--loops", "3", "--repeat", "2", "--allow-suspect", *data)
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert "executions" in done.stdout
+    assert "users" not in done.stdout.split("┏")[1]
+    compared = typed("compare", *data)
+    assert "CPU" in compared.stdout
+    assert "throughput" not in compared.stdout
+    assert typed("report", *data).returncode == 0
+    assert typed("sweep", "sum", "--loops", "1", "--allow-suspect", *data).returncode == 0
+    refused = typed("up", "sum")
+    assert refused.returncode == 2
+    assert "sum compares programs" in refused.stderr
+
+
+def test_a_run_from_python_is_repeated_by_the_command_in_its_report(measured):
+    """With the options that programs have, and no others."""
+    run = measured(SUM, loops=2, repeat=2)
+    assert planning.make_plan(programs(SUM), Options(**asked(run.plan))) == run.plan
+    assert asked(run.plan) == {"loops": 2, "repeat": 2, "seed": 1}
+
+
+def test_what_is_executed_is_part_of_the_conditions(measured, tmp_path):
+    """A program, or a file that it is given, must be the same when a run is resumed."""
+    script = tmp_path / "add.py"
+    script.write_text("print(499500)")
+    run = measured(Variant("script", "", "a script", command=("{python}", str(script))), loops=1)
+    assert run.folder.environment()["sources"][str(script)] == hashlib.sha256(b"print(499500)").hexdigest()
+
+
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
@@ -231,6 +299,8 @@ def test_containers_are_refused(tmp_path):
 
 
 def test_a_scenario_compares_programs_or_services():
-    """Not one with the other."""
+    """Not one with the other; and programs one at a time."""
+    with pytest.raises(ValueError, match="its load has one user and no ramp"):
+        replace(programs(SUM), load=Burst(users=4))
     with pytest.raises(ValueError, match="compares program with service"):
         programs(SUM, replace(SUM, name="mvc", command=(), module="mvc"))

@@ -18,6 +18,7 @@ from lab.spec.limits import NOT_SET, Limits
 from lab.spec.options import Options, names
 from lab.spec.plan import Plan
 from lab.spec.planning import make_plan
+from lab.spec.system import Component
 from lab.spec.workload import Burst, Closed, Open, Ramp
 
 DELAY, JWT = scenarios()["delay"], scenarios()["jwt"]
@@ -428,3 +429,38 @@ def test_nobody_waits_longer_than_a_week():
     """As where it is asked for: a link of a byte a second is no reason to wait for years."""
     plan = make_plan(scenarios()["document"], Options(users=[400], link_rate=1))
     assert {cell.load.timeout_s for cell in plan.cells} == {numbers.MOST_SECONDS}
+
+
+@pytest.mark.parametrize(
+    ("changed", "problem"),
+    [
+        (
+            {"components": (Component("a", module="webflux", calls=("b",)),)},
+            "has no component 'b', which another calls",
+        ),
+        (
+            {"components": (Component("a", module="x", calls=("b",)), Component("b", module="x", calls=("a",)))},
+            "a and b call one another|b and a call one another",
+        ),
+        ({"variants": (replace(DELAY.variants[0], demands={"/dealy": ()}),)}, "has no request '/dealy', of which mvc"),
+    ],
+)
+def test_a_scenario_that_contradicts_itself_is_refused(changed, problem):
+    """Where it is defined, and not when it is measured."""
+    with pytest.raises(ValueError, match=problem):
+        replace(DELAY, **changed)
+
+
+@pytest.mark.parametrize("what", [{}, {"module": "webflux", "database": "mongo"}])
+def test_a_component_is_one_thing(what):
+    """A database, a module, or a command."""
+    with pytest.raises(ValueError, match="not one of database, module and command"):
+        Component("b", **what)
+
+
+def test_components_start_after_those_they_call_and_databases_first():
+    """Otherwise in the order in which they are named."""
+    a, b = Component("a", module="x", calls=("c", "mysql")), Component("b", module="x")
+    c, mysql = Component("c", command=("x",)), Component("mysql", database="mysql")
+    started = replace(DELAY, components=(a, b, c, mysql)).start_order
+    assert [component.name for component in started] == ["mysql", "b", "c", "a"]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 import lab
 from lab.errors import LabError
 from lab.experiments import scenarios
+from lab.spec import prediction
 from lab.spec.options import Options
 from lab.spec.plan import Plan
 from lab.spec.planning import make_plan
@@ -55,6 +57,17 @@ def test_each_kind_of_load_is_told_by_what_was_not_zero(said, meant):
     assert {cell.load for cell in plan.cells} == {meant}
     assert plan.scenario.load == Burst(**SAME, ramp_s=2.0)
     assert json.dumps(given) == before
+
+
+def test_the_first_runs_of_the_format_are_read_by_the_definitions_of_their_time():
+    """Their scenarios had no demands yet; a plan of then, as it was stored."""
+    stored = json.loads(Path(__file__).with_name("first_of_format_2.json").read_text())
+    plan = Plan.from_json(format_2.upgraded(stored))
+    assert plan.scenario.requests[0].path == "/delay/{delay_ms}"
+    assert [cell.id for cell in plan.cells] == [
+        f"{cell['variant']}-u{cell['load']['users']}-r1" for cell in stored["cells"]
+    ]
+    assert prediction.predict(plan, plan.cells[0]) is not None
 
 
 def test_loads_from_before_there_were_rates_are_read():

@@ -25,7 +25,8 @@ from lab.system.backends import Endpoints
 def images() -> None:
     """Build all images for --runtime docker beforehand, and list them."""
     scenarios = experiments.scenarios().values()
-    modules = {variant.module for scenario in scenarios for variant in scenario.variants}
+    services = [scenario for scenario in scenarios if scenario.entry == "service"]
+    modules = {variant.module for scenario in services for variant in scenario.variants}
     modules |= {part.module for scenario in scenarios for part in scenario.components if part.module}
     for image in testbed.build_all_images(modules, reporter()):
         out.print(f"{image.tag}: {image.product} [dim]({image.why})[/]", soft_wrap=True)

@@ -38,7 +38,7 @@ def _up_command(scenario: Scenario) -> click.Command:
     return limit_options(click.Command(scenario.name, callback=up, params=[variant], help=scenario.question), scenario)
 
 
-up = ScenarioGroup("up", _up_command, "Start a scenario's stack and leave it up, until 'down'.")
+up = ScenarioGroup("up", _up_command, "Start a scenario's stack and leave it up, until 'down'.", ("service",))
 
 
 @click.command()

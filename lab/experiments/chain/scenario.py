@@ -10,7 +10,7 @@ from lab.spec.scenario import Exchange, Parameter, Rehearsal, Request, Scenario
 from lab.spec.system import Component, Stage, Variant
 from lab.spec.workload import Burst
 
-CALLS_B = {"/chain": (Stage("backend", time_ms="delay_ms"),)}
+CALLS_B = {"/chain": (Stage("backend", time_parameter="delay_ms"),)}
 # Connections that the clients open to one server by themselves: Apache HttpClient 5, Reactor Netty 1.3.
 APACHE_CONNECTIONS, NETTY_CONNECTIONS = 5, 500
 

@@ -9,7 +9,7 @@ from lab.spec.scenario import Exchange, Parameter, Rehearsal, Request, Scenario
 from lab.spec.system import SERVICE, Stage
 from lab.spec.workload import Burst
 
-WAITS = {"/delay": (Stage(SERVICE, time_ms="delay_ms"),)}
+WAITS = {"/delay": (Stage(SERVICE, time_parameter="delay_ms"),)}
 
 SCENARIO = Scenario(
     name="delay",

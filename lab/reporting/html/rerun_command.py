@@ -10,7 +10,7 @@ from typing import Any
 
 from lab.errors import LabError
 from lab.spec import attached, planning
-from lab.spec.options import LIMITS, Options
+from lab.spec.options import LIMITS, OF_SERVICES, Options
 from lab.spec.plan import USERS, Plan
 from lab.spec.workload import Burst, Closed, Load, Open, Ramp, Total
 from lab.storage.run_folder import RunFolder
@@ -43,7 +43,7 @@ def _call(run: RunFolder) -> str:
         what = urls[attached.NAME]
     given = asked(plan)
     given |= given.pop("parameters", {})
-    if len(given["users"]) == 1:
+    if len(given.get("users", ())) == 1:
         (given["users"],) = given["users"]
     if plan.header_names:
         given["headers"] = dict.fromkeys(plan.header_names, "…")
@@ -103,7 +103,8 @@ def _everything(plan: Plan) -> dict[str, Any]:
         "pin": plan.pin,
         "seed": plan.seed,
     }
-    return {name: value for name, value in everything.items() if value is not None}
+    not_of_it = ("users", *OF_SERVICES) if plan.scenario.entry == "program" else ()
+    return {name: value for name, value in everything.items() if value is not None and name not in not_of_it}
 
 
 def _shape(loads: Sequence[Load]) -> dict[str, Any]:
