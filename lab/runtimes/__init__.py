@@ -12,6 +12,10 @@ from typing import IO, Protocol
 RUNTIMES = ("process", "docker", "auto")
 
 
+# What every process needs of the shell's environment.
+INHERITED = ("PATH", "HOME", "LD_LIBRARY_PATH", "TMPDIR")
+
+
 @dataclass(frozen=True)
 class Launch:
     """What to start: a command, with its environment, cores, log and container image.
@@ -19,6 +23,7 @@ class Launch:
     Attributes:
         name: the name in messages, such as ``service`` or ``worker 1``.
         log: the file for its standard output and error (only error where ``talks``).
+        alone: whether it inherits nothing of the shell's environment but :data:`INHERITED`, as a container does.
         folder: its working directory; the lab's own if None.
         cores: the cores it may use from the start; empty for all.
         talks: whether its stdin and stdout are pipes to the lab.
@@ -34,6 +39,7 @@ class Launch:
     log: Path
     environment: Mapping[str, str] = field(default_factory=dict)
     cores: frozenset[int] = frozenset()
+    alone: bool = False
     folder: Path | None = None
     talks: bool = False
     grace_s: float = 3.0

@@ -19,7 +19,7 @@ from typing import IO
 import psutil
 
 from lab.errors import LabError
-from lab.runtimes import Launch, process_id, tail
+from lab.runtimes import INHERITED, Launch, process_id, tail
 from lab.runtimes.checkout import ROOT
 
 KILL_S = 10.0
@@ -205,7 +205,8 @@ class ProcessRuntime:
 
     def _start(self, launch: Launch) -> ProcessRunning:
         launch.log.parent.mkdir(parents=True, exist_ok=True)
-        environment = {**os.environ, **launch.environment}
+        inherited = os.environ.keys() & set(INHERITED) if launch.alone else os.environ.keys()
+        environment = {**{name: os.environ[name] for name in inherited}, **launch.environment}
         told = BEGINS_WHEN_TOLD if launch.talks else HAS_NOTHING_TO_READ
         with launch.log.open("ab") as log, confined(launch.cores or self._all_cores):
             try:

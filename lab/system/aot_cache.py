@@ -66,7 +66,7 @@ def _trained(folder: Path, jar: Path, java: str, runtime: Runtime) -> str:
     start += ["-jar", str(folder / jar.name), "--server.port=0", "--management.server.port=0"]
     log = jar.parent / "training.log"
     for command in (unpack, start):
-        launch = Launch(f"training of {jar.stem}", tuple(command), log)
+        launch = Launch(f"training of {jar.stem}", tuple(command), log, alone=True)
         with runtime.started(launch) as training:
             if (ending := training.await_end()) != "exited with status 0":
                 return f"The {launch.name} {ending} (its log is {log})"

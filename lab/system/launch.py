@@ -62,7 +62,8 @@ def service_launch(
         "--management.server.port=0",
         *(f"--{key}={value}" for key, value in properties.items()),
     )
-    return Launch("service", command, folder / "service.log", {**environment, **pool}, folder=folder)
+    # Alone, as SERVER_… and SPRING_… of a shell would set properties, and JAVA_TOOL_OPTIONS flags, that nobody sees.
+    return Launch("service", command, folder / "service.log", {**environment, **pool}, folder=folder, alone=True)
 
 
 def contained(launch: Launch, image: str, jar: str, memory_mb: int) -> Launch:

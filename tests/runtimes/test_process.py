@@ -37,6 +37,20 @@ def test_one_that_is_told_nothing_finds_an_empty_input_and_its_arguments_as_they
     assert launch.log.read_text() == "'' [\"$HOME; 'a  b'\", '']\n"
 
 
+@pytest.mark.parametrize("alone", [False, True])
+def test_a_service_inherits_nothing_that_could_set_it(alone, runtime, tmp_path, monkeypatch):
+    """Where it is launched alone: of the shell's environment only what every process needs."""
+    monkeypatch.setenv("SERVER_PORT", "1")
+    code = "import os; print(sorted(os.environ))"
+    launch = Launch("it", (sys.executable, "-c", code), tmp_path / "log", {"MINE": "1"}, alone=alone)
+    with runtime.started(launch) as running:
+        running.await_end()
+    said = (tmp_path / "log").read_text()
+    assert "'MINE'" in said
+    assert "'PATH'" in said
+    assert ("'SERVER_PORT'" in said) is not alone
+
+
 def test_a_program_that_is_not_there_is_named(runtime, tmp_path):
     """Before anything is started."""
     launch = Launch("nobody", ("no-such-program",), tmp_path / "log")

@@ -140,7 +140,7 @@ def _stand_in(site: Site, jar: Path) -> Iterator[Database]:
     port_file = site.folder / "mongo.port"
     port_file.unlink(missing_ok=True)
     command = (java, f"-Xmx{STAND_IN_HEAP}", "-jar", str(jar), "0", str(port_file))
-    launch = Launch("MongoDB stand-in", command, site.logs / "mongo.log", cores=site.cores)
+    launch = Launch("MongoDB stand-in", command, site.logs / "mongo.log", cores=site.cores, alone=True)
     with site.runtime.started(launch) as running:
         port = awaited_port(running, port_file)
         yield Database("mongo", STAND_IN_PRODUCT, True, LOOPBACK, port, running=running)
