@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from lab.generator.executions import filled
 from lab.running.prerequisites import CALLED_HEAP_MB
 from lab.runtimes import Launch
 from lab.runtimes.checkout import ROOT
@@ -68,7 +70,8 @@ def _started(component: Component, site: Site, launch: Launcher, told: Mapping[s
 def _program(component: Component, site: Site, folder: Path, told: Mapping[str, str]) -> Iterator[Service]:
     port_file, host = folder / "application.port", site.runtime.host
     environment = {**told, "LAB_HOST": host, "LAB_PORT_FILE": str(port_file)}
-    launch = Launch(component.name, component.command, folder / "log", environment, site.cores, folder=ROOT)
+    command = filled(component.command, {"python": sys.executable})
+    launch = Launch(component.name, command, folder / "log", environment, site.cores, folder=ROOT)
     with site.runtime.started(launch) as running:
         yield Service(running, f"http://{host}:{awaited_port(running, port_file, SAYS_ITS_PORT)}", management="")
 

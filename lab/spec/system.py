@@ -54,8 +54,9 @@ class Component:
         name: its name in messages, readings and counts, such as ``mongo`` or ``backend``.
         database: the kind of database, started and seeded by :mod:`lab.system.databases`: ``mysql`` or ``mongo``.
         module: the Maven module of a service of ours.
-        command: the command line of a program, started in the checkout. It listens on a free port of the address in
-            ``LAB_HOST``, and writes the port into the file that ``LAB_PORT_FILE`` names.
+        command: the command line of a program, started in the checkout; ``{python}`` is the lab's own Python. It
+            listens on a free port of the address in ``LAB_HOST``, and writes the port into the file that
+            ``LAB_PORT_FILE`` names.
         calls: names of the components that it calls: it is started after them, and told of their addresses as the
             service that is loaded is.
         own_pool: how many connections to it the service's client opens at most by default; None if unlimited or

@@ -27,8 +27,8 @@ SCENARIO = replace(
     variants=CHAIN.variants[:1],
     rehearsal=Rehearsal(requests=100, rounds=1),
     components=(
-        Component("backend", command=({python!r}, {program!r}), calls=("clock",)),
-        Component("clock", command=({python!r}, {clock!r})),
+        Component("backend", command=("{{python}}", {program!r}), calls=("clock",)),
+        Component("clock", command=("{{python}}", {clock!r})),
     ),
 )
 """
@@ -148,7 +148,7 @@ def test_an_experiment_is_added_without_touching_another_file(add, tmp_path):
     program, clock = tmp_path / "backend.py", tmp_path / "clock.py"
     program.write_text(PROGRAM)
     clock.write_text(CLOCK)
-    name = add(SCENARIO, LOCUSTFILE, python=sys.executable, program=str(program), clock=str(clock))
+    name = add(SCENARIO, LOCUSTFILE, program=str(program), clock=str(clock))
     run = lab.run(name, users=10, loops=3, delay_ms=50, heap_mb=256, data=tmp_path / "runs", quiet=True)
     (row,), (cell,) = run.cells, run.folder.cells()
     evidence = cell.read("evidence")
