@@ -141,7 +141,8 @@ def _served(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]
 
 def _known(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
     names = ", ".join(map(repr, evidence.counts.unknown_names))
-    return _severe([f"The scenario has no request {names}: its locustfile names them otherwise."] * bool(names))
+    said = f"The scenario has no request {names}: in its locustfile, name= must be the name of one of its requests."
+    return _severe([said] * bool(names))
 
 
 def _called(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:

@@ -22,8 +22,18 @@ if TYPE_CHECKING:
 @cache
 def scenarios() -> dict[str, Scenario]:
     """Every scenario by its name."""
-    found = (importlib.import_module(f"{__name__}.{name}.scenario").SCENARIO for name in _with("scenario.py"))
+    found = map(_scenario_in, _with("scenario.py"))
     return {scenario.name: scenario for scenario in found}
+
+
+def _scenario_in(folder: str) -> Scenario:
+    """The scenario of a folder; LabError where it is none, as while it is being written."""
+    file = f"lab/experiments/{folder}/scenario.py"
+    try:
+        scenario: Scenario = importlib.import_module(f"{__name__}.{folder}.scenario").SCENARIO
+    except (AttributeError, ImportError, NameError, SyntaxError, TypeError, ValueError) as error:
+        raise LabError(f"{file} defines no SCENARIO: {error}.", "Mend it, or move its folder away.") from error
+    return scenario
 
 
 @cache

@@ -8,6 +8,7 @@ from pathlib import Path
 from lab.errors import LabError
 from lab.running.progress import Reporter
 from lab.runtimes import host
+from lab.runtimes.checkout import ROOT
 from lab.spec.plan import Plan
 from lab.spec.planning import split_address
 
@@ -26,6 +27,12 @@ def check_machine(plan: Plan, users: int, runs: Path) -> None:
     called_mb = sum(CALLED_HEAP_MB for component in plan.scenario.components if component.module)
     host.check_memory(max(heaps_mb) + called_mb, max(cell.load.workers for cell in plan.cells))
     host.check_free_space(runs)
+
+
+def check_locustfile(scenario: str) -> None:
+    """LabError if a scenario has no locustfile."""
+    if not (ROOT / "locustfiles" / f"{scenario}.py").exists():
+        raise LabError(f"There is no locustfiles/{scenario}.py, which plays {scenario}.", "See locustfiles/chain.py.")
 
 
 def announce_master(plan: Plan, runtime: str, reporter: Reporter) -> None:

@@ -85,7 +85,8 @@ class _Program:
     def check(self, done: Execution, which: str) -> None:
         """ComponentError, with the end of its standard error, if an execution failed."""
         if done.error:
-            raise ComponentError(f"{self.launch.name} {done.problem} ({which}).", "", done.said)
+            said = f": {lines[-1]}" if (lines := done.said.splitlines()) else "."
+            raise ComponentError(f"{self.launch.name} {done.problem} ({which}){said}", "", done.said)
 
 
 def measure(testbed: Testbed, cell: Cell, folder: CellFolder, observed: Observed) -> None:
@@ -147,7 +148,8 @@ def _program(testbed: Testbed, cell: Cell, folder: CellFolder) -> _Program:
     log = folder.logs / f"{variant.name}.log"
     launch = Launch(variant.name, command, log, cores=testbed.cores.service, folder=ROOT, talks=True, grace_s=0.0)
     assert isinstance(testbed.runtime, ProcessRuntime)  # as a testbed of programs has
-    return _Program(testbed.runtime, launch, cell.load.timeout_s, variant.output, plan.scenario.name)
+    (right,) = filled((variant.output,), plan.parameters_of(cell))
+    return _Program(testbed.runtime, launch, cell.load.timeout_s, right, plan.scenario.name)
 
 
 def _load(

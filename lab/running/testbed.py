@@ -18,7 +18,7 @@ from lab.generator.calibration import Calibration
 from lab.running.components import components_facts, running_components
 from lab.running.equivalence import Proved
 from lab.running.invocation import Invocation
-from lab.running.prerequisites import announce_master, check_machine
+from lab.running.prerequisites import announce_master, check_locustfile, check_machine
 from lab.running.progress import Reporter
 from lab.runtimes import Launch, Runtime, docker, host
 from lab.runtimes.checkout import ROOT
@@ -155,6 +155,7 @@ def _start(plan: Plan, invocation: Invocation, users: int, opened: Opener) -> It
     """The testbed of services that the lab builds and starts."""
     reporter, (chosen, why) = invocation.reporter, images.choose(invocation.runtime)
     check_machine(plan, users, invocation.runs)
+    check_locustfile(plan.scenario.name)
     jdk, cores = find_jdk(), Cores.split(plan.pin)
     announce_master(plan, chosen, reporter)
     if invocation.runtime != chosen:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
+from string import Formatter
 
+from lab.errors import did_you_mean
 from lab.spec.limits import ALL_EQUAL, Limits
-from lab.spec.system import UNSHAPED, Component, Entry, Link, Variant
+from lab.spec.system import SERVICE, UNSHAPED, Component, Entry, Link, Variant
 from lab.spec.workload import Burst, Closed, Total
 
 # Kinds of request by their cost for the generator: a small answer, one of 1 MB, a small one for a token.
@@ -90,6 +92,13 @@ class Rehearsal:
     parameters: Mapping[str, int] = field(default_factory=dict)
 
 
+def _check_known(scenario: Scenario, what: str, names: Iterable[str], known: Collection[str]) -> None:
+    """ValueError if a scenario speaks of something that it does not have."""
+    for name in names:
+        if name not in known:
+            raise ValueError(f"the scenario {scenario.name} has no {what} {name!r}{did_you_mean(name, known)}")
+
+
 def _is_no_database(component: Component) -> bool:
     return not component.database
 
@@ -132,6 +141,8 @@ class Scenario:
         if self.entry == "program" and (self.load.users, self.load.ramp_s) != (1, 0.0):
             raise ValueError(f"the scenario {self.name} compares programs, so its load has one user and no ramp")
         known = {request.name for request in self.requests}
+        _check_known(self, "parameter", self._parameter_names(), {parameter.name for parameter in self.parameters})
+        _check_known(self, "component", self._component_names(), {part.name for part in self.components} | {SERVICE})
         for variant in self.variants:
             if unknown := variant.demands.keys() - known:
                 raise ValueError(
@@ -139,6 +150,20 @@ class Scenario:
                 )
         if len(kinds := {variant.entry for variant in self.variants}) > 1:
             raise ValueError(f"the scenario {self.name} compares {' with '.join(sorted(kinds))}")
+
+    def _parameter_names(self) -> Iterator[str]:
+        """The names of all parameters that it speaks of."""
+        for request in self.requests:
+            yield from (name for _, name, _, _ in Formatter().parse(request.path) if name)
+        for variant in self.variants:
+            yield from (stage.time_parameter for stage in variant.stages if stage.time_parameter)
+            yield from (stage.calls for stage in variant.stages if isinstance(stage.calls, str))
+        yield from self.rehearsal.parameters
+        yield from (axis for axis in self.sweep if axis not in ("users", "rate"))
+
+    def _component_names(self) -> Iterator[str]:
+        """The names of all components that requests are said to ask."""
+        yield from (stage.component for variant in self.variants for stage in variant.stages)
 
     @property
     def entry(self) -> Entry:

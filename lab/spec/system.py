@@ -51,7 +51,9 @@ class Component:
     Exactly one of ``database``, ``module`` and ``command`` says what it is. A database calls nothing.
 
     Attributes:
-        name: its name in messages, readings and counts, such as ``mongo`` or ``backend``.
+        name: its name in messages, readings and counts, such as ``mongo`` or ``backend``. What calls it finds its
+            address in ``LAB_<NAME>_URL`` (in Spring ``lab.<name>-url``): what is behind ``mvc-chain`` and
+            ``webflux-chain`` is named ``backend``, and answers GET ``/delay/{millis}`` with ``{"millis": n}``.
         database: the kind of database, started and seeded by :mod:`lab.system.databases`: ``mysql`` or ``mongo``.
         module: the Maven module of a service of ours.
         command: the command line of a program, started in the checkout; ``{python}`` is the lab's own Python. It
@@ -127,8 +129,9 @@ class Variant:
         command: the command line of a program, executed in the checkout. In its words, a parameter's name in braces is
             the parameter's value, ``{python}`` the lab's own Python, ``{java}`` the JDK's launcher, and ``{jar}`` the
             module's jar.
-        output: a regular expression for the whole standard output of a right execution; any does if empty. All variants
-            must print the same lines, in any order.
+        output: a regular expression for the whole standard output of a right execution, with parameters filled in as in
+            ``command``; any does if empty. All variants must print the same lines, in any order. What programs read is
+            made beforehand: the lab makes no files for them.
 
     """
 

@@ -87,7 +87,7 @@ def test_a_request_that_the_scenario_does_not_have_is_invalid():
     """Nobody knows which calls it must have made."""
     assert judged(unknown_names=["/lsit"]) == (
         INVALID,
-        "The scenario has no request '/lsit': its locustfile names them otherwise.",
+        "The scenario has no request '/lsit': in its locustfile, name= must be the name of one of its requests.",
     )
 
 

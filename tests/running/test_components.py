@@ -50,7 +50,10 @@ def planned(tmp_path) -> Callable[..., Plan]:
         program = tmp_path / "program.py"
         program.write_text(text)
         component = Component("side-car", command=(sys.executable, str(program)))
-        return planning.make_plan(replace(scenarios()["chain"], components=(component,)), Options(users=[1], **options))
+        chain = scenarios()["chain"]
+        variants = tuple(replace(variant, demands={}) for variant in chain.variants)
+        changed = replace(chain, components=(component,), variants=variants)
+        return planning.make_plan(changed, Options(users=[1], **options))
 
     return plan
 

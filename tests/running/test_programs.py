@@ -177,7 +177,7 @@ def test_a_failure_amid_the_load_is_a_sample_and_ends_it(measured, tmp_path):
     run = measured(says("tires", code))
     (row,) = run.cells
     assert row["verdict"] == INVALID
-    assert "tires exited with status 1 (execution 3)." in row["reasons"]
+    assert "tires exited with status 1 (execution 3): AssertionError: tired" in row["reasons"]
     assert "Only 3 of 5 planned executions were begun." in row["reasons"]
     assert (row["requests"], row["errors"]) == (3, {"exit status": 1})
 

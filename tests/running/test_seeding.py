@@ -64,7 +64,7 @@ def test_a_seeding_that_was_killed_is_mended_by_the_next(server, tmp_path, typed
 
 def test_tokens_are_made_once(tmp_path):
     """A new folder gets a key and tokens; the same again gives the same bytes and writes nothing."""
-    only_tokens = [replace(JWT, components=())]
+    only_tokens = [replace(JWT, components=(), variants=())]
     first, second = (list(seeding.seed(only_tokens, NO_ENDPOINTS, tmp_path)) for _ in range(2))
     assert [(one.written, two.written) for one, two in zip(first, second, strict=True)] == [(True, False)]
     assert first[0].checksum == second[0].checksum

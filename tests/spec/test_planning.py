@@ -18,7 +18,8 @@ from lab.spec.limits import NOT_SET, Limits
 from lab.spec.options import Options, names
 from lab.spec.plan import Plan
 from lab.spec.planning import make_plan
-from lab.spec.system import Component
+from lab.spec.scenario import Request
+from lab.spec.system import SERVICE, Component, Stage
 from lab.spec.workload import Burst, Closed, Open, Ramp
 
 DELAY, JWT = scenarios()["delay"], scenarios()["jwt"]
@@ -443,6 +444,17 @@ def test_nobody_waits_longer_than_a_week():
             "a and b call one another|b and a call one another",
         ),
         ({"variants": (replace(DELAY.variants[0], demands={"/dealy": ()}),)}, "has no request '/dealy', of which mvc"),
+        ({"requests": (Request("/delay", "/delay/{dealy_ms}"),)}, "has no parameter 'dealy_ms' .did you mean delay_ms"),
+        ({"sweep": {"userz": (1, 2)}}, "has no parameter 'userz'"),
+        ({"rehearsal": replace(DELAY.rehearsal, parameters={"delay": 0})}, "has no parameter 'delay'"),
+        (
+            {"variants": (replace(DELAY.variants[0], demands={"/delay": (Stage("mongo"),)}),)},
+            "has no component 'mongo'",
+        ),
+        (
+            {"variants": (replace(DELAY.variants[0], demands={"/delay": (Stage(SERVICE, "t"),)}),)},
+            "has no parameter 't'",
+        ),
     ],
 )
 def test_a_scenario_that_contradicts_itself_is_refused(changed, problem):
