@@ -87,11 +87,14 @@ def execute(runtime: ProcessRuntime, launch: Launch, timeout_s: float, right: st
         finally:
             timer.cancel()
         output.join(OUTPUT_WITHIN_S)
+        left_behind = output.is_alive()
     printed = output.text
     if output.too_much:
         failure = sample.WRONG_OUTPUT, f"printed more than {MOST_OUTPUT >> 20} MiB and was killed"
     elif ended.ended_s - ended.began_s >= timeout_s:
         failure = sample.TIMEOUT, f"did not end within {timeout_s:g} s and was killed"
+    elif left_behind:
+        failure = sample.WRONG_OUTPUT, "ended, but left a process behind that still has its output open"
     else:
         failure = _failure(ended, printed, right)
     return Execution(ended, printed, *failure, said=_said(launch.log, before))

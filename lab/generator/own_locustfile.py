@@ -11,7 +11,7 @@ from pathlib import Path
 
 from lab.errors import LabError
 from lab.runtimes.checkout import ROOT
-from lab.spec.own_load import Locustfile
+from lab.spec.own_load import MARK, Locustfile
 
 EXAMINED_WITHIN_S = 60.0
 EXAMPLE = (
@@ -43,6 +43,14 @@ def examined(path: str) -> Locustfile:
             f"{found['waiting'][0]} in {path} has a wait_time, but in the lab the load decides when a session begins.",
             "Write self.pause(1, 3) into the task where a user thinks, and leave wait_time out.",
         )
+    if found["fixed"]:
+        step = "Leave it out, and share the users by weight."
+        raise LabError(
+            f"{found['fixed'][0]} in {path} has a fixed_count, but --users decides how many there are.", step
+        )
+    if found["endless"]:
+        said = f"{found['endless'][0]} in {path} is a TaskSet, which has no end that a session could have."
+        raise LabError(said, "Derive it from SequentialTaskSet, whose session is all of its tasks in order.")
     return Locustfile(str(Path(path).absolute()), hashlib.sha256(content).hexdigest())
 
 
@@ -67,7 +75,7 @@ def _found(path: str) -> dict[str, list[str]]:
     except subprocess.TimeoutExpired:
         step = "See what it does when it is imported."
         raise LabError(f"{path} was not imported within {EXAMINED_WITHIN_S:.0f} s.", step) from None
-    lines = done.stdout.strip().splitlines()
+    lines = [line.removeprefix(MARK) for line in done.stdout.splitlines() if line.startswith(MARK)]
     if done.returncode or not lines:
         said = (done.stderr.strip().splitlines() or ["it ended its process"])[-1].rstrip(".")
         raise LabError(f"{path} cannot be imported: {said}.", f"Mend it; this shows where: locust -f {path} --list")

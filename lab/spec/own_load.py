@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from lab.errors import LabError, did_you_mean
 
 GET = "GET"
+# What the result of examining a locustfile begins with, among whatever the file prints.
+MARK = "lab locustfile: "
 # HEAD is not among them: its answers announce a body that does not come.
 METHODS = (GET, "POST", "PUT", "PATCH", "DELETE")
 

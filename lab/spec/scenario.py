@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
@@ -148,6 +149,10 @@ class Scenario:
                 raise ValueError(
                     f"the scenario {self.name} has no request {min(unknown)!r}, of which {variant.name} speaks"
                 )
+            try:
+                re.compile(variant.output)
+            except re.error as error:
+                raise ValueError(f"the output of {variant.name} is no regular expression: {error}") from error
         if len(kinds := {variant.entry for variant in self.variants}) > 1:
             raise ValueError(f"the scenario {self.name} compares {' with '.join(sorted(kinds))}")
 

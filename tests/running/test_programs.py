@@ -132,6 +132,10 @@ BAD = {
         says("bad", "print(7)", output=r"\d+"),
         r"bad and sum are not equal: output: status 0, 1 line, '7' here, status 0, 1 line, '499500' there.",
     ),
+    "one that leaves a process behind": (
+        says("bad", "import subprocess; subprocess.Popen(['sleep', '8'], start_new_session=True); print(499500)"),
+        "bad ended, but left a process behind that still has its output open (round 1 of its warm-up).",
+    ),
     "one that prints without end": (
         says("bad", "while True: print('x' * 10_000_000)"),
         "bad printed more than 64 MiB and was killed (round 1 of its warm-up).",
@@ -300,6 +304,8 @@ def test_containers_are_refused(tmp_path):
 
 def test_a_scenario_compares_programs_or_services():
     """Not one with the other; and programs one at a time."""
+    with pytest.raises(ValueError, match="the output of sum is no regular expression"):
+        programs(replace(SUM, output="("))
     with pytest.raises(ValueError, match="its load has one user and no ramp"):
         replace(programs(SUM), load=Burst(users=4))
     with pytest.raises(ValueError, match="compares program with service"):

@@ -211,6 +211,11 @@ def test_a_post_needs_no_file(server, typed, data, tmp_path):
         pytest.param(
             "--locustfile {folder}/idle.py", "Idle in {folder}/idle.py has no task", marks=pytest.mark.thorough
         ),
+        pytest.param(
+            "--locustfile {folder}/set.py", "Steps in {folder}/set.py has a wait_time", marks=pytest.mark.thorough
+        ),
+        pytest.param("--locustfile {folder}/fixed.py", "Few in {folder}/fixed.py has a fixed_count"),
+        pytest.param("--locustfile {folder}/random.py", "Steps in {folder}/random.py is a TaskSet, which has no end"),
     ],
 )
 def test_bad_input_gets_one_sentence_and_the_next_step(server, typed, mine, tmp_path, arguments, named):
@@ -223,6 +228,9 @@ def test_bad_input_gets_one_sentence_and_the_next_step(server, typed, mine, tmp_
         "other.py": user + "class Alien(HttpUser):\n    @task\n    def ask(self): pass",
         "waits.py": user + "class Slow(LabUser):\n    wait_time = between(1, 3)\n    @task\n    def ask(self): pass",
         "idle.py": user + "class Idle(LabUser):\n    pass",
+        "set.py": STEPS.format(kind="SequentialTaskSet", waits="between(1, 2)", fixed=0),
+        "fixed.py": user + "class Few(LabUser):\n    fixed_count = 1\n    @task\n    def ask(self): pass",
+        "random.py": STEPS.format(kind="TaskSet", waits="TaskSet.wait_time", fixed=0),
         "mine.txt": ALONE,
         "a,b.py": ALONE,
     }
@@ -233,6 +241,13 @@ def test_bad_input_gets_one_sentence_and_the_next_step(server, typed, mine, tmp_
     done = typed("load", f"{server.url}/ok", *arguments.format(**here).split(" "), "--data", str(tmp_path / "runs"))
     assert_refused(done, named.format(**here))
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_locustfile_may_print_whatever_it_likes(tmp_path):
+    """Also when its process ends."""
+    file = tmp_path / "chatty.py"
+    file.write_text(ALONE + "\nimport atexit\nprint('hello')\natexit.register(print, 'bye')\n")
+    assert examined(str(file)).path == str(file)
 
 
 def test_a_plan_of_ones_own_is_read_back_as_it_was_written(server):
@@ -263,6 +278,19 @@ def test_other_loads_play_all_planned_sessions_to_their_ends(server, data, mine,
     assert run.verdict != "invalid" or not any("planned" in reason for reason in run.cells[0]["reasons"])
 
 
+STEPS = """
+from locust import SequentialTaskSet, TaskSet, between, task
+from lab.generator.locust import LabUser
+
+class Steps({kind}):
+    wait_time = {waits}
+    @task
+    def first(self): pass
+
+class Stepper(LabUser):
+    fixed_count = {fixed}
+    tasks = [Steps]
+"""
 ALONE = """
 from pathlib import Path
 from locust import task
