@@ -23,6 +23,7 @@ from lab.spec import planning
 from lab.spec.options import Options
 from lab.spec.plan import Cell
 from lab.storage.run_folder import RunFolder
+from lab.system.backends import TOKENS
 from lab.system.databases import mysql, tokens
 from lab.telemetry import actuator
 
@@ -201,12 +202,10 @@ def test_a_service_with_another_key_is_invalid_and_not_fast(tmp_path):
     options = Options(users=[20], requests=500, variants=["mvc"], repeat=2, seed=1, heap_mb=256, pool=20)
     plan = planning.make_plan(scenarios()["jwt"], options)
     with set_up(plan, Invocation(["test"], tmp_path, Reporter(quiet=True)), 200) as testbed:
-        other = {**testbed.backing.environment, "LAB_JWT_KEY": base64.b64encode(bytes(32)).decode()}
+        other = testbed.backing.telling(TOKENS, {"LAB_JWT_KEY": base64.b64encode(bytes(32)).decode()})
         brief = testbed.plan.scenario
         brief = replace(brief, rehearsal=replace(brief.rehearsal, requests=100, rounds=3))
-        proving = replace(
-            testbed, plan=replace(plan, scenario=brief), backing=replace(testbed.backing, environment=other)
-        )
+        proving = replace(testbed, plan=replace(plan, scenario=brief), backing=other)
         trusting = replace(proving, backing=replace(proving.backing, contract=()))
         for case, cell in zip((proving, trusting), plan.cells, strict=True):
             conductor.measure(case, cell)
