@@ -25,8 +25,9 @@ class Summary:
         ok_throughput_rps: the same for right answers.
         in_system: N̄, the mean number of requests under way by the samples (sum of latencies over elapsed time).
         elapsed_s: the time from the first request sent, at ``began_s`` after the planned start, to the last one ended.
-        late_p99_s: 99th percentile of the lateness of sends that is due to the generator; in an open loop, of the first
-            request of each session.
+        late_p99_s: 99th percentile of the lateness of sends that is due to the generator: against their plan, or, where
+            there is none, since the user was free; in an open loop, of the first request of each session.
+        late_mean_s: its mean.
         busy_p99_s: the same for lateness because all users were busy, waiting for answers or thinking, in an open loop.
         pace: the actual rate of an open loop's sends, as a share of the planned rate.
 
@@ -48,6 +49,7 @@ class Summary:
     in_system: float
     late_p99_s: float
     began_s: float = 0.0
+    late_mean_s: float = 0.0
     busy_p99_s: float = 0.0
     pace: float = 1.0
 
@@ -109,7 +111,7 @@ def summarise_pieces(pieces: Iterable[pd.DataFrame], from_planned: bool = False)
     if not requests:
         return Summary(0, {}, None, None, None, None, None, None, None, None, 0.0, 0.0, 0.0, 0.0, 0.0)
     elapsed_s = max(last_us - sends.first_us, 1) / 1e6
-    service_s = service.distribution()
+    service_s, late_s = service.distribution(), late.distribution()
     mean_s, p50_s, p90_s, p99_s, max_s = latency.distribution() if from_planned else service_s
     return Summary(
         requests=requests,
@@ -126,7 +128,8 @@ def summarise_pieces(pieces: Iterable[pd.DataFrame], from_planned: bool = False)
         ok_throughput_rps=service.count / elapsed_s,
         elapsed_s=elapsed_s,
         in_system=under_way_us / 1e6 / elapsed_s,
-        late_p99_s=late.distribution()[3] or 0.0,
+        late_p99_s=late_s[3] or 0.0,
+        late_mean_s=late_s[0] or 0.0,
         began_s=sends.first_us / 1e6,
         busy_p99_s=busy.distribution()[3] or 0.0,
         pace=min(1.0, planned.length_us / starts.length_us) if from_planned and starts.length_us else 1.0,

@@ -1,4 +1,4 @@
-"""Trends within one load: a fall from its first to its last second, and drift from one half to the other."""
+"""Trends within one load: how much a series changed from its beginning to its end, beyond its own noise."""
 
 from __future__ import annotations
 
@@ -9,38 +9,75 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
+Floats = NDArray[np.float64]
+
 # Longer series are reduced to this many medians: the slopes between all pairs of hours of seconds exceed memory.
 MOST_POINTS = 400
 # Fewer points show no trend, and a median of fewer requests is mostly chance.
 MIN_POINTS, MIN_PER_POINT = 8, 20
-# Significance level of Kendall's test: one false trend in a thousand measurements.
+# Significance level of each test: one false trend in a thousand series.
 MAX_CHANCE = 0.001
-# Fewer requests in a half differ by a few percent by chance.
-MIN_PER_HALF = 200
 
 
-def fall(values: NDArray[np.float64]) -> float:
-    """The relative fall of a series from its first point to its last; 0 if there is no significant fall.
+def change(values: Floats) -> float:
+    """The relative change of a series from its beginning to its end; 0 where its own noise may explain it.
 
-    The slope is Theil's and Sen's, the median of the slopes between all pairs of points, so that single bad seconds do
-    not count (Sen, Journal of the American Statistical Association 63, 1968); its significance is by Kendall's test.
+    Two tests, since a step is no line: the line through all points (Theil and Sen's slope, significant by Kendall's
+    test), and the means of both halves (Welch's t). Successive seconds are alike on a machine that others share, so
+    both count as many independent points as the autocorrelation of lag 1 leaves (Bayley and Hammersley, Supplement to
+    the Journal of the Royal Statistical Society 8, 1946).
 
     Args:
-        values: one a second, shape (n,).
+        values: equally spaced in time, shape (n,).
 
     Returns:
-        Between 0 and 1: 0.2 where the line through the points ends 20 % below where it begins.
+        0.2 where the end is 20 % above the beginning, -0.2 where it is 20 % below; the larger of both tests.
 
     """
     if len(values) < MIN_POINTS:
         return 0.0
     if len(values) > MOST_POINTS:
         values = np.array([np.median(part) for part in np.array_split(values, MOST_POINTS)])
-    seconds = np.arange(len(values))
-    if not scipy.stats.kendalltau(seconds, values).pvalue < MAX_CHANCE:
+    return max(_slope(values), _step(values), key=abs)
+
+
+def _slope(values: Floats) -> float:
+    """The change along the line through all points; 0 if it is not significant, or begins at or below zero."""
+    at = np.arange(len(values))
+    slope, intercept, *_ = scipy.stats.theilslopes(values, at)
+    if intercept <= 0:
         return 0.0
-    slope, intercept, *_ = scipy.stats.theilslopes(values, seconds)
-    return min(1.0, max(0.0, -slope * seconds[-1] / intercept)) if intercept > 0 else 0.0
+    share = _independent_share(values - (intercept + slope * at))
+    chance = scipy.stats.kendalltau(at, values).pvalue
+    # The statistic shrinks by the root of the share of points that are independent.
+    if not chance or scipy.special.ndtri(1 - chance / 2) * math.sqrt(share) > scipy.special.ndtri(1 - MAX_CHANCE / 2):
+        return float(max(-1.0, slope * at[-1] / intercept))
+    return 0.0
+
+
+def _step(values: Floats) -> float:
+    """The change of the mean from the first half to the second; 0 if it is not significant."""
+    first, second = np.array_split(values, 2)
+    before, after = float(first.mean()), float(second.mean())
+    if before <= 0 or before == after:
+        return 0.0
+    residuals = np.concatenate([first - before, second - after])
+    independent = len(values) * _independent_share(residuals)
+    # Either half loses the same share of its points; fewer than two a half compare nothing.
+    error = math.sqrt((first.var(ddof=1) / len(first) + second.var(ddof=1) / len(second)) * len(values) / independent)
+    if independent < 4:
+        return 0.0
+    chance = 2 * scipy.stats.t.sf(abs(after - before) / error, independent - 2) if error else 0.0
+    return after / before - 1 if chance < MAX_CHANCE else 0.0
+
+
+def _independent_share(residuals: Floats) -> float:
+    """The share of points that count as independent, by the autocorrelation of lag 1; at most 1."""
+    spread = float((residuals**2).sum())
+    if not spread:
+        return 1.0
+    lag = max(0.0, float((residuals[1:] * residuals[:-1]).sum()) / spread)
+    return (1 - lag) / (1 + lag)
 
 
 def latency_by_second(samples: pd.DataFrame, begin_s: float, end_s: float) -> pd.Series:
@@ -58,27 +95,25 @@ def latency_by_second(samples: pd.DataFrame, begin_s: float, end_s: float) -> pd
     return by_second.median()[by_second.size() >= MIN_PER_POINT]
 
 
-def drift(samples: pd.DataFrame, begin_s: float, end_s: float) -> float | None:
-    """The relative change of throughput from the first half of a load to the second: -0.2 if it is 20 % lower.
+def throughput_by_second(samples: pd.DataFrame, begin_s: float, end_s: float) -> pd.Series:
+    """Requests done in each whole second between two times, by the second after the planned start.
 
-    A request that spans a boundary counts in each half by its share of time there. So users that are all answered at
-    the same moments make no difference between halves.
+    A request that spans a boundary counts on each side by its share of time there. So users that are all answered at
+    the same moments make no waves.
 
     Args:
-        begin_s: where the first half begins, in seconds since the planned start: the end of the ramp.
-        end_s: where the second half ends.
-
-    Returns:
-        None if there were too few requests.
+        begin_s: seconds since the planned start, such as the end of the ramp.
+        end_s: where the last second ends, at the latest.
 
     """
+    edges = np.arange(math.ceil(begin_s), math.floor(end_s) + 1)
+    if samples.empty or len(edges) < 2:
+        return pd.Series(dtype=float)
     begun = samples["sent_us"].to_numpy() / 1e6
     latency = np.maximum(samples["latency_us"].to_numpy() / 1e6, 1e-6)
-    middle_s = (begin_s + end_s) / 2
-
-    def done(left_s: float, right_s: float) -> float:
-        overlap = np.minimum(begun + latency, right_s) - np.maximum(begun, left_s)
-        return float((np.maximum(overlap, 0.0) / latency).sum())
-
-    first, second = done(begin_s, middle_s), done(middle_s, end_s)
-    return second / first - 1 if min(first, second) >= MIN_PER_HALF else None
+    # Each request is done at the rate of 1/latency while it is under way; the integral of the sum of these rates.
+    times, steps = np.concatenate([begun, begun + latency]), np.concatenate([1 / latency, -1 / latency])
+    order = np.argsort(times, kind="stable")
+    times = times[order]
+    done = np.concatenate([[0.0], np.cumsum(np.cumsum(steps[order])[:-1] * np.diff(times))])
+    return pd.Series(np.diff(np.interp(edges, times, done)), index=edges[:-1])

@@ -36,7 +36,7 @@ from lab.spec import sample
 # Locust counts a worker's heartbeats down from 3, one a second; a busy one may miss some.
 LOST_BELOW = -10
 # The counts of a phase so far: in each worker's report, and summed over all workers in the master's events.
-COUNTED = ("begun", "finished", "failed", "sessions", "complete", "not_single", "dispatch_delay_s")
+COUNTED = ("begun", "finished", "failed", "sessions", "complete", "not_single", "pauses", "dispatch_delay_s")
 
 
 def emit(event: str, **fields: Any) -> None:

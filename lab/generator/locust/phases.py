@@ -238,6 +238,7 @@ class PhaseRunner:
             "sessions": recorder.sessions,
             "complete": recorder.complete,
             "not_single": recorder.not_single,
+            "pauses": recorder.pauses,
             **counts,
         }
         self._runner.send_message(
