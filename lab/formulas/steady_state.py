@@ -94,5 +94,4 @@ def steady_from(values: Floats) -> int | None:
     early, late = (half.mean() for half in np.array_split(rest, 2))
     if abs(late - early) <= AGREEMENT * rest.mean():
         return cut * BATCH
-    by_chance = len(rest) >= trend.MIN_POINTS and not trend.change(rest)
-    return cut * BATCH if by_chance else None
+    return None if trend.change(values[cut * BATCH :]) else cut * BATCH

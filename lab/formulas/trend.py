@@ -15,6 +15,12 @@ Floats = NDArray[np.float64]
 MOST_POINTS = 400
 # Fewer points show no trend, and a median of fewer requests is mostly chance.
 MIN_POINTS, MIN_PER_POINT = 8, 20
+# Fewer points before or after a step are outliers.
+MIN_SIDE = 3
+# Kendall's τ of a series that goes one way nearly all the time; seconds that are merely like the one before do not.
+MONOTONE = 0.9
+# An estimate of the autocorrelation that leaves at least one independent point in two hundred.
+MOST_LIKE = 0.99
 # Significance level of each test: one false trend in a thousand series.
 MAX_CHANCE = 0.001
 
@@ -23,9 +29,10 @@ def change(values: Floats) -> float:
     """The relative change of a series from its beginning to its end; 0 where its own noise may explain it.
 
     Two tests, since a step is no line: the line through all points (Theil and Sen's slope, significant by Kendall's
-    test), and the means of both halves (Welch's t). Successive seconds are alike on a machine that others share, so
-    both count as many independent points as the autocorrelation of lag 1 leaves (Bayley and Hammersley, Supplement to
-    the Journal of the Royal Statistical Society 8, 1946).
+    test), and the means before and after the moment at which they differ most clearly (Student's t). Successive seconds
+    are alike on a machine that others share, so both count as many independent points as the autocorrelation of lag 1
+    leaves (Bayley and Hammersley, Supplement to the Journal of the Royal Statistical Society 8, 1946). A series that
+    goes one way nearly all the time needs no such count.
 
     Args:
         values: equally spaced in time, shape (n,).
@@ -48,27 +55,39 @@ def _slope(values: Floats) -> float:
     if intercept <= 0:
         return 0.0
     share = _independent_share(values - (intercept + slope * at))
-    chance = scipy.stats.kendalltau(at, values).pvalue
-    # The statistic shrinks by the root of the share of points that are independent.
-    if not chance or scipy.special.ndtri(1 - chance / 2) * math.sqrt(share) > scipy.special.ndtri(1 - MAX_CHANCE / 2):
-        return float(max(-1.0, slope * at[-1] / intercept))
-    return 0.0
+    tau, chance = scipy.stats.kendalltau(at, values)
+    if not (abs(tau) >= MONOTONE or _deviation(chance) * math.sqrt(share) > _deviation(MAX_CHANCE)):
+        return 0.0
+    return float(max(-1.0, slope * at[-1] / intercept))
+
+
+def _deviation(chance: float) -> float:
+    """How many standard deviations are exceeded, in either direction, with this probability."""
+    return float(-scipy.special.ndtri(chance / 2))
 
 
 def _step(values: Floats) -> float:
-    """The change of the mean from the first half to the second; 0 if it is not significant."""
-    first, second = np.array_split(values, 2)
+    """The change of the mean at the most significant of all moments; 0 if it is not significant there either."""
+    moments = range(MIN_SIDE, len(values) - MIN_SIDE + 1)
+    chance, share = min(_step_at(values, moment) for moment in moments)
+    # As many tests as moments (Bonferroni).
+    return share if chance * len(moments) < MAX_CHANCE else 0.0
+
+
+def _step_at(values: Floats, moment: int) -> tuple[float, float]:
+    """The probability of a step at a moment by chance alone, and the relative change of the mean there."""
+    first, second = values[:moment], values[moment:]
     before, after = float(first.mean()), float(second.mean())
-    if before <= 0 or before == after:
-        return 0.0
     residuals = np.concatenate([first - before, second - after])
-    independent = len(values) * _independent_share(residuals)
-    # Either half loses the same share of its points; fewer than two a half compare nothing.
-    error = math.sqrt((first.var(ddof=1) / len(first) + second.var(ddof=1) / len(second)) * len(values) / independent)
-    if independent < 4:
-        return 0.0
-    chance = 2 * scipy.stats.t.sf(abs(after - before) / error, independent - 2) if error else 0.0
-    return after / before - 1 if chance < MAX_CHANCE else 0.0
+    independent = _independent_share(residuals)
+    free = len(values) * independent - 2
+    if before <= 0 or before == after or free < 2:
+        return 1.0, 0.0
+    # One variance for both sides, as a short one has none of its own; either loses the same share of its points.
+    variance = float((residuals**2).sum()) / (len(values) - 2)
+    error = math.sqrt(variance / independent * (1 / len(first) + 1 / len(second)))
+    chance = 2 * scipy.stats.t.sf(abs(after - before) / error, free) if error else 0.0
+    return float(chance), after / before - 1
 
 
 def _independent_share(residuals: Floats) -> float:
@@ -76,7 +95,9 @@ def _independent_share(residuals: Floats) -> float:
     spread = float((residuals**2).sum())
     if not spread:
         return 1.0
-    lag = max(0.0, float((residuals[1:] * residuals[:-1]).sum()) / spread)
+    lag = float((residuals[1:] * residuals[:-1]).sum()) / spread
+    lag += (1 + 3 * lag) / len(residuals)  # the estimate is too low by this (Kendall, Biometrika 41, 1954)
+    lag = min(max(lag, 0.0), MOST_LIKE)
     return (1 - lag) / (1 + lag)
 
 
