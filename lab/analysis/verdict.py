@@ -321,20 +321,19 @@ def _little(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]
     return _severe([f"Little's law is broken: {said}."])
 
 
+def _unless(known: Callable[[Evidence], object], why: str) -> Callable[[Evidence], str]:
+    """Why a check that needs something could not be made; empty where that is known."""
+    return lambda evidence: "" if known(evidence) else why
+
+
 def _of_service(known: Callable[[Evidence], bool], otherwise: str) -> Callable[[Evidence], str]:
     """Why a check that needs something of the service could not be made; empty where that is known."""
 
     def lacks(evidence: Evidence) -> str:
         attached = evidence.service.entry == "attached"
-        return "" if known(evidence) else "the lab did not start the service" if attached else otherwise
+        return _unless(known, "the lab did not start the service" if attached else otherwise)(evidence)
 
     return lacks
-
-
-def _no_ceiling(evidence: Evidence) -> str:
-    """Of workers on other machines there is none: that their CPU was not busy has to do."""
-    known = evidence.generator.ceiling_rps or evidence.generator.remote
-    return "" if known else "it is not known (python -m lab calibrate)"
 
 
 def _uncounted(evidence: Evidence) -> str:
@@ -390,7 +389,7 @@ CHECKS = (
     Check(
         "that no other program disturbed it",
         _undisturbed,
-        lambda evidence: "" if evidence.interference.was_seen else "nothing was read of the machine's CPU",
+        _unless(lambda evidence: evidence.interference.was_seen, "nothing was read of the machine's CPU"),
         ALL,
         OWN,
     ),
@@ -401,15 +400,24 @@ CHECKS = (
     Check(
         "the CPU of the generator's workers",
         _worker_cpu,
-        lambda evidence: "" if evidence.generator.worker_cpu is not None else "the load was over within a second",
+        _unless(lambda evidence: evidence.generator.worker_cpu is not None, "the load was over within a second"),
         LOADED,
     ),
-    Check("the generator's ceiling", _ceiling, _no_ceiling, LOADED),
+    Check(
+        "the generator's ceiling",
+        _ceiling,
+        # Of workers on other machines there is none: that their CPU was not busy has to do.
+        _unless(
+            lambda evidence: evidence.generator.ceiling_rps or evidence.generator.remote,
+            "it is not known (python -m lab calibrate)",
+        ),
+        LOADED,
+    ),
     Check("that no worker stalled", _stalls, of=LOADED),
     Check(
         "Little's law",
         _little,
-        lambda evidence: "" if evidence.generator.counted_in_system is not None else "workers reported no counts",
+        _unless(lambda evidence: evidence.generator.counted_in_system is not None, "workers reported no counts"),
         LOADED,
     ),
 )
