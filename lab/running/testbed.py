@@ -28,7 +28,6 @@ from lab.runtimes.process import ProcessRuntime, confined
 from lab.spec.limits import Limits
 from lab.spec.plan import Plan
 from lab.spec.planning import split_address
-from lab.spec.scenario import Request
 from lab.spec.system import Variant
 from lab.spec.workload import Load
 from lab.storage.run_folder import RunFolder
@@ -189,10 +188,9 @@ def _attach(plan: Plan, invocation: Invocation, users: int, opened: Opener) -> I
     reporter, headers = invocation.reporter, invocation.endpoints.headers
     attached.check_headers(plan, headers)
     with reporter.phase("send one request to each") as update:
-        largest = attached.ask(plan, headers)
+        answers = attached.ask(plan, headers)
         update(1, ", ".join(variant.url for variant in plan.variants))
-    asked = Request("", "", answer_bytes=largest)
-    plan = replace(plan, scenario=replace(plan.scenario, requests=(asked,)))
+    plan = replace(plan, scenario=replace(plan.scenario, requests=answers))
     check_machine(plan, users, invocation.runs)
     cores, found = Cores(frozenset(), Cores.split(plan.pin).generator), _calibrated(plan, reporter)
     announce_master(plan, "process", reporter)
