@@ -10,10 +10,20 @@ TOMCAT = {
     "server.tomcat.accept-count": "{accept_count}",
     "server.tomcat.max-connections": "{max_connections}",
     "server.tomcat.max-keep-alive-requests": "{keep_alive_requests}",
+    "server.tomcat.keep-alive-timeout": "{keep_alive_timeout_ms}",
+    # Tomcat gives each request in flight a processor with buffers, and by itself keeps 200 for the next ones: of more,
+    # the others would be made and collected again and again. At most one a connection is in use.
+    "server.tomcat.processor-cache": "{max_connections}",
 }
-# As Spring Boot documents them for server.tomcat.*.
+# As Spring Boot documents them for server.tomcat.*; a connection may rest as long as Tomcat waits for a first request.
 TOMCAT_OWN = Limits(
-    threads=200, accept_count=100, pool=None, heap_mb=None, max_connections=8192, keep_alive_requests=100
+    threads=200,
+    accept_count=100,
+    pool=None,
+    heap_mb=None,
+    max_connections=8192,
+    keep_alive_requests=100,
+    keep_alive_timeout_ms=60_000,
 )
 # The backlog is what the kernel grants at most by default (somaxconn), no connection is closed to be opened again, and
 # the heap has room for some thousand requests without a collection a second. The pool is planned (lab.spec.planning).
@@ -23,6 +33,8 @@ TOMCAT_PROMISES = {
     **ALL_PROMISE,
     "max_connections": "{max_connections}",
     "keep_alive_requests": "{keep_alive_requests}",
+    "keep_alive_timeout_ms": "{keep_alive_timeout_ms}",
+    "processor_cache": "{max_connections}",
 }
 
 MVC_STACK = {"stack": "Spring MVC on Tomcat"}
@@ -63,6 +75,7 @@ WEBFLUX = Variant(
         **ALL_PROMISE,
         "max_connections": None,
         "keep_alive_requests": None,
+        "keep_alive_timeout_ms": None,  # Netty's own: nothing watches over connections that rest
         "request_threads_max": "{event_loops}",
     },
     own=NOT_SET,

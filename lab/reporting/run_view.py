@@ -40,6 +40,8 @@ LIMITS = (
     "max_connections",
     "accept_count",
     "keep_alive_requests",
+    "keep_alive_timeout_ms",
+    "processor_cache",
     "pool_max",
     "heap_max_bytes",
     "cpus",

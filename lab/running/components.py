@@ -71,7 +71,7 @@ def _program(component: Component, site: Site, folder: Path, told: Mapping[str, 
     port_file, host = folder / "application.port", site.runtime.host
     environment = {**told, "LAB_HOST": host, "LAB_PORT_FILE": str(port_file)}
     command = filled(component.command, {"python": sys.executable})
-    launch = Launch(component.name, command, folder / "log", environment, site.cores, folder=ROOT)
+    launch = Launch(component.name, command, folder / "log", environment, site.cores, folder=ROOT, alone=True)
     with site.runtime.started(launch) as running:
         yield Service(running, f"http://{host}:{awaited_port(running, port_file, SAYS_ITS_PORT)}", management="")
 

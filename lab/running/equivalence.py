@@ -1,20 +1,34 @@
-"""Proves variants equal before their speed is compared: the same requests must get the same answers."""
+"""Proves variants equal before their speed is compared: the same requests must get the same answers, framed alike.
+
+A client reads a body in chunks in more steps than one with a length, and pays for every header: a difference there
+would be taken for one of the services. So requests are sent as the generator sends them, and heads are compared too.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+import http.client
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import requests
-
 from lab.errors import ComponentError
+from lab.spec import http_address
 from lab.spec.scenario import Exchange
 from lab.system.service import Service
 
 WITHIN_S = 30.0
 SHOWN = 120
+# Compared by themselves, or known to be a server's own habit: Tomcat dates its answers, Netty does not.
+NOT_COMPARED = {"connection", "content-length", "content-type", "date", "keep-alive", "server", "transfer-encoding"}
+# Of these headers the values are compared too; of others it is enough that both variants send them.
+VALUES_COMPARED = {"cache-control", "content-encoding", "vary"}
+# A date has 37 bytes and "Connection: close" 19; more than this is something that only one variant says.
+HEAD_WITHIN_BYTES = 100
+# From here on a status refuses: Tomcat closes the connection after some of these, and has no setting for it.
+REFUSED = 400
+CHUNKED, LENGTH, UNTIL_CLOSED, EMPTY = "in chunks", "with its length", "until the connection closes", "without a body"
 Answers = Mapping[str, Mapping[str, Any]]
 Proved = dict[str, tuple[str, Mapping[str, Any]]]
 
@@ -28,6 +42,24 @@ class ProvedAnswer:
     body_bytes: int
     body_sha256: str
     body_begin: str
+
+
+@dataclass(frozen=True)
+class FramedAnswer(ProvedAnswer):
+    """An answer over HTTP, with what its head says.
+
+    Attributes:
+        framing: how the end of the body is told, in words.
+        kept_alive: whether the next request may use the same connection.
+        headers: all header fields, the names in lower case.
+        head_bytes: how many bytes the header fields have.
+
+    """
+
+    framing: str
+    kept_alive: bool
+    headers: Mapping[str, str]
+    head_bytes: int
 
 
 def prove(service: Service, contract: Iterable[Exchange]) -> dict[str, dict[str, Any]]:
@@ -52,25 +84,49 @@ def prove(service: Service, contract: Iterable[Exchange]) -> dict[str, dict[str,
     return answers
 
 
-def _ask(service: Service, exchange: Exchange) -> ProvedAnswer:
+def _ask(service: Service, exchange: Exchange) -> FramedAnswer:
+    parts = http_address.split(service.url + exchange.path)
+    fields = http_address.head(parts, exchange.headers)
+    body = exchange.body.encode()
+    if body:
+        fields |= {"Content-Length": str(len(body))}
     try:
-        response = requests.request(
-            exchange.method,
-            service.url + exchange.path,
-            headers={name: value.encode() for name, value in exchange.headers.items()},
-            data=exchange.body.encode() or None,
-            timeout=WITHIN_S,
-        )
-    except requests.RequestException as error:
+        with closing(
+            http.client.HTTPConnection(parts.hostname or "", http_address.port(parts), WITHIN_S)
+        ) as connection:
+            # Field by field: by itself this client would say more than the generator does, such as what it can decode.
+            connection.putrequest(
+                exchange.method, http_address.target(parts), skip_host=True, skip_accept_encoding=True
+            )
+            for name, value in fields.items():
+                connection.putheader(name, value.encode())
+            connection.endheaders(body or None)
+            response = connection.getresponse()
+            return _framed(response, response.read())
+    except (OSError, http.client.HTTPException) as error:
         raise ComponentError(
             f"The service did not answer {exchange.method} {exchange.path[:SHOWN]}: {error}."
         ) from error
-    return ProvedAnswer(
-        status=response.status_code,
-        content_type=response.headers.get("Content-Type", "").partition(";")[0],
-        body_bytes=len(response.content),
-        body_sha256=hashlib.sha256(response.content).hexdigest(),
-        body_begin=response.text[:SHOWN],
+
+
+def _framed(response: http.client.HTTPResponse, body: bytes) -> FramedAnswer:
+    headers = response.headers
+    if response.chunked:
+        framing = CHUNKED
+    elif "Content-Length" in headers:
+        framing = LENGTH
+    else:
+        framing = UNTIL_CLOSED if response.will_close else EMPTY
+    return FramedAnswer(
+        status=response.status,
+        content_type=headers.get("Content-Type", "").partition(";")[0],
+        body_bytes=len(body),
+        body_sha256=hashlib.sha256(body).hexdigest(),
+        body_begin=body[:SHOWN].decode(errors="replace"),
+        framing=framing,
+        kept_alive=not response.will_close,
+        headers={name.lower(): ", ".join(headers.get_all(name, ())) for name in headers},
+        head_bytes=sum(len(f"{name}: {value}\r\n") for name, value in headers.items()),
     )
 
 
@@ -92,14 +148,50 @@ def check_equal(proved: Proved, variant: str, answers: Answers) -> None:
         proved.setdefault(name, (variant, answer))
 
 
+def unequal_answers(one: Answers, other: Answers) -> list[str]:
+    """Where two variants answered differently, as parts of sentences; empty if they are equal."""
+    return [
+        f"{name}: {difference}"
+        for name, mine in one.items()
+        if name in other
+        for difference in _differences(mine, other[name])
+    ]
+
+
+def _differences(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator[str]:
+    """What differs between two answers to the same request, "here" being the first."""
+    if any(mine[field] != theirs[field] for field in ProvedAnswer.__dataclass_fields__):
+        yield f"{_in_words(mine)} here, {_in_words(theirs)} there"
+    elif "framing" in mine and "framing" in theirs:  # of a program, or of a run from before this, there is none
+        yield from _framed_differently(mine, theirs)
+
+
 def _in_words(answer: Mapping[str, Any]) -> str:
     return f"status {answer['status']}, {answer['content_type'] or 'no type'}, {answer['body_begin']!r}"
 
 
-def unequal_answers(one: Answers, other: Answers) -> list[str]:
-    """Where two variants answered differently, as parts of sentences; empty if they are equal."""
-    return [
-        f"{name}: {_in_words(mine)} here, {_in_words(other[name])} there"
-        for name, mine in one.items()
-        if name in other and dict(mine) != dict(other[name])
-    ]
+def _framed_differently(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator[str]:
+    if mine["framing"] != theirs["framing"]:
+        yield f"the answer comes {mine['framing']} here, {theirs['framing']} there"
+    if mine["kept_alive"] != theirs["kept_alive"] and mine["status"] < REFUSED:
+        kept = {True: "stays open", False: "is closed"}
+        yield f"the connection {kept[mine['kept_alive']]} here, {kept[theirs['kept_alive']]} there"
+    here, there = _compared(mine["headers"]), _compared(theirs["headers"])
+    for name in sorted(here.keys() | there.keys()):
+        if here.get(name) != there.get(name):
+            yield f"the header {name} is {_said(mine['headers'], name)} here, {_said(theirs['headers'], name)} there"
+    if abs(mine["head_bytes"] - theirs["head_bytes"]) > HEAD_WITHIN_BYTES:
+        yield f"the headers have {mine['head_bytes']} bytes here, {theirs['head_bytes']} there"
+
+
+def _compared(headers: Mapping[str, str]) -> dict[str, str]:
+    """The headers that must be there in both, those of which the value does not matter without it."""
+    return {
+        name: value if name in VALUES_COMPARED else "sent"
+        for name, value in headers.items()
+        if name not in NOT_COMPARED
+    }
+
+
+def _said(headers: Mapping[str, str], name: str) -> str:
+    return repr(headers[name]) if name in headers else "missing"

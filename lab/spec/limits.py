@@ -25,6 +25,7 @@ class Limits:
         heap_mb: the JVM's heap, fixed at this size from the start, in MiB.
         max_connections: open connections of the server at most.
         keep_alive_requests: requests on one connection before the server closes it; -1 for no limit.
+        keep_alive_timeout_ms: how long a connection may rest before the server closes it; -1 for ever.
 
     The defaults below are those of the stance ``equal``. Spring Boot passes on only a positive number of connections,
     so "unlimited" has to be a very large number.
@@ -37,6 +38,7 @@ class Limits:
     heap_mb: int | None = 2048
     max_connections: int | None = 1_000_000
     keep_alive_requests: int | None = -1
+    keep_alive_timeout_ms: int | None = -1
 
     def or_else(self, other: Limits) -> Limits:
         """These limits, with None replaced by the other's value."""
@@ -44,4 +46,4 @@ class Limits:
 
 
 ALL_EQUAL = Limits()
-NOT_SET = Limits(None, None, None, None, None, None)
+NOT_SET = Limits(None, None, None, None, None, None, None)

@@ -152,7 +152,7 @@ def _own_limits(plan: Plan, options: Options) -> dict[str, Limits]:
     calls_databases = all(component.database for component in plan.scenario.components)
     size = tuned_pool(os.cpu_count() or 1, bool(plan.link.latency_ms)) if calls_databases else plan.scenario.limits.pool
     pool = replace(NOT_SET, pool=size)
-    rest = replace(NOT_SET, max_connections=Limits.max_connections, keep_alive_requests=Limits.keep_alive_requests)
+    rest = replace(Limits(), threads=None, accept_count=None, pool=None, heap_mb=None)
     return {v.name: plan.limits.or_else(v.tuned).or_else(pool).or_else(rest) for v in plan.scenario.variants}
 
 

@@ -14,13 +14,13 @@ from urllib.parse import urlsplit
 
 import pytest
 import requests
-from patience import PATIENCE_S
+from patience import PATIENCE_S, await_that
 
 from lab.analysis import verdict
 from lab.experiments import scenarios
 from lab.runtimes import Launch, host
 from lab.runtimes.process import ProcessRuntime
-from lab.spec.limits import Limits
+from lab.spec.limits import NOT_SET, Limits
 from lab.storage.run_folder import ROOT
 from lab.system import aot_cache, build
 from lab.system.jdk import Jdk
@@ -81,6 +81,56 @@ def test_the_limits_are_those_promised(running, variant):
     """What the running server states is what the variant promises."""
     asked = promised_limits(scenarios()["delay"].variant(variant), Limits(heap_mb=256), 2)
     assert verdict.broken_limits(asked, actuator.limits(running[variant])) == []
+
+
+# Variables of a shell that would set what the lab leaves to Spring Boot: each of these is read by any such service.
+PLANTED = {
+    "SERVER_PORT": "1",
+    "SERVER_TOMCAT_MAX_CONNECTIONS": "7",
+    "SPRING_APPLICATION_JSON": '{"server.tomcat.accept-count": 7, "server.tomcat.threads.max": 7}',
+    "SPRING_PROFILES_ACTIVE": "fixed-pool",
+    "LAB_ACCEPT_COUNT": "7",
+    "LAB_MONGO_URI": "mongodb://127.0.0.1:1/lab",
+    "LAB_POOL": "7",
+    "JAVA_TOOL_OPTIONS": "-Dreactor.netty.ioWorkerCount=7",
+}
+
+
+@pytest.mark.parametrize("variant", ["mvc", "webflux"])
+def test_what_the_shell_has_set_reaches_no_service(variant, runtime, jdk, tmp_path, monkeypatch):
+    """Neither its server, its pools nor its JVM: with limits that are the stack's own, it reports these."""
+    for name, value in PLANTED.items():
+        monkeypatch.setenv(name, value)
+    described = scenarios()["delay"].variant(variant)
+    jar = build.jars([described.module], jdk, runtime, lambda _: None)[described.module]
+    launch = service_launch(described, replace(NOT_SET, heap_mb=256), 2, jdk.java, jar, tmp_path)
+    with runtime.started(cached(launch, jdk, runtime)) as process:
+        stated = actuator.limits(actuator.await_ready(process, tmp_path))
+    assert stated["pool_max"] is None
+    assert not [argument for argument in stated["jvm_arguments"] if "ioWorkerCount" in argument]
+    assert 7 not in [stated[limit] for limit in ("request_threads_max", "accept_count", "max_connections")]
+    if variant == "mvc":
+        own = described.own
+        assert stated["request_threads_max"] == own.threads
+        assert stated["accept_count"] == own.accept_count
+        assert stated["max_connections"] == own.max_connections
+        assert stated["keep_alive_timeout_ms"] == own.keep_alive_timeout_ms
+        assert stated["processor_cache"] == 200
+
+
+def test_tomcats_threads_and_connections_are_read_as_ever(running):
+    """Under the names that older runs have; a virtual thread a request has no pool whose threads could be busy."""
+    pool = {"tomcat_threads_busy_threads", "tomcat_threads_current_threads"}
+    for name, own in (("mvc", pool), ("mvc-virtual", set()), ("webflux", None)):
+        expected = set() if own is None else {"tomcat_connections_current_connections", *own}
+        assert {metric for metric in actuator.scrape(running[name]) if metric.startswith("tomcat_")} == expected
+    port = urlsplit(running["mvc"].url).port
+    with ExitStack() as stack:
+        for _ in range(3):
+            asking = stack.enter_context(socket.create_connection(("127.0.0.1", port), PATIENCE_S))
+            asking.sendall(b"GET /delay/60000 HTTP/1.1\r\nHost: a\r\n\r\n")
+        await_that(lambda: actuator.scrape(running["mvc"])["tomcat_threads_busy_threads"] >= 3)
+        assert actuator.scrape(running["mvc"])["tomcat_connections_current_connections"] >= 3
 
 
 def test_ports_are_on_loopback_and_differ(running):

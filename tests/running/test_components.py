@@ -71,6 +71,19 @@ def status(url: str) -> int:
         return int(answer.status)
 
 
+def test_it_is_told_nothing_by_the_shell(planned, site, tmp_path, monkeypatch):
+    """What a shell has set for a service, or for another component, would set this one too, and nobody would see it."""
+    for name in ("SERVER_PORT", "SPRING_APPLICATION_JSON", "LAB_POOL", "LAB_CLOCK_URL", "JAVA_TOOL_OPTIONS"):
+        monkeypatch.setenv(name, "7")
+    saying = f"import os; open({str(tmp_path / 'told')!r}, 'w').write(' '.join(os.environ))\n{ANSWERS}"
+    with running_components(planned(saying), Backends(), site, no_service):
+        told = (tmp_path / "told").read_text().split()
+    assert {name for name in told if name.startswith(("SERVER_", "SPRING_", "LAB_", "JAVA_"))} == {
+        "LAB_HOST",
+        "LAB_PORT_FILE",
+    }
+
+
 @pytest.mark.parametrize("link", [{}, {"link_latency_ms": 1}])
 def test_the_service_is_told_where_it_is(planned, site, link):
     """By a variable with its name; through the link, if there is one, and the program answers there."""

@@ -79,6 +79,8 @@ def test_the_service_states_the_limits_that_were_asked(run, variant):
     limits = cell_of(run, variant).read("limits")
     assert limits["accept_count"] == 4096
     assert limits["keep_alive_requests"] is None
+    assert limits["keep_alive_timeout_ms"] is None
+    assert limits["processor_cache"] == limits["max_connections"]
     assert limits["request_threads_max"] == {"mvc": THREADS, "mvc-virtual": None}[variant]
     assert cell_of(run, variant).read("evidence")["limits_broken"] == []
 

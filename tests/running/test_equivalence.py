@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import ClassVar
 
 import pytest
+from patience import PATIENCE_S
 
 from lab.errors import ComponentError
 from lab.experiments import scenarios
@@ -14,7 +18,7 @@ from lab.running import equivalence
 from lab.spec.scenario import Exchange
 from lab.telemetry.actuator import Service
 
-ANSWERS = {
+ANSWERS: dict[str, tuple[int, str, bytes]] = {
     "/good": (200, "application/json", b'{"millis":5}'),
     "/same": (200, "application/json; charset=utf-8", b'{"millis":5}'),
     "/other": (200, "application/json", b'{"millis":6}'),
@@ -24,14 +28,56 @@ ANSWERS = {
 }
 
 
+JSON = "Content-Type: application/json\r\n"
+SIZED = JSON + "Content-Length: 12\r\n"
+BODY = '{"millis":5}'
+# Whole answers with the same body, and what is said of each where the first one is the other variant's.
+FRAMED = {
+    "/sized": ("200 OK", SIZED, BODY),
+    "/dated": ("200 ", SIZED + "Date: Sun, 22 Nov 2026 09:13:36 GMT\r\n", BODY),
+    "/lower-case": ("200 OK", SIZED.lower(), BODY),
+    "/chunked": ("200 OK", JSON + "Transfer-Encoding: chunked\r\n", f"c\r\n{BODY}\r\n0\r\n\r\n"),
+    "/until-closed": ("200 OK", JSON + "Connection: close\r\n", BODY),
+    "/closing": ("200 OK", SIZED + "Connection: close\r\n", BODY),
+    "/not-stored": ("200 OK", SIZED + "Cache-Control: no-store\r\n", BODY),
+    "/varying": ("200 OK", SIZED + "Vary: Origin\r\n", BODY),
+    "/tagged": ("200 OK", SIZED + 'ETag: "1"\r\n', BODY),
+    "/tagged-too": ("200 OK", SIZED + 'ETag: "2"\r\n', BODY),
+    "/long-winded": ("200 OK", SIZED + f"Server: {'x' * 100}\r\n", BODY),
+    "/refused": ("400 Bad Request", SIZED, BODY),
+    "/refused-and-closed": ("400 Bad Request", SIZED + "Connection: close\r\n", BODY),
+    "/refused-in-chunks": ("400 ", JSON + "Transfer-Encoding: chunked\r\n", f"c\r\n{BODY}\r\n0\r\n\r\n"),
+}
+
+# In a process of its own, which it monkey-patches.
+GENERATOR = f"""
+import sys
+from unittest.mock import Mock
+from lab.generator.locust.http import HttpClient, Sink
+client = HttpClient(sys.argv[1], Mock(spec=Sink), {PATIENCE_S})
+client.get(client.target)
+client.close()
+"""
+
+
 class Handler(BaseHTTPRequestHandler):
-    """Answers what the table says."""
+    """Answers what the tables say, byte by byte where a whole answer is given."""
+
+    protocol_version = "HTTP/1.1"
+    asked: ClassVar[list[str]] = []
 
     def do_GET(self) -> None:
-        """One row of the table."""
+        """One row of a table."""
+        self.asked.append(str(self.headers))
+        if self.path in FRAMED:
+            status, head, body = FRAMED[self.path]
+            self.wfile.write(f"HTTP/1.1 {status}\r\n{head}\r\n{body}".encode())
+            self.close_connection = True
+            return
         status, kind, body = ANSWERS[self.path]
         self.send_response(status)
         self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
 
@@ -68,6 +114,69 @@ def test_answers_differ_by_status_type_or_body(service, path, differs):
 def test_a_difference_beyond_what_is_shown_counts(service):
     """Long bodies are compared whole, though only their beginning is kept."""
     assert equivalence.unequal_answers(answers(service, "/long"), answers(service, "/long-too"))
+
+
+def difference(service: Service, here: str, there: str, status: int = 200) -> list[str]:
+    """What is said of the answers at two paths, which stand for two variants."""
+    return equivalence.unequal_answers(answers(service, here, status), answers(service, there, status))
+
+
+@pytest.mark.parametrize("path", ["/sized", "/dated", "/lower-case"])
+def test_a_date_or_the_case_of_a_name_is_no_difference(service, path):
+    """These are habits of the servers, which have no setting for them."""
+    assert difference(service, path, "/sized") == []
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("/chunked", ["the answer comes in chunks here, with its length there"]),
+        ("/closing", ["the connection is closed here, stays open there"]),
+        (
+            "/until-closed",
+            [
+                "the answer comes until the connection closes here, with its length there",
+                "the connection is closed here, stays open there",
+            ],
+        ),
+        ("/not-stored", ["the header cache-control is 'no-store' here, missing there"]),
+        ("/varying", ["the header vary is 'Origin' here, missing there"]),
+        ("/tagged", ["the header etag is '\"1\"' here, missing there"]),
+        ("/long-winded", ["the headers have 162 bytes here, 52 there"]),
+    ],
+)
+def test_variants_that_frame_an_answer_differently_are_not_equal(service, path, said):
+    """The same body costs a client more in chunks, on a connection that is opened anew, or below more headers."""
+    assert difference(service, path, "/sized") == [f"it: {words}" for words in said]
+    assert len(difference(service, "/sized", path)) == len(said)
+
+
+def test_the_value_of_a_header_that_changes_nothing_may_differ(service):
+    """Such as an id that is drawn for each answer: that both send it is what costs."""
+    assert difference(service, "/tagged", "/tagged-too") == []
+
+
+def test_after_a_refusal_a_server_may_close_the_connection(service):
+    """As Tomcat does after some; how a refusal is framed counts all the same."""
+    assert difference(service, "/refused-and-closed", "/refused", 400) == []
+    assert difference(service, "/refused-in-chunks", "/refused", 400)
+
+
+def test_the_contract_asks_as_the_generator_does(service):
+    """A server may answer otherwise to who says what he can decode, or that the connection be kept."""
+    Handler.asked.clear()
+    answers(service, "/sized")
+    subprocess.run([sys.executable, "-c", GENERATOR, f"{service.url}/sized"], check=True, timeout=PATIENCE_S)
+    by_contract, by_generator = Handler.asked
+    assert by_contract == by_generator
+
+
+def test_answers_of_a_run_from_before_heads_were_kept_are_compared_without(service):
+    """Such a run can be resumed: status, type and body are all that is known of its first cells."""
+    now = answers(service, "/chunked")
+    before = {"it": {field: now["it"][field] for field in equivalence.ProvedAnswer.__dataclass_fields__}}
+    assert equivalence.unequal_answers(now, before) == []
+    assert equivalence.unequal_answers(now, {"it": {**before["it"], "body_bytes": 13}})
 
 
 def test_a_wrong_status_is_a_component_error(service):

@@ -282,7 +282,7 @@ def test_a_plan_from_before_there_were_stances_is_read_as_equal():
     old = json.loads(json.dumps(plan.as_json()))
     for name in ("stance", "own_limits", "bind"):
         del old[name]
-    for name in ("max_connections", "keep_alive_requests"):
+    for name in ("max_connections", "keep_alive_requests", "keep_alive_timeout_ms"):
         del old["limits"][name]
     for cell in old["cells"]:
         del cell["load"]["remote_workers"]

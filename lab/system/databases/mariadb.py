@@ -179,7 +179,7 @@ def _running(site: Site, server: Path, data: Path) -> Iterator[Database]:
                 *SETTINGS,
                 *_root_option(),
             )
-            return Launch("MariaDB", command, site.logs / "mysql.log", cores=site.cores, grace_s=STOP_S)
+            return Launch("MariaDB", command, site.logs / "mysql.log", cores=site.cores, grace_s=STOP_S, alone=True)
 
         with server_on_free_port(site.runtime, launch, lambda _, port: _lets_in(port, password)) as (running, port):
             orders.unlink()

@@ -116,7 +116,7 @@ def _mongod(site: Site, program: str) -> Iterator[Database]:
 
     def launch(port: int) -> Launch:
         command = (program, "--dbpath", str(data), "--bind_ip", LOOPBACK, "--port", str(port), "--nounixsocket")
-        return Launch("mongod", command, site.logs / "mongo.log", cores=site.cores, grace_s=10)
+        return Launch("mongod", command, site.logs / "mongo.log", cores=site.cores, grace_s=10, alone=True)
 
     try:
         with server_on_free_port(site.runtime, launch, _answers) as (running, port):

@@ -15,7 +15,7 @@ import tools.jackson.databind.annotation.JsonNaming;
 record Limits(String server, String serverVersion, String transport, String requestThreadsKind,
 		@Nullable Integer requestThreadsMax, @Nullable Integer requestThreadsLive, @Nullable Integer maxConnections,
 		@Nullable Integer acceptCount, @Nullable Integer keepAliveRequests, @Nullable Long keepAliveTimeoutMs,
-		@Nullable Integer virtualThreadCarriersMax, @Nullable Integer poolMax, @Nullable Integer poolLive,
-		long heapMaxBytes, int cpus, List<String> gc, String java, List<String> jvmArguments, double processCpuS,
-		long pid) {
+		@Nullable Integer processorCache, @Nullable Integer virtualThreadCarriersMax, @Nullable Integer poolMax,
+		@Nullable Integer poolLive, long heapMaxBytes, int cpus, List<String> gc, String java,
+		List<String> jvmArguments, double processCpuS, long pid) {
 }

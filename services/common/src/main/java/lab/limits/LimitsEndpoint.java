@@ -35,7 +35,7 @@ class LimitsEndpoint {
 		return new Limits(this.server.name(), this.server.version(), this.server.transport(),
 				this.server.requestThreadsKind(), this.server.requestThreadsMax(), this.server.requestThreadsLive(),
 				this.server.maxConnections(), this.server.acceptCount(), this.server.keepAliveRequests(),
-				this.server.keepAliveTimeoutMs(), this.server.virtualThreadCarriersMax(),
+				this.server.keepAliveTimeoutMs(), this.server.processorCache(), this.server.virtualThreadCarriersMax(),
 				(this.pool != null) ? this.pool.max() : null, (this.pool != null) ? this.pool.live() : null,
 				Runtime.getRuntime().maxMemory(), Runtime.getRuntime().availableProcessors(), garbageCollectors(),
 				Runtime.version().toString(), ManagementFactory.getRuntimeMXBean().getInputArguments(),

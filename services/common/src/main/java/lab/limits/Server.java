@@ -28,6 +28,11 @@ interface Server {
 
 	@Nullable Long keepAliveTimeoutMs();
 
+	/**
+	 * How many of the objects that a request in flight needs are kept for the next ones.
+	 */
+	@Nullable Integer processorCache();
+
 	@Nullable Integer virtualThreadCarriersMax();
 
 }

@@ -61,6 +61,14 @@ class MainServer implements WebServerFactoryCustomizer<TomcatServletWebServerFac
 		return (protocol().getExecutor() instanceof ThreadPoolExecutor pool) ? pool.getPoolSize() : null;
 	}
 
+	int requestThreadsBusy() {
+		return (protocol().getExecutor() instanceof ThreadPoolExecutor pool) ? pool.getActiveCount() : 0;
+	}
+
+	long connections() {
+		return protocol().getConnectionCount();
+	}
+
 	@Override
 	public @Nullable Integer maxConnections() {
 		return unlessNegative(protocol().getMaxConnections());
@@ -83,6 +91,11 @@ class MainServer implements WebServerFactoryCustomizer<TomcatServletWebServerFac
 	}
 
 	@Override
+	public @Nullable Integer processorCache() {
+		return unlessNegative(protocol().getProcessorCache());
+	}
+
+	@Override
 	public @Nullable Integer virtualThreadCarriersMax() {
 		if (!isVirtual()) {
 			return null;
@@ -99,7 +112,7 @@ class MainServer implements WebServerFactoryCustomizer<TomcatServletWebServerFac
 		}
 	}
 
-	private boolean isVirtual() {
+	boolean isVirtual() {
 		return protocol().getExecutor() instanceof VirtualThreadExecutor;
 	}
 

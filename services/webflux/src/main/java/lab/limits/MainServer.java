@@ -105,6 +105,11 @@ class MainServer implements WebServerFactoryCustomizer<NettyReactiveWebServerFac
 	}
 
 	@Override
+	public @Nullable Integer processorCache() {
+		return null;
+	}
+
+	@Override
 	public @Nullable Integer virtualThreadCarriersMax() {
 		return null;
 	}
