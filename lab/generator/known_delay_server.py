@@ -1,8 +1,9 @@
 """A server whose delay is known: what ``lab calibrate`` measures the generator against.
 
-``python -m lab.generator.known_delay_server`` listens on a free port of loopback and prints it. Three kinds of answer,
-each after MS milliseconds: ``/small/MS``, ``/large/MS`` (1 MB) and ``/token/MS``. ``/held`` returns the actual delays
-of all delayed answers since its last call, as ``{"count": …, "mean_s": …, "p99_s": …}``.
+``python -m lab.generator.known_delay_server`` listens on a free port of loopback and prints it. These kinds of answer,
+each after MS milliseconds: ``/small/MS``, ``/differing/MS`` (small, with another number each time), ``/token/MS``,
+``/large/MS`` (1 MB, with its length) and ``/chunked/MS`` (the same in chunks of 8 kB, as Tomcat sends it). ``/held``
+returns the actual delays of all delayed answers since its last call, as ``{"count": …, "mean_s": …, "p99_s": …}``.
 
 It does as little as a server can: one thread, prepared answers, no parsing beyond the path. A request must come whole,
 and the next one only after its answer, as the lab's client sends them; on anything else the connection is closed.
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import itertools
 import json
 import selectors
 import socket
@@ -22,26 +24,38 @@ from time import perf_counter
 import numpy as np
 
 LARGE_BYTES = 1_019_684
+CHUNK_BYTES = 8192
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 BACKLOG = 4096
 RECEIVE_BYTES = 65536
 # The system's timers are a millisecond coarse, so this long before an answer is due the server polls without pause.
 SPIN_S = 0.002
 MOST_DELAY_MS = 10_000
-HELD = b"GET /held"
+HELD, DIFFERING = b"GET /held", b"GET /differing/"
+# Stands in a prepared answer where each one gets its own number, which is as long.
+NUMBER, NUMBER_FORMAT = b"its number", b"%010d"
 
 
 def body(kind: str, delay_ms: int) -> bytes:
-    """The body of an answer; KeyError if there is no such kind."""
+    """The body of an answer, with :data:`NUMBER` where each has its own; KeyError if there is no such kind."""
+    large = b'{"id":"1000","text":"' + b"x" * LARGE_BYTES + b'"}'
     return {
         "small": b'{"millis":%d}' % delay_ms,
-        "large": b'{"id":"1000","text":"' + bytes(LARGE_BYTES).replace(b"\0", b"x") + b'"}',
+        "differing": b'{"millis":%d,"number":"%b"}' % (delay_ms, NUMBER),
+        "large": large,
+        "chunked": large,
         "token": b'{"email":"ada.lovelace.1@example.org","first":"Ada","last":"Lovelace","city":"London","age":36}',
     }[kind]
 
 
 def _answer(content: bytes) -> bytes:
-    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(content)
-    return head + content
+    return HEAD + b"Content-Length: %d\r\n\r\n" % len(content) + content
+
+
+def _chunked_answer(content: bytes) -> bytes:
+    chunks = [content[at : at + CHUNK_BYTES] for at in range(0, len(content), CHUNK_BYTES)]
+    encoded = b"".join([b"%x\r\n%b\r\n" % (len(chunk), chunk) for chunk in chunks])
+    return HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + encoded + b"0\r\n\r\n"
 
 
 class ClientConnection:
@@ -65,6 +79,7 @@ class Server:
         # By delay: (due, received, client, answer). Answers of one delay fall due in the order of their requests.
         self._waiting: dict[float, deque[tuple[float, float, ClientConnection, bytes]]] = {}
         self._held = array("d")
+        self._numbers = itertools.count()
 
     def serve(self) -> None:
         """Serve for ever."""
@@ -120,8 +135,12 @@ class Server:
             with contextlib.suppress(ValueError, KeyError):
                 _, kind, delay = line.decode().removeprefix("GET ").split("/")
                 if 0 <= int(delay) <= MOST_DELAY_MS:
-                    self._routes[line] = _answer(body(kind, int(delay))), int(delay) / 1000
-        return self._routes.get(line)
+                    prepared = _chunked_answer if kind == "chunked" else _answer
+                    self._routes[line] = prepared(body(kind, int(delay))), int(delay) / 1000
+        route = self._routes.get(line)
+        if route and line.startswith(DIFFERING):
+            return route[0].replace(NUMBER, NUMBER_FORMAT % next(self._numbers)), route[1]
+        return route
 
     def _take_held(self) -> dict[str, float]:
         held, self._held = np.array(self._held), array("d")

@@ -46,13 +46,32 @@ def test_an_answer_is_held_back_as_long_as_asked(url):
     assert requests.get(f"{url}/held", timeout=PATIENCE_S).json()["count"] <= 1
 
 
-@pytest.mark.parametrize("kind", ["small", "large", "token"])
+@pytest.mark.parametrize("kind", ["small", "large", "chunked", "token"])
 @pytest.mark.parametrize("delay_ms", [0, 5])
 def test_every_kind_comes_whole(url, kind, delay_ms):
     """Also the one that no socket takes at once."""
     assert requests.get(f"{url}/{kind}/{delay_ms}", timeout=PATIENCE_S).content == known_delay_server.body(
         kind, delay_ms
     )
+
+
+def test_the_large_one_has_a_length_or_chunks(url):
+    """The same megabyte, framed in both ways."""
+    with requests.get(f"{url}/large/0", timeout=PATIENCE_S) as whole:
+        assert int(whole.headers["Content-Length"]) == len(whole.content)
+    with requests.get(f"{url}/chunked/0", timeout=PATIENCE_S) as chunked:
+        assert chunked.headers["Transfer-Encoding"] == "chunked"
+        assert "Content-Length" not in chunked.headers
+
+
+def test_answers_that_differ_are_as_long_as_each_other(url):
+    """Each has a number of its own, delayed or not, and all have the same head."""
+    with requests.Session() as session:
+        answers = [session.get(f"{url}/differing/{delay}", timeout=PATIENCE_S) for delay in (0, 0, 5, 5)]
+    assert len({answer.json()["number"] for answer in answers}) == 4
+    assert [answer.json()["millis"] for answer in answers] == [0, 0, 5, 5]
+    assert {len(answer.content) for answer in answers} == {len(known_delay_server.body("differing", 0))}
+    assert answers[0].headers == answers[1].headers
 
 
 @pytest.mark.parametrize(
