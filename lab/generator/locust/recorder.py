@@ -11,7 +11,8 @@ import numpy as np
 from locust.env import Environment
 from locust.stats import RequestStats, StatsEntry, StatsError, bucket_response_time
 
-from lab.generator.locust.http import Response, Times
+from lab.generator.locust.answer import Response
+from lab.generator.locust.http import Times
 from lab.spec import sample
 
 FIRST_CAPACITY = 65536

@@ -10,7 +10,7 @@ import pytest
 from server import Connection, Server, always, answer, client_of
 
 from lab.generator.locust import sockets
-from lab.generator.locust.http import Response
+from lab.generator.locust.answer import Response
 from lab.spec import sample
 
 MEGABYTE = bytes(range(256)) * 4096
