@@ -46,15 +46,16 @@ def raise_open_file_limit(needed: int) -> int:
     return reach
 
 
-def check_ports(users: int) -> None:
-    """LabError if there are too few local ports for a connection of each user (Linux)."""
+def check_ports(users: int, addresses: int) -> None:
+    """LabError if so many local addresses have too few ports for a connection of each user (Linux)."""
     try:
         low, high = map(int, Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split())
     except (OSError, ValueError):
         return
-    if users > high - low:
+    ports = (high - low) * addresses
+    if users > ports:
         raise LabError(
-            f"{users:,} users need as many local ports, but the system has {high - low:,}.",
+            f"{users:,} users need as many local ports, but the system has {ports:,}.",
             'Use fewer users, or widen the range: sysctl -w net.ipv4.ip_local_port_range="1024 65535"',
         )
 

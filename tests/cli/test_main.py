@@ -368,7 +368,7 @@ def test_a_file_that_takes_nothing_is_said(typed):
 def test_more_memory_than_there_is_is_refused(typed, tmp_path, monkeypatch, arguments, named):
     """Before anything is built or started."""
     monkeypatch.setattr(host, "raise_open_file_limit", lambda needed: needed)
-    monkeypatch.setattr(host, "check_ports", lambda users: None)
+    monkeypatch.setattr(host, "check_ports", lambda users, addresses: None)
     data = tmp_path / "runs"
     assert_said(typed("run", "delay", *arguments.split(), "--data", str(data)), "memory", named)
     assert not data.exists()
