@@ -27,7 +27,7 @@ def check_machine(plan: Plan, users: int, runs: Path) -> None:
     host.check_backlog(max(plan.limits_of(cell.variant).accept_count or 0 for cell in plan.cells))
     heaps_mb = (plan.limits_of(cell.variant).heap_mb or 0 for cell in plan.cells)
     called_mb = sum(CALLED_HEAP_MB for component in plan.scenario.components if component.module)
-    host.check_memory(max(heaps_mb) + called_mb, max(cell.load.workers for cell in plan.cells))
+    host.check_memory(max(heaps_mb) + called_mb, max(cell.load.workers for cell in plan.cells), users)
     host.check_free_space(runs)
 
 

@@ -363,7 +363,12 @@ def test_a_file_that_takes_nothing_is_said(typed):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "named"), [("--heap-mb 2000000000", "--heap-mb"), ("--users 500000 --workers 500000", "--workers")]
+    ("arguments", "named"),
+    [
+        ("--heap-mb 2000000000", "--heap-mb"),
+        ("--users 500000 --workers 500000", "--workers"),
+        ("--users 100000000", "--users"),
+    ],
 )
 def test_more_memory_than_there_is_is_refused(typed, tmp_path, monkeypatch, arguments, named):
     """Before anything is built or started."""
