@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 import select
 import ssl
 import struct
 import sys
-from socket import IPPROTO_TCP, MSG_TRUNC, SO_RCVLOWAT, SOL_SOCKET, TCP_NODELAY
+from errno import EINPROGRESS
+from socket import IPPROTO_IP, IPPROTO_TCP, MSG_TRUNC, SO_ERROR, SO_RCVLOWAT, SOL_SOCKET, TCP_NODELAY
 from time import time_ns
 from typing import Any, Protocol
 
 import gevent
 import gevent.socket
 from gevent import getcurrent, monkey
+
+from lab.spec import http_address
 
 READ, WRITE = 1, 2
 # On Linux the kernel reports when the last of the received bytes arrived (socket(7)): a timespec of the wall clock.
@@ -26,6 +31,10 @@ DISCARDED_AT_ONCE = 1 << 19
 _nowhere = memoryview(bytearray(1 << 20))
 # The standard library's own, not the monkey-patched ones, which wait by themselves.
 _Socket: Any = monkey.get_original("socket", "socket")
+# All workers of a machine share its ports.
+CONNECTIONS_AN_ADDRESS = 4000
+IP_BIND_ADDRESS_NO_PORT = 24  # of ip(7)
+_connects = itertools.count()
 _poll: Any = monkey.get_original("select", "poll")
 # What poll(2) reports where the other side has closed; where it does not know that, anything that came, as an end does.
 ENDED = getattr(select, "POLLRDHUP", select.POLLIN)
@@ -76,10 +85,8 @@ class TcpConnection:
     )
 
     def __init__(self, connected: Any) -> None:
-        family, kind, protocol = connected.family, connected.type, connected.proto
-        self._socket = _Socket(family, kind, protocol, fileno=connected.detach())
-        self._socket.setblocking(False)
-        self._send = self._socket.send
+        self._socket = connected
+        self._send = connected.send
         self._receive, self._receive_into = self._socket.recvmsg, self._socket.recvmsg_into
         self._stamps: list[tuple[int, int, bytes]] = []
         if STAMPED:
@@ -224,11 +231,40 @@ def _has_ended(opened: Any) -> bool:
 def connect(address: tuple[Any, ...], tls: ssl.SSLContext | None, hostname: str) -> Connection:
     """Connect to one address of ``getaddrinfo``; OSError if that fails."""
     family, kind, protocol, _, where = address
-    opened = gevent.socket.socket(family, kind, protocol)
+    opened = _Socket(family, kind, protocol)
     try:
-        opened.connect(where)
+        opened.setblocking(False)
         opened.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
-        return TlsConnection(opened, tls, hostname) if tls else TcpConnection(opened)
+        if source := _source(where[0], next(_connects)):
+            opened.setsockopt(IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1)  # the port is chosen as it connects
+            opened.bind((source, 0))
+        _await_connected(opened, where)
+        if tls is None:
+            return TcpConnection(opened)
+        return TlsConnection(gevent.socket.socket(family, kind, protocol, opened.detach()), tls, hostname)
     except BaseException:
         opened.close()
         raise
+
+
+def _await_connected(opened: Any, where: tuple[Any, ...]) -> None:
+    error = opened.connect_ex(where)
+    if error == EINPROGRESS:
+        hub = gevent.get_hub()
+        writable = hub.loop.io(opened.fileno(), WRITE)
+        try:
+            hub.wait(writable)
+        finally:
+            writable.close()
+        error = opened.getsockopt(SOL_SOCKET, SO_ERROR)
+    if error:
+        raise OSError(error, os.strerror(error))
+
+
+def _source(host: str, number: int) -> str:
+    """The address to connect from with this process's n-th connection; empty where the system chooses.
+
+    One address has not enough ports for tens of thousands of connections to one server.
+    """
+    nth = number // CONNECTIONS_AN_ADDRESS % http_address.LOOPBACK_ADDRESSES
+    return f"127.0.0.{1 + nth}" if nth and STAMPED and host.startswith("127.") else ""
