@@ -60,8 +60,9 @@ def eventually(action, error, running):
 
 @pytest.mark.java
 @pytest.mark.parametrize("variant", [MVC, WEBFLUX], ids=lambda variant: variant.name)
-def test_service_answers_from_its_container(containers, images, variant, jdk, tmp_path):
-    """With the limits that were asked for, read back."""
+def test_service_answers_from_its_container(containers, images, variant, jdk, tmp_path, monkeypatch):
+    """With the limits that were asked for, read back, whatever the shell has set."""
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Dplanted=1")
     jar = build.jars([variant.module], jdk, containers, lambda _: None)[variant.module]
     image = images.service(variant.module, jar, build.source_hash(variant.module))
     asked = Limits(threads=20, heap_mb=256)
@@ -73,6 +74,7 @@ def test_service_answers_from_its_container(containers, images, variant, jdk, tm
         assert (answer.status_code, answer.text) == (200, '{"millis":5}')
         in_force = limits(service)
         assert broken_limits(promised_limits(variant, asked, 1), in_force) == []
+        assert "-Dplanted=1" not in in_force["jvm_arguments"]
         assert "Java" in image.product or "OpenJDK" in image.product
         assert running.cpu_s() > 0.5
     assert "Started Application" in launch.log.read_text()
