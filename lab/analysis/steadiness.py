@@ -57,9 +57,9 @@ def steadiness(load: Load, samples: pd.DataFrame, rows: Iterable[Reading], cpu_d
     # What waits for a free user, or for the generator, waits before it is sent: a queue that grows there counts too.
     samples = stats.as_planned(samples) if load.independent else samples
     begin_s, rows = begin_s + CONNECTING_S, list(rows)
-    latency = trend.latency_by_second(samples, begin_s, end_s)
+    latency = trend.latency_over_time(samples, begin_s, end_s)
     # The rate of an open loop is planned: of that its latency shows what changes.
-    throughput = pd.Series(dtype=float) if load.independent else trend.throughput_by_second(samples, begin_s, end_s)
+    throughput = pd.Series(dtype=float) if load.independent else trend.throughput_over_time(samples, begin_s, end_s)
     if max(len(latency), len(throughput)) < trend.MIN_POINTS:
         return Steadiness(not_judged="there were too few answers a second")
     owners = dict.fromkeys(target for _, target, name, _ in rows if name == FIXED_WORK)
@@ -128,19 +128,18 @@ def _same(at_s: Floats) -> Floats:
     return np.ones(len(at_s))
 
 
-def _change(by_second: pd.Series, slower: Callable[[Floats], Floats]) -> float:
+def _change(over_time: pd.Series, slower: Callable[[Floats], Floats]) -> float:
     """The change of a series as it is and as it would be on cores of one speed, whichever is less.
 
     So neither a change that slower cores explain is called one of the service, nor one that only the correction made.
 
     Args:
-        by_second: indexed by the second since the planned start.
+        over_time: indexed by seconds since the planned start.
         slower: by how much the cores at given times lengthen what is in the series.
 
     """
-    values = by_second.to_numpy(dtype=float)
-    at_s = by_second.index.to_numpy(dtype=float) + 0.5
-    seen, corrected = trend.change(values), trend.change(values / slower(at_s))
+    values = over_time.to_numpy(dtype=float)
+    seen, corrected = trend.change(values), trend.change(values / slower(over_time.index.to_numpy(dtype=float)))
     return min(seen, corrected, key=abs) if seen * corrected > 0 else 0.0
 
 
@@ -151,7 +150,7 @@ def _speed_change(rows: list[Reading], owner: str, begin_s: float, end_s: float)
 
 
 def _cpu_per_request(samples: pd.DataFrame, rows: list[Reading], begin_s: float, end_s: float) -> pd.Series:
-    """The service's CPU seconds a request between consecutive readings, by the moment of the first."""
+    """The service's CPU seconds a request between consecutive readings, by the moment between them."""
     times, cpu_s = counter(rows, "service", "cpu_s")
     within = (times >= begin_s) & (times <= end_s)
     times, cpu_s = times[within], cpu_s[within]
@@ -159,5 +158,5 @@ def _cpu_per_request(samples: pd.DataFrame, rows: list[Reading], begin_s: float,
         return pd.Series(dtype=float)
     ended_s = (samples["sent_us"] + samples["latency_us"]).to_numpy() / 1e6
     requests, _ = np.histogram(ended_s, bins=times)
-    cost = pd.Series(np.diff(cpu_s) / np.maximum(requests, 1), index=times[:-1])
+    cost = pd.Series(np.diff(cpu_s) / np.maximum(requests, 1), index=(times[:-1] + times[1:]) / 2)
     return cost[requests >= MIN_PER_READING]

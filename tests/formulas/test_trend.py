@@ -32,13 +32,13 @@ def samples(samples_of, latency_at, **how):
 
 
 def latency_change(samples, end_s: float = END_S) -> float:
-    """By which part the median latency of a second changes."""
-    return trend.change(trend.latency_by_second(samples, BEGIN_S, end_s).to_numpy(dtype=float))
+    """By which part the median latency changes over time."""
+    return trend.change(trend.latency_over_time(samples, BEGIN_S, end_s).to_numpy(dtype=float))
 
 
 def throughput_change(samples, end_s: float = END_S) -> float:
     """By which part the throughput of a second changes."""
-    return trend.change(trend.throughput_by_second(samples, BEGIN_S, end_s).to_numpy(dtype=float))
+    return trend.change(trend.throughput_over_time(samples, BEGIN_S, end_s).to_numpy(dtype=float))
 
 
 @pytest.mark.parametrize("end", [0.8, 1.2])
@@ -69,6 +69,19 @@ def test_the_seconds_of_a_day_fit_into_memory():
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert most < 50e6
+
+
+@pytest.mark.parametrize("noise", [0.001, 0.01])
+def test_a_slow_leak_of_a_tenth_is_found_every_time(samples_of, noise):
+    """Within nine seconds, of two hundred users, whatever chance adds."""
+    for seed in range(20):
+        chance = np.random.default_rng(seed)
+        leaking = samples(
+            samples_of,
+            lambda at, chance=chance: 0.5 * (1 + 0.1 * at / END_S) * (1 + noise * chance.standard_normal()),
+            users=200,
+        )
+        assert latency_change(leaking) > 0.05
 
 
 @pytest.mark.parametrize("values", [np.ones(10), np.zeros(10), np.zeros(0), np.linspace(1, 0.1, 7)])
@@ -114,11 +127,11 @@ def test_a_steady_service_is_not(samples_of):
 def test_users_in_step_make_no_waves(samples_of):
     """Users who all send at once every two seconds are done at the same rate in every second."""
     waves = samples(samples_of, lambda _: 2.0, users=400, together=True, end_s=11.0)
-    assert trend.throughput_by_second(waves, BEGIN_S, 11.0).to_numpy() == pytest.approx(200.0)
+    assert trend.throughput_over_time(waves, BEGIN_S, 11.0).to_numpy() == pytest.approx(200.0)
 
 
 def test_a_few_requests_tell_nothing(samples_of):
     """A user alone is not enough for a trend."""
     few = samples(samples_of, lambda at: 0.5 / (1 + at), users=1, end_s=4.0)
     assert latency_change(few, end_s=4.0) == 0.0
-    assert trend.throughput_by_second(few.head(0), BEGIN_S, 4.0).empty
+    assert trend.throughput_over_time(few.head(0), BEGIN_S, 4.0).empty
