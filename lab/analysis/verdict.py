@@ -204,7 +204,8 @@ def _failed(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]
 
 def _warm(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
     rounds = len(evidence.service.warm_up)
-    text = f"The service was not warm after {rounds} rounds: CPU time a request still changed."
+    after = f"{rounds} round{'s' * (rounds > 1)}"
+    text = f"The service was not warm after {after}: CPU time a request still changed."
     return _mild([text] * (rounds > 0 and not evidence.service.warm))
 
 
