@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-SUMMARISED = ("planned_us", "sent_us", "latency_us", "waited_us", "step", "status", "error")
+SUMMARISED = ("planned_us", "sent_us", "latency_us", "waited_us", "session", "step", "status", "error")
 # With fewer times the slowest one in a thousand is just the slowest one, and says nothing of a percentile.
 FEWEST_FOR_P999 = 1000
 
@@ -31,10 +31,11 @@ class Summary:
         ok_throughput_rps: the same for right answers.
         in_system: N̄, the mean number of requests under way by the samples (sum of latencies over elapsed time).
         elapsed_s: the time from the first request sent, at ``began_s`` after the planned start, to the last one ended.
-        late_p99_s: 99th percentile of the lateness of sends that is due to the generator: against their plan, or, where
-            there is none, since the user was free; in an open loop, of the first request of each session.
-        late_mean_s: its mean.
-        busy_p99_s: the same for lateness because all users were busy, waiting for answers or thinking, in an open loop.
+        late_p99_s: 99th percentile of the lateness of planned sends that is due to the generator: of each user's first,
+            or, in an open loop, of the first of each session.
+        late_mean_s: mean lateness of the sends that latencies or load depend on: in an open loop the planned ones, else
+            those that a user sent later, counted from its answer or the end of its pause.
+        busy_p99_s: as ``late_p99_s``, for lateness because all users of an open loop waited for answers or thought.
         pace: the actual rate of an open loop's sends, as a share of the planned rate.
 
     """
@@ -99,7 +100,7 @@ def summarise_pieces(pieces: Iterable[pd.DataFrame], from_planned: bool = False)
     errors: Counter[str] = Counter()
     service, latency, failures, late, busy = (Distribution() for _ in range(5))
     sends, starts, planned = _Span(), _Span(), _Span()
-    requests, last_us, under_way_us = 0, 0, 0
+    requests, last_us, under_way_us, later_us, later = 0, 0, 0, 0, 0
     for piece in pieces:
         if piece.empty:
             continue
@@ -111,8 +112,11 @@ def summarise_pieces(pieces: Iterable[pd.DataFrame], from_planned: bool = False)
         failures.add((took + late_us if from_planned else took)[~right])
         # A pause may end a moment before its time, so that a session begins before its user was to be free.
         busy_us = np.minimum(piece["waited_us"].to_numpy(), late_us.clip(0)) if from_planned else np.zeros_like(late_us)
-        # An open loop plans the first request of each session; the others follow whenever the session gets to them.
-        first = (piece["step"] == 0).to_numpy() if from_planned else np.ones(len(piece), dtype=bool)
+        # An open loop plans the first request of each session, any other load that of each user; the others follow.
+        first = (piece["step"] == 0).to_numpy()
+        if not from_planned:
+            first = first & (piece["session"] == 0).to_numpy()
+            later_us, later = later_us + int(late_us[~first].sum()), later + int((~first).sum())
         busy.add(busy_us[first])
         late.add((late_us - busy_us)[first])
         starts.add(sent[first])
@@ -147,7 +151,7 @@ def summarise_pieces(pieces: Iterable[pd.DataFrame], from_planned: bool = False)
         elapsed_s=elapsed_s,
         in_system=under_way_us / 1e6 / elapsed_s,
         late_p99_s=of_lateness.p99_s or 0.0,
-        late_mean_s=of_lateness.mean_s or 0.0,
+        late_mean_s=of_lateness.mean_s or 0.0 if from_planned else later_us / 1e6 / max(later, 1),
         began_s=sends.first_us / 1e6,
         busy_p99_s=busy.figures().p99_s or 0.0,
         pace=min(1.0, planned.length_us / starts.length_us) if from_planned and starts.length_us else 1.0,

@@ -141,6 +141,17 @@ def test_lateness_is_sent_minus_planned(samples_of):
     assert stats.summarise(samples_of([1.0] * 100, sent_s=sent, planned_s=planned)).late_p99_s == pytest.approx(0.3)
 
 
+def test_later_sends_of_a_closed_loop_are_late_since_their_users_were_free(samples_of):
+    """And the first ones against their plan, which says nothing of a latency; an open loop plans them all."""
+    late_s = [0.5, 0.01, 0.03]
+    samples = samples_of([1.0] * 3, sent_s=late_s, planned_s=0.0, user=[0, 0, 0], session=[0, 1, 2])
+    closed = stats.summarise(samples)
+    assert closed.late_p99_s == pytest.approx(0.5)
+    assert closed.late_mean_s == pytest.approx(0.02)
+    assert stats.summarise(samples, from_planned=True).late_mean_s == pytest.approx(0.18)
+    assert stats.summarise(samples[:1]).late_mean_s == 0.0
+
+
 def test_the_order_of_samples_does_not_matter(samples_of):
     """Workers' samples arrive interleaved; the summary is of the set."""
     rng = np.random.default_rng(5)
