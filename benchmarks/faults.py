@@ -200,6 +200,7 @@ def slower_reading(share: float) -> Planted:
         changed = text.replace(f"{fixed}\n", "").replace("ITERATIONS)", f"{grown})")
         if changed.count(grown) != 1:
             raise LabError(f"{lab_script} has no fixed work that could grow.", "Mend benchmarks/faults.py.")
+        script.parent.mkdir(exist_ok=True)
         script.write_text(changed)
         sampler.CPU_SPEED_SCRIPT = script
         try:

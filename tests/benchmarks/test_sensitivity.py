@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import http.client
-import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
 
-import pytest
-
-from lab.analysis.verdict import INVALID, SUSPECT, VALID
-from lab.runtimes.checkout import ROOT
-
-sys.path.insert(0, str(ROOT / "benchmarks"))
-
 import faults
+import pytest
 import sensitivity
 from sensitivity import FAULTS, Found
+
+from lab.analysis.verdict import INVALID, SUSPECT, VALID
 
 BODY = b'{"millis":500}'
 
