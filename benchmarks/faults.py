@@ -244,8 +244,10 @@ def relayed(change: Change) -> Planted:
         try:
             yield f"http://127.0.0.1:{asyncio.run_coroutine_threadsafe(relay.listen(), loop).result()}"
         finally:
+            asyncio.run_coroutine_threadsafe(_end_tasks(), loop).result()
             loop.call_soon_threadsafe(loop.stop)
             thread.join()
+            loop.close()
 
     return planted
 
@@ -285,3 +287,11 @@ async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -
         while asked := await reader.read(RECEIVE_BYTES):
             writer.write(asked)
     writer.close()
+
+
+async def _end_tasks() -> None:
+    """Cancel all other tasks of this loop, and wait until they have ended."""
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
