@@ -90,10 +90,9 @@ def _ask(service: Service, exchange: Exchange) -> FramedAnswer:
     body = exchange.body.encode()
     if body:
         fields |= {"Content-Length": str(len(body))}
+    connection = http.client.HTTPConnection(parts.hostname or "", http_address.port(parts), WITHIN_S)
     try:
-        with closing(
-            http.client.HTTPConnection(parts.hostname or "", http_address.port(parts), WITHIN_S)
-        ) as connection:
+        with closing(connection):
             # Field by field: by itself this client would say more than the generator does, such as what it can decode.
             connection.putrequest(
                 exchange.method, http_address.target(parts), skip_host=True, skip_accept_encoding=True

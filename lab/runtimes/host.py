@@ -23,7 +23,7 @@ PACKAGES = ("locust", "gevent", "httptools", "numpy", "pandas", "pyarrow")
 LEAST_FREE = 100 << 20
 # What a worker of Locust has for itself before it has any user.
 WORKER_MB = 50
-# What each of its users adds: greenlet, client and connection. Measured: 18 to 21 with 4000 to 9800 of them in a burst.
+# What each of its users adds: greenlet, client and connection. Measured: 16 to 19 with 4000 to 9800 of them in a burst.
 USER_KB = 20
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json as json_
 import ssl
 from collections.abc import Callable, Mapping
@@ -240,6 +241,13 @@ class HttpClient:
         assert self._connection is not None
         self._connect_ns = monotonic_ns() - began_ns
         return self._connection
+
+
+def resolve(url: str) -> None:
+    """Look up the host of an address, before thousands of users do at once; whether it is found is theirs to say."""
+    with contextlib.suppress(ValueError, OSError):
+        parts = http_address.split(url)
+        _resolve(parts.hostname or "", http_address.port(parts))
 
 
 @cache

@@ -20,7 +20,7 @@ from locust.runners import WorkerRunner
 from lab.generator.locust import token_pool
 from lab.generator.locust.arrivals import assigned_requests, assigned_sends, assigned_users
 from lab.generator.locust.clock import ClockWatch
-from lab.generator.locust.http import HttpClient
+from lab.generator.locust.http import HttpClient, resolve
 from lab.generator.locust.recorder import Recorder, SessionCut, add_to_statistics
 from lab.generator.locust.session import SESSION_ENDS, session_of
 from lab.runtimes.checkout import RUN_BY_LAB
@@ -196,6 +196,7 @@ class PhaseRunner:
         self._runner.send_message("lab-tokens-there", {"tokens": len(token_pool.pairs())})
 
     def _on_phase(self, environment: Environment, msg: Any) -> None:
+        resolve(msg.data["url"])
         phase = Phase(msg.data, self._runner.worker_index)
         gc.collect()
         gc.freeze()  # thousands of users live until the end: the collector need not visit them again

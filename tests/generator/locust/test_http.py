@@ -7,11 +7,12 @@ import socket
 import time
 
 import gevent
+import gevent.socket
 import pytest
 from server import Connection, Server, always, answer, client_of
 
 from lab.generator.locust import answer as answers
-from lab.generator.locust import sockets
+from lab.generator.locust import http, sockets
 from lab.generator.locust.answer import Response
 from lab.spec import sample
 
@@ -396,3 +397,23 @@ def test_the_latency_of_a_larger_answer_ends_by_the_same_clock(framing, known, c
     assert taken_up_s >= 1
     assert 0.2 <= latency_s < 0.7
     assert row["size"] == len(LATE)
+
+
+def test_a_host_is_looked_up_once_for_thousands_of_users(monkeypatch):
+    """Not by each of them, which all begin at once; a host that is not found is said by those who need it."""
+    asked = []
+    look_up = gevent.socket.getaddrinfo
+
+    def counted(*what):
+        asked.append(what)
+        return look_up(*what)
+
+    monkeypatch.setattr(gevent.socket, "getaddrinfo", counted)
+    with Server(always(answer())) as server:
+        http.resolve(server.url)
+        gevent.joinall([gevent.spawn(client_of, server.url) for _ in range(100)], raise_error=True)
+    assert len(asked) == 1
+    http.resolve("http://host.invalid")
+    http.resolve("no address")
+    with pytest.raises(socket.gaierror):
+        client_of("http://host.invalid")
