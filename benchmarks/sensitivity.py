@@ -70,7 +70,7 @@ QUEUE = Setting(
         "parameters": {"delay_ms": 2000},
     },
 )
-BURST = Setting("burst", "delay", {**OF_DELAY, "users": [400], "ramp_up": 0.1, "duration": None, "loops": 2})
+BURST = Setting("burst", "delay", {**OF_DELAY, "users": [400], "ramp_up": 0, "duration": None, "loops": 2})
 DATABASE_S = 0.1
 FANOUT = Setting(
     "fanout", "fanout", {**DELAYED, "users": [40], "link_latency_ms": 100, "parameters": {"calls": 1}, "ramp_up": 1}
@@ -222,10 +222,10 @@ FAULTS = (
     ),
     Fault(
         "retransmitted-connects",
-        "400 connects within 0.1 s to a listen backlog of 1",
+        "400 connects at once to a listen backlog of 10",
         BURST,
         "connections took a second or more",
-        {"accept_count": 1},
+        {"accept_count": 10},
     ),
     Fault(
         "slowing-database",
