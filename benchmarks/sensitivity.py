@@ -210,9 +210,10 @@ FAULTS = (
     ),
     Fault(
         "slower-cores",
-        "cores are 10 % slower from half of the load on: planted in the reading, as a guest cannot slow its cores",
+        "cores are 10 % slower from half of 44 s on: planted in the reading, as a guest cannot slow its cores",
         CLOSED,
         "cores themselves became",
+        {"duration": 44},  # readings scatter by 15 % where guests share cores, so that four a second find less in 11 s
         planted=faults.slower_reading(0.1),
     ),
     Fault(
