@@ -58,7 +58,7 @@ class Ours:
 @contextmanager
 def ours(
     runtime: Runtime,
-    scenario: str,
+    locustfile: str | Path,
     users: int,
     cores: frozenset[int],
     folder: Path,
@@ -68,6 +68,7 @@ def ours(
     """Start master and worker on the generator's cores; they end with the context.
 
     Args:
+        locustfile: the name of a scenario, or any other's path.
         watched: the server; a load ends early if it does.
         tokens: for scenarios that send some, one a line.
 
@@ -75,9 +76,9 @@ def ours(
     home = folder / f"ours-{next(_folders)}"
     home.mkdir()
     stream = home / "samples.arrows"
-    with running_fleet(scenario, Burst(users=users), Placement(runtime, cores, home, stream)) as playing:
+    with running_fleet(locustfile, Burst(users=users), Placement(runtime, cores, home, stream)) as playing:
         playing.await_workers()
-        if tokens and scenarios()[scenario].sends_tokens:
+        if tokens and isinstance(locustfile, str) and scenarios()[locustfile].sends_tokens:
             playing.distribute_tokens(tokens)
         playing.spawn(users)
         yield Ours(playing, watched, stream)

@@ -24,6 +24,7 @@ from lab.runtimes.process import confined
 from lab.spec.workload import Closed
 
 SPARE_S = 120.0
+FIGURES = ("mean", "p50", "p99", "p99.9")
 K6 = ("k6", "run", "--quiet", "--no-usage-report")
 
 # Locust counts the CPU time itself, from the order to start to that to stop: importing it takes seconds.
@@ -73,21 +74,25 @@ export default function () {{ {fetch} }}
 export function handleSummary(data) {{ return {{ stdout: JSON.stringify(data.metrics) }}; }}
 """
 # Both start their users evenly over the ramp, as the lab's do. wrk asks for a delay (ms) before each request.
-WRK_LATENCY = """
+WRK_RAMP = """
 local begun = 0
 function delay()
     begun = begun + 1
     return begun <= {users} and math.floor((begun - 1) * {ramp_s} * 1000 / {users}) or 0
 end
+"""
+WRK_LATENCY = """
 function done(summary, latency, requests)
-    io.write(string.format("{{\\"mean_us\\": %f, \\"p99_us\\": %f}}\\n", latency.mean, latency:percentile(99)))
+    local us = { latency.mean, latency:percentile(50), latency:percentile(99), latency:percentile(99.9) }
+    io.write(string.format("[%d, %f, %f, %f, %f]\\n", summary.requests, us[1], us[2], us[3], us[4]))
 end
 """
 K6_LATENCY = """
 import http from 'k6/http';
 import {{ sleep }} from 'k6';
 export const options = {{
-    vus: {users}, duration: '{seconds}s', discardResponseBodies: true, summaryTrendStats: ['avg', 'p(99)'],
+    vus: {users}, duration: '{seconds}s', discardResponseBodies: true,
+    summaryTrendStats: ['avg', 'p(50)', 'p(99)', 'p(99.9)'],
 }};
 export default function () {{
     if (__ITER == 0) sleep((__VU - 1) * {ramp_s} / {users});
@@ -169,22 +174,29 @@ def k6(order: Order) -> Pace:
     return Pace(float(requests["rate"]), cpu_s / requests["count"] * 1e6)
 
 
-def wrk_latency(url: str, load: Closed, cores: frozenset[int], folder: Path) -> tuple[float, float, float]:
-    """Mean and 99th percentile of latency that wrk states, in seconds, and its requests a second."""
+@dataclass(frozen=True)
+class Stated:
+    """How many requests a generator counted, and the :data:`FIGURES` of their latencies, without connecting."""
+
+    requests: int
+    figures_us: dict[str, float]
+
+
+def wrk_latency(url: str, load: Closed, cores: frozenset[int], folder: Path) -> Stated:
+    """What wrk states: it adds latencies where it believes to have missed some, after any above twice its mean."""
     script = folder / "latency.lua"
-    script.write_text(WRK_LATENCY.format(users=load.users, ramp_s=load.ramp_s))
+    script.write_text(WRK_RAMP.format(users=load.users, ramp_s=load.ramp_s) * bool(load.ramp_s) + WRK_LATENCY)
     seconds = int(load.duration_s)
     options = ("-t", "1", "-c", str(load.users), "-d", f"{seconds}s", "--timeout", f"{seconds}s", "-s", str(script))
     said, _ = _output(("wrk", *options, url), cores, seconds)
-    rate = re.search(r"Requests/sec:\s+([\d.]+)", said)
-    if not rate or "Non-2xx" in said or "Socket errors" in said:
+    if "Requests/sec:" not in said or "Non-2xx" in said or "Socket errors" in said:
         raise LabError("wrk did not say how fast it was, or had errors.", "", said)
-    found = json.loads(said.splitlines()[-1])
-    return found["mean_us"] / 1e6, found["p99_us"] / 1e6, float(rate[1])
+    requests, *microseconds = json.loads(said.splitlines()[-1])
+    return Stated(requests, dict(zip(FIGURES, microseconds, strict=True)))
 
 
-def k6_latency(url: str, load: Closed, cores: frozenset[int], folder: Path) -> tuple[float, float, float]:
-    """Mean and 99th percentile of the duration of requests that k6 states, in seconds, and its requests a second."""
+def k6_latency(url: str, load: Closed, cores: frozenset[int], folder: Path) -> Stated:
+    """What k6 states of the duration of requests: to send, to wait, and to receive."""
     script = folder / "latency.js"
     seconds = int(load.duration_s)
     script.write_text(K6_LATENCY.format(users=load.users, ramp_s=load.ramp_s, seconds=seconds, url=json.dumps(url)))
@@ -192,8 +204,9 @@ def k6_latency(url: str, load: Closed, cores: frozenset[int], folder: Path) -> t
     found = json.loads(said)
     if found["http_req_failed"]["values"]["rate"]:
         raise LabError("Requests of k6 failed.", "", said[-2000:])
-    duration = found["http_req_duration"]["values"]
-    return duration["avg"] / 1e3, duration["p(99)"] / 1e3, found["http_reqs"]["values"]["rate"]
+    milliseconds = found["http_req_duration"]["values"]
+    microseconds = (milliseconds[name] * 1e3 for name in ("avg", "p(50)", "p(99)", "p(99.9)"))
+    return Stated(int(found["http_reqs"]["values"]["count"]), dict(zip(FIGURES, microseconds, strict=True)))
 
 
 PEERS: dict[str, Peer] = {

@@ -1,4 +1,8 @@
-"""What the benchmarks load: an nginx on one core that answers as the lab's services would, without working for it."""
+"""What the benchmarks load: servers on one core that answer as the lab's services would, without working for it.
+
+All but the chunked megabyte comes from nginx. That comes from the lab's own server of known delay, which sends it from
+memory in chunks of 8 kB, as Tomcat does: nginx either works for such chunks or sends the whole in one.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +21,7 @@ from lab.runtimes import Launch, Running, Runtime
 from lab.system.databases.tokens import EXPIRES, ISSUED
 
 DOCUMENT_TEXT_BYTES = 1_019_684
+DOCUMENT_BYTES = DOCUMENT_TEXT_BYTES + len('{"id":"1000","text":""}')
 EMAIL = "somebody@example.org"
 TOKENS = 10_000
 READY_WITHIN_S = 10.0
@@ -45,6 +50,8 @@ http {{
         listen 127.0.0.1:{port} backlog=4096;
         root {folder}/www;
         location /delay/ {{ return 200 '{{"millis":0}}'; }}
+        location = /differing/body {{ return 200 '{{"id":"$request_id"}}'; }}
+        location = /differing/head {{ add_header X-Request-Id $request_id; return 200 '{{"millis":0}}'; }}
         location = /users/me {{ return 200 '{{"email":"{email}","firstName":"Some","lastName":"Body","age":42}}'; }}
     }}
 }}
@@ -53,24 +60,37 @@ http {{
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of request that is measured: the lab's scenario that sends it, and what a peer asks for."""
+    """One kind of request that is measured.
+
+    Attributes:
+        path: what a peer asks for.
+        scenario: the lab's that sends it; empty where our user sends nothing but a GET of the path.
+        check: what our user then takes for right.
+        chunked: whether it goes to the server that sends chunks.
+
+    """
 
     name: str
-    scenario: str
     path: str
+    scenario: str = ""
+    check: bytes | int | str = ""
     bearer: bool = False
+    chunked: bool = False
 
 
 KINDS = (
-    Kind("small", "delay", "/delay/0"),
-    Kind("1 MB", "document", "/documents/1000"),
-    Kind("token", "jwt", "/users/me", bearer=True),
+    Kind("small", "/delay/0", "delay"),
+    Kind("small, bodies differ", "/differing/body", check='{"id":"'),
+    Kind("small, heads differ", "/differing/head", check=b'{"millis":0}'),
+    Kind("token", "/users/me", "jwt", bearer=True),
+    Kind("1 MB", "/documents/1000", "document"),
+    Kind("1 MB, chunked", "/chunked/0", check=DOCUMENT_BYTES, chunked=True),
 )
 
 
 @dataclass(frozen=True)
 class Target:
-    """A running nginx: its address, and a file of tokens, one a line, that it takes."""
+    """A running server: its address, and a file of tokens, one a line, that it takes."""
 
     url: str
     tokens: Path

@@ -4,6 +4,7 @@
 >>> run = lab.run("delay", users=400)      # builds, starts, warms up, measures; shows progress
 >>> run.table()                            # one row a variant, as a pandas DataFrame
 >>> run.samples()                          # one row a request
+>>> run.with_failures()                    # where requests failed: latencies of all of them, not of right answers alone
 >>> lab.open_run("20261121T101500Z-delay") # an older run; the newest without a name
 >>> lab.compare(run).verdict               # its variants side by side: ratios, intervals, a sentence
 """

@@ -21,6 +21,7 @@ class Usage:
         link_cpu: CPU share of one core of the process that shapes the link to a database.
         database_cpu: CPU seconds a second by database, of at most ``database_cpus`` cores; one core if not known.
         called_cpu: the same by other component that the service calls.
+        shared_busy: how many of the ``database_cpus`` cores, which the generator has too, all programs kept busy.
         threads_busy: typical number of request threads at work, of at most ``threads``.
         pool_busy: typical number of database connections in use, of at most ``pool``; ``pool_waiting`` requests wait
             for one on average.
@@ -36,6 +37,7 @@ class Usage:
     database_cpu: Mapping[str, float] = field(default_factory=dict)
     database_cpus: float = 1.0
     called_cpu: Mapping[str, float] = field(default_factory=dict)
+    shared_busy: float | None = None
     threads_busy: float | None = None
     threads: float | None = None
     pool_busy: float | None = None
@@ -52,7 +54,8 @@ class Bottleneck:
     """The binding resource of a load, and the sentence with the readings that show it.
 
     Attributes:
-        name: ``threads``, ``pool``, ``CPU``, ``database``, ``link``, ``generator``, ``nothing``, or a called component.
+        name: ``threads``, ``pool``, ``CPU``, ``database``, ``link``, ``generator``, ``shared cores``, ``nothing``, or a
+            called component.
 
     """
 
@@ -67,7 +70,7 @@ def find(usage: Usage) -> Bottleneck:
     bottleneck, however high a utilisation is. The pool comes before threads, as threads wait for it, and the CPU before
     both, as requests that wait for the CPU hold their thread and connection.
     """
-    for rule in (_generator, _unqueued, _link, _database, _called, _cpu, _pool, _threads):
+    for rule in (_generator, _unqueued, _link, _database, _called, _cpu, _shared, _pool, _threads):
         if found := rule(usage):
             return found
     return Bottleneck("nothing", _unbound(usage))
@@ -123,6 +126,15 @@ def _cpu(r: Usage) -> Bottleneck | None:
     return Bottleneck(
         "CPU", f"The CPU was the bottleneck: the service used {r.service_cpu:.2f} of its {r.service_cpus:g} cores."
     )
+
+
+def _shared(r: Usage) -> Bottleneck | None:
+    behind = {**r.database_cpu, **r.called_cpu}
+    if not behind or r.shared_busy is None or r.shared_busy < CPU_FULL * r.database_cpus:
+        return None
+    used = ", ".join(f"{name} {cores:.2f}" for name, cores in behind.items())
+    cores = f"{r.shared_busy:.2f} of {r.database_cpus:g} cores were busy ({used}, the rest the generator)"
+    return Bottleneck("shared cores", f"What shares the generator's cores was the bottleneck: {cores}.")
 
 
 def _pool(r: Usage) -> Bottleneck | None:

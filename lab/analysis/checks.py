@@ -5,7 +5,9 @@ Each takes plain values, and returns the sentences that a person reads; :mod:`la
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+
+from lab.analysis.evidence import Course
 
 # Near its ceiling a generator queues its own work: at 90 % answers wait for a multiple of their latency until a user
 # handles them and sends again, so that the load is not the planned one. The same shares hold for a worker's CPU.
@@ -14,17 +16,20 @@ CEILING_SUSPECT, CEILING_INVALID = 0.70, 0.90
 STOOD_STILL_SUSPECT_S, STOOD_STILL_INVALID_S = 0.5, 1.0
 # A time service slews a clock by half a millisecond a second; a larger change is a step.
 CLOCK_STEP_S = 0.050
-# Of cores reserved for service or generator. Kernel threads and system services take a few percent; one busy program
-# takes half of a core or more.
-TAKEN_SUSPECT_SHARE = 0.20
+# Of cores reserved for service or generator. Kernel threads and system services take a few percent.
+TAKEN_SUSPECT_SHARE = 0.06
 # Of the whole machine, where all cores are shared.
-FOREIGN_SUSPECT_SHARE = 0.10
-# As much as two settled rounds of warm-up may differ; chance is ruled out before, see lab.formulas.trend.
-FALL_SUSPECT_SHARE = 0.15
-# Repeats differ by some 5 % on a quiet machine; halves of a load that differ by twice that were not alike.
-DRIFT_SUSPECT_SHARE = 0.10
-# Shared hosts change by a fifth within seconds, and repeats average that out; beyond it no mean describes both halves.
-SLOWED_SUSPECT_SHARE = 0.25
+FOREIGN_SUSPECT_SHARE = 0.05
+# The least change within a load that counts; whether it is more than noise was decided before, see lab.formulas.trend.
+CHANGE_SUSPECT_SHARE = 0.05
+# Cores change their speed by a few percent all the time.
+SLOWED_SUSPECT_SHARE = 0.08
+# Shorter stalls are within what a garbage collection or a busy core delays.
+STALL_SUSPECT_S = 0.2
+# Seconds in which the cores of generator and databases were busy while the service waited for them.
+CROWDED_SUSPECT_SHARE = 0.25
+# A component that uses less of a core is not what others wait for.
+BESIDE_CORES = 0.05
 
 
 def ceiling(rps: float, ceiling_rps: float | None) -> list[tuple[str, bool]]:
@@ -71,28 +76,68 @@ def foreign_load(cores: Mapping[str, float], machine: float | None) -> list[str]
     return reasons
 
 
-def unsteady(latency_fall: float, cpu_fall: float, drift: float | None) -> list[str]:
+def course(changes: Iterable[float], stalled_s: float, settled: bool) -> Course:
+    """Class of a load that should be steady.
+
+    Args:
+        changes: of latency, CPU time a request, and time between two answers; positive where it became slower.
+
+    """
+    changed = [change for change in changes if abs(change) > CHANGE_SUSPECT_SHARE]
+    if changed and (min(changed) > 0 or max(changed) < 0):
+        return "slowing" if changed[0] > 0 else "warming"
+    return "erratic" if changed or stalled_s > STALL_SUSPECT_S or not settled else "flat"
+
+
+def changed(latency: float, throughput: float, cpu: float) -> list[str]:
     """Whether the end of the load differed from its beginning; for the values see :mod:`lab.formulas.trend`."""
-    reasons = []
-    for name, fall in (("Latency", latency_fall), ("CPU time a request", cpu_fall)):
-        if fall > FALL_SUSPECT_SHARE:
-            reasons.append(f"{name} still fell by {fall:.0%} during the load: the service was not warm.")
-    if drift is not None and abs(drift) > DRIFT_SUSPECT_SHARE:
-        word = "more" if drift > 0 else "less"
-        reasons.append(f"Throughput drifted: {abs(drift):.0%} {word} in the second half than in the first.")
-    return reasons
+    named = (("Latency", latency), ("Throughput", throughput), ("CPU time a request", cpu))
+    return [
+        f"{name} {'rose' if share > 0 else 'fell'} by {abs(share):.0%} during the load."
+        for name, share in named
+        if abs(share) > CHANGE_SUSPECT_SHARE
+    ]
+
+
+def stalled(longest_s: float, collecting_s: float) -> list[str]:
+    """Whether the service answered nobody for a while, beyond what its garbage collector explains.
+
+    Args:
+        collecting_s: pauses of the garbage collector during the load, in all.
+
+    """
+    if longest_s <= max(STALL_SUSPECT_S, collecting_s):
+        return []
+    return [f"The service answered nobody for {longest_s:.1f} s: it, or what is behind it, stood still."]
+
+
+def crowded(share: float, beside: Mapping[str, float]) -> list[str]:
+    """Whether what shares the generator's cores kept them busy while the service had time to spare.
+
+    Args:
+        share: of the seconds.
+        beside: by name, the cores that each component on them used.
+
+    """
+    if share <= CROWDED_SUSPECT_SHARE:
+        return []
+    used = ", ".join(f"{name} {cores:.2f}" for name, cores in beside.items() if cores > BESIDE_CORES)
+    return [
+        f"The generator's cores were busy in {share:.0%} of the seconds while the service was not ({used} of a core): "
+        "it waited for what shares them. Use a machine with more cores."
+    ]
 
 
 def slowed(cores: Mapping[str, float]) -> list[str]:
     """Whether the speed of cores changed by itself: by other guests of the host, heat, or power saving.
 
     Args:
-        cores: by owner, how much slower its cores were in the second half than in the first: ``{"service": 0.3}``.
+        cores: by owner, how much slower its cores became: ``{"service": 0.3}``.
 
     """
     return [
-        f"The {owner}'s cores themselves ran {abs(share):.0%} {'slower' if share > 0 else 'faster'} in the second half "
-        "of the load: the machine shares them with others, or is hot. Repeat it."
+        f"The {owner}'s cores themselves became {abs(share):.0%} {'slower' if share > 0 else 'faster'} during the "
+        "load: the machine shares them with others, or is hot. Repeat it."
         for owner, share in cores.items()
         if max(share, 1 / (1 + share) - 1) > SLOWED_SUSPECT_SHARE
     ]

@@ -14,14 +14,18 @@ from lab.formulas.inference import Ratio
 
 WORTH_FINDING = 1.05
 CPU, THROUGHPUT = "CPU s per 1000 requests", "throughput req/s"
+P999 = "p99.9 s"
 # The compared metrics: the field of summary.json, and whether more of it is better.
 METRICS = {
     THROUGHPUT: ("ok_throughput_rps", True),
     "mean s": ("mean_s", False),
     "p50 s": ("p50_s", False),
     "p99 s": ("p99_s", False),
+    P999: ("p999_s", False),
     CPU: ("cpu_s_per_1000_requests", False),
 }
+# Shown, and not tested: each further test makes every other one find less, and this metric is the noisiest of them.
+UNTESTED = frozenset({P999})
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,11 @@ class MetricRow:
     p: float | None = None
 
     @property
+    def is_tested(self) -> bool:
+        """Whether its metric is one in which a difference is looked for."""
+        return self.metric not in UNTESTED
+
+    @property
     def differs(self) -> bool:
         """Whether a difference was found."""
         return self.p is not None and self.p < inference.LEVEL
@@ -62,14 +71,16 @@ class MetricRow:
 
     @property
     def points(self) -> int:
-        """The winner's points on the scorecard."""
-        return scorecard.points(self.ratio.ratio) if self.ratio else 0
+        """The winner's points on the scorecard; none for a metric that is not tested."""
+        return scorecard.points(self.ratio.ratio) if self.ratio and self.is_tested else 0
 
     @property
     def word(self) -> str:
-        """The row's result: ``differs``, ``no difference found``, ``one run a side`` or ``no value``."""
+        """The row's result: ``differs``, ``no difference found``, ``one run a side``, ``no value``, ``not tested``."""
         if self.ratio is None:
             return "no value"
+        if not self.is_tested:
+            return "not tested"
         if self.p is None:
             return "one run a side"
         return "differs" if self.differs else "no difference found"
@@ -125,7 +136,7 @@ class Comparison:
 
     def _sentence(self, rows: Sequence[MetricRow]) -> str:
         first = rows[0]
-        known = [row for row in rows if row.ratio]
+        known = [row for row in rows if row.ratio and row.is_tested]
         label = f"{first.b} against {first.a} at {first.at}"
         if not known:
             return f"{label}: there is nothing to compare."
@@ -194,7 +205,7 @@ class Comparison:
                 **{f"{100 * (ratio - 1):.0f} %": self._needed(row.ratio, ratio) for ratio in worth_finding},
             }
             for row in self.rows
-            if row.ratio and row.ratio.noise_cv is not None
+            if row.is_tested and row.ratio and row.ratio.noise_cv is not None
         )
 
     def against(self, claimed: float, a: str, b: str, metric: str = THROUGHPUT) -> list[str]:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from lab.spec.system import Entry
+
+# The course of a load from beginning to end: at one level, becoming faster, becoming slower, or none of these.
+Course: TypeAlias = Literal["flat", "warming", "slowing", "erratic"]
 
 
 @dataclass(frozen=True)
@@ -46,20 +49,27 @@ class GeneratorState:
     Attributes:
         counted_in_system: N, mean requests under way by the workers' count; None if unknown.
         awaiting_dispatch: mean number of received answers that a worker had not handled yet.
+        idle_s: the mean time from a user's answer to its next request in a steady closed loop without pauses, by the
+            response time law; None for other loads.
         counting_error: the possible error of ``counted_in_system``.
         stood_still_s: the longest stall of a worker.
         worker_cpu: the busiest worker's mean CPU share of one core during the load.
         ceiling_rps: the generator's ceiling for this kind of request; None if unknown.
+        remote: whether workers on other machines sent requests too, of which no ceiling is known.
+        open_loop: whether requests are sent independently of the answers.
         clock_step_s: the largest step of a worker's clock during the load.
 
     """
 
     counted_in_system: float | None = None
     awaiting_dispatch: float = 0.0
+    idle_s: float | None = None
     counting_error: float = 0.0
     stood_still_s: float = 0.0
     worker_cpu: float | None = None
     ceiling_rps: float | None = None
+    remote: bool = False
+    open_loop: bool = False
     clock_step_s: float = 0.0
 
 
@@ -71,12 +81,17 @@ class Interference:
         foreign_cpu: the share of the machine's CPU that other programs used; None if unknown.
         foreign_cores: by owner, the share of its cores that other programs used, such as ``{"generator": 0.5}``; empty
             if all cores were shared.
+        crowded: the share of seconds in which what shares the generator's cores kept them busy while the service was
+            not; None if it was not read, or nothing shares them.
+        beside: by name, the cores that each component on the generator's cores used, such as ``{"mysql": 0.45}``.
         others: other runs of this lab that were measuring at the same time.
 
     """
 
     foreign_cpu: float | None = None
     foreign_cores: Mapping[str, float] = field(default_factory=dict)
+    crowded: float | None = None
+    beside: Mapping[str, float] = field(default_factory=dict)
     others: tuple[str, ...] = ()
 
     @property
@@ -87,22 +102,28 @@ class Interference:
 
 @dataclass(frozen=True)
 class Steadiness:
-    """Trends within a load that should be steady from beginning to end.
+    """Changes within a load that should be steady from beginning to end; 0 where noise may explain them.
 
     Attributes:
-        latency_fall: relative fall of latency from the first to the last second.
-        cpu_fall: the same for the service's CPU time a request, where the CPU decides.
-        drift: relative change of a closed loop's throughput from the first half to the second; None if unknown.
-        slowed: by owner, how much slower its cores themselves were in the second half, where the CPU decides; the other
-            three are corrected for that.
-        not_judged: why no trend could be judged; empty if trends were.
+        latency_change: relative change of the median latency of a second; 0.2 where it rose by 20 %.
+        throughput_change: the same of a closed loop's throughput.
+        cpu_change: the same of the service's CPU time a request, where the CPU decides.
+        slowed: by owner, how much slower its cores themselves became; where the CPU decides, the other three are
+            corrected for that.
+        stalled_s: the longest time for which the service answered nobody, beyond the usual latency.
+        settled: whether latency and throughput came to a level within the load.
+        course: what these make of the load: see :data:`Course`; empty where nothing was judged.
+        not_judged: why nothing of that could be judged; empty if it was.
 
     """
 
-    latency_fall: float = 0.0
-    cpu_fall: float = 0.0
-    drift: float | None = None
+    latency_change: float = 0.0
+    throughput_change: float = 0.0
+    cpu_change: float = 0.0
     slowed: Mapping[str, float] = field(default_factory=dict)
+    stalled_s: float = 0.0
+    settled: bool = True
+    course: Course | Literal[""] = ""
     not_judged: str = ""
 
 
@@ -117,6 +138,8 @@ class ServiceState:
         gc_share: the share of the load's time in garbage collection pauses; None if unknown.
         limits_read: whether the running service was asked for its limits.
         limits_broken: limits whose value in the running service is not the one that was set.
+        cpu_decides: whether the CPU time of a request determines the result.
+        slow_connects: connections that took as long as a lost packet costs.
 
     """
 
@@ -126,6 +149,8 @@ class ServiceState:
     gc_share: float | None = None
     limits_read: bool = False
     limits_broken: tuple[str, ...] = ()
+    cpu_decides: bool = False
+    slow_connects: int = 0
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from itertools import count
@@ -23,6 +24,7 @@ from lab.spec.system import Variant
 from lab.storage.cell_folder import CellFolder
 from lab.storage.run_folder import RunFolder
 from lab.telemetry import series
+from lab.telemetry.sampler import CORES_BUSY
 
 Floats = NDArray[np.float64]
 ESTIMATED = ("mean_s", "p50_s", "p99_s")
@@ -77,15 +79,14 @@ def not_checked(run: RunFolder) -> list[str]:
 
     They are derived from the evidence, so that they are there for older runs too.
     """
-    entry, because = run.plan().scenario.entry, dict[str, dict[str, None]]()
+    entry, lacking = run.plan().scenario.entry, list[tuple[str, str]]()
     for folder in run.cells():
         stored = folder.read("evidence")
         if not folder.complete or stored.get("component_errors") or stored.get("interrupted"):
             continue
         known = {"entry": entry, "limits_read": bool(folder.read("limits"))}
-        for check, why in verdict.not_made(Evidence.read({**known, **stored})).items():
-            because.setdefault(why, {})[check] = None
-    return [f"Not checked, as {why}: {', '.join(names)}." for why, names in because.items()]
+        lacking += verdict.not_made(Evidence.read({**known, **stored})).items()
+    return verdict.not_checked(lacking)
 
 
 def deciding(run: RunFolder) -> dict[str, Bottleneck]:
@@ -110,8 +111,8 @@ def _of_variant(run: RunFolder, plan: Plan, variant: Variant) -> Iterator[str]:
     label = f"{variant.name} at {plan.at(most.cell)}"
     if variant.entry != "program":  # of which it is known: the core that it is pinned to
         yield f"{label}: {bottleneck.find(usage_of(run, plan, variant, most)).sentence}"
-    if most.cell.load.steady_span_s and (sentence := _settled(most)):
-        yield f"{label}: {sentence}"
+    if most.cell.load.steady_span_s:
+        yield from (f"{label}: {sentence}" for sentence in (_settled(most), _courses(plan, cells, most)) if sentence)
     if plan.axis == USERS and len({folder.cell.load.users for folder in cells}) > 1:
         yield from (f"{variant.name}: {sentence}" for sentence in _of_sweep(run, cells, variant))
 
@@ -123,6 +124,20 @@ def _settled(folder: CellFolder) -> str | None:
     if found.from_s is None:
         return f"The load had not settled within its {found.elapsed_s:.0f} s: measure longer."
     return f"Latency and throughput had settled after {found.from_s:.1f} of {found.elapsed_s:.1f} s."
+
+
+def _courses(plan: Plan, cells: list[CellFolder], most: CellFolder) -> str:
+    """The course of each start at the largest load, by its repeats; empty for older runs."""
+    there = [folder for folder in cells if plan.position(folder.cell) == plan.position(most.cell)]
+    courses = [course for folder in there if (course := folder.read("evidence").get("course"))]
+    if not courses:
+        return ""
+    counted = Counter(courses).most_common()
+    return f"{'Its start was' if len(courses) == 1 else 'Its starts were'} {' and '.join(_times(*c) for c in counted)}."
+
+
+def _times(course: str, starts: int) -> str:
+    return course if starts == 1 else f"{course} ({starts} times)"
 
 
 def _of_sweep(run: RunFolder, cells: list[CellFolder], variant: Variant) -> Iterator[str]:
@@ -210,8 +225,8 @@ def usage_of(run: RunFolder, plan: Plan, variant: Variant, folder: CellFolder) -
     service_s = prediction.service_s(plan, folder.cell)
     calls = prediction.calls_of(plan, variant, plan.parameters_of(folder.cell))
 
-    def used(target: str) -> float | None:
-        spent_s = series.cpu_s(metrics, target, elapsed_s)
+    def used(target: str, name: str = "cpu_s") -> float | None:
+        spent_s = series.cpu_s(metrics, target, elapsed_s, name)
         return None if spent_s is None or not elapsed_s else spent_s / elapsed_s
 
     def typical(*names: str) -> float | None:
@@ -234,6 +249,7 @@ def usage_of(run: RunFolder, plan: Plan, variant: Variant, folder: CellFolder) -
         database_cpu={target: cpu for target, cpu in backing.items() if target in databases},
         called_cpu={target: cpu for target, cpu in backing.items() if target in called},
         database_cpus=len(machine.get("generator_cores") or ()) or machine.get("cores") or 1,
+        shared_busy=used("generator", CORES_BUSY),
         threads_busy=typical("tomcat_threads_busy_threads") if variant.thread_per_request else None,
         threads=limits.get("request_threads_max"),
         pool_busy=pool_busy,

@@ -16,13 +16,18 @@ from lab.analysis.steadiness import steadiness
 from lab.formulas.stats import Summary
 from lab.generator.fleet import PhaseResult
 from lab.spec.system import Entry
-from lab.spec.workload import Load, OpenLoop
+from lab.spec.workload import Closed, Load, OpenLoop
 from lab.telemetry.actuator import GC_PAUSES
 from lab.telemetry.sampler import CORES_BUSY, MACHINE, Reading, Telemetry
 from lab.telemetry.series import counter
 
 # Sends and counts are made by timers, and timers that are due within this time fire together.
 TOGETHER_S = 0.001
+# A first SYN that is dropped is sent again after a second.
+SLOW_CONNECT_S = 0.9
+# Cores are busy, and a service has time to spare, above and below these shares of its cores in a second.
+CROWDED_SHARE, SPARE_SHARE = 0.95, 0.85
+OF_GENERATOR = ("master", "lab", MACHINE)
 
 
 @dataclass(frozen=True)
@@ -85,6 +90,7 @@ class Conditions:
         ceiling_rps: the generator's ceiling for this kind of request; None if unknown.
         calls_expected: by component behind the service, the least and the most calls that it must have counted.
         unknown_names: names of requests that the scenario does not have.
+        slow_connects: connections that took as long as a lost packet costs, where the lab set the listen backlog.
         others: other runs of this lab that were measuring at the same time.
 
     """
@@ -95,6 +101,7 @@ class Conditions:
     ceiling_rps: float | None
     calls_expected: Mapping[str, tuple[int, int]]
     unknown_names: Sequence[str]
+    slow_connects: int
     others: Sequence[str]
 
 
@@ -125,15 +132,20 @@ def evidence(
     generator = GeneratorState(
         counted_in_system=counted_in_system(result, elapsed_s),
         awaiting_dispatch=result.dispatch_delay_s / elapsed_s if elapsed_s else 0.0,
+        idle_s=idle_s(result, load, elapsed_s),
         counting_error=counting_error(result, load, elapsed_s),
         stood_still_s=stood_still_s(result, elapsed_s),
         worker_cpu=worker_cpu(telemetry, result, elapsed_s),
         ceiling_rps=conditions.ceiling_rps,
+        remote=load.remote_workers > 0,
+        open_loop=load.independent,
         clock_step_s=result.clock_step_s,
     )
     interference = Interference(
         foreign_cpu=foreign_cpu(telemetry, os.cpu_count() or 1) if conditions.entry != "attached" else None,
         foreign_cores=foreign_cores(telemetry, conditions.owned_cores),
+        crowded=crowded(telemetry, conditions.owned_cores),
+        beside=beside(telemetry),
         others=tuple(conditions.others),
     )
     steady = steadiness(load, samples, metrics(result, telemetry), conditions.cpu_decides)
@@ -144,6 +156,8 @@ def evidence(
         gc_share(telemetry),
         observed.limits_read,
         tuple(observed.limits_broken),
+        conditions.cpu_decides,
+        conditions.slow_connects,
     )
     return Evidence(counts, generator, interference, steady, service, observed.ending)
 
@@ -252,6 +266,57 @@ def foreign_cores(telemetry: Telemetry, cores: Mapping[str, frozenset[int]]) -> 
             used_s = values[-1] - values[0] - own[owner]
             shares[owner] = max(0.0, float(used_s / (times[-1] - times[0]) / len(mine)))
     return shares
+
+
+def beside(telemetry: Telemetry) -> dict[str, float]:
+    """By name, the cores that each component behind the service used on average."""
+    used = {}
+    for target in {target for _, target, name, _ in telemetry.rows if name == "cpu_s"} - {"service", *OF_GENERATOR}:
+        times, values = counter(telemetry.rows, target, "cpu_s")
+        if not target.startswith("worker ") and len(times) > 1:
+            used[target] = float((values[-1] - values[0]) / (times[-1] - times[0]))
+    return dict(sorted(used.items()))
+
+
+def crowded(telemetry: Telemetry, cores: Mapping[str, frozenset[int]]) -> float | None:
+    """The share of seconds in which the generator's cores were busy and the service's were not.
+
+    None where cores are shared by all, nothing is behind the service, or fewer than three readings were taken.
+    """
+    times, busy_s = counter(telemetry.rows, "generator", CORES_BUSY)
+    read_at, service_s = counter(telemetry.rows, "service", "cpu_s")
+    if not cores or not beside(telemetry) or len(times) < 3 or len(read_at) < 3:
+        return None
+    took = np.diff(times)
+    busy = np.diff(busy_s) / took / len(cores["generator"]) >= CROWDED_SHARE
+    spare = np.diff(np.interp(times, read_at, service_s)) / took / len(cores["service"]) < SPARE_SHARE
+    return float((busy & spare).mean())
+
+
+def slow_connects(pieces: Iterable[pd.DataFrame]) -> int:
+    """How many connections took as long as a lost packet costs, of samples that are read in pieces."""
+    return sum(int((piece["connect_us"] >= SLOW_CONNECT_S * 1e6).sum()) for piece in pieces)
+
+
+def idle_s(result: PhaseResult, load: Load, elapsed_s: float) -> float | None:
+    """The mean time from a user's answer to its next request, of users who do not pause: R/X less the response time.
+
+    By the response time law (Denning & Buzen 1978), from the workers' counts in the steady part of a closed loop: what
+    is missing of R users under way, over the rate. None for other loads, for sessions, and where users think.
+    """
+    if not isinstance(load, Closed) or not result.whole or result.has_sessions or result.pauses or not elapsed_s:
+        return None
+    spans = [
+        (b[0] - a[0], (a[1] + b[1]) / 2)
+        for ticks in result.ticks.values()
+        for a, b in pairwise(ticks)
+        if a[0] >= load.ramp_s * 1e6 and b[0] <= load.duration_s * 1e6
+    ]
+    counted_us, workers = sum(took for took, _ in spans), len(result.ticks)
+    if not counted_us or not result.finished:
+        return None
+    under_way = workers * sum(took * n for took, n in spans) / counted_us
+    return max(0.0, load.users - under_way) / (result.finished / elapsed_s)
 
 
 def gc_share(telemetry: Telemetry) -> float | None:

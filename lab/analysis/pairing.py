@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from lab.analysis import verdict
-from lab.analysis.comparison import CPU, METRICS, THROUGHPUT, Comparison, MetricRow
+from lab.analysis.comparison import CPU, METRICS, THROUGHPUT, UNTESTED, Comparison, MetricRow
 from lab.analysis.selection import Side, confounders, find_sides
+from lab.analysis.summaries import summary_of
 from lab.errors import LabError
 from lab.formulas import inference
 from lab.storage.cell_folder import CellFolder
@@ -49,12 +50,12 @@ def compare(a: str | None, b: str | None, although_different: bool, runs: Path) 
             "Measure them under the same conditions, or accept that with --although-different.",
         )
     interleaved = one.run.path == other.run.path
-    rows = [row for a_side, b_side in pairs for row in _rows(a_side, b_side, usable, interleaved)]
+    summaries = {_name(side, c): summary_of(c) if c in usable[side] else {} for side in sides for c in side.cells()}
+    rows = [row for a_side, b_side in pairs for row in _rows(a_side, b_side, usable, summaries, interleaved)]
     by_design = list(dict.fromkeys(filter(None, (_by_design(*pair) for pair in pairs))))
     notes = [f"Also different: {difference}." for difference in differing]
     notes += _left_over(one, other, pairs)
     notes += [note for side in sides for note in _notes(side)]
-    summaries = {_name(side, c): c.read("summary") if c in usable[side] else {} for side in sides for c in side.cells()}
     return Comparison(tuple(_corrected(rows)), interleaved, tuple(notes), summaries, tuple(by_design))
 
 
@@ -133,7 +134,13 @@ def _name(side: Side, cell: CellFolder) -> str:
     return f"{side.run.name}/{cell.cell.id}"
 
 
-def _rows(a: Side, b: Side, usable: dict[Side, list[CellFolder]], interleaved: bool) -> Iterator[MetricRow]:
+def _rows(
+    a: Side,
+    b: Side,
+    usable: Mapping[Side, list[CellFolder]],
+    summaries: Mapping[str, Mapping[str, Any]],
+    interleaved: bool,
+) -> Iterator[MetricRow]:
     common = [at for at in _loads(a) if at in _loads(b)]
     if not common:
         raise LabError(f"{a.label} and {b.label} have no load in common.", "Measure both at the same loads.")
@@ -150,14 +157,18 @@ def _rows(a: Side, b: Side, usable: dict[Side, list[CellFolder]], interleaved: b
             if programs and metric == THROUGHPUT:
                 continue  # between two executions the lab has work of its own
             fewest = 1 if programs else FEWEST_FOR_CPU
-            in_a, in_b = ([_value(cell, field, fewest) for cell in cells.values()] for cells in (of_a, of_b))
+            in_a, in_b = (
+                [_value(cell, summaries[_name(side, cell)], field, fewest) for cell in cells.values()]
+                for side, cells in ((a, of_a), (b, of_b))
+            )
             test = inference.paired_ratio if interleaved else inference.unpaired_ratio
-            yield MetricRow(*labels, users, at, metric, _typical(in_a), _typical(in_b), test(in_a, in_b))
+            ratio = test(in_a, in_b)
+            if ratio or metric not in UNTESTED:
+                yield MetricRow(*labels, users, at, metric, _typical(in_a), _typical(in_b), ratio)
 
 
-def _value(cell: CellFolder, field: str, fewest: int) -> float:
+def _value(cell: CellFolder, summary: Mapping[str, Any], field: str, fewest: int) -> float:
     """A field of a cell's summary; NaN where it has none."""
-    summary = cell.read("summary")
     value = _cpu(cell, summary, fewest) if field == METRICS[CPU][0] else summary.get(field)
     return float("nan") if value is None else float(value)
 
@@ -179,7 +190,7 @@ def _typical(values: Sequence[float]) -> float | None:
 
 def _corrected(rows: Sequence[MetricRow]) -> list[MetricRow]:
     """The rows with p values corrected for multiple comparisons (Holm)."""
-    tested = [row for row in rows if row.ratio and row.ratio.p is not None]
+    tested = [row for row in rows if row.is_tested and row.ratio and row.ratio.p is not None]
     corrected = inference.holm([row.ratio.p for row in tested if row.ratio and row.ratio.p is not None])
     by_row = {id(row): p for row, p in zip(tested, corrected, strict=True)}
     return [replace(row, p=by_row.get(id(row))) for row in rows]

@@ -10,10 +10,11 @@ from math import isfinite
 from typing import Any
 
 from lab.errors import LabError
+from lab.formulas.stats import FEWEST_FOR_P999
 
-FORM = re.compile(r"\s*([a-z0-9]+)\s*(<=|>=|<|>)\s*(\d+(?:\.\d+)?)\s*(ms|s|%|req/s)?\s*")
+FORM = re.compile(r"\s*([a-z0-9.]+)\s*(<=|>=|<|>)\s*(\d+(?:\.\d+)?)\s*(ms|s|%|req/s)?\s*")
 RELATIONS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
-LATENCIES = {"mean": "mean_s", "p50": "p50_s", "p90": "p90_s", "p99": "p99_s", "max": "max_s"}
+LATENCIES = {"mean": "mean_s", "p50": "p50_s", "p90": "p90_s", "p99": "p99_s", "p99.9": "p999_s", "max": "max_s"}
 UNITS = {
     **{name: {"ms": 1e-3, "s": 1.0} for name in LATENCIES},
     "errors": {"%": 1e-2, "": 1.0},
@@ -27,7 +28,7 @@ class Objective:
 
     Attributes:
         text: as it was typed.
-        metric: ``mean``, ``p50``, ``p90``, ``p99``, ``max``, ``errors`` or ``throughput`` (of right answers).
+        metric: ``mean``, ``p50``, ``p90``, ``p99``, ``p99.9``, ``max``, ``errors`` or ``throughput``, of right answers.
         relation: ``<``, ``<=``, ``>`` or ``>=``.
         limit: in seconds, requests a second, a share where ``of_all``, else a count.
         of_all: whether the limit of errors is a share of all requests.
@@ -69,7 +70,8 @@ def shortfalls(objectives: Sequence[Objective], name: str, summary: Mapping[str,
     for objective in objectives:
         value = _value(objective, summary)
         if value is None:
-            sentences.append(f"{name} has no {objective.metric}, so that {objective.text} is not met.")
+            fewest = f" (it takes {FEWEST_FOR_P999:,} right answers)" * (objective.metric == "p99.9")
+            sentences.append(f"{name} has no {objective.metric}{fewest}, so that {objective.text} is not met.")
         elif not RELATIONS[objective.relation](value, objective.limit):
             sentences.append(f"{name} does not meet {objective.text}: it is {_written(objective, value)}.")
     return sentences

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,9 +15,13 @@ VALID, SUSPECT, INVALID = "valid", "suspect", "invalid"
 
 # Above these shares of one core a Locust worker delays its own sends and its own clock readings.
 WORKER_CPU_SUSPECT, WORKER_CPU_INVALID = 0.70, 0.90
-# How late the latest 1 % of the planned sends may be: in seconds, or as a share of the mean latency if that is more.
-LATE_SUSPECT_S, LATE_SUSPECT_SHARE = 0.050, 0.02
-LATE_INVALID_S, LATE_INVALID_SHARE = 0.250, 0.10
+# How late sends may be: as a share of the latency that it falsifies, or in seconds if that is more.
+LATE_SUSPECT_S, LATE_SUSPECT_SHARE = 0.001, 0.02
+LATE_INVALID_S, LATE_INVALID_SHARE = 0.005, 0.10
+# Where latency counts from the actual send, what 1 % of the sends miss of their plan changes the load only.
+PLAN_SUSPECT_S, PLAN_INVALID_S = 0.050, 0.250
+# Compilers and collectors take turns of seconds: less does not show what a request costs.
+MIN_CPU_BOUND_S = 19.5
 # The least share of the planned rate at which an open loop may have been sent.
 PACE_SUSPECT, PACE_INVALID = 0.95, 0.90
 # Little's law: how far N counted 20 times a second may be from X·R by the samples; the count has an error of its own.
@@ -45,6 +49,7 @@ class Check:
             none if it passes, or of what it lacks.
         lacks: why it could not be made, as the end of a sentence that begins with "as"; empty where it could.
         of: what it is a check of; others do not have it.
+        essential: of what a measurement is not valid without it.
 
     """
 
@@ -52,6 +57,7 @@ class Check:
     judge: Callable[[Evidence, Summary, int], list[Reason]]
     lacks: Callable[[Evidence], str] = lambda _: ""
     of: tuple[Entry, ...] = ALL
+    essential: tuple[Entry, ...] = ALL
 
 
 @dataclass(frozen=True)
@@ -63,7 +69,7 @@ class Verdict:
 
 
 def judge(evidence: Evidence, summary: Summary, answered: int) -> Verdict:
-    """The verdict on one cell, from all of its evidence.
+    """The verdict on one cell, from all of its evidence: valid if all essential checks were made and passed.
 
     Args:
         answered: samples that hold an answer of the service, right or wrong.
@@ -72,14 +78,30 @@ def judge(evidence: Evidence, summary: Summary, answered: int) -> Verdict:
     checks_of = [check for check in CHECKS if evidence.service.entry in check.of]
     reasons = [reason for check in checks_of for reason in check.judge(evidence, summary, answered)]
     invalid, suspect = ([text for text, severe in reasons if severe is which] for which in (True, False))
+    if not invalid:  # else it broke off, and what could not be checked for that is no reason of its own
+        suspect += not_checked(not_made(evidence, essential=True).items())
     word = INVALID if invalid else SUSPECT if suspect else VALID
     return Verdict(word, (*invalid, *suspect))
 
 
-def not_made(evidence: Evidence) -> dict[str, str]:
-    """The checks that could not be made, by name, each with the reason: see :attr:`Check.lacks`."""
-    checked = {check.name: check.lacks(evidence) for check in CHECKS if evidence.service.entry in check.of}
-    return {name: why for name, why in checked.items() if why}
+def not_made(evidence: Evidence, essential: bool = False) -> dict[str, str]:
+    """The checks that could not be made, by name, each with the reason: see :attr:`Check.lacks`.
+
+    Args:
+        essential: leave out those that a valid measurement may lack.
+
+    """
+    entry = evidence.service.entry
+    checked = [check for check in CHECKS if entry in check.of and (entry in check.essential or not essential)]
+    return {check.name: why for check in checked if (why := check.lacks(evidence))}
+
+
+def not_checked(lacking: Iterable[tuple[str, str]]) -> list[str]:
+    """A sentence for each reason why checks could not be made, from pairs of a check's name and the reason."""
+    because: dict[str, dict[str, None]] = {}
+    for name, why in lacking:
+        because.setdefault(why, {})[name] = None
+    return [f"Not checked, as {why}: {', '.join(names)}." for why, names in because.items()]
 
 
 def worst(words: list[str]) -> str:
@@ -182,7 +204,8 @@ def _failed(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]
 
 def _warm(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
     rounds = len(evidence.service.warm_up)
-    text = f"The service was not warm after {rounds} rounds: CPU time a request still changed."
+    after = f"{rounds} round{'s' * (rounds > 1)}"
+    text = f"The service was not warm after {after}: CPU time a request still changed."
     return _mild([text] * (rounds > 0 and not evidence.service.warm))
 
 
@@ -197,26 +220,73 @@ def _alone(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
     return _mild([f"Another run measured on this machine at the same time ({others})."] * bool(others))
 
 
+def _long_enough(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
+    short = evidence.service.cpu_decides and 0 < summary.elapsed_s < MIN_CPU_BOUND_S
+    text = f"It was measured for {summary.elapsed_s:.0f} s: where the CPU decides, 20 s are the least (--duration 20)."
+    return _mild([text] * short)
+
+
+def _connected(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
+    count = evidence.service.slow_connects
+    text = f"{count:,} connections took a second or more, as a packet was lost: raise --accept-count."
+    return _mild([text] * bool(count))
+
+
 def _steady(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
-    found = evidence.steadiness
-    return _mild([*checks.unsteady(found.latency_fall, found.cpu_fall, found.drift), *checks.slowed(found.slowed)])
+    found, collecting_s = evidence.steadiness, (evidence.service.gc_share or 0.0) * summary.elapsed_s
+    reasons = [
+        *checks.changed(found.latency_change, found.throughput_change, found.cpu_change),
+        *checks.stalled(found.stalled_s, collecting_s),
+        *checks.slowed(found.slowed),
+    ]
+    unsettled = ["Latency and throughput never settled: measure longer."] * (not found.settled and not reasons)
+    return _mild(reasons + unsettled)
 
 
 def _undisturbed(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
-    return _mild(checks.foreign_load(evidence.interference.foreign_cores, evidence.interference.foreign_cpu))
+    found = evidence.interference
+    return _mild(
+        [
+            *checks.foreign_load(found.foreign_cores, found.foreign_cpu),
+            *checks.crowded(found.crowded or 0, found.beside),
+        ]
+    )
 
 
 def _late(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
-    mean, late = summary.mean_s or 0.0, summary.late_p99_s
-    if late <= max(LATE_SUSPECT_S, LATE_SUSPECT_SHARE * mean):
+    """Reasons where sends were late: against their plan, or after the answer that a user had waited for."""
+    mean, p99, late = summary.mean_s or 0.0, summary.p99_s or 0.0, summary.late_p99_s
+    found = [_too_late(summary.late_mean_s, mean, "on average")]
+    if evidence.generator.open_loop:  # whose latencies count from the plan
+        found.append(_too_late(late, p99, "or more in 1 % of cases"))
+    elif late > max(PLAN_SUSPECT_S, LATE_SUSPECT_SHARE * mean):
+        text = (
+            f"The generator was late: 1 % of the requests were sent {late * 1000:,.0f} ms or more after they were due."
+        )
+        found.append([(text, late > max(PLAN_INVALID_S, LATE_INVALID_SHARE * mean))])
+    return [reason for reasons in found for reason in reasons]
+
+
+def _too_late(late_s: float, latency_s: float, which: str) -> list[Reason]:
+    if late_s <= max(LATE_SUSPECT_S, LATE_SUSPECT_SHARE * latency_s):
         return []
-    text = f"The generator was late: 1 % of the requests were sent {late * 1000:.0f} ms or more after their plan."
-    return [(text, late > max(LATE_INVALID_S, LATE_INVALID_SHARE * mean))]
+    text = f"The generator was late: requests were sent {late_s * 1000:,.1f} ms {which} after they were due"
+    severe = late_s > max(LATE_INVALID_S, LATE_INVALID_SHARE * latency_s)
+    return [(f"{text}, {late_s / latency_s:.0%} of the latency." if latency_s else f"{text}.", severe)]
+
+
+def _users_busy(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
+    """A reason where users of a closed loop were neither waiting for an answer nor pausing."""
+    idle, mean = evidence.generator.idle_s or 0.0, summary.service_mean_s or 0.0
+    if idle <= max(LATE_SUSPECT_S, LATE_SUSPECT_SHARE * mean):
+        return []
+    text = f"Users were idle for {idle * 1000:,.1f} ms a request in the generator: it was a lighter load than planned."
+    return [(text, idle > max(LATE_INVALID_S, LATE_INVALID_SHARE * mean))]
 
 
 def _users_free(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
     """A reason where an open loop's requests were late because all users were busy."""
-    if summary.busy_p99_s <= max(LATE_SUSPECT_S, LATE_SUSPECT_SHARE * (summary.mean_s or 0.0)):
+    if summary.busy_p99_s <= max(LATE_SUSPECT_S, LATE_SUSPECT_SHARE * (summary.p99_s or 0.0)):
         return []
     waited = f"1 % of the requests waited {summary.busy_p99_s * 1000:,.0f} ms or more for a free user"
     return _mild([f"All users were busy: {waited}, so the load was not the planned one: raise --users."])
@@ -252,12 +322,17 @@ def _little(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]
     return _severe([f"Little's law is broken: {said}."])
 
 
+def _unless(known: Callable[[Evidence], object], why: str) -> Callable[[Evidence], str]:
+    """Why a check that needs something could not be made; empty where that is known."""
+    return lambda evidence: "" if known(evidence) else why
+
+
 def _of_service(known: Callable[[Evidence], bool], otherwise: str) -> Callable[[Evidence], str]:
     """Why a check that needs something of the service could not be made; empty where that is known."""
 
     def lacks(evidence: Evidence) -> str:
         attached = evidence.service.entry == "attached"
-        return "" if known(evidence) else "the lab did not start the service" if attached else otherwise
+        return _unless(known, "the lab did not start the service" if attached else otherwise)(evidence)
 
     return lacks
 
@@ -268,6 +343,9 @@ def _uncounted(evidence: Evidence) -> str:
     return f"{' and '.join(lacking)} did not count them" if lacking else ""
 
 
+# Of a service that is attached, its limits, its count and its compiler are its owner's matter, not the lab's.
+STARTED: tuple[Entry, ...] = ("service",)
+OWN: tuple[Entry, ...] = ("service", "program")
 CHECKS = (
     Check("that it ran to its end", _ended),
     Check("that all planned requests were sent", _sent),
@@ -277,15 +355,17 @@ CHECKS = (
         _served,
         _of_service(lambda evidence: evidence.counts.served is not None, "the service did not report it"),
         LOADED,
+        STARTED,
     ),
-    Check("that requests are those of the scenario", _known, of=("service",)),
-    Check("the count of calls by what is behind the service", _called, _uncounted, ("service",)),
+    Check("that requests are those of the scenario", _known, of=STARTED),
+    Check("the count of calls by what is behind the service", _called, _uncounted, STARTED),
     Check("that answers were right", _right, of=LOADED),
     Check(
         "the limits in force",
         _limits,
         _of_service(lambda evidence: evidence.service.limits_read, "the service was not asked for them"),
         LOADED,
+        STARTED,
     ),
     Check("that no clock was set", _clock, of=LOADED),
     Check("that requests succeeded", _failed, of=LOADED),
@@ -294,40 +374,51 @@ CHECKS = (
         _warm,
         _of_service(lambda evidence: bool(evidence.service.warm_up), "there was no warm-up"),
         LOADED,
+        STARTED,
     ),
+    Check("that it was measured long enough", _long_enough, of=STARTED),
+    Check("that connections were accepted at once", _connected, of=LOADED),
     Check(
         "garbage collection",
         _gc,
         _of_service(lambda evidence: evidence.service.gc_share is not None, "the service did not report it"),
         LOADED,
+        (),
     ),
     Check("that no other run measured", _alone),
     Check("that the load was steady", _steady, lambda evidence: evidence.steadiness.not_judged, LOADED),
     Check(
         "that no other program disturbed it",
         _undisturbed,
-        lambda evidence: "" if evidence.interference.was_seen else "nothing was read of the machine's CPU",
+        _unless(lambda evidence: evidence.interference.was_seen, "nothing was read of the machine's CPU"),
+        ALL,
+        OWN,
     ),
-    Check("that requests were sent when planned", _late, of=LOADED),
+    Check("that requests were sent when due", _late, of=LOADED),
+    Check("that users were not idle", _users_busy, of=LOADED),
     Check("that users were free", _users_free, of=LOADED),
     Check("that the rate was kept", _rate_kept, of=LOADED),
     Check(
         "the CPU of the generator's workers",
         _worker_cpu,
-        lambda evidence: "" if evidence.generator.worker_cpu is not None else "the load was over within a second",
+        _unless(lambda evidence: evidence.generator.worker_cpu is not None, "the load was over within a second"),
         LOADED,
     ),
     Check(
         "the generator's ceiling",
         _ceiling,
-        lambda evidence: "" if evidence.generator.ceiling_rps else "it is not known (python -m lab calibrate)",
+        # Of workers on other machines there is none: that their CPU was not busy has to do.
+        _unless(
+            lambda evidence: evidence.generator.ceiling_rps or evidence.generator.remote,
+            "it is not known (python -m lab calibrate)",
+        ),
         LOADED,
     ),
     Check("that no worker stalled", _stalls, of=LOADED),
     Check(
         "Little's law",
         _little,
-        lambda evidence: "" if evidence.generator.counted_in_system is not None else "workers reported no counts",
+        _unless(lambda evidence: evidence.generator.counted_in_system is not None, "workers reported no counts"),
         LOADED,
     ),
 )

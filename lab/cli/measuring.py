@@ -29,8 +29,6 @@ from lab.spec.system import Entry
 from lab.storage.run_folder import RunFolder
 from lab.system.backends import Endpoints
 
-UNKNOWN_CEILING = "The generator's ceiling on this machine is unknown; measure it in a minute: python -m lab calibrate"
-
 
 class ScenarioGroup(click.Group):
     """A command with one subcommand a scenario, so that ``--help`` shows that scenario's parameters.
@@ -139,7 +137,5 @@ def show_and_exit(folder: RunFolder, result_options: ResultOptions) -> None:
     more = f"report {name}" if run.scenario.entry == "attached" else f"sweep {run.scenario.name}"
     next_ = f"python -m lab show {name}   |   python -m lab {more}   |   {as_typed.program('jupyter')} lab notebooks"
     out.print(f"Next: {as_typed.as_typed(next_)}", markup=False, soft_wrap=True)
-    if run.scenario.entry != "program" and not folder.environment().get("calibration"):
-        out.print(as_typed.as_typed(UNKNOWN_CEILING), soft_wrap=True)
     exit_by_objectives(result_options.slo, {cell.id: row for cell, row in zip(run.plan.cells, run.cells, strict=True)})
     exit_by_verdict(run, result_options.allow_suspect)

@@ -21,23 +21,38 @@ from lab.storage.published import PublishedRow
 # Beyond these a table of names is too long to read in a terminal; --json and the report have all.
 MOST_NAMES = 40
 OF_A_CELL = ("variant", "at", "repeat")
-STATISTICS = ("mean", "p50", "p95", "p99", "max")
-BY_NAME = ("mean s", "p50", "p95", "p99", "max")
+LATENCIES = {
+    "mean s": "mean_s",
+    "model s": "predicted_mean_s",
+    "p50": "p50_s",
+    "p90": "p90_s",
+    "p99": "p99_s",
+    "p99.9": "p999_s",
+    "max": "max_s",
+    "service\nmean": "service_mean_s",
+    "service\np50": "service_p50_s",
+    "service\np99": "service_p99_s",
+    "service\np99.9": "service_p999_s",
+}
+# Latencies that many a run does not have: no column then.
+SELDOM = ("predicted_mean_s", "p999_s", *OPEN_FIGURES)
+STATISTICS = {"mean s": "mean", "p50": "p50", "p95": "p95", "p99": "p99", "p99.9": "p999", "max": "max"}
 SESSION_TIMES = {"steps": "sum of the requests", "wall": "from first to last", "think": "thinking between"}
 COLOURS = {verdict.VALID: "green", verdict.SUSPECT: "yellow", verdict.INVALID: "red", INCOMPLETE: "magenta"}
 
 
 @dataclass(frozen=True)
 class OptionalColumns:
-    """Which optional columns the table of a run has: repeat, service time, published figures, what is varied.
+    """Which optional columns the table of a run has: repeat, latencies, published figures, what is varied.
 
     Attributes:
+        latencies: headings, and the figures under them.
         unit: what is counted: see :attr:`lab.spec.plan.Plan.unit`.
 
     """
 
     repeat: bool
-    service: bool
+    latencies: Mapping[str, str]
     published: bool
     varied: str
     unit: str
@@ -53,6 +68,8 @@ def print_run(run: Run, console: Console) -> None:
     console.print(f"\n[bold]{escape(run.subject)}[/]: {run.scenario.question}")
     console.print(f"[dim]{escape(formatting.settings(run.plan))}[/]\n")
     print_whole(_table(run), console)
+    for sentence in run.about_latencies():
+        console.print(escape(sentence), soft_wrap=True)
     for table in (_names_table(run), _sessions_table(run)):
         if table.row_count:
             print_whole(table, console)
@@ -62,13 +79,15 @@ def print_run(run: Run, console: Console) -> None:
         console.print(f"[dim]{escape(sentence)}[/]", soft_wrap=True)
     for variant, sentence in run.shape().items():
         console.print(f"[bold]{variant}[/]: {sentence}", soft_wrap=True)
-    repeats = _has_repeats(run)
     for row in run.cells:
-        which = f"{row['variant']} at {run.plan.at_position(row['at'])}" + f", repeat {row['repeat']}" * repeats
-        for reason in row["reasons"]:
-            console.print(f"[{COLOURS[row['verdict']]}]{which}:[/] {escape(reason)}")
+        _print_reasons(run, row, console)
     for sentence in run.insights():
         console.print(sentence, markup=False)
+
+
+def _print_reasons(run: Run, row: Mapping[str, Any], console: Console) -> None:
+    for reason in row["reasons"]:
+        console.print(f"[{COLOURS[row['verdict']]}]{run.which(row)}:[/] {escape(reason)}")
 
 
 def print_whole(table: Table, console: Console) -> None:
@@ -82,7 +101,17 @@ def print_whole(table: Table, console: Console) -> None:
 def _table(run: Run) -> Table:
     peers = [published.row_for(run.plan, cell, run.scenario.variant(cell.variant)) for cell in run.plan.cells]
     varied = run.plan.axis if run.plan.axis != USERS else ""
-    optional = OptionalColumns(_has_repeats(run), run.plan.cells[0].load.independent, any(peers), varied, run.plan.unit)
+    optional = OptionalColumns(
+        repeat=_has_repeats(run),
+        latencies={
+            heading: key
+            for heading, key in LATENCIES.items()
+            if key not in SELDOM or any(row.get(key) is not None for row in run.cells)
+        },
+        published=any(peers),
+        varied=varied,
+        unit=run.plan.unit,
+    )
     table = Table(header_style="bold", pad_edge=False)
     for heading, justify in _columns(optional):
         table.add_column(heading, justify=justify, no_wrap=heading == "variant")  # type: ignore[arg-type]
@@ -93,10 +122,13 @@ def _table(run: Run) -> Table:
 
 def _names_table(run: Run) -> Table:
     """The figures of each name, for cells that have several."""
-    table = _parts_table("by name", ("name", "method"), ("requests", "failed", *BY_NAME, "req/s", "fallbacks"), run)
-    for (_, _, _), rows in run.by_name().groupby(list(OF_A_CELL), sort=False) if len(run.by_name()) else ():
+    names = run.by_name()
+    statistics = _statistics(names, "p999_s")
+    numbers = ("requests", "failed", *statistics, "req/s", "fallbacks")
+    table = _parts_table("by name", ("name", "method"), numbers, run)
+    for (_, _, _), rows in names.groupby(list(OF_A_CELL), sort=False) if len(names) else ():
         for row in rows.head(MOST_NAMES).to_dict("records"):
-            times = [formatting.seconds_text(row[f"{key}_s"]) for key in STATISTICS]
+            times = [formatting.seconds_text(row[f"{key}_s"]) for key in statistics.values()]
             counts = [f"{row[key]:,}" for key in ("requests", "failed")]
             more = [formatting.rate_text(row["throughput_rps"]), f"{row['fallbacks']:,}"]
             table.add_row(*_which_cell(row, run), escape(row["name"]), row["method"], *counts, *times, *more)
@@ -107,15 +139,24 @@ def _names_table(run: Run) -> Table:
 
 def _sessions_table(run: Run) -> Table:
     """The figures of whole sessions, for cells whose sessions have several requests."""
-    table = _parts_table("sessions", ("time",), ("complete", "failed", "cut off", "requests each", *BY_NAME), run)
-    for row in run.sessions().to_dict("records"):
+    sessions = run.sessions()
+    statistics = _statistics(sessions, *(f"{time}_p999_s" for time in SESSION_TIMES))
+    numbers = ("complete", "failed", "cut off", "requests\neach", *statistics)
+    table = _parts_table("sessions", ("time",), numbers, run)
+    for row in sessions.to_dict("records"):
         for number, (name, meaning) in enumerate(SESSION_TIMES.items()):
-            times = [formatting.seconds_text(row[f"{name}_{key}_s"]) for key in STATISTICS]
+            times = [formatting.seconds_text(row[f"{name}_{key}_s"]) for key in statistics.values()]
             counts = [f"{row[key]:,}" for key in ("complete", "failed", "cut")] + [
                 formatting.rate_text(row["requests"])
             ]
             table.add_row(*_which_cell(row, run), meaning, *(counts if number == 0 else [""] * 4), *times)
     return table
+
+
+def _statistics(rows: pd.DataFrame, *p999: str) -> dict[str, str]:
+    """The headings and names of the statistics of parts, without p99.9 where no row has enough answers for it."""
+    known = any(column in rows and rows[column].notna().any() for column in p999)
+    return {heading: name for heading, name in STATISTICS.items() if known or name != "p999"}
 
 
 def _parts_table(title: str, words: Sequence[str], numbers: Sequence[str], run: Run) -> Table:
@@ -151,21 +192,18 @@ def _has_repeats(run: Run) -> bool:
 
 def _columns(optional: OptionalColumns) -> list[tuple[str, str]]:
     repeat = ("repeat",) * optional.repeat
-    service = ("service mean", "service p50", "service p99") * optional.service
-    latencies = ("mean s", "model s", "p50", "p90", "p99", "max", *service)
     varied = (optional.varied,) * bool(optional.varied)
     counted = ("requests", "req/s") if optional.users else ("executions", "a second")
     users = ("users",) * optional.users
-    numbers = (*varied, *users, *repeat, counted[0], *latencies, counted[1], "ok/s", "CPU s/1000")
+    numbers = (*varied, *users, *repeat, counted[0], *optional.latencies, counted[1], "ok/s", "CPU\ns/1000")
     columns = [("variant", "left"), *((name, "right") for name in numbers), ("errors", "left")]
     if optional.published:
-        columns.append(("published mean, req/s", "right"))
+        columns.append(("published\nmean, req/s", "right"))
     return [*columns, ("verdict", "left")]
 
 
 def _cells(row: Mapping[str, Any], peer: PublishedRow | None, optional: OptionalColumns) -> list[str]:
-    keys = ("mean_s", "predicted_mean_s", "p50_s", "p90_s", "p99_s", "max_s", *OPEN_FIGURES * optional.service)
-    latencies = [formatting.seconds_text(row[key]) for key in keys]
+    latencies = [formatting.seconds_text(row[key]) for key in optional.latencies.values()]
     rates = [formatting.rate_text(row[key]) for key in ("throughput_rps", "ok_throughput_rps")]
     word = f"[{COLOURS[row['verdict']]}]{row['verdict']}[/]"
     cells = [

@@ -25,6 +25,7 @@ class NameSummary:
     """Summary statistics of the requests of one name; latencies are of right answers only, in seconds.
 
     Attributes:
+        p999_s: p99.9; None with fewer than :data:`lab.formulas.stats.FEWEST_FOR_P999` right answers.
         requests: answers and failures together; ``failed`` of them failed, ``fallbacks`` are right but substitutes.
         throughput_rps: requests over the elapsed time of the whole cell, so that the names' add up to the cell's.
 
@@ -39,18 +40,20 @@ class NameSummary:
     p50_s: float | None
     p95_s: float | None
     p99_s: float | None
+    p999_s: float | None
     max_s: float | None
     throughput_rps: float
 
 
 @dataclass(frozen=True)
 class Times:
-    """The distribution of a time in seconds; all None where there is none."""
+    """The distribution of a time in seconds; all None where there is none, p99.9 where there are too few."""
 
     mean_s: float | None
     p50_s: float | None
     p95_s: float | None
     p99_s: float | None
+    p999_s: float | None
     max_s: float | None
 
 
@@ -139,7 +142,7 @@ def by_name(pieces: Iterable[pd.DataFrame], elapsed_s: float, from_planned: bool
             counts.setdefault((str(method), str(name)), _NameCounts()).add(rows)
     return [
         NameSummary(
-            name, method, of.requests, of.failed, of.fallbacks, *of.latency.distribution(95), of.requests / elapsed_s
+            name, method, of.requests, of.failed, of.fallbacks, *of.latency.figures(95), of.requests / elapsed_s
         )
         for (method, name), of in counts.items()
     ]
@@ -194,4 +197,4 @@ def _joined(parts: pd.DataFrame) -> pd.DataFrame:
 def _times(times_us: pd.Series) -> Times:
     of = Distribution()
     of.add(times_us.to_numpy(dtype=np.int64))
-    return Times(*of.distribution(95))
+    return Times(*of.figures(95))

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-SUMMARISED = ("planned_us", "sent_us", "latency_us", "waited_us", "step", "status", "error")
+SUMMARISED = ("planned_us", "sent_us", "latency_us", "waited_us", "session", "step", "status", "error")
+# With fewer times the slowest one in a thousand is just the slowest one, and says nothing of a percentile.
+FEWEST_FOR_P999 = 1000
 
 
 @dataclass(frozen=True)
@@ -18,6 +21,9 @@ class Summary:
 
     Attributes:
         mean_s: mean latency; like the percentiles from the actual send, or, in an open loop, from the planned send.
+        p999_s: p99.9; None with fewer than :data:`FEWEST_FOR_P999` right answers.
+        all_mean_s: mean latency of all requests: a failure counts with the time until it failed, a timeout with what it
+            waited. The same for the percentiles. A latency of right answers alone looks good where slow ones time out.
         service_mean_s: mean service time, from the actual send in any case; the same for the percentiles.
         requests: answers and failures together.
         errors: count of failures by class.
@@ -25,9 +31,11 @@ class Summary:
         ok_throughput_rps: the same for right answers.
         in_system: N̄, the mean number of requests under way by the samples (sum of latencies over elapsed time).
         elapsed_s: the time from the first request sent, at ``began_s`` after the planned start, to the last one ended.
-        late_p99_s: 99th percentile of the lateness of sends that is due to the generator; in an open loop, of the first
-            request of each session.
-        busy_p99_s: the same for lateness because all users were busy, waiting for answers or thinking, in an open loop.
+        late_p99_s: 99th percentile of the lateness of planned sends that is due to the generator: of each user's first,
+            or, in an open loop, of the first of each session.
+        late_mean_s: mean lateness of the sends that latencies or load depend on: in an open loop the planned ones, else
+            those that a user sent later, counted from its answer or the end of its pause.
+        busy_p99_s: as ``late_p99_s``, for lateness because all users of an open loop waited for answers or thought.
         pace: the actual rate of an open loop's sends, as a share of the planned rate.
 
     """
@@ -48,8 +56,15 @@ class Summary:
     in_system: float
     late_p99_s: float
     began_s: float = 0.0
+    late_mean_s: float = 0.0
     busy_p99_s: float = 0.0
     pace: float = 1.0
+    p999_s: float | None = None
+    service_p999_s: float | None = None
+    all_mean_s: float | None = None
+    all_p50_s: float | None = None
+    all_p99_s: float | None = None
+    all_p999_s: float | None = None
 
 
 def error_class(samples: pd.DataFrame) -> pd.Series:
@@ -83,9 +98,9 @@ def summarise_pieces(pieces: Iterable[pd.DataFrame], from_planned: bool = False)
 
     """
     errors: Counter[str] = Counter()
-    service, latency, late, busy = Distribution(), Distribution(), Distribution(), Distribution()
+    service, latency, failures, late, busy = (Distribution() for _ in range(5))
     sends, starts, planned = _Span(), _Span(), _Span()
-    requests, last_us, under_way_us = 0, 0, 0
+    requests, last_us, under_way_us, later_us, later = 0, 0, 0, 0, 0
     for piece in pieces:
         if piece.empty:
             continue
@@ -94,10 +109,14 @@ def summarise_pieces(pieces: Iterable[pd.DataFrame], from_planned: bool = False)
         errors.update({str(n): int(c) for n, c in error_class(piece[~right]).value_counts().items()})
         service.add(took[right])
         latency.add((took + late_us)[right] if from_planned else took[:0])
+        failures.add((took + late_us if from_planned else took)[~right])
         # A pause may end a moment before its time, so that a session begins before its user was to be free.
         busy_us = np.minimum(piece["waited_us"].to_numpy(), late_us.clip(0)) if from_planned else np.zeros_like(late_us)
-        # An open loop plans the first request of each session; the others follow whenever the session gets to them.
-        first = (piece["step"] == 0).to_numpy() if from_planned else np.ones(len(piece), dtype=bool)
+        # An open loop plans the first request of each session, any other load that of each user; the others follow.
+        first = (piece["step"] == 0).to_numpy()
+        if not from_planned:
+            first = first & (piece["session"] == 0).to_numpy()
+            later_us, later = later_us + int(late_us[~first].sum()), later + int((~first).sum())
         busy.add(busy_us[first])
         late.add((late_us - busy_us)[first])
         starts.add(sent[first])
@@ -109,27 +128,39 @@ def summarise_pieces(pieces: Iterable[pd.DataFrame], from_planned: bool = False)
     if not requests:
         return Summary(0, {}, None, None, None, None, None, None, None, None, 0.0, 0.0, 0.0, 0.0, 0.0)
     elapsed_s = max(last_us - sends.first_us, 1) / 1e6
-    service_s = service.distribution()
-    mean_s, p50_s, p90_s, p99_s, max_s = latency.distribution() if from_planned else service_s
+    answered = service.count
+    of_service, of_lateness = service.figures(), late.figures()
+    right_ones = latency if from_planned else service
+    of_right = right_ones.figures()
+    # Only now, as this array is the large one: a second one for all requests would take as much memory again.
+    right_ones.add(failures.added())
+    of_all = right_ones.figures() if failures.count else of_right
     return Summary(
         requests=requests,
         errors=dict(errors.most_common()),
-        mean_s=mean_s,
-        p50_s=p50_s,
-        p90_s=p90_s,
-        p99_s=p99_s,
-        max_s=max_s,
-        service_mean_s=service_s[0],
-        service_p50_s=service_s[1],
-        service_p99_s=service_s[3],
+        mean_s=of_right.mean_s,
+        p50_s=of_right.p50_s,
+        p90_s=of_right.middle_s,
+        p99_s=of_right.p99_s,
+        max_s=of_right.max_s,
+        service_mean_s=of_service.mean_s,
+        service_p50_s=of_service.p50_s,
+        service_p99_s=of_service.p99_s,
         throughput_rps=requests / elapsed_s,
-        ok_throughput_rps=service.count / elapsed_s,
+        ok_throughput_rps=answered / elapsed_s,
         elapsed_s=elapsed_s,
         in_system=under_way_us / 1e6 / elapsed_s,
-        late_p99_s=late.distribution()[3] or 0.0,
+        late_p99_s=of_lateness.p99_s or 0.0,
+        late_mean_s=of_lateness.mean_s or 0.0 if from_planned else later_us / 1e6 / max(later, 1),
         began_s=sends.first_us / 1e6,
-        busy_p99_s=busy.distribution()[3] or 0.0,
+        busy_p99_s=busy.figures().p99_s or 0.0,
         pace=min(1.0, planned.length_us / starts.length_us) if from_planned and starts.length_us else 1.0,
+        p999_s=of_right.p999_s,
+        service_p999_s=of_service.p999_s,
+        all_mean_s=of_all.mean_s,
+        all_p50_s=of_all.p50_s,
+        all_p99_s=of_all.p99_s,
+        all_p999_s=of_all.p999_s,
     )
 
 
@@ -150,6 +181,17 @@ class _Span:
         self.last_us = max(self.last_us, int(moments_us.max()))
 
 
+class Figures(NamedTuple):
+    """The figures of a distribution in seconds; all None without times, p99.9 with too few of them."""
+
+    mean_s: float | None
+    p50_s: float | None
+    middle_s: float | None
+    p99_s: float | None
+    p999_s: float | None
+    max_s: float | None
+
+
 class Distribution:
     """The distribution of times that are added in pieces, in microseconds."""
 
@@ -167,17 +209,26 @@ class Distribution:
         self.times_us[self.count : end] = times_us
         self.count = end
 
-    def distribution(
-        self, middle: int = 90
-    ) -> tuple[float | None, float | None, float | None, float | None, float | None]:
-        """Mean, p50, the ``middle`` percentile, p99 and maximum in seconds; all None without times."""
+    def added(self) -> np.ndarray:
+        """All times that were added, in microseconds and in any order."""
+        return self.times_us[: self.count]
+
+    def figures(self, middle: int = 90) -> Figures:
+        """Mean, p50, the ``middle`` percentile, p99, p99.9 and maximum."""
         if not self.count:
-            return None, None, None, None, None
-        times_us = self.times_us[: self.count]
-        ranks = [-(-self.count * percent // 100) - 1 for percent in (50, middle, 99)]
+            return Figures(None, None, None, None, None, None)
+        times_us = self.added()
+        ranks = [-(-self.count * per_mille // 1000) - 1 for per_mille in (500, 10 * middle, 990, 999)]
         times_us.partition(ranks)
-        p50_s, middle_s, p99_s = (int(times_us[rank]) / 1e6 for rank in ranks)
-        return float(times_us.mean(dtype=np.float64)) / 1e6, p50_s, middle_s, p99_s, int(times_us.max()) / 1e6
+        p50_s, middle_s, p99_s, p999_s = (int(times_us[rank]) / 1e6 for rank in ranks)
+        return Figures(
+            mean_s=float(times_us.mean(dtype=np.float64)) / 1e6,
+            p50_s=p50_s,
+            middle_s=middle_s,
+            p99_s=p99_s,
+            p999_s=p999_s if self.count >= FEWEST_FOR_P999 else None,
+            max_s=int(times_us.max()) / 1e6,
+        )
 
 
 def as_planned(samples: pd.DataFrame) -> pd.DataFrame:

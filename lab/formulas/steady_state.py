@@ -7,10 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from lab.formulas import trend
+
 BATCH = 5
 # Enough steps to see a transient, and enough answers in each for a median.
 MOST_STEPS, FEWEST_STEPS, ANSWERS_A_STEP = 200, 4 * BATCH, 10
-# Halves of a steady load differ by less.
+# Halves of a steady load differ by less, or by no more than chance may do.
 AGREEMENT = 0.10
 
 Floats = NDArray[np.float64]
@@ -73,7 +75,8 @@ def steady_from(values: Floats) -> int | None:
     """The end of the initial transient of a series of equally spaced readings, by MSER-5 (White 1997).
 
     Of all truncations up to one half, the one whose rest has the least standard error of the mean, on means of five. It
-    has settled if the two halves of the rest agree: a drift is no initial transient.
+    has settled if the two halves of the rest agree, or differ by what its noise may explain: a drift is no initial
+    transient.
 
     Args:
         values: shape (n,).
@@ -87,5 +90,8 @@ def steady_from(values: Floats) -> int | None:
     batches = values[: len(values) // BATCH * BATCH].reshape(-1, BATCH).mean(axis=1)
     errors = [batches[cut:].var() / (len(batches) - cut) for cut in range(len(batches) // 2 + 1)]
     cut = int(np.argmin(errors))
-    early, late = (half.mean() for half in np.array_split(batches[cut:], 2))
-    return cut * BATCH if abs(late - early) <= AGREEMENT * batches[cut:].mean() else None
+    rest = batches[cut:]
+    early, late = (half.mean() for half in np.array_split(rest, 2))
+    if abs(late - early) <= AGREEMENT * rest.mean():
+        return cut * BATCH
+    return None if trend.change(values[cut * BATCH :]) else cut * BATCH

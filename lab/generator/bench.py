@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -36,7 +37,8 @@ class BenchResult:
         rps: answers a second, without the first quarter of the duration.
         added_mean_s: mean latency minus the mean delay that the server measured.
         added_p99_s: the same for the 99th percentile.
-        generator_cpu: share of one core: the worker, and the processes of the lab on the same core.
+        generator_cpu: share of the cores that the workers can use at once: theirs, and that of the processes of the lab
+            on the same core.
         server_cpu: share of one core.
 
     """
@@ -54,6 +56,7 @@ class Bench:
     """A server of known delay and a generator that are ready for a load.
 
     Attributes:
+        cores: how many cores the workers can use at once.
         colocated: the lab's other processes on the worker's core.
         stream: the file that the master appends samples to.
 
@@ -62,6 +65,7 @@ class Bench:
     url: str
     server: Running
     fleet: Fleet
+    cores: int
     colocated: list[psutil.Process]
     stream: Path
     _reader: pa.RecordBatchStreamReader | None = None
@@ -71,7 +75,8 @@ class Bench:
         """Run a closed loop, its first sends spread over the delay. ComponentError if server or generator ended."""
         self._held()
         self._readings = []
-        load = Closed(users=users, ramp_s=delay_ms / 1000, duration_s=duration_s)
+        workers = len(self.fleet.workers)
+        load = Closed(users=users, ramp_s=delay_ms / 1000, duration_s=duration_s, workers=workers)
         phase = LoadPhase(self.url, load, {"kind": KINDS.index(kind), "delay_ms": delay_ms})
         result = self.fleet.run_phase(phase, duration_s + WITHIN_S, [self.server], self._read_cpu)
         held = self._held()
@@ -99,7 +104,7 @@ class Bench:
 
     def _read_cpu(self, result: PhaseResult) -> None:
         beside_s = sum(sum(process.cpu_times()[:2]) for process in self.colocated)
-        generator_s = self.fleet.workers[0].cpu_s() + beside_s
+        generator_s = (sum(worker.cpu_s() for worker in self.fleet.workers) + beside_s) / self.cores
         self._readings.append((time.monotonic(), generator_s, self.server.cpu_s()))
 
     def _cpu_shares(self) -> tuple[float, float]:
@@ -147,9 +152,15 @@ def running_server(runtime: Runtime, cores: frozenset[int], folder: Path) -> Ite
 
 @contextmanager
 def running_bench(
-    runtime: Runtime, tokens: Path, users: int, server_cores: frozenset[int], cores: frozenset[int], folder: Path
+    runtime: Runtime,
+    tokens: Path,
+    users: int,
+    server_cores: frozenset[int],
+    cores: frozenset[int],
+    folder: Path,
+    workers: int = 1,
 ) -> Iterator[Bench]:
-    """Start a server of known delay and a generator of one worker; they end with the context.
+    """Start a server of known delay and a generator; they end with the context.
 
     Args:
         tokens: a file of tokens, one a line.
@@ -166,10 +177,11 @@ def running_bench(
     placement = Placement(runtime, cores, folder, stream)
     with (
         running_server(runtime, server_cores, folder) as (server, url),
-        running_fleet(LOCUSTFILE, Burst(users=users), placement) as fleet,
+        running_fleet(LOCUSTFILE, Burst(users=users, workers=workers), placement) as fleet,
     ):
         fleet.await_workers()
         fleet.distribute_tokens(tokens)
         fleet.spawn(users)
         colocated = [psutil.Process(), psutil.Process(fleet.master.pid)] if len(cores) == 1 else []
-        yield Bench(url, server, fleet, colocated, stream)
+        at_once = min(workers, len(cores) or os.cpu_count() or 1)
+        yield Bench(url, server, fleet, at_once, colocated, stream)

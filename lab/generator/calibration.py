@@ -6,7 +6,8 @@ import hashlib
 import importlib.metadata
 import os
 import platform
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -47,12 +48,12 @@ class Step:
 
 @dataclass(frozen=True)
 class Ceiling:
-    """The most requests a second of one kind that one worker sends.
+    """The most requests a second of one kind that a number of workers send together.
 
     Attributes:
         kind: see :data:`lab.spec.scenario.KINDS`.
         limited_by: the bottleneck at the highest rate; if not the generator, ``rps`` is a lower bound of the ceiling.
-        generator_cpu: share of the generator's core at that rate; the same for ``server_cpu``.
+        generator_cpu: share of the workers' cores at that rate; ``server_cpu`` is the server's share of one core.
 
     """
 
@@ -62,6 +63,7 @@ class Ceiling:
     generator_cpu: float
     server_cpu: float
     steps: tuple[Step, ...] = ()
+    workers: int = 1
 
 
 @dataclass(frozen=True)
@@ -79,14 +81,24 @@ class Calibration:
     ceilings: tuple[Ceiling, ...]
 
     def ceiling_rps(self, kind: str, workers: int, cores: int) -> float | None:
-        """The ceiling of several workers on so many cores, in requests/s; None where only a lower bound is known.
+        """The ceiling of several workers on so many cores, in requests/s; None if it was not measured.
 
-        Workers that share a core share its time, so that more of them than cores add nothing.
+        Where the server was the limit of several workers, they send at least what it took, and as much as one sends
+        times as many as have a core of their own. A lower bound is no less safe: what is far below it is far below the
+        ceiling.
         """
-        for ceiling in self.ceilings:
-            if ceiling.kind == kind and ceiling.limited_by == GENERATOR:
-                return ceiling.rps * max(1, min(workers, cores))
-        return None
+        measured = {c.workers: c for c in self.ceilings if c.kind == kind}
+        if workers not in measured:
+            return None
+        found, one = measured[workers], measured.get(1)
+        if found.limited_by != GENERATOR and one and one.limited_by == GENERATOR:
+            return max(found.rps, one.rps * min(workers, cores))
+        return found.rps
+
+    def with_ceilings(self, found: Iterable[Ceiling]) -> Calibration:
+        """The same with further ceilings, which replace those of the same kind and number of workers."""
+        ceilings = {(c.kind, c.workers): c for c in (*self.ceilings, *found)}
+        return replace(self, ceilings=tuple(ceilings.values()))
 
     def as_json(self) -> dict[str, Any]:
         """A dictionary of JSON types."""

@@ -45,6 +45,7 @@ class PhaseResult:
     Attributes:
         begun: requests sent; ``finished`` of them were answered or failed, and ``failed`` of those failed.
         sessions: sessions begun; ``complete`` of them came to their end, ``not_single`` sent several requests or none.
+        pauses: how often users thought.
         cut: user and number of each session that the end of a closed loop cut off.
         unix_start: the planned start.
         dispatch_delay_s: how long received answers waited until the worker handled them, summed over all answers.
@@ -62,6 +63,7 @@ class PhaseResult:
     sessions: int = 0
     complete: int = 0
     not_single: int = 0
+    pauses: int = 0
     cut: list[tuple[int, int]] = field(default_factory=list)
     dispatch_delay_s: float = 0.0
     ticks: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
@@ -263,6 +265,7 @@ class Fleet:
 def _update_result(result: PhaseResult, event: dict[str, Any]) -> None:
     result.begun, result.finished, result.failed = event["begun"], event["finished"], event["failed"]
     result.sessions, result.complete, result.not_single = event["sessions"], event["complete"], event["not_single"]
+    result.pauses = event["pauses"]
     result.cut.extend((int(user), int(session)) for user, session in event["cut"])
     result.dispatch_delay_s = event["dispatch_delay_s"]
     for worker, ticks in event["ticks"].items():

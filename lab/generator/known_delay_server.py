@@ -1,11 +1,14 @@
 """A server whose delay is known: what ``lab calibrate`` measures the generator against.
 
-``python -m lab.generator.known_delay_server`` listens on a free port of loopback and prints it. Three kinds of answer,
-each after MS milliseconds: ``/small/MS``, ``/large/MS`` (1 MB) and ``/token/MS``. ``/held`` returns the actual delays
-of all delayed answers since its last call, as ``{"count": …, "mean_s": …, "p99_s": …}``.
+``python -m lab.generator.known_delay_server`` listens on a free port of loopback and prints it. Four kinds of answer,
+each after MS milliseconds: ``/small/MS``, ``/token/MS``, ``/large/MS`` (1 MB with its length) and ``/chunked/MS`` (1 MB
+in chunks of 8 KB, as Tomcat sends what it does not know the length of). Small answers are all different: each has its
+number. ``/held`` returns the actual delays of all delayed answers since its last call, as ``{"count": …, "mean_s": …,
+"p99_s": …}``.
 
-It does as little as a server can: one thread, prepared answers, no parsing beyond the path. A request must come whole,
-and the next one only after its answer, as the lab's client sends them; on anything else the connection is closed.
+It does as little as a server can: one thread, answers prepared but for their number, no parsing beyond the path. A
+request must come whole, and the next one only after its answer, as the lab's client sends them; on anything else the
+connection is closed.
 """
 
 from __future__ import annotations
@@ -22,6 +25,11 @@ from time import perf_counter
 import numpy as np
 
 LARGE_BYTES = 1_019_684
+CHUNK_BYTES = 8192
+# Where an answer has its number, as many digits.
+NUMBER = b"1000000000"
+# Copying more for a number would be work that no answer needs.
+NUMBERED_BYTES = 1024
 BACKLOG = 4096
 RECEIVE_BYTES = 65536
 # The system's timers are a millisecond coarse, so this long before an answer is due the server polls without pause.
@@ -31,17 +39,23 @@ HELD = b"GET /held"
 
 
 def body(kind: str, delay_ms: int) -> bytes:
-    """The body of an answer; KeyError if there is no such kind."""
+    """The body of an answer, before its number is put in; KeyError if there is no such kind."""
+    large = b'{"id":"1000","text":"' + bytes(LARGE_BYTES).replace(b"\0", b"x") + b'"}'
     return {
-        "small": b'{"millis":%d}' % delay_ms,
-        "large": b'{"id":"1000","text":"' + bytes(LARGE_BYTES).replace(b"\0", b"x") + b'"}',
-        "token": b'{"email":"ada.lovelace.1@example.org","first":"Ada","last":"Lovelace","city":"London","age":36}',
+        "small": b'{"millis":%d,"answer":%s}' % (delay_ms, NUMBER),
+        "token": b'{"email":"ada.lovelace.1@example.org","first":"Ada","last":"Lovelace","answer":%s}' % NUMBER,
+        "large": large,
+        "chunked": large,
     }[kind]
 
 
-def _answer(content: bytes) -> bytes:
-    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(content)
-    return head + content
+def _answer(content: bytes, chunked: bool = False) -> bytes:
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+    if not chunked:
+        return head + b"Content-Length: %d\r\n\r\n" % len(content) + content
+    parts = (content[at : at + CHUNK_BYTES] for at in range(0, len(content), CHUNK_BYTES))
+    chunks = b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in parts)
+    return head + b"Transfer-Encoding: chunked\r\n\r\n" + chunks + b"0\r\n\r\n"
 
 
 class ClientConnection:
@@ -65,6 +79,7 @@ class Server:
         # By delay: (due, received, client, answer). Answers of one delay fall due in the order of their requests.
         self._waiting: dict[float, deque[tuple[float, float, ClientConnection, bytes]]] = {}
         self._held = array("d")
+        self._number = int(NUMBER)
 
     def serve(self) -> None:
         """Serve for ever."""
@@ -106,6 +121,9 @@ class Server:
             self._drop(client)
             return
         answer, delay_s = route
+        if len(answer) < NUMBERED_BYTES:
+            self._number += 1
+            answer = answer.replace(NUMBER, b"%d" % self._number)
         if delay_s:
             now = perf_counter()
             self._waiting.setdefault(delay_s, deque()).append((now + delay_s, now, client, answer))
@@ -120,7 +138,7 @@ class Server:
             with contextlib.suppress(ValueError, KeyError):
                 _, kind, delay = line.decode().removeprefix("GET ").split("/")
                 if 0 <= int(delay) <= MOST_DELAY_MS:
-                    self._routes[line] = _answer(body(kind, int(delay))), int(delay) / 1000
+                    self._routes[line] = _answer(body(kind, int(delay)), kind == "chunked"), int(delay) / 1000
         return self._routes.get(line)
 
     def _take_held(self) -> dict[str, float]:

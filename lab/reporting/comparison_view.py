@@ -30,7 +30,7 @@ class ComparisonView(Comparison):
                 row.differs,
             )
             for row in self.rows
-            if row.ratio
+            if row.ratio and row.is_tested
         ]
         return forest(bars)
 

@@ -1,6 +1,7 @@
 """A run's samples in the forms that other tools read: JMeter's JTL, plain CSV, HdrHistogram's percentiles.
 
-One file a cell, written in pieces, so that any number of samples fits in memory.
+One file a cell, and a second one of percentiles where requests failed, written in pieces, so that any number of samples
+fits in memory.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from lab.storage.cell_folder import CellFolder
 MOST_US = 3_600_000_000
 DIGITS = 3
 US_PER_MS = 1000.0
+# What the name of a file of percentiles ends with that are of all requests.
+WITH_FAILURES = "-with-failures"
 
 
 @dataclass(frozen=True)
@@ -52,15 +55,15 @@ def export(run: Run, kind: str, folder: Path) -> Iterator[Exported]:
     folder.mkdir(parents=True, exist_ok=True)
     for cell in run.folder.cells():
         path = folder / f"{cell.cell.id}.{suffix}"
-        yield Exported(path, write(run, cell, path))
+        yield from write(run, cell, path)
 
 
-def _write_jtl(run: Run, cell: CellFolder, path: Path) -> int:
+def _write_jtl(run: Run, cell: CellFolder, path: Path) -> list[Exported]:
     started_ms = _started_ms(run)
     return _write_rows(path, (_as_jtl(piece, cell, started_ms) for piece in _pieces(cell)))
 
 
-def _write_csv(run: Run, cell: CellFolder, path: Path) -> int:
+def _write_csv(run: Run, cell: CellFolder, path: Path) -> list[Exported]:
     return _write_rows(path, _pieces(cell))
 
 
@@ -71,13 +74,13 @@ def _pieces(cell: CellFolder) -> Iterator[pd.DataFrame]:
     yield from cell.measured_pieces(columns)
 
 
-def _write_rows(path: Path, pieces: Iterable[pd.DataFrame]) -> int:
+def _write_rows(path: Path, pieces: Iterable[pd.DataFrame]) -> list[Exported]:
     count = 0
     with path.open("w", newline="", encoding="utf-8") as file:
         for number, piece in enumerate(pieces):
             piece.to_csv(file, index=False, header=number == 0)
             count += len(piece)
-    return count
+    return [Exported(path, count)]
 
 
 def _started_ms(run: Run) -> int:
@@ -130,19 +133,34 @@ def _as_users_see(samples: pd.DataFrame, cell: CellFolder) -> pd.DataFrame:
     return stats.as_planned(samples) if cell.cell.load.independent else samples
 
 
-def _write_hdr(run: Run, cell: CellFolder, path: Path) -> int:
-    """Write the percentiles of right answers in µs, in the text form that HdrHistogram's plotter takes."""
-    histogram = HdrHistogram(1, MOST_US, DIGITS)
+def _write_hdr(run: Run, cell: CellFolder, path: Path) -> list[Exported]:
+    """Write the percentiles of right answers in µs, in the text form that HdrHistogram's plotter takes.
+
+    Where requests failed, a second file has those of all requests.
+    """
+    right, every = (HdrHistogram(1, MOST_US, DIGITS) for _ in range(2))
     for piece in cell.measured_pieces(["planned_us", "sent_us", "latency_us", "error"]):
-        latency_us = _as_users_see(piece[piece["error"] == ""], cell)["latency_us"].clip(1, MOST_US)
-        for value, count in zip(*np.unique(latency_us, return_counts=True), strict=True):
-            histogram.record_value(int(value), int(count))
+        latency_us = _as_users_see(piece, cell)["latency_us"].clip(1, MOST_US)
+        _count(right, latency_us[piece["error"] == ""])
+        _count(every, latency_us)
+    written = [_write_histogram(right, path)]
+    if every.get_total_count() > right.get_total_count():
+        written.append(_write_histogram(every, path.with_stem(f"{path.stem}{WITH_FAILURES}")))
+    return written
+
+
+def _count(histogram: HdrHistogram, latency_us: pd.Series) -> None:
+    for value, count in zip(*np.unique(latency_us, return_counts=True), strict=True):
+        histogram.record_value(int(value), int(count))
+
+
+def _write_histogram(histogram: HdrHistogram, path: Path) -> Exported:
     with path.open("wb") as file:
         histogram.output_percentile_distribution(file, 1.0)  # another ratio would leave its deviation in µs
-    return int(histogram.get_total_count())
+    return Exported(path, int(histogram.get_total_count()))
 
 
-KINDS: dict[str, tuple[str, Callable[[Run, CellFolder, Path], int]]] = {
+KINDS: dict[str, tuple[str, Callable[[Run, CellFolder, Path], list[Exported]]]] = {
     "jtl": ("jtl", _write_jtl),
     "csv": ("csv", _write_csv),
     "hdr": ("hgrm", _write_hdr),

@@ -12,6 +12,11 @@ from lab.spec.system import Variant
 from lab.spec.workload import EVEN, Burst, Closed, Load, Open, Ramp, Total
 
 MOST_IN_A_TITLE = 55
+CLOSED_LOOP = (
+    "What the tail of a closed loop cannot show: while the service stalls, its users wait and send nothing, so that a "
+    "stall counts once per user, not once per request that would have come (coordinated omission). For tails, load it "
+    "with --rate."
+)
 
 
 def settings(plan: Plan) -> str:
@@ -92,6 +97,32 @@ def rate_text(value: float | None) -> str:
 def errors_text(errors: Mapping[str, int]) -> str:
     """How many requests failed, by class."""
     return ", ".join(f"{name} {count:,}" for name, count in errors.items()) or "none"
+
+
+def with_failures(row: Mapping[str, Any]) -> str:
+    """The latencies of all requests of a cell in which some failed, in words; empty where none did.
+
+    Args:
+        row: with the fields of :class:`lab.formulas.stats.Summary`.
+
+    """
+    failed = sum(row["errors"].values())
+    if not failed or row["all_mean_s"] is None:
+        return ""
+    figures = {"mean": "all_mean_s", "p50": "all_p50_s", "p99": "all_p99_s", "p99.9": "all_p999_s"}
+    text = ", ".join(f"{name} {seconds_text(row[key])}" for name, key in figures.items() if row[key] is not None)
+    return f"with failures and timeouts ({failed:,} of {row['requests']:,}), in seconds: {text}"
+
+
+def closed_loop(plan: Plan) -> str:
+    """What the tail of a closed loop cannot show, as a sentence; empty for any other load.
+
+    Of a burst of one request a user every send has its planned time, whatever the service does; and a program, executed
+    again and again, has no arrivals that it could leave out.
+    """
+    loads = [cell.load for cell in plan.cells]
+    waits = any(isinstance(load, Closed | Total) or (isinstance(load, Burst) and load.loops > 1) for load in loads)
+    return CLOSED_LOOP if waits and plan.unit != "execution" else ""
 
 
 def attached_title(variants: Sequence[Variant]) -> str:

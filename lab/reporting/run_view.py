@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ import pandas as pd
 
 from lab.analysis import insights, verdict
 from lab.analysis.bottleneck import Bottleneck
+from lab.analysis.summaries import ALL_REQUESTS, summary_of
 from lab.errors import LabError
 from lab.formulas import knee, stats
 from lab.formulas.knee import Point, RatePoint, SweepShape
@@ -50,8 +52,9 @@ LIMITS = (
 )
 # Fields that later versions of the lab added; absent from older runs.
 LATER = ("cpu_s_per_1000_requests", "gc_pause_s", "pool_in_use", "pool_wait")
-FIGURES = ("mean_s", "p50_s", "p90_s", "p99_s", "max_s", "throughput_rps", "ok_throughput_rps", "predicted_mean_s")
-OPEN_FIGURES = ("service_mean_s", "service_p50_s", "service_p99_s")
+LATENCIES = ("mean_s", "p50_s", "p90_s", "p99_s", "p999_s", "max_s")
+FIGURES = (*LATENCIES, *ALL_REQUESTS, "throughput_rps", "ok_throughput_rps", "predicted_mean_s")
+OPEN_FIGURES = ("service_mean_s", "service_p50_s", "service_p99_s", "service_p999_s")
 # Figures of a cell's parts, which it has where there are several names, or several requests a session.
 PARTS = ("by_name", "sessions")
 SESSION_COUNTS = ("complete", "failed", "cut", "requests")
@@ -111,11 +114,32 @@ class Run:
 
     def by_name(self) -> pd.DataFrame:
         """One row for each name of each cell that has several; they add up to the cell's row in :meth:`table`."""
-        return pd.DataFrame([{**_which(row), **of_name} for row in self.cells for of_name in row.get("by_name", ())])
+        parts = [(row, of_name) for row in self.cells for of_name in row.get("by_name", ())]
+        return pd.DataFrame([{**_which(row), **_with_p999(of_name)} for row, of_name in parts])
 
     def sessions(self) -> pd.DataFrame:
         """One row for each cell whose sessions have several requests: counts, and times such as ``wall_p99_s``."""
         return pd.DataFrame([{**_which(row), **_flat(row["sessions"])} for row in self.cells if "sessions" in row])
+
+    def with_failures(self) -> list[str]:
+        """For each cell in which requests failed, a sentence on the latencies of all of its requests."""
+        sentences = [(row, formatting.with_failures(row)) for row in self.cells]
+        return [f"{self.which(row)}: {sentence}" for row, sentence in sentences if sentence]
+
+    def about_latencies(self) -> list[str]:
+        """What to know when reading the latencies of :meth:`table`, in sentences."""
+        known = [row["p999_s"] is not None for row in self.cells]
+        few = f"p99.9 takes {stats.FEWEST_FOR_P999:,} right answers." * (any(known) and not all(known))
+        return [text for text in (*self.with_failures(), few, self.closed_loop()) if text]
+
+    def which(self, row: Mapping[str, Any]) -> str:
+        """Which cell a row is of, in words: variant, load, and the repeat if there are several."""
+        repeats = any(cell.repeat > 1 for cell in self.plan.cells)
+        return f"{row['variant']} at {self.plan.at_position(row['at'])}" + f", repeat {row['repeat']}" * repeats
+
+    def closed_loop(self) -> str:
+        """What the tail of a closed loop cannot show, as a sentence; empty for any other load."""
+        return formatting.closed_loop(self.plan)
 
     def limits(self) -> pd.DataFrame:
         """The limits in force as the running services reported them: one row a limit, one column a variant."""
@@ -159,14 +183,15 @@ class Run:
         return run_figure(self._at_largest_load("latency"), self.panels())
 
     def timeline(self) -> Picture:
-        """Answers, throughput, CPU, GC and pool over time at the largest load, a column a variant."""
+        """Answers, throughput, CPU of all that was read, GC and pool over time at the largest load, by variant."""
         from lab.reporting.figures import timeline_figure
 
-        cores = len(self.folder.environment().get("service_cores", [])) or None
+        environment = self.folder.environment()
+        cores = {owner: len(environment.get(f"{owner}_cores") or ()) for owner in ("service", "generator")}
         return timeline_figure(self._at_largest_load("over time"), self.panels(), cores)
 
     def repeats_figure(self) -> Picture:
-        """Throughput and p99 of every repeat at the largest load, to show the variation between repeats."""
+        """Throughput, p99 and p99.9 of every repeat at the largest load, to show the variation between repeats."""
         from lab.reporting.figures import repeats_figure
 
         rows = self.table().query("at == @most", local_dict={"most": self._largest})
@@ -273,7 +298,8 @@ class Run:
         return [_save(draw, self.path / name) for name, draw in drawn.items()]
 
     def _repr_html_(self) -> str:
-        return str(self.table().to_html(index=False, float_format="{:.3f}".format))
+        sentences = "".join(f"<p>{escape(sentence)}</p>" for sentence in self.about_latencies())
+        return str(self.table().to_html(index=False, float_format="{:.3f}".format)) + sentences
 
 
 def _save(draw: Callable[[], Picture], path: Path) -> Path:
@@ -309,8 +335,13 @@ def _which(row: Mapping[str, Any]) -> dict[str, Any]:
 def _flat(sessions: Mapping[str, Any]) -> dict[str, Any]:
     """A summary of sessions in one row: the statistics of each time with the name of that time before theirs."""
     times = {name: value for name, value in sessions.items() if name not in SESSION_COUNTS}
-    flat = {f"{name}_{key}": value for name, of in times.items() for key, value in of.items()}
+    flat = {f"{name}_{key}": value for name, of in times.items() for key, value in _with_p999(of).items()}
     return {name: sessions[name] for name in SESSION_COUNTS} | flat
+
+
+def _with_p999(of: Mapping[str, Any]) -> dict[str, Any]:
+    """The statistics of a cell's part with p99.9 among them, which older runs lack."""
+    return {**of, "p999_s": of.get("p999_s")}
 
 
 def _row(folder: CellFolder, at: float) -> dict[str, Any]:
@@ -334,7 +365,7 @@ def _row(folder: CellFolder, at: float) -> dict[str, Any]:
         there = f" {kept:,} samples of it are kept." * bool(kept)
         nothing = {"requests": kept, **dict.fromkeys((*keys, *LATER))}
         return {**row, **nothing, "verdict": INCOMPLETE, "reasons": [f"It was not measured to its end.{there}"]}
-    summary = folder.read("summary")
+    summary = summary_of(folder)
     try:
         later = {key: summary.get(key) for key in LATER} | {key: summary[key] for key in PARTS if key in summary}
         return {**row, **later, **{key: summary[key] for key in ("requests", "errors", *keys, "verdict", "reasons")}}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from lab.errors import ComponentError
@@ -44,6 +44,10 @@ class CalibrationSettings:
     shares: Sequence[float] = (0.10, 0.25, 0.50, 0.75, 0.90, 1.00)
 
 
+# What a run measures by itself where a ceiling is unknown: ten seconds, once a machine.
+BRIEF = CalibrationSettings(ceiling_s=3.0, shares=())
+
+
 def calibrate(reporter: Reporter) -> Calibration:
     """Measure the generator's ceiling for each kind of request, and what it adds to latency below that.
 
@@ -52,39 +56,71 @@ def calibrate(reporter: Reporter) -> Calibration:
         ComponentError: server or generator died, or requests failed.
 
     """
-    host.raise_open_file_limit(MOST_USERS + SPARE_FILES)
+    return _empty().with_ceilings(_measured(CalibrationSettings(), KINDS, 1, MOST_USERS, reporter))
+
+
+def ensure(kind: str, workers: Iterable[int], reporter: Reporter) -> Calibration:
+    """The calibration of this machine with the ceiling of one kind of request, measured now where it is unknown.
+
+    Raises the errors of :func:`calibrate`.
+
+    Args:
+        workers: numbers of Locust workers of which the ceiling is needed.
+
+    """
+    found = calibration.find() or _empty()
+    for number in sorted(set(workers)):
+        if found.ceiling_rps(kind, number, 1) is not None:
+            continue
+        measured = _measured(BRIEF, (kind,), number, USERS, reporter)
+        if measured[0].limited_by != calibration.GENERATOR and found.ceiling_rps(kind, 1, 1) is None:
+            measured += _measured(BRIEF, (kind,), 1, USERS, reporter) if number > 1 else ()
+        # Another run may have added its own meanwhile.
+        found = (calibration.find() or found).with_ceilings(measured)
+        calibration.keep(found)
+    return found
+
+
+def _empty() -> Calibration:
+    return Calibration(calibration.fingerprint(), time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), ())
+
+
+def _measured(
+    settings: CalibrationSettings, kinds: Sequence[str], workers: int, users: int, reporter: Reporter
+) -> tuple[Ceiling, ...]:
+    """The ceilings of some kinds of request, measured with so many workers on a test bench."""
+    host.raise_open_file_limit(users + SPARE_FILES)
     cores = Cores.split(pin=True)
     file = tokens.token_file()
-    made = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     with (
         temporary.folder() as folder,
         ProcessRuntime() as runtime,
         confined(cores.generator),
-        bench.running_bench(runtime, file, MOST_USERS, cores.service, cores.generator, folder) as ready,
+        bench.running_bench(runtime, file, users, cores.service, cores.generator, folder, workers) as ready,
     ):
-        ceilings = measure(ready, reporter, CalibrationSettings())
-    return Calibration(calibration.fingerprint(), made, ceilings)
+        return measure(ready, reporter, settings, kinds)
 
 
 def measure(
     ready: Bench, reporter: Reporter, settings: CalibrationSettings, kinds: Sequence[str] = KINDS
 ) -> tuple[Ceiling, ...]:
     """Warm up, then measure ceiling and added latency of each kind. Raises the errors of :func:`calibrate`."""
-    with reporter.phase("warm up"):
+    with reporter.phase("calibrate: warm up"):
         for kind in kinds:
             _run_load(ready, kind, USERS, 0, settings.unloaded_s)
     return tuple(_ceiling(ready, kind, settings, reporter) for kind in kinds)
 
 
 def _ceiling(ready: Bench, kind: str, settings: CalibrationSettings, reporter: Reporter) -> Ceiling:
-    with reporter.phase(f"{kind} requests", len(settings.shares) + 2) as update:
+    with reporter.phase(f"calibrate: {kind} requests", len(settings.shares) + 2) as update:
         peak = _run_load(ready, kind, USERS, 0, settings.ceiling_s)
         update(1, f"{peak.rps:,.0f} a second at most")
         unloaded = _run_load(ready, kind, 1, 0, settings.unloaded_s)
         update(2, f"{peak.rps:,.0f} a second at most, {unloaded.added_mean_s * 1e6:,.0f} µs alone")
         steps = [Step(0.0, unloaded.rps, unloaded.added_mean_s, unloaded.added_p99_s)]
         steps += _steps(ready, kind, settings, peak, unloaded, update)
-    return Ceiling(kind, peak.rps, limited_by(peak), peak.generator_cpu, peak.server_cpu, tuple(steps))
+    workers = len(ready.fleet.workers)
+    return Ceiling(kind, peak.rps, limited_by(peak), peak.generator_cpu, peak.server_cpu, tuple(steps), workers)
 
 
 def _steps(

@@ -233,6 +233,9 @@ def conclude(testbed: Testbed, cell: Cell, folder: CellFolder, observed: Observe
     folder.keep_metrics(metrics)
     summary = stats.summarise_pieces(folder.measured_pieces(stats.SUMMARISED), from_planned=cell.load.independent)
     by_name = NameCounts.of(folder.measured_pieces(NameCounts.COLUMNS))
+    # Where the backlog is the server's own, that it drops connections is its property, and no fault of a measurement.
+    backlog_set = testbed.plan.limits_of(cell.variant).accept_count is not None
+    slow = observations.slow_connects(folder.measured_pieces(["connect_us"])) if backlog_set else 0
     named = {request.name for request in testbed.plan.scenario.requests}
     conditions = Conditions(
         cpu_decides=testbed.plan.scenario.cpu_decides,
@@ -241,6 +244,7 @@ def conclude(testbed: Testbed, cell: Cell, folder: CellFolder, observed: Observe
         ceiling_rps=testbed.ceiling_rps(cell.load),
         calls_expected=observations.calls_expected(calls_made(testbed.plan, cell), by_name, observed.result.begun),
         unknown_names=sorted(by_name.sent.keys() - named),
+        slow_connects=slow,
         others=list(dict.fromkeys([*others, *run_folder.others_running(testbed.run)])),
     )
     pieces = list(folder.measured_pieces(steadiness.COLUMNS)) if cell.load.steady_span_s else []

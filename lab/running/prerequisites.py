@@ -9,6 +9,7 @@ from lab.errors import LabError
 from lab.running.progress import Reporter
 from lab.runtimes import host
 from lab.runtimes.checkout import ROOT
+from lab.spec import http_address
 from lab.spec.plan import Plan
 from lab.spec.planning import split_address
 
@@ -21,11 +22,12 @@ CALLED_HEAP_MB = 1024
 def check_machine(plan: Plan, users: int, runs: Path) -> None:
     """LabError if this machine's limits, memory or disk space are too small for a plan."""
     host.raise_open_file_limit(users + SPARE_FILES)
-    host.check_ports(users)
+    on_loopback = plan.scenario.entry == "service" and not plan.bind
+    host.check_ports(users, http_address.LOOPBACK_ADDRESSES if on_loopback else 1)
     host.check_backlog(max(plan.limits_of(cell.variant).accept_count or 0 for cell in plan.cells))
     heaps_mb = (plan.limits_of(cell.variant).heap_mb or 0 for cell in plan.cells)
     called_mb = sum(CALLED_HEAP_MB for component in plan.scenario.components if component.module)
-    host.check_memory(max(heaps_mb) + called_mb, max(cell.load.workers for cell in plan.cells))
+    host.check_memory(max(heaps_mb) + called_mb, max(cell.load.workers for cell in plan.cells), users)
     host.check_free_space(runs)
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from lab.errors import LabError
-from lab.generator import calibration
 from lab.generator.calibration import Calibration
+from lab.running import calibrate
 from lab.running.components import components_facts, running_components
 from lab.running.equivalence import Proved
 from lab.running.invocation import Invocation
@@ -28,7 +28,6 @@ from lab.runtimes.process import ProcessRuntime, confined
 from lab.spec.limits import Limits
 from lab.spec.plan import Plan
 from lab.spec.planning import split_address
-from lab.spec.scenario import Request
 from lab.spec.system import Variant
 from lab.spec.workload import Load
 from lab.storage.run_folder import RunFolder
@@ -160,7 +159,7 @@ def _start(plan: Plan, invocation: Invocation, users: int, opened: Opener) -> It
     announce_master(plan, chosen, reporter)
     if invocation.runtime != chosen:
         reporter.say(f"  runtime: {chosen} ({why})")
-    found, modules = calibration.find(), {variant.module for variant in plan.variants}
+    found, modules = _calibrated(plan, reporter), {variant.module for variant in plan.variants}
     modules |= {component.module for component in plan.scenario.components if component.module}
     facts = {**_facts(cores, found), "jdk": {"version": jdk.version, "found_in": jdk.found_in}}
     facts |= {"service_cores": sorted(cores.service), "runtime": chosen, "runtime_because": why}
@@ -189,12 +188,11 @@ def _attach(plan: Plan, invocation: Invocation, users: int, opened: Opener) -> I
     reporter, headers = invocation.reporter, invocation.endpoints.headers
     attached.check_headers(plan, headers)
     with reporter.phase("send one request to each") as update:
-        largest = attached.ask(plan, headers)
+        answers = attached.ask(plan, headers)
         update(1, ", ".join(variant.url for variant in plan.variants))
-    asked = Request("", "", answer_bytes=largest)
-    plan = replace(plan, scenario=replace(plan.scenario, requests=(asked,)))
+    plan = replace(plan, scenario=replace(plan.scenario, requests=answers))
     check_machine(plan, users, invocation.runs)
-    cores, found = Cores(frozenset(), Cores.split(plan.pin).generator), calibration.find()
+    cores, found = Cores(frozenset(), Cores.split(plan.pin).generator), _calibrated(plan, reporter)
     announce_master(plan, "process", reporter)
     run = opened(_facts(cores, found))
     if plan.locustfile:
@@ -231,6 +229,12 @@ def _digests(words: Iterable[str]) -> dict[str, str]:
     """By path, the SHA-256 of each file that command lines name, whether as the program or as an argument of it."""
     found = (Path(shutil.which(word) or ROOT / word) for word in words if len(word) < LONGEST_PATH and "\n" not in word)
     return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in found if path.is_file()}
+
+
+def _calibrated(plan: Plan, reporter: Reporter) -> Calibration:
+    """The calibration of this machine, with the ceiling of the plan's kind of request for its workers here."""
+    workers = {cell.load.workers for cell in plan.cells if not cell.load.remote_workers}
+    return calibrate.ensure(plan.scenario.kind, workers, reporter)
 
 
 def _facts(cores: Cores, found: Calibration | None) -> dict[str, Any]:

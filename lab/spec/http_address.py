@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from urllib.parse import SplitResult, urlsplit
 
 PORTS = {"http": 80, "https": 443}
+# How many addresses of this machine connections to itself come from, as each has fewer than 30,000 ports. On Linux all
+# of 127.0.0.0/8 is this machine.
+LOOPBACK_ADDRESSES = 250
 
 
 def split(url: str) -> SplitResult:

@@ -13,8 +13,9 @@ from lab.spec.limits import ALL_EQUAL, Limits
 from lab.spec.system import SERVICE, UNSHAPED, Component, Entry, Link, Variant
 from lab.spec.workload import Burst, Closed, Total
 
-# Kinds of request by their cost for the generator: a small answer, one of 1 MB, a small one for a token.
-KINDS = ("small", "large", "token")
+# Kinds of request by their cost for the generator: a small answer, a small one for a token, 1 MB whose length the head
+# says, and 1 MB in chunks.
+KINDS = ("small", "token", "large", "chunked")
 # What the generator receives at once: answers that are larger cost it more, and have a ceiling of their own.
 LARGE_BYTES = 65_536
 
@@ -44,6 +45,7 @@ class Request:
         path: ``{delay_ms}`` and the like are filled from the parameters.
         token: whether it carries the bearer token of a seeded user.
         answer_bytes: bytes of a right answer, where they cost the generator something; 0 for a few.
+        chunked: whether the answer comes in chunks, instead of with its length.
 
     """
 
@@ -52,11 +54,14 @@ class Request:
     method: str = "GET"
     token: bool = False
     answer_bytes: int = 0
+    chunked: bool = False
 
     @property
     def kind(self) -> str:
         """Which of :data:`KINDS` it is, for the generator's ceiling."""
-        return "token" if self.token else "large" if self.answer_bytes >= LARGE_BYTES else "small"
+        if self.answer_bytes >= LARGE_BYTES:
+            return "chunked" if self.chunked else "large"
+        return "token" if self.token else "small"
 
 
 @dataclass(frozen=True)

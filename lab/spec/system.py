@@ -52,8 +52,7 @@ class Component:
 
     Attributes:
         name: its name in messages, readings and counts, such as ``mongo`` or ``backend``. What calls it finds its
-            address in ``LAB_<NAME>_URL`` (in Spring ``lab.<name>-url``): what is behind ``mvc-chain`` and
-            ``webflux-chain`` is named ``backend``, and answers GET ``/delay/{millis}`` with ``{"millis": n}``.
+            address in ``LAB_<NAME>_URL`` (in Spring ``lab.<name>-url``).
         database: the kind of database, started and seeded by :mod:`lab.system.databases`: ``mysql`` or ``mongo``.
         module: the Maven module of a service of ours.
         command: the command line of a program, started in the checkout; ``{python}`` is the lab's own Python. It

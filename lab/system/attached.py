@@ -17,7 +17,7 @@ from lab.runtimes import Launch
 from lab.spec import http_address
 from lab.spec.own_load import GET, OneRequest
 from lab.spec.plan import Plan
-from lab.spec.scenario import LARGE_BYTES
+from lab.spec.scenario import LARGE_BYTES, Request
 from lab.system.service import Service
 
 ANSWER_WITHIN_S = 30.0
@@ -33,17 +33,17 @@ def check_headers(plan: Plan, given: Mapping[str, str]) -> None:
         )
 
 
-def ask(plan: Plan, given: Mapping[str, str]) -> int:
-    """Send one request to each address, as the generator will; returns the bytes of the largest answer, as far as read.
+def ask(plan: Plan, given: Mapping[str, str]) -> tuple[Request, ...]:
+    """Send one request to each address, as the generator will; returns what each answer is like, as far as read.
 
     LabError where there is no answer, or no right one. Of what a locustfile sends nothing is known: then any answer to
     a GET of the address will do.
     """
     within_s = min(ANSWER_WITHIN_S, plan.cells[0].load.timeout_s)
-    return max(_ask(plan, variant.url, given, within_s) for variant in plan.variants)
+    return tuple(_ask(plan, variant.url, given, within_s) for variant in plan.variants)
 
 
-def _ask(plan: Plan, url: str, given: Mapping[str, str], within_s: float) -> int:
+def _ask(plan: Plan, url: str, given: Mapping[str, str], within_s: float) -> Request:
     parts, asked = http_address.split(url), plan.one_request or OneRequest()
     where = f"{parts.hostname}:{http_address.port(parts)}"
     try:
@@ -73,7 +73,7 @@ def _ask(plan: Plan, url: str, given: Mapping[str, str], within_s: float) -> int
         if asked.check.encode() not in body and len(body) < LARGE_BYTES:
             said = f"{url} answers with status {answer.status}, but without {asked.check!r}."
             raise LabError(said, "See what curl gets, or correct --check.")
-    return len(body)
+    return Request("", "", answer_bytes=len(body), chunked=bool(answer.chunked))
 
 
 def _exchange(

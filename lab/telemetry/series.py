@@ -13,9 +13,14 @@ from lab.telemetry.sampler import Reading
 Floats = NDArray[np.float64]
 
 
-def cpu_s(metrics: pd.DataFrame, target: str, until_s: float) -> float | None:
-    """CPU seconds that a target used from the planned start until ``until_s``; None with fewer than two readings."""
-    rows = _rows(metrics, target, "cpu_s")
+def cpu_s(metrics: pd.DataFrame, target: str, until_s: float, name: str = "cpu_s") -> float | None:
+    """CPU seconds that a target used from the planned start until ``until_s``; None with fewer than two readings.
+
+    Args:
+        name: ``cpu_s`` for a process, or :data:`lab.telemetry.sampler.CORES_BUSY` for an owner's cores.
+
+    """
+    rows = _rows(metrics, target, name)
     if len(rows) < 2:
         return None
     begin, end = np.interp([0.0, until_s], rows["t_s"], rows["value"])

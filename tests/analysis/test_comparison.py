@@ -117,6 +117,25 @@ def test_the_cpu_of_a_few_requests_is_not_compared(made, requests, word, compari
     assert f"corrected for {comparisons} comparisons" in found.correction
 
 
+def test_the_slowest_one_in_a_thousand_is_shown_and_not_tested(made, compared):
+    """It is in the table with its ratio, but makes no other p value larger, scores nothing, and claims nothing."""
+    run = made({"mvc": 0.1, "webflux": 0.13})
+    without = lab.compare(str(run.path))
+    for folder in run.cells():
+        slow = 0.2 if folder.cell.variant == "mvc" else 0.5
+        folder.keep("summary", {**folder.read("summary"), "p999_s": slow + folder.cell.repeat / 1000})
+    found = lab.compare(str(run.path))
+    assert "p99.9 s" not in set(without.table()["metric"])
+    row = found.table().set_index("metric").loc["p99.9 s"]
+    assert (row["verdict"], row["b_value"]) == ("not tested", pytest.approx(0.503, abs=0.001))
+    assert row["low"] < row["ratio"] < row["high"]
+    others = found.table().query("metric != 'p99.9 s'").reset_index(drop=True)
+    pd.testing.assert_frame_equal(others, without.table())
+    assert (found.scores, found.verdict, found.correction) == (without.scores, without.verdict, without.correction)
+    assert "not tested" in said(compared(run.name))
+    assert len(found.figure().axes[0].get_yticks()) == len(others)
+
+
 def test_everything_is_printed_and_in_json(made, compared):
     """The table, the sentence, the scorecard with its boundaries; --json holds the same numbers."""
     run = made({"mvc": 0.1, "webflux": 0.13})

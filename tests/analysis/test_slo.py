@@ -14,6 +14,7 @@ SUMMARY = {
     "p50_s": 0.08,
     "p90_s": 0.15,
     "p99_s": 0.2,
+    "p999_s": 0.9,
     "max_s": 1.5,
     "ok_throughput_rps": 99.8,
     "throughput_rps": 100.0,
@@ -26,6 +27,8 @@ SUMMARY = {
         ("p99<200ms", False),
         ("p99<=200ms", True),
         ("p99 < 0.201 s", True),
+        ("p99.9<900ms", False),
+        ("p99.9<=0.9s", True),
         ("p50<80.1ms", True),
         ("p90<100ms", False),
         ("mean<=0.1s", True),
@@ -61,8 +64,28 @@ def test_what_was_not_measured_meets_nothing(summary):
     assert len(slo.shortfalls([slo.parse("p99<10s")], "x", summary)) == 1
 
 
+def test_a_percentile_that_takes_more_answers_says_how_many():
+    """Of fewer than a thousand there is no p99.9, and the sentence says why the objective is not met."""
+    (sentence,) = slo.shortfalls([slo.parse("p99.9<1s")], "x", {**SUMMARY, "p999_s": None})
+    assert sentence == "x has no p99.9 (it takes 1,000 right answers), so that p99.9<1s is not met."
+
+
 @pytest.mark.parametrize(
-    "text", ["", "p99", "p98<1s", "p99<1", "p99<1%", "errors<1ms", "throughput>1s", "p99=1s", "p99<-1s", "p99<1s;"]
+    "text",
+    [
+        "",
+        "p99",
+        "p99.<1s",
+        "p99.99<1s",
+        "p98<1s",
+        "p99<1",
+        "p99<1%",
+        "errors<1ms",
+        "throughput>1s",
+        "p99=1s",
+        "p99<-1s",
+        "p99<1s;",
+    ],
 )
 def test_what_is_no_objective_is_refused_with_a_sentence(text):
     """Whatever cannot be read, or has the wrong unit, is named, with what is possible."""

@@ -363,12 +363,17 @@ def test_a_file_that_takes_nothing_is_said(typed):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "named"), [("--heap-mb 2000000000", "--heap-mb"), ("--users 500000 --workers 500000", "--workers")]
+    ("arguments", "named"),
+    [
+        ("--heap-mb 2000000000", "--heap-mb"),
+        ("--users 500000 --workers 500000", "--workers"),
+        ("--users 100000000", "--users"),
+    ],
 )
 def test_more_memory_than_there_is_is_refused(typed, tmp_path, monkeypatch, arguments, named):
     """Before anything is built or started."""
     monkeypatch.setattr(host, "raise_open_file_limit", lambda needed: needed)
-    monkeypatch.setattr(host, "check_ports", lambda users: None)
+    monkeypatch.setattr(host, "check_ports", lambda users, addresses: None)
     data = tmp_path / "runs"
     assert_said(typed("run", "delay", *arguments.split(), "--data", str(data)), "memory", named)
     assert not data.exists()

@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from dataclasses import asdict
 
 import pytest
 
 from lab.experiments import scenarios
+from lab.formulas import stats
 from lab.spec.options import Options
 from lab.spec.planning import make_plan
+from lab.spec.sample import SCHEMA
 from lab.storage import published, run_folder
+from lab.storage.run_folder import RunFolder
 
 LINK = {"link_rate": 3_500_000, "link_connection_rate": 90_000}
 
@@ -73,6 +77,45 @@ def test_repeats_are_told_apart(typed, tmp_path):
     for number in range(1, 6):
         assert re.search(rf"^│ ?mvc +│ +50 +│ +{number} +│", said, re.MULTILINE)
     assert "mvc at 50 users, repeat 3: The fan was loud." in " ".join(said.split())
+
+
+@pytest.fixture
+def failing(tmp_path, samples_of) -> RunFolder:
+    """A run whose first cell lost one request of 2,000 to a timeout, and whose second has 500 right answers."""
+    plan = make_plan(scenarios()["delay"], Options(variants=["mvc", "webflux"], users=[10], seed=1))
+    run = RunFolder.create(plan, [], {}, tmp_path)
+    for cell, count, errors in ((plan.cells[0], 2000, [""] * 1999 + ["timeout"]), (plan.cells[1], 500, "")):
+        folder = run.begin(cell)
+        samples = samples_of([0.5] * (count - 1) + [120.0 if count == 2000 else 0.5], error=errors)
+        filler = {"connect_us": 0, "bytes": 1, "worker": 0}
+        samples.assign(**filler)[SCHEMA.names].to_parquet(folder.path / "samples.parquet")
+        summary = {**asdict(stats.summarise(samples)), "predicted_mean_s": None, "verdict": "valid", "reasons": []}
+        folder.keep("summary", summary)
+    return run
+
+
+def test_latencies_with_failures_stand_under_the_table_of_a_run_that_has_some(typed, failing):
+    """Of the cell in which a request failed, and of no other: its mean is 60 ms longer than that of right answers."""
+    shown = typed("show", failing.name, "--data", str(failing.path.parent))
+    said = " ".join(shown.stdout.split())
+    figures = "in seconds: mean 0.560, p50 0.500, p99 0.500, p99.9 0.500"
+    assert f"mvc at 10 users: with failures and timeouts (1 of 2,000), {figures}" in said
+    assert said.count("with failures and timeouts") == 1
+    rows = json.loads(typed("show", failing.name, "--json", "--data", str(failing.path.parent)).stdout)["cells"]
+    assert rows[0]["all_mean_s"] == pytest.approx(0.55975)
+    assert [(row["p999_s"], row["all_p999_s"]) for row in rows] == [(0.5, 0.5), (None, None)]
+
+
+def test_the_slowest_one_in_a_thousand_has_a_column_where_a_row_has_one(typed, failing):
+    """A dash for the cell of 500 answers, and no column at all where no cell has enough of them."""
+    words = ("show", failing.name, "--data", str(failing.path.parent))
+    assert "p99.9" in typed(*words).stdout.split("with failures")[0]
+    row = next(line for line in typed(*words).stdout.splitlines() if re.match("│ ?webflux", line))
+    assert row.split("│")[8].strip() == "–"
+    assert "p99.9 takes 1,000 right answers." in typed(*words).stdout
+    for cell in failing.cells():
+        cell.keep("summary", {**cell.read("summary"), "p999_s": None})
+    assert "p99.9" not in typed(*words).stdout.split("with failures")[0]
 
 
 def test_a_single_measurement_has_no_number(typed):

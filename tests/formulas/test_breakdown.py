@@ -31,6 +31,7 @@ def test_a_session_is_its_steps_its_wall_time_and_what_is_between_them(samples_o
     samples.loc[6:, "cut"] = True
     found = breakdown.of_sessions(in_pieces(samples, size)(breakdown.OF_SESSIONS))
     assert (found.complete, found.failed, found.cut, found.requests) == (1, 1, 1, 3.0)
+    assert found.steps.p999_s is None
     assert found.steps.mean_s == found.steps.p50_s == found.steps.max_s == pytest.approx(0.6)
     assert found.wall.mean_s == pytest.approx(4.3)
     assert found.think.p99_s == pytest.approx(3.7)
@@ -55,7 +56,7 @@ def test_sessions_of_an_open_loop_count_from_the_planned_start(samples_of):
 def test_the_names_add_up_to_the_total(samples_of, from_planned):
     """The same requests, failures, rate and sum of latencies; percentiles are exact for each."""
     rng = np.random.default_rng(3)
-    n = 3000
+    n = 6000
     names, errors = rng.choice(["a", "b", "c"], n), rng.choice(["", "", "", "timeout"], n)
     sent, latencies = np.sort(rng.random(n) * 60), rng.lognormal(0, 1, n)
     samples = samples_of(
@@ -79,9 +80,9 @@ def test_the_names_add_up_to_the_total(samples_of, from_planned):
     assert spent == pytest.approx(total.mean_s * sum(right))
     assert max(row["max_s"] for row in rows) == total.max_s
     of_a = (stats.as_planned(samples) if from_planned else samples).query("name == 'a' and error == ''")["latency_us"]
-    expected = np.percentile(of_a, [50, 95, 99], method="inverted_cdf") / 1e6
+    expected = np.percentile(of_a, [50, 95, 99, 99.9], method="inverted_cdf") / 1e6
     row = next(row for row in rows if row["name"] == "a")
-    assert [row["p50_s"], row["p95_s"], row["p99_s"]] == pytest.approx(expected.tolist())
+    assert [row[key] for key in ("p50_s", "p95_s", "p99_s", "p999_s")] == pytest.approx(expected.tolist())
 
 
 def test_the_same_name_with_two_methods_is_two_rows(samples_of):

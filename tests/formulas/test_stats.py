@@ -13,11 +13,13 @@ from lab.formulas import stats
 
 
 def test_percentiles_are_those_of_the_inverted_distribution(samples_of):
-    """P50, p90 and p99 are numpy's inverted CDF on the raw latencies, not an interpolation."""
-    latencies = np.random.default_rng(3).lognormal(0, 1, 1237).round(6)
+    """P50, p90, p99 and p99.9 are numpy's inverted CDF on the raw latencies, not an interpolation."""
+    latencies = np.random.default_rng(3).lognormal(0, 1, 4237).round(6)
     summary = stats.summarise(samples_of(latencies.tolist()))
-    expected = np.percentile(latencies, [50, 90, 99], method="inverted_cdf")
-    assert [summary.p50_s, summary.p90_s, summary.p99_s] == pytest.approx(expected.tolist(), abs=1e-9)
+    expected = np.percentile(latencies, [50, 90, 99, 99.9], method="inverted_cdf")
+    found = [summary.p50_s, summary.p90_s, summary.p99_s, summary.p999_s]
+    assert found == pytest.approx(expected.tolist(), abs=1e-9)
+    assert (summary.service_p99_s, summary.service_p999_s) == (summary.p99_s, summary.p999_s)
     assert summary.mean_s == pytest.approx(latencies.mean(), abs=1e-6)
     assert summary.max_s == pytest.approx(latencies.max(), abs=1e-9)
 
@@ -36,6 +38,43 @@ def test_percentiles_by_hand(samples_of, latencies, p50, p90, p99):
     """A percentile is a latency that was measured: the smallest that at least p of all do not exceed."""
     summary = stats.summarise(samples_of(latencies))
     assert (summary.p50_s, summary.p90_s, summary.p99_s) == (p50, p90, p99)
+
+
+@pytest.mark.parametrize(("answers", "p999"), [(999, None), (1000, 999.0), (2001, 1999.0)])
+def test_the_slowest_one_in_a_thousand_takes_a_thousand_answers(samples_of, answers, p999):
+    """Of fewer it would be the slowest one; failures do not count towards them, but do among all requests."""
+    summary = stats.summarise(samples_of([float(n) for n in range(1, answers + 1)]))
+    assert summary.p999_s == p999
+    with_failure = samples_of([float(n) for n in range(1, answers + 2)], error=[""] * answers + ["timeout"])
+    summary = stats.summarise(with_failure)
+    assert summary.p999_s == p999
+    assert summary.all_p999_s == {999: 999.0, 1000: 1000.0, 2001: 2000.0}[answers]
+
+
+@pytest.mark.parametrize("from_planned", [False, True])
+@pytest.mark.parametrize("size", [7, 10_000])
+def test_all_requests_are_the_right_answers_and_the_failures(samples_of, from_planned, size):
+    """A failure counts with the time until it failed, a timeout with what it waited; from the planned send as ever."""
+    rng = np.random.default_rng(4)
+    n = 1500
+    errors = rng.choice(["", "", "", "timeout", "reset"], n)
+    sent = np.sort(rng.random(n) * 60)
+    frame = samples_of(
+        np.where(errors == "timeout", 120.0, rng.lognormal(0, 1, n)).tolist(),
+        sent_s=sent.tolist(),
+        planned_s=(sent - rng.random(n)).tolist(),
+        error=errors.tolist(),
+    )
+    summary = stats.summarise_pieces((frame[at : at + size] for at in range(0, n, size)), from_planned)
+    counted = (stats.as_planned(frame) if from_planned else frame)["latency_us"] / 1e6
+    expected = np.percentile(counted, [50, 99, 99.9], method="inverted_cdf")
+    assert [summary.all_p50_s, summary.all_p99_s, summary.all_p999_s] == pytest.approx(expected.tolist())
+    assert summary.all_mean_s == pytest.approx(counted.mean())
+    right = stats.summarise(frame[errors == ""], from_planned)
+    figures = ("mean_s", "p50_s", "p90_s", "p99_s", "p999_s", "max_s", "service_mean_s", "service_p99_s")
+    assert [getattr(summary, name) for name in figures] == [getattr(right, name) for name in figures]
+    assert summary.ok_throughput_rps == pytest.approx((errors == "").sum() / summary.elapsed_s)
+    assert (right.all_mean_s, right.all_p50_s, right.all_p99_s) == (right.mean_s, right.p50_s, right.p99_s)
 
 
 def test_errors_are_counted_by_class(samples_of):
@@ -70,6 +109,7 @@ def test_only_failures_give_no_latencies(samples_of):
     assert (summary.requests, summary.errors) == (2, {"reset": 2})
     assert [summary.mean_s, summary.p50_s, summary.p90_s, summary.p99_s, summary.max_s] == [None] * 5
     assert (summary.throughput_rps, summary.ok_throughput_rps) == (1.0, 0.0)
+    assert (summary.all_mean_s, summary.all_p99_s, summary.all_p999_s) == (0.5, 0.5, None)
 
 
 def test_throughput_is_from_first_send_to_last_end(samples_of):
@@ -99,6 +139,17 @@ def test_lateness_is_sent_minus_planned(samples_of):
     planned = [n / 100 for n in range(100)]
     sent = [p + (0.3 if i >= 98 else 0.001) for i, p in enumerate(planned)]
     assert stats.summarise(samples_of([1.0] * 100, sent_s=sent, planned_s=planned)).late_p99_s == pytest.approx(0.3)
+
+
+def test_later_sends_of_a_closed_loop_are_late_since_their_users_were_free(samples_of):
+    """And the first ones against their plan, which says nothing of a latency; an open loop plans them all."""
+    late_s = [0.5, 0.01, 0.03]
+    samples = samples_of([1.0] * 3, sent_s=late_s, planned_s=0.0, user=[0, 0, 0], session=[0, 1, 2])
+    closed = stats.summarise(samples)
+    assert closed.late_p99_s == pytest.approx(0.5)
+    assert closed.late_mean_s == pytest.approx(0.02)
+    assert stats.summarise(samples, from_planned=True).late_mean_s == pytest.approx(0.18)
+    assert stats.summarise(samples[:1]).late_mean_s == 0.0
 
 
 def test_the_order_of_samples_does_not_matter(samples_of):

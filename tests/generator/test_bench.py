@@ -55,7 +55,7 @@ def ceilings(ready):
 
 def test_every_kind_has_a_ceiling_and_a_cost(ceilings):
     """And what was busy when it got no faster."""
-    assert set(ceilings) == {"small", "large", "token"}
+    assert set(ceilings) == {"small", "token", "large", "chunked"}
     for ceiling in ceilings.values():
         alone, step = ceiling.steps
         assert ceiling.rps > 0

@@ -54,16 +54,26 @@ def test_another_generator_has_another_calibration(tmp_path, monkeypatch, file):
     assert calibration.fingerprint() != before
 
 
-@pytest.mark.parametrize(("workers", "cores", "times"), [(1, 4, 1), (2, 4, 2), (8, 4, 4), (2, 1, 1)])
-def test_workers_add_up_as_far_as_there_are_cores(workers, cores, times):
-    """Two workers on one core send no more than one."""
-    assert FOUND.ceiling_rps("small", workers, cores) == 50_000 * times
+def test_a_ceiling_is_that_of_as_many_workers():
+    """Where it was measured; a server that is the limit of several says too little of them."""
+    found = FOUND.with_ceilings([Ceiling("small", 80_000.0, SERVER, 0.8, 0.99, workers=4)])
+    assert found.ceiling_rps("small", 1, 1) == 50_000
+    assert found.ceiling_rps("small", 4, 1) == 80_000
+    assert found.ceiling_rps("small", 4, 4) == 200_000
+    assert found.ceiling_rps("small", 2, 2) is None
 
 
-@pytest.mark.parametrize("kind", ["large", "token", "unheard of"])
-def test_a_lower_bound_judges_nobody(kind):
-    """Where the server or something else was the limit, the generator's own ceiling is not known."""
-    assert FOUND.ceiling_rps(kind, 1, 1) is None
+def test_a_ceiling_that_is_measured_again_replaces_the_old_one():
+    """And leaves the others."""
+    found = FOUND.with_ceilings([Ceiling("small", 40_000.0, GENERATOR, 0.95, 0.5)])
+    assert found.ceiling_rps("small", 1, 1) == 40_000
+    assert len(found.ceilings) == len(FOUND.ceilings)
+
+
+@pytest.mark.parametrize(("kind", "rps"), [("large", 3000), ("token", 20_000), ("unheard of", None)])
+def test_a_lower_bound_is_on_the_safe_side(kind, rps):
+    """What is far below a rate that was reached is far below the ceiling."""
+    assert FOUND.ceiling_rps(kind, 1, 1) == rps
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,10 @@ import pytest
 import requests
 from patience import PATIENCE_S
 
-from lab.generator import known_delay_server
+from lab.generator.known_delay_server import body
 from lab.runtimes import Launch
 from lab.runtimes.process import ProcessRuntime
+from lab.spec.scenario import KINDS
 
 DELAY_MS = 30
 
@@ -39,20 +40,28 @@ def test_an_answer_is_held_back_as_long_as_asked(url):
             began = time.perf_counter()
             answer = session.get(f"{url}/small/{DELAY_MS}", timeout=PATIENCE_S)
             assert time.perf_counter() - began >= DELAY_MS / 1000
-            assert answer.content == b'{"millis":30}'
+            assert answer.json()["millis"] == DELAY_MS
     held = requests.get(f"{url}/held", timeout=PATIENCE_S).json()
     assert held["count"] == 5
     assert DELAY_MS / 1000 <= held["mean_s"] <= held["p99_s"]
     assert requests.get(f"{url}/held", timeout=PATIENCE_S).json()["count"] <= 1
 
 
-@pytest.mark.parametrize("kind", ["small", "large", "token"])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("delay_ms", [0, 5])
 def test_every_kind_comes_whole(url, kind, delay_ms):
-    """Also the one that no socket takes at once."""
-    assert requests.get(f"{url}/{kind}/{delay_ms}", timeout=PATIENCE_S).content == known_delay_server.body(
-        kind, delay_ms
-    )
+    """Also the one that no socket takes at once, with its length or in chunks."""
+    answer, expected = requests.get(f"{url}/{kind}/{delay_ms}", timeout=PATIENCE_S), body(kind, delay_ms)
+    assert len(answer.content) == len(expected)
+    assert answer.content[:20] == expected[:20]
+    assert ("Transfer-Encoding" in answer.headers) == (kind == "chunked")
+
+
+@pytest.mark.parametrize("kind", ["small", "token"])
+def test_small_answers_all_differ(url, kind):
+    """So that no client can be quicker by having seen one before."""
+    answers = {requests.get(f"{url}/{kind}/0", timeout=PATIENCE_S).content for _ in range(5)}
+    assert len(answers) == 5
 
 
 @pytest.mark.parametrize(

@@ -92,6 +92,19 @@ def test_hdr_gives_the_exact_percentiles_within_three_digits(cell, tmp_path):
     assert float(deviation) == pytest.approx(latency.std(), rel=HDR_PRECISION)
 
 
+def test_hdr_of_all_requests_is_a_second_file_where_some_failed(cell, tmp_path):
+    """Ten of 4,000 requests failed in one cell, and none in the other, which has one file."""
+    files = {file.path.stem: file for file in export.export(run_view.Run(cell), "hdr", tmp_path / "x")}
+    assert set(files) == {"mvc-u1-r1", "mvc-u4000-r1", "mvc-u4000-r1-with-failures"}
+    every = files["mvc-u4000-r1-with-failures"]
+    samples = next(c for c in cell.cells() if c.cell.id == "mvc-u4000-r1").measured()
+    rows = percentiles_of(every.path.read_text())
+    assert every.samples == rows[-1][2] == len(samples) == 4000
+    latency = np.sort(samples["latency_us"].to_numpy())
+    for value, _, count in rows:
+        assert value == pytest.approx(latency[count - 1], rel=HDR_PRECISION)
+
+
 def test_many_pieces_give_the_same_file_as_one(run, tmp_path, monkeypatch):
     """However small the pieces are, a file has one header and all rows in their order."""
     whole = [file.path.read_text() for file in export.export(run, "csv", tmp_path / "whole")]
@@ -117,10 +130,10 @@ def test_an_unknown_format_names_the_known_ones(run, tmp_path):
 
 
 def test_the_command_line_names_what_it_wrote(cell, typed, tmp_path):
-    """One line a file, with its count."""
+    """One line a file, with its count: one a cell, and one of all requests where some failed."""
     ended = typed("export", cell.name, "--format", "hdr", "--data", str(tmp_path), "-o", str(tmp_path / "out"))
     assert ended.returncode == 0
-    assert len(ended.stdout.strip().splitlines()) == 2
+    assert len(ended.stdout.strip().splitlines()) == 3
     assert "mvc-u4000-r1.hgrm: 3,990 samples" in ended.stdout
 
 

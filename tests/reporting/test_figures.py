@@ -121,6 +121,43 @@ def test_the_wait_for_a_pool_has_a_row_where_a_service_stated_it(samples_of):
     assert any("connection" in axes.get_ylabel() for axes in with_pool.axes)
 
 
+def cpu_readings(**cores_by_target: float) -> pd.DataFrame:
+    """A reading a second of targets that use so many cores all the time, and of the generator's, half of them busy."""
+    seconds = [0.0, 1.0, 2.0, 3.0]
+    rows = [(t, name, "cpu_s", 7 + t * cores) for name, cores in cores_by_target.items() for t in seconds]
+    rows += [(t, "generator", "cores_busy_s", 100 + t / 2) for t in seconds]
+    return pd.DataFrame(rows, columns=["t_s", "target", "name", "value"])
+
+
+def test_the_cpu_of_whatever_runs_beside_the_service_is_in_the_timeline(samples_of):
+    """Database, link, component and workers have a line each, in colours of their own; grey is all of their cores."""
+    names = {"service": 0.9, "mysql": 0.2, "link to mysql": 0.1, "backend": 0.3, "worker 1": 0.15, "worker 2": 0.05}
+    metrics = cpu_readings(**names, master=0.01, lab=0.01, machine=1.5)
+    figure = figures.timeline_figure("title", [panel(samples_of([3.0]), metrics=metrics)], {"generator": 1})
+    (others,) = [axes for axes in figure.axes if axes.get_ylabel().startswith("CPU of the")]
+    drawn_by_label = {patch.get_label(): patch for patch in others.patches}
+    labels = [text.get_text() for text in others.get_legend().get_texts()]
+    assert sorted(labels) == ["Locust worker", "all on these cores", "backend", "link to mysql", "mysql"]
+    for label, cores in (("mysql", 0.2), ("link to mysql", 0.1), ("backend", 0.3), ("Locust worker", 0.15)):
+        assert drawn_by_label[label].get_data().values == pytest.approx([cores] * 3)
+    assert drawn_by_label["all on these cores"].get_data().values == pytest.approx([0.5] * 3)
+    assert len({patch.get_edgecolor() for label, patch in drawn_by_label.items() if label in names}) == 3
+    assert [line.get_ydata()[0] for line in others.lines] == [1]  # as many cores as there are
+    assert len(others.patches) == 6  # the second worker too, without a label of its own
+    figure.draw_without_rendering()
+    legend = others.get_legend().get_window_extent()
+    highest = others.transData.transform((0, 1.0))[1]
+    assert legend.y0 > highest
+
+
+def test_a_run_without_readings_beside_the_service_has_no_row_for_them(samples_of):
+    """Readings of the service alone, or none at all, leave no empty row."""
+    figure = figures.timeline_figure("title", [panel(samples_of([3.0]), metrics=cpu_readings(service=0.9))])
+    labels = [axes.get_ylabel() for axes in figure.axes]
+    assert any(label.startswith("service's") for label in labels)
+    assert not any("others" in label for label in labels)
+
+
 def test_failures_are_named_by_class(samples_of):
     """The classes are in the legend, and the share of failures in the heading."""
     samples = samples_of([1.0] * 4, error=["", "timeout", "status", ""], status=[200, 0, 503, 200])
@@ -154,6 +191,7 @@ def test_repeats_stand_side_by_side(verdict):
             "repeat": [1, 1, 2, 2, 3, 3],
             "ok_throughput_rps": [100.0, 120.0, 101.0, 119.0, 99.0, 121.0],
             "p99_s": [0.1] * 6,
+            "p999_s": [None] * 6,
             "verdict": [verdict] + ["valid"] * 5,
         }
     )
@@ -163,6 +201,9 @@ def test_repeats_stand_side_by_side(verdict):
     assert "ms" in slowest.get_ylabel()
     hollow = [line for line in rate.lines if line.get_markerfacecolor() == "white" and len(line.get_xdata())]
     assert len(hollow) == (verdict != "valid")
+    *_, slowest = figures.repeats_figure("repeats", table.assign(p999_s=[0.2] * 5 + [None])).axes
+    assert "p99.9" in slowest.get_ylabel()
+    assert list(slowest.lines[0].get_ydata()) == [200.0] * 3
 
 
 @pytest.mark.parametrize("empty", [1, 2])
@@ -170,6 +211,7 @@ def test_repeats_without_an_answer_are_named(empty):
     """One that has nothing to draw is told under the figure; where none has, the figure says so in its middle."""
     table = pd.DataFrame({"variant": "mvc", "repeat": [1, 2], "verdict": ["suspect"] * empty + ["valid"] * (2 - empty)})
     table["p99_s"] = [None] * empty + [0.1] * (2 - empty)
+    table["p999_s"] = None
     table["ok_throughput_rps"] = [0.0] * empty + [100.0] * (2 - empty)
     figure = figures.repeats_figure("repeats", table)
     assert drawn(figure).size

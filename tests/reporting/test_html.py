@@ -133,6 +133,23 @@ def test_an_open_loop_shows_both_times(example, tmp_path):
     assert "actual send" not in example
 
 
+def test_failures_and_the_tail_of_a_closed_loop_are_spoken_of_where_there_are_any(example, copy):
+    """All requests' latencies beside those of right answers; one sentence on a closed loop, none on single requests."""
+    assert "with failures and timeouts" not in example
+    assert "coordinated omission" not in example
+    cell = copy.cells()[0].path
+    change(cell / "summary.json", errors={"timeout": 40}, all_mean_s=29.0, all_p50_s=21.0, all_p99_s=120.0)
+    run = json.loads((copy.path / "run.json").read_text())
+    for planned in run["plan"]["cells"]:
+        planned["load"]["loops"] = 2
+    (copy.path / "run.json").write_text(json.dumps(run))
+    text = html.render(run_view.Run(copy))
+    assert "mvc at 4,000 users: with failures and timeouts (40 of 4,000), in seconds: mean 29.000, p50 21.000" in text
+    assert text.count("with failures and timeouts (") == 1
+    assert text.count("coordinated omission") == 1
+    assert re.search(r"99.9 % answered within</dt><dd>39\.1", text)
+
+
 def in_a_browser(text: str, width: int, folder: Path) -> dict[str, int]:
     """What a real browser in a window of this width answers to :data:`QUESTION` about a page."""
     file = folder / "report.html"

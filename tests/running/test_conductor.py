@@ -16,6 +16,7 @@ pytestmark = [pytest.mark.java, pytest.mark.usefixtures("brief")]
 # What `lab show --json` promises to programs.
 KEYS = {
     *("variant", "users", "at", "ramp_s", "loops", "repeat", "requests", "errors", "mean_s", "p50_s", "p90_s", "p99_s"),
+    *("p999_s", "all_mean_s", "all_p50_s", "all_p99_s", "all_p999_s"),
     *("max_s", "throughput_rps", "ok_throughput_rps", "predicted_mean_s", "verdict", "reasons"),
     *("cpu_s_per_1000_requests", "gc_pause_s", "pool_in_use", "pool_wait"),
 }

@@ -18,7 +18,13 @@ from lab.cli.console import NOT_VALID, exit_by_objectives, out
 from lab.cli.options import data_option, slo_option
 from lab.reporting import comparison_view
 
-COLOURS = {"differs": "green", "no difference found": "dim", "one run a side": "yellow", "no value": "red"}
+COLOURS = {
+    "differs": "green",
+    "no difference found": "dim",
+    "one run a side": "yellow",
+    "no value": "red",
+    "not tested": "dim",
+}
 
 
 @click.command()

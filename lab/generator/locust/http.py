@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json as json_
 import ssl
 from collections.abc import Callable, Mapping
@@ -9,30 +10,20 @@ from functools import cache
 from socket import SOCK_STREAM
 from time import monotonic_ns
 from typing import Any, Protocol
+from urllib.parse import SplitResult
 
 import gevent
 import gevent.socket
-import httptools
 
-from lab.generator.locust.answer import Answer, missing_bytes
+from lab.generator.locust.answer import Reader, Response, failed
 from lab.generator.locust.deadline import Deadline, DeadlinePassed
 from lab.generator.locust.sockets import Connection, connect
 from lab.spec import http_address, sample
 
-RECEIVE_BYTES = 65536
-# What is still missing of a large body is fetched in pieces of this size: fewer wake-ups for a megabyte.
-LARGE_BYTES = 1 << 19
-# The first bytes of an informational answer, such as 103 Early Hints; the final one follows it.
-INFORMATIONAL = (b"HTTP/1.1 1", b"HTTP/1.0 1")
 # A kept-alive connection that the server closed while idle fails within this time; a failing server takes longer.
 STALE_WITHIN_NS = 100_000_000
 # Methods of which a second request changes nothing more (RFC 9110, 9.2.2).
 IDEMPOTENT = frozenset(("GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"))
-# The last answer of each user is cached if it is no longer than this.
-REMEMBERED_BYTES = 4096
-# Receives bodies of which only the length counts: one buffer for all users, so that it stays in the CPU's cache.
-_discarded = memoryview(bytearray(LARGE_BYTES))
-
 
 # Nanoseconds: when a request was planned and sent, how long connecting took, when its answer had been received and
 # when it was handled; a plain tuple, as there is one for every request.
@@ -50,31 +41,6 @@ class Sink(Protocol):
 
     def pause(self, seconds: float) -> None:
         """Let the user think; raises what ends a session whose time is over before that."""
-
-
-class Response:
-    """An answer, or a failure to get one; ``error`` is an index into :data:`lab.spec.sample.ERRORS`.
-
-    ``size`` is the length of the body. Where the check is a length, only the first part of a large body is in ``body``.
-    An answer that its check called a fallback has :data:`lab.spec.sample.FALLBACK` as its ``error``, and is ``ok``.
-    """
-
-    __slots__ = ("body", "error", "size", "status")
-
-    def __init__(self, status: int, body: bytes, error: int, size: int) -> None:
-        self.status = status
-        self.body = body
-        self.error = error
-        self.size = size
-
-    @property
-    def ok(self) -> bool:
-        """Whether it is right, be it a fallback."""
-        return self.error in (sample.OK, sample.FALLBACK)
-
-    def json(self) -> Any:
-        """The body as JSON; ValueError if it is none."""
-        return json_.loads(self.body)
 
 
 Check = bytes | int | str | Callable[[Response], bool | str]
@@ -102,21 +68,16 @@ class HttpClient:
     """
 
     def __init__(self, url: str, sink: Sink, timeout_s: float, headers: Mapping[str, str] | None = None) -> None:
-        parts = http_address.split(url)
+        parts, self._head, self._names = _prepared(url, tuple((headers or {}).items()))
         self._hostname = parts.hostname or ""
         self._addresses = _resolve(self._hostname, http_address.port(parts))
         self._tls = _tls_context() if parts.scheme == "https" else None
         self.target = http_address.target(parts)
-        fields = http_address.head(parts, headers or {})
-        self._names = {key.lower() for key in fields}
-        self._head = "".join([f"{key}: {value}\r\n" for key, value in fields.items()])
         self.sink = sink
         self._deadline = Deadline(timeout_s)
         self._connection: Connection | None = None
-        self._answer = Answer()
-        self._last_bytes: bytes | None = None
-        self._last_answer = (0, b"")
-        self._connect_ns = self._arrived_ns = 0
+        self._reader = Reader()
+        self._connect_ns = 0
         self._path, self._request = "", b""
         self.planned_ns = 0
 
@@ -218,26 +179,29 @@ class HttpClient:
         self.sink.began()
         sent_ns = monotonic_ns()
         planned_ns, self.planned_ns = self.planned_ns or sent_ns, 0
-        self._connect_ns = self._arrived_ns = 0
+        self._connect_ns = 0
         self._deadline.begin(sent_ns)
         try:
             response = self._attempt(request, sent_ns, type(check) is not int, method)
         except DeadlinePassed:
-            response = _failed(sample.TIMEOUT if self._connection else sample.CONNECT_TIMEOUT)
+            response = failed(sample.TIMEOUT if self._connection else sample.CONNECT_TIMEOUT)
         except BaseException as end:
             self._disconnect()  # the caller gave up: a late answer must not be taken for that of the next request
             if not isinstance(end, gevent.GreenletExit):  # else the user was stopped, which is no failed request
                 now_ns = monotonic_ns()
                 times = (planned_ns, sent_ns, self._connect_ns, now_ns, now_ns)
-                self.sink.ended(name, times, _failed(sample.TIMEOUT), method)
+                self.sink.ended(name, times, failed(sample.TIMEOUT), method)
             raise
         finally:
             self._deadline.end()
-        taken_up_ns = monotonic_ns()
-        # A time of arrival before the send or after now is wrong: the clock was set meanwhile.
-        ended_ns = self._arrived_ns if sent_ns < self._arrived_ns < taken_up_ns else taken_up_ns
+        ended_ns = taken_up_ns = monotonic_ns()
         error = response.error
-        if error:
+        if not error:
+            assert self._connection is not None
+            arrived_ns = self._connection.arrived_ns(taken_up_ns)
+            # A time of arrival before the send or after now is wrong: the clock was set meanwhile.
+            ended_ns = arrived_ns if sent_ns < arrived_ns < taken_up_ns else taken_up_ns
+        if error or not self._reader.keep_alive:
             self._disconnect()
         try:
             if not error:
@@ -250,17 +214,18 @@ class HttpClient:
 
     def _attempt(self, request: bytes, sent_ns: int, keep: bool, method: str) -> Response:
         """Send and receive the answer, or the failure to get one."""
+        connection = self._connection
         try:
-            if self._connection is not None:
-                response = self._exchange(self._connection, request, keep)
+            if connection is not None:
+                response = self._reader.ask(connection, request, keep)
                 if response.error != sample.RESET or monotonic_ns() - sent_ns > STALE_WITHIN_NS:
                     return response
                 if method not in IDEMPOTENT:  # the server may have applied it
                     return response
                 # The server has closed an idle connection: as any HTTP client does, retry once on a new one.
-            return self._exchange(self._connect(), request, keep)
+            return self._reader.ask(self._connect(), request, keep)
         except _Failure as failure:
-            return _failed(failure.error)
+            return failed(failure.error)
 
     def _connect(self) -> Connection:
         self._disconnect()
@@ -274,85 +239,29 @@ class HttpClient:
                 if number == len(self._addresses):
                     raise _Failure(_connect_failure(error)) from None
         assert self._connection is not None
-        self._answer = Answer()
         self._connect_ns = monotonic_ns() - began_ns
         return self._connection
 
-    def _exchange(self, connection: Connection, request: bytes, keep: bool) -> Response:
-        head, heads, skipped = b"", b"", 0
-        try:
-            connection.send(request)
-            heads = head = connection.receive(RECEIVE_BYTES)
-            if head == self._last_bytes:  # the same bytes are the same answer, and need not be parsed again
-                self._arrived_ns = connection.arrived_ns
-                return Response(*self._last_answer, sample.OK, len(self._last_answer[1]))
-            answer, part = self._answer, head
-            answer.begin()
-            while part:
-                answer.feed(part)
-                if part is head and not answer.complete and (missing := missing_bytes(answer, head)):
-                    skipped = self._receive_rest(connection, missing, keep)
-                if answer.complete:
-                    break
-                part = connection.receive(RECEIVE_BYTES)
-                if answer.status < 200:  # the head goes on, or the final answer is still to come
-                    heads += part
-            else:
-                return _server_closed(answer, heads)
-        except OSError:
-            return _failed(sample.TRUNCATED if head else sample.RESET)
-        except (httptools.HttpParserError, httptools.HttpParserUpgrade):
-            return _failed(sample.MALFORMED)
-        body, self._arrived_ns = answer.body, connection.arrived_ns
-        if not answer.keep_alive:
-            self._disconnect()
-        elif part is head and answer is self._answer and len(head) <= REMEMBERED_BYTES:  # it is the whole answer
-            self._last_bytes, self._last_answer = head, (answer.status, body)
-        return Response(answer.status, body, sample.OK, len(body) + skipped)
 
-    def _receive_rest(self, connection: Connection, missing: int, keep: bool) -> int:
-        """Receive the ``missing`` bytes of a body without the parser; OSError if the server closes.
-
-        Returns:
-            The number of bytes that were discarded: all or none.
-
-        """
-        answer = self._answer
-        keep_alive, left = answer.keeps_alive(), missing
-        while left:
-            most = min(left, LARGE_BYTES)
-            if keep:
-                answer.parts.append(connection.receive(most))
-                received = len(answer.parts[-1])
-            else:
-                received = connection.receive_into(_discarded[:most])
-            if not received:
-                raise ConnectionResetError
-            left -= received
-        self._answer = Answer()  # the old parser still waits for the bytes that it was not given
-        answer.complete, answer.keep_alive = True, keep_alive
-        return 0 if keep else missing
+def resolve(url: str) -> None:
+    """Look up the host of an address, before thousands of users do at once; whether it is found is theirs to say."""
+    with contextlib.suppress(ValueError, OSError):
+        parts = http_address.split(url)
+        _resolve(parts.hostname or "", http_address.port(parts))
 
 
-def _failed(error: int) -> Response:
-    return Response(0, b"", error, 0)
+@cache
+def _prepared(url: str, headers: tuple[tuple[str, str], ...]) -> tuple[SplitResult, str, frozenset[str]]:
+    """The parts of an address, and what heads have in common: once for all users, as there are thousands.
 
-
-def _server_closed(answer: Answer, heads: bytes) -> Response:
-    """The response where the server closed: reset, truncated, or an answer that ends with its connection.
-
-    Args:
-        heads: the bytes before the body, perhaps with a part of it.
+    Returns:
+        The parts, the lines of the head but its first, and the names of the fields in them, in lower case.
 
     """
-    if not heads:
-        return _failed(sample.RESET)
-    while heads.startswith(INFORMATIONAL):
-        heads = heads.partition(b"\r\n\r\n")[2]
-    fields = heads.partition(b"\r\n\r\n")[0].lower()
-    if answer.status and b"\r\ncontent-length:" not in fields and b"\r\ntransfer-encoding:" not in fields:
-        return Response(answer.status, answer.body, sample.OK, len(answer.body))
-    return _failed(sample.TRUNCATED)
+    parts = http_address.split(url)
+    fields = http_address.head(parts, dict(headers))
+    head = "".join([f"{key}: {value}\r\n" for key, value in fields.items()])
+    return parts, head, frozenset(key.lower() for key in fields)
 
 
 @cache

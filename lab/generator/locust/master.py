@@ -26,6 +26,7 @@ import gevent
 import locust
 import pyarrow as pa
 from gevent.fileobject import FileObjectPosix
+from locust import runners
 from locust.env import Environment
 from locust.runners import MasterRunner
 from locust.stats import PERCENTILES_TO_REPORT, StatsCSV
@@ -33,10 +34,11 @@ from locust.util.load_locustfile import load_locustfile
 
 from lab.spec import sample
 
-# Locust counts a worker's heartbeats down from 3, one a second; a busy one may miss some.
-LOST_BELOW = -10
+# Seconds without a heartbeat after which a worker is lost. Locust gives it 4, and ends all users then; but one that
+# opens thousands of connections at once has no time for heartbeats.
+LOST_AFTER_S = 20
 # The counts of a phase so far: in each worker's report, and summed over all workers in the master's events.
-COUNTED = ("begun", "finished", "failed", "sessions", "complete", "not_single", "dispatch_delay_s")
+COUNTED = ("begun", "finished", "failed", "sessions", "complete", "not_single", "pauses", "dispatch_delay_s")
 
 
 def emit(event: str, **fields: Any) -> None:
@@ -130,7 +132,7 @@ class Master:
 
     def watch(self) -> None:
         """Emit ``lost`` when a worker has left or sends no more heartbeats; runs until that happens."""
-        while sum(client.heartbeat > LOST_BELOW for client in self._runner.clients.all) >= self._ready:
+        while sum(client.heartbeat > 0 for client in self._runner.clients.all) >= self._ready:
             gevent.sleep(1)
         emit("lost")
 
@@ -201,6 +203,7 @@ def main() -> None:
     parser.add_argument("--workers", required=True, type=int)
     options = parser.parse_args()
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    runners.HEARTBEAT_LIVENESS = LOST_AFTER_S
     user_classes, _ = load_locustfile(options.locustfile)
     environment = Environment(user_classes=list(user_classes.values()), events=locust.events)
     environment.runner = runner = FixedWorkerCountRunner(environment, options.bind, options.port, options.workers)

@@ -20,7 +20,7 @@ from locust.runners import WorkerRunner
 from lab.generator.locust import token_pool
 from lab.generator.locust.arrivals import assigned_requests, assigned_sends, assigned_users
 from lab.generator.locust.clock import ClockWatch
-from lab.generator.locust.http import HttpClient
+from lab.generator.locust.http import HttpClient, resolve
 from lab.generator.locust.recorder import Recorder, SessionCut, add_to_statistics
 from lab.generator.locust.session import SESSION_ENDS, session_of
 from lab.runtimes.checkout import RUN_BY_LAB
@@ -104,12 +104,13 @@ class Phase:
         sink = self.recorder.sink(of_load)
         user.client = client = HttpClient(self.url, sink, self.load.timeout_s, self.headers)
         sessions = [session_of(task) for task in user.tasks]
+        session_ends = contextlib.suppress(*SESSION_ENDS)  # made once: that costs as much as entering it
         failed = 0
         try:
             for planned_ns in self._send_times(number):
                 client.planned_ns = planned_ns
                 sink.begin_session(planned_ns)
-                with contextlib.suppress(*SESSION_ENDS):
+                with session_ends:
                     (user.random.choice(sessions) if len(sessions) > 1 else sessions[0])(user)
                 sink.complete_session()
                 if not sink.step:
@@ -195,6 +196,7 @@ class PhaseRunner:
         self._runner.send_message("lab-tokens-there", {"tokens": len(token_pool.pairs())})
 
     def _on_phase(self, environment: Environment, msg: Any) -> None:
+        resolve(msg.data["url"])
         phase = Phase(msg.data, self._runner.worker_index)
         gc.collect()
         gc.freeze()  # thousands of users live until the end: the collector need not visit them again
@@ -238,6 +240,7 @@ class PhaseRunner:
             "sessions": recorder.sessions,
             "complete": recorder.complete,
             "not_single": recorder.not_single,
+            "pauses": recorder.pauses,
             **counts,
         }
         self._runner.send_message(

@@ -11,7 +11,8 @@ import numpy as np
 from locust.env import Environment
 from locust.stats import RequestStats, StatsEntry, StatsError, bucket_response_time
 
-from lab.generator.locust.http import Response, Times
+from lab.generator.locust.answer import Response
+from lab.generator.locust.http import Times
 from lab.spec import sample
 
 FIRST_CAPACITY = 65536
@@ -37,6 +38,7 @@ class Recorder:
     Attributes:
         sessions: begun; ``complete`` of them have ended, and ``cut`` has user and number of those that were cut off.
         not_single: sessions that have sent several requests, or none to their end.
+        pauses: how often users have thought.
         dispatch_delay_ns: how long received answers waited until they were handled, summed over all answers.
         names: (method, name) of the requests.
         buffer: packed records, of which the first ``used`` bytes hold those since the last :meth:`take`.
@@ -50,6 +52,7 @@ class Recorder:
         self.complete = 0
         self.cut: list[tuple[int, int]] = []
         self.not_single = 0
+        self.pauses = 0
         self.begun = 0
         self.finished = 0
         self.failed = 0
@@ -136,6 +139,8 @@ class UserSink:
         recorder, error, step = self._recorder, response.error, self.step
         recorder.finished += 1
         recorder.dispatch_delay_ns += taken_up_ns - ended_ns
+        if planned_ns == sent_ns and self._free_ns:  # by no plan: it was due as soon as its user was free
+            planned_ns = self._free_ns
         self._free_ns = ended_ns
         if error and error != sample.FALLBACK:
             recorder.failed += 1
@@ -167,6 +172,7 @@ class UserSink:
 
     def pause(self, seconds: float) -> None:
         """Let the user think; SessionCut at the end of the load, where that is before the end of the pause."""
+        self._recorder.pauses += 1
         now_ns, end_ns = monotonic_ns(), self._recorder.end_ns
         left_s = (end_ns - now_ns) / 1e9
         if not end_ns or seconds < left_s:

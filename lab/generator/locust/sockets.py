@@ -2,40 +2,46 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 import select
 import ssl
 import struct
 import sys
-from socket import IPPROTO_TCP, SOL_SOCKET, TCP_NODELAY
-from time import monotonic_ns, time_ns
+from errno import EINPROGRESS
+from socket import IPPROTO_IP, IPPROTO_TCP, MSG_TRUNC, SO_ERROR, SO_RCVLOWAT, SOL_SOCKET, TCP_NODELAY
+from time import time_ns
 from typing import Any, Protocol
 
 import gevent
 import gevent.socket
 from gevent import getcurrent, monkey
 
+from lab.spec import http_address
+
 READ, WRITE = 1, 2
 # On Linux the kernel reports when the last of the received bytes arrived (socket(7)): a timespec of the wall clock.
 SO_TIMESTAMPNS, STAMPED = 35, sys.platform == "linux"
 _timespec = struct.Struct("@ll")
 STAMP_BYTES = 64  # room for it and its head
+# Linux discards received bytes without copying them (tcp(7)); elsewhere they are copied to where nobody looks.
+DISCARD = MSG_TRUNC if STAMPED else 0
+# It wakes the process when so many have come (SO_RCVLOWAT), or the last of them: not for each packet.
+DISCARDED_AT_ONCE = 1 << 19
+_nowhere = memoryview(bytearray(1 << 20))
 # The standard library's own, not the monkey-patched ones, which wait by themselves.
 _Socket: Any = monkey.get_original("socket", "socket")
+# All workers of a machine share its ports.
+CONNECTIONS_AN_ADDRESS = 4000
+IP_BIND_ADDRESS_NO_PORT = 24  # of ip(7)
+_connects = itertools.count()
 _poll: Any = monkey.get_original("select", "poll")
 # What poll(2) reports where the other side has closed; where it does not know that, anything that came, as an end does.
 ENDED = getattr(select, "POLLRDHUP", select.POLLIN)
 
 
 class Connection(Protocol):
-    """A connection. Both directions raise OSError where it breaks.
-
-    Attributes:
-        arrived_ns: when the bytes that were received last had reached this machine, on its monotonic clock; 0 if
-            unknown. A busy process reads them later, and that delay is not the server's.
-
-    """
-
-    arrived_ns: int
+    """A connection. Both directions raise OSError where it breaks."""
 
     def send(self, data: bytes) -> None:
         """Send all of it."""
@@ -45,6 +51,19 @@ class Connection(Protocol):
 
     def receive_into(self, buffer: memoryview) -> int:
         """Wait for bytes and store them in ``buffer``; returns their number, 0 if the server closed."""
+
+    def discard(self, count: int) -> None:
+        """Wait for so many bytes, and drop them."""
+
+    def arrived_ns(self, now_ns: int) -> int:
+        """When the last of the bytes received last had reached this machine, on its monotonic clock; 0 if unknown.
+
+        A busy process reads them later, and that delay is not the server's.
+
+        Args:
+            now_ns: what that clock shows now.
+
+        """
 
     def has_ended(self) -> bool:
         """Whether the server has closed it, by what has reached this machine; does not wait."""
@@ -62,17 +81,14 @@ class TcpConnection:
     """
 
     __slots__ = (
-        *("_hub", "_readable", "_receive", "_receive_into", "_receive_stamped", "_send", "_socket", "_waiting"),
-        *("_watched", "arrived_ns"),
+        *("_hub", "_readable", "_receive", "_receive_into", "_send", "_socket", "_stamps", "_waiting", "_watched"),
     )
 
     def __init__(self, connected: Any) -> None:
-        family, kind, protocol = connected.family, connected.type, connected.proto
-        self._socket = _Socket(family, kind, protocol, fileno=connected.detach())
-        self._socket.setblocking(False)
-        self._send, self._receive = self._socket.send, self._socket.recv
-        self._receive_into, self._receive_stamped = self._socket.recv_into, self._socket.recvmsg
-        self.arrived_ns = 0
+        self._socket = connected
+        self._send = connected.send
+        self._receive, self._receive_into = self._socket.recvmsg, self._socket.recvmsg_into
+        self._stamps: list[tuple[int, int, bytes]] = []
         if STAMPED:
             self._socket.setsockopt(SOL_SOCKET, SO_TIMESTAMPNS, 1)
         self._hub = gevent.get_hub()
@@ -120,25 +136,45 @@ class TcpConnection:
         while True:
             self._wait()
             try:
-                if not STAMPED:
-                    return self._receive(most)
-                data, stamps, _, _ = self._receive_stamped(most, STAMP_BYTES)
+                data: bytes
+                data, self._stamps, _, _ = self._receive(most, STAMP_BYTES)
             except BlockingIOError:  # the kernel may wake a reader for nothing
                 continue
-            if stamps:
-                seconds, nanoseconds = _timespec.unpack(stamps[0][2])
-                self.arrived_ns = monotonic_ns() - (time_ns() - seconds * 1_000_000_000 - nanoseconds)
             return data
 
     def receive_into(self, buffer: memoryview) -> int:
         """Wait for bytes and put them there; how many they were, 0 if the server closed."""
+        return self._receive_to(buffer, 0)
+
+    def discard(self, count: int) -> None:
+        """Wait for so many bytes, and drop them; ConnectionResetError if the server closes before."""
+        wake_at = 1
+        while count:
+            if STAMPED and wake_at != (wake_at := min(count, DISCARDED_AT_ONCE)):
+                self._socket.setsockopt(SOL_SOCKET, SO_RCVLOWAT, wake_at)
+            received = self._receive_to(_nowhere[:count], DISCARD)
+            if not received:
+                raise ConnectionResetError
+            count -= received
+        if wake_at > 1:
+            self._socket.setsockopt(SOL_SOCKET, SO_RCVLOWAT, 1)
+
+    def _receive_to(self, buffer: memoryview, flags: int) -> int:
         while True:
             self._wait()
-            self.arrived_ns = 0
             try:
-                return int(self._receive_into(buffer))
+                received: int
+                received, self._stamps, _, _ = self._receive_into((buffer,), STAMP_BYTES, flags)
             except BlockingIOError:
                 continue
+            return received
+
+    def arrived_ns(self, now_ns: int) -> int:
+        """When the kernel had received the last of the bytes received last, on the monotonic clock; 0 if unknown."""
+        if not self._stamps:
+            return 0
+        seconds, nanoseconds = _timespec.unpack(self._stamps[0][2])
+        return int(now_ns - time_ns() + seconds * 1_000_000_000 + nanoseconds)
 
     def has_ended(self) -> bool:
         """Whether the server has closed it: one system call."""
@@ -151,9 +187,12 @@ class TcpConnection:
 
 
 class TlsConnection:
-    """A TLS connection, as gevent does it."""
+    """A TLS connection, as gevent does it.
 
-    __slots__ = ("_wrapped", "arrived_ns", "close", "receive", "receive_into", "send")
+    The kernel does not say when the bytes came that it decrypts to: a latency ends by the clock of the process.
+    """
+
+    __slots__ = ("_wrapped", "close", "receive", "receive_into", "send")
 
     def __init__(self, connected: Any, context: ssl.SSLContext, hostname: str) -> None:
         wrapped = context.wrap_socket(connected, server_hostname=hostname, do_handshake_on_connect=False)
@@ -164,8 +203,19 @@ class TlsConnection:
             raise
         self.send, self.receive, self.close = wrapped.sendall, wrapped.recv, wrapped.close
         self.receive_into = wrapped.recv_into
-        self.arrived_ns = 0
         self._wrapped = wrapped
+
+    def discard(self, count: int) -> None:
+        """Wait for so many bytes, and drop them; ConnectionResetError if the server closes before."""
+        while count:
+            received = self.receive_into(_nowhere[:count])
+            if not received:
+                raise ConnectionResetError
+            count -= received
+
+    def arrived_ns(self, now_ns: int) -> int:
+        """0, as it is not known."""
+        return 0
 
     def has_ended(self) -> bool:
         """Whether the server has closed it: one system call."""
@@ -181,11 +231,40 @@ def _has_ended(opened: Any) -> bool:
 def connect(address: tuple[Any, ...], tls: ssl.SSLContext | None, hostname: str) -> Connection:
     """Connect to one address of ``getaddrinfo``; OSError if that fails."""
     family, kind, protocol, _, where = address
-    opened = gevent.socket.socket(family, kind, protocol)
+    opened = _Socket(family, kind, protocol)
     try:
-        opened.connect(where)
+        opened.setblocking(False)
         opened.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
-        return TlsConnection(opened, tls, hostname) if tls else TcpConnection(opened)
+        if source := _source(where[0], next(_connects)):
+            opened.setsockopt(IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1)  # the port is chosen as it connects
+            opened.bind((source, 0))
+        _await_connected(opened, where)
+        if tls is None:
+            return TcpConnection(opened)
+        return TlsConnection(gevent.socket.socket(family, kind, protocol, opened.detach()), tls, hostname)
     except BaseException:
         opened.close()
         raise
+
+
+def _await_connected(opened: Any, where: tuple[Any, ...]) -> None:
+    error = opened.connect_ex(where)
+    if error == EINPROGRESS:
+        hub = gevent.get_hub()
+        writable = hub.loop.io(opened.fileno(), WRITE)
+        try:
+            hub.wait(writable)
+        finally:
+            writable.close()
+        error = opened.getsockopt(SOL_SOCKET, SO_ERROR)
+    if error:
+        raise OSError(error, os.strerror(error))
+
+
+def _source(host: str, number: int) -> str:
+    """The address to connect from with this process's n-th connection; empty where the system chooses.
+
+    One address has not enough ports for tens of thousands of connections to one server.
+    """
+    nth = number // CONNECTIONS_AN_ADDRESS % http_address.LOOPBACK_ADDRESSES
+    return f"127.0.0.{1 + nth}" if nth and STAMPED and host.startswith("127.") else ""

@@ -13,6 +13,8 @@ from lab.formulas import stats
 from lab.reporting.figures.style import KNOWN, Style
 
 Curve = tuple[NDArray[np.float64], NDArray[np.float64]]
+# Targets with CPU readings that are neither workers nor behind the service.
+OF_THE_LAB = ("service", "machine", "master", "lab")
 MOMENTS = 800
 MOST_POINTS = 4000
 
@@ -95,7 +97,16 @@ class Panel:
     @property
     def workers(self) -> list[str]:
         """The names of the Locust workers with readings."""
-        return sorted({str(target) for target in self.metrics["target"] if str(target).startswith("worker")})
+        return [target for target in self._processes if target.startswith("worker")]
+
+    @property
+    def behind(self) -> list[str]:
+        """The names of what is behind the service, with readings: databases, links to them, components."""
+        return [target for target in self._processes if target not in OF_THE_LAB and target not in self.workers]
+
+    @property
+    def _processes(self) -> list[str]:
+        return sorted(self.metrics.loc[self.metrics["name"] == "cpu_s", "target"].astype(str).unique())
 
 
 def thinned(share: NDArray[np.float64], latency: NDArray[np.float64]) -> Curve:

@@ -12,17 +12,23 @@ from lab.reporting.figures.style import Picture, Style, legend, picture, prepare
 
 VALID = "valid"
 HEADROOM = 1.15
+# The columns of tails, with titles and labels.
+TAILS = (
+    ("p99_s", "Slowest one in a hundred", "p99, ms"),
+    ("p999_s", "Slowest one in a thousand", "p99.9, ms"),
+)
 # More names do not fit into one line.
 MOST_NAMED = 3
 DOUBT = "Hollow points are not valid: see the reasons."
 
 
 def repeats_figure(title: str, table: pd.DataFrame) -> Picture:
-    """Throughput on the left, p99 on the right, a line a variant over its repeats.
+    """Throughput, p99, and p99.9 where there are answers enough for it: a line a variant over its repeats.
 
     Args:
         title: of the figure.
-        table: rows of one load, with ``variant``, ``repeat``, ``ok_throughput_rps``, ``p99_s`` and ``verdict``.
+        table: rows of one load, with ``variant``, ``repeat``, ``ok_throughput_rps``, ``p99_s``, ``p999_s`` and
+            ``verdict``.
 
     """
     missing = [
@@ -32,14 +38,17 @@ def repeats_figure(title: str, table: pd.DataFrame) -> Picture:
     notes = [f"Without a right answer: {'; '.join(missing[:MOST_NAMED])}{more}."] * bool(missing)
     notes += [DOUBT] * bool((table["verdict"] != VALID).any())
     figure = picture(title, 3.6, " ".join(notes))
-    rate, slowest = figure.subplots(1, 2)
+    tails = [tail for tail in TAILS if tail[0] == "p99_s" or table[tail[0]].notna().any()]
+    rate, *slowest = figure.subplots(1, 1 + len(tails))
     prepare(rate, "Throughput of right answers", "repeat", "requests / s")
-    prepare(slowest, "Slowest one in a hundred", "repeat", "p99, ms")
+    for axes, (_, title, label) in zip(slowest, tails, strict=True):
+        prepare(axes, title, "repeat", label)
     styles = styles_of(table["variant"])
     for variant, rows in table.sort_values("repeat").groupby("variant", sort=False):
         _line(rate, str(variant), styles[str(variant)], rows, rows["ok_throughput_rps"])
-        _line(slowest, str(variant), styles[str(variant)], rows, rows["p99_s"] * 1000)
-    for axes in (rate, slowest):
+        for axes, (column, _, _) in zip(slowest, tails, strict=True):
+            _line(axes, str(variant), styles[str(variant)], rows, rows[column].astype(float) * 1000)
+    for axes in (rate, *slowest):
         axes.set_xticks(sorted(table["repeat"].unique()))
         if 0 < axes.dataLim.y1 < np.inf:
             axes.set_ylim(0, axes.dataLim.y1 * HEADROOM)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import ceil
 
 import numpy as np
@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from lab.reporting.figures.panel import Panel
 from lab.reporting.figures.style import (
     MODEL,
+    SOFT_INK,
     Picture,
     alpha_of,
     label_of,
@@ -88,8 +89,10 @@ def _under_way(axes: Axes, panel: Panel) -> None:
     )  # fmt: skip
 
 
-def timeline_figure(title: str, panels: Sequence[Panel], most_cores: int | None = None) -> Picture:
+def timeline_figure(title: str, panels: Sequence[Panel], cores: Mapping[str, int] | None = None) -> Picture:
     """Each variant's answers over time in a column; under them throughput, CPU, GC pauses and the wait for a pool.
+
+    CPU is that of the service, and of what runs beside it: what is behind the service, and the generator's workers.
 
     Every column has a time axis of its own, since the slowest variant takes many times longer than the others. A row
     that no variant has readings for is left out.
@@ -97,7 +100,7 @@ def timeline_figure(title: str, panels: Sequence[Panel], most_cores: int | None 
     Args:
         title: of the whole figure.
         panels: one a variant.
-        most_cores: how many cores the service had, for the scale of its CPU; None if that is not known.
+        cores: how many cores ``service`` and ``generator`` had, each of which has a dotted line; as far as known.
 
     """
     strips = [strip for strip in STRIPS if strip.always or any(strip.has_something(panel) for panel in panels)]
@@ -113,7 +116,7 @@ def timeline_figure(title: str, panels: Sequence[Panel], most_cores: int | None 
         else:
             for axes in stack:
                 axes.set_visible(False)
-    _share_scales(grid, strips, most_cores)
+    _share_scales(grid, strips, cores or {})
     figure.align_ylabels()
     return figure
 
@@ -131,12 +134,15 @@ def _column(stack: Sequence[Axes], strips: Sequence[Strip], panel: Panel, is_fir
         say_empty(stack[0], "no request was answered")
     legend(stack[0], **SMALL_LEGEND, loc="upper left")
     for axes in stack[1:] if is_first else ():
-        legend(axes, **SMALL_LEGEND, loc="upper right")
+        legend(axes, **SMALL_LEGEND, loc="upper right", ncols=2, columnspacing=1.0)
 
 
-def _share_scales(grid: np.ndarray, strips: Sequence[Strip], most_cores: int | None) -> None:
+def _share_scales(grid: np.ndarray, strips: Sequence[Strip], cores: Mapping[str, int]) -> None:
     for number, strip in enumerate(strips):
         row = [axes for axes in grid[number :: len(strips)].ravel() if axes.get_visible()]
         most = max((axes.get_ylim()[1] for axes in row), default=1.0)
+        known = cores.get(strip.cores_of)
         for axes in row:
-            axes.set_ylim(0, strip.top(most, most_cores) if strip.shared else axes.get_ylim()[1])
+            if known:
+                axes.axhline(known, color=SOFT_INK, linestyle=":", linewidth=1.0, zorder=1)
+            axes.set_ylim(0, strip.top(most, known) if strip.shared else axes.get_ylim()[1])

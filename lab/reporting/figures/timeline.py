@@ -1,20 +1,25 @@
-"""The rows of a timeline: answers, throughput, CPU, garbage collection and pool over the same seconds."""
+"""The rows of a timeline: answers, throughput, CPU on both sides, garbage collection and pool over the same seconds."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import cycle
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 
 from lab.reporting.figures.panel import MOST_POINTS, Panel, step_of
-from lab.reporting.figures.style import INK, few_ticks, say_empty
+from lab.reporting.figures.style import INK, SOFT_INK, few_ticks, say_empty
+from lab.telemetry.sampler import CORES_BUSY
 
 # What stands for waiting on a pool, by the libraries that state it; a service has at most one of them.
 POOL_WAIT = ("hikaricp_connections_pending", "r2dbc_pool_pending", "mongodb_driver_pool_waitqueuesize")
 GC_PAUSES = "jvm_gc_pause_seconds_sum"
+DASHED = (0, (2, 1.2))
+# What is behind the service: colours that none of the lab's own variants has, with dashes for print.
+BEHIND = (("#CC79A7", "-"), ("#56B4E9", (0, (5, 1))), ("#E69F00", (0, (4, 1, 1, 1))))
 
 
 @dataclass(frozen=True)
@@ -27,6 +32,8 @@ class Strip:
         has_something: whether a panel has anything to draw here.
         shared: whether all columns have the same scale.
         always: whether the row stays if no panel has anything for it.
+        cores_of: whose cores a row of CPU is about: ``service`` or ``generator``.
+        headroom: how much higher than everything drawn the common scale ends, for a legend above it.
 
     """
 
@@ -36,11 +43,12 @@ class Strip:
     has_something: Callable[[Panel], bool]
     shared: bool = True
     always: bool = False
-    is_cpu: bool = False
+    cores_of: str = ""
+    headroom: float = 1.0
 
     def top(self, most: float, cores: int | None) -> float:
-        """Where the common scale ends: above everything drawn, and for CPU above all cores and a legend."""
-        return 1.35 * max(most, float(cores or 1)) if self.is_cpu else most
+        """Where the common scale ends: above everything drawn, and for CPU above all cores."""
+        return self.headroom * (max(most, float(cores or 1)) if self.cores_of else most)
 
 
 def _latency(axes: Axes, panel: Panel) -> None:
@@ -70,13 +78,28 @@ def _rate(axes: Axes, panel: Panel) -> None:
     _steps(axes, panel, np.append(edges, edges[-1] + step_s), rate)
 
 
-def _cpu(axes: Axes, panel: Panel) -> None:
+def _service_cpu(axes: Axes, panel: Panel) -> None:
+    _steps(axes, panel, *panel.growth("service", "cpu_s"))
+
+
+def _other_cpu(axes: Axes, panel: Panel) -> None:
+    """What shares the cores beside the service's: how busy they are in all, and with what."""
+    edges, busy = panel.growth("generator", CORES_BUSY)
+    if len(busy):
+        axes.stairs(busy, edges, color=SOFT_INK, fill=True, alpha=0.22, linewidth=0, label="all on these cores")
+    for target, (colour, dashes) in zip(panel.behind, cycle(BEHIND)):
+        _line(axes, *panel.growth(target, "cpu_s"), target, colour, dashes)
     for number, worker in enumerate(panel.workers):
-        edges, cores = panel.growth(worker, "cpu_s")
-        if len(cores):
-            axes.stairs(cores, edges, baseline=None, color=INK, linestyle=(0, (2, 1.2)), linewidth=1.2,
-                        label="" if number else "Locust worker")  # fmt: skip
-    _steps(axes, panel, *panel.growth("service", "cpu_s"), label="service")
+        _line(axes, *panel.growth(worker, "cpu_s"), "" if number else "Locust worker", INK, DASHED)
+    if not axes.has_data():
+        say_empty(axes, "no reading")
+    axes.set_ylim(0, axes.dataLim.y1 if axes.has_data() else 1.0)
+    few_ticks(axes)
+
+
+def _line(axes: Axes, edges: np.ndarray, values: np.ndarray, label: str, colour: str, dashes: Any) -> None:
+    if len(values):
+        axes.stairs(values, edges, baseline=None, color=colour, linestyle=dashes, linewidth=1.3, label=label)
 
 
 def _gc(axes: Axes, panel: Panel) -> None:
@@ -90,14 +113,14 @@ def _pool_wait(axes: Axes, panel: Panel) -> None:
     _steps(axes, panel, at, waiting[:-1])
 
 
-def _steps(axes: Axes, panel: Panel, edges: np.ndarray, values: np.ndarray, label: str = "") -> None:
+def _steps(axes: Axes, panel: Panel, edges: np.ndarray, values: np.ndarray) -> None:
     """Values that hold from one edge to the next, n of them between n+1 edges."""
     if not len(values):
         say_empty(axes, "no reading")
         return
     colour = panel.style.colour
     axes.stairs(values, edges, color=colour, fill=True, alpha=0.25)
-    axes.stairs(values, edges, color=colour, linewidth=1.2, label=label)
+    axes.stairs(values, edges, color=colour, linewidth=1.2)
     axes.set_ylim(0, 1.15 * max(float(values.max()), axes.dataLim.y1) or 1.0)
     few_ticks(axes)
 
@@ -110,6 +133,10 @@ def _is_measured(panel: Panel) -> bool:
     return not panel.samples.empty
 
 
+def _has_other_cpu(panel: Panel) -> bool:
+    return any(len(panel.growth(target, "cpu_s")[1]) for target in (*panel.behind, *panel.workers))
+
+
 def _waits_for_a_pool(panel: Panel) -> bool:
     return len(panel.readings("service", POOL_WAIT)[0]) > 1
 
@@ -118,7 +145,8 @@ STRIPS = (
     Strip("latency of each\nanswer, s", 2.0, _latency, _is_measured, shared=False, always=True),
     Strip("requests\nunder way", 0.9, _under_way, _is_measured),
     Strip("right\nanswers/s", 0.9, _rate, _is_measured, shared=False),
-    Strip("CPU, cores", 0.9, _cpu, _is_read("cpu_s"), is_cpu=True),
+    Strip("service's\nCPU, cores", 0.95, _service_cpu, _is_read("cpu_s"), cores_of="service", headroom=1.15),
+    Strip("CPU of the\nothers, cores", 1.35, _other_cpu, _has_other_cpu, cores_of="generator", headroom=1.75),
     Strip("GC pauses,\nms/s", 0.9, _gc, _is_read(GC_PAUSES)),
     Strip("waiting for\na connection", 0.95, _pool_wait, _waits_for_a_pool),
 )

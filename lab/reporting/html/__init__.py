@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -130,10 +130,14 @@ class Page:
         """A variant's title."""
         return self.run.scenario.variant(variant).title
 
+    def has(self, rows: Sequence[Mapping[str, Any]], figure: str) -> bool:
+        """Whether any of these rows has this figure, so that it needs a column."""
+        return any(not _is_nothing(row[figure]) for row in rows)
+
     @property
     def has_published(self) -> bool:
         """Whether any row has a published one beside it."""
-        return any(not _is_nothing(row["published_mean_s"]) for row in self.rows)
+        return self.has(self.rows, "published_mean_s")
 
     @property
     def published(self) -> dict[str, Any]:
@@ -205,7 +209,9 @@ DISTRIBUTION = (
 )
 TIMELINE = (
     "One column a variant, each with a time axis of its own: every answer, requests under way, right answers a second, "
-    "and what the service spent meanwhile. Hatched: not valid."
+    "what the service spent meanwhile, and the others: what is behind the service, and the generator. "
+    "Grey: all programs on those cores, the lab's own among them, without the interrupts that a line may include. "
+    "Dotted: as many cores as there are. Hatched: not valid."
 )
 ERRORS = "When requests failed, and how."
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 import socket
 import time
 
 import gevent
+import gevent.socket
 import pytest
 from server import Connection, Server, always, answer, client_of
 
-from lab.generator.locust import sockets
-from lab.generator.locust.http import Response
+from lab.generator.locust import answer as answers
+from lab.generator.locust import http, sockets
+from lab.generator.locust.answer import Response
 from lab.spec import sample
 
 MEGABYTE = bytes(range(256)) * 4096
+# More than is received at once, and no more than a socket holds.
+LATE = bytes(range(100)) * 900
 
 
 def test_one_connection_serves_many_requests():
@@ -336,3 +341,79 @@ def test_a_status_counts_before_a_text():
         client = client_of(server.url)
         assert client.get("/", check="cache").error == sample.STATUS
         client.close()
+
+
+@pytest.mark.skipif(not sockets.STAMPED, reason="only on Linux is all of 127.0.0.0/8 this machine")
+def test_connections_come_from_as_many_addresses_as_they_need_ports(monkeypatch):
+    """The first thousands of a process from the usual one, the next from the next, all to the same server."""
+    monkeypatch.setattr(sockets, "CONNECTIONS_AN_ADDRESS", 2)
+    monkeypatch.setattr(sockets, "_connects", itertools.count())
+    seen = []
+
+    def script(connection: Connection) -> None:
+        seen.append(connection.socket.getpeername()[0])
+        while connection.request():
+            connection.say(answer())
+
+    with Server(script) as server:
+        clients = [client_of(server.url) for _ in range(6)]
+        assert all(client.get("/").ok for client in clients)
+        for client in clients:
+            client.close()
+    assert sorted(seen) == [f"127.0.0.{number}" for number in (1, 1, 2, 2, 3, 3)]
+
+
+@pytest.mark.skipif(not sockets.STAMPED, reason="only Linux says when bytes came in")
+@pytest.mark.parametrize("check", [None, len(LATE)], ids=["kept", "its length only"])
+@pytest.mark.parametrize("known", [False, True], ids=["a new head", "a known head"])
+@pytest.mark.parametrize("framing", ["length", "chunks", "chunks with a trailer"])
+def test_the_latency_of_a_larger_answer_ends_by_the_same_clock(framing, known, check):
+    """When its last bytes have come, in any framing; the first ones are read before the process is busy."""
+    head, end = {
+        "length": (b"Content-Length: %d\r\n\r\n" % len(LATE), b""),
+        "chunks": (b"Transfer-Encoding: chunked\r\n\r\n%x\r\n" % len(LATE), b"\r\n0\r\n\r\n"),
+        "chunks with a trailer": (b"Transfer-Encoding: chunked\r\n\r\n%x\r\n" % len(LATE), b"\r\n0\r\nA: b\r\n\r\n"),
+    }[framing]
+    whole = b"HTTP/1.1 200 OK\r\n" + head + LATE + end
+
+    def script(connection: Connection) -> None:
+        connection.request()
+        connection.say(whole)
+        connection.request()
+        time.sleep(0.1)
+        connection.say(whole[:30_000], whole[30_000:60_000], whole[60_000:], pause_s=0.05)
+
+    with Server(script) as server:
+        client = client_of(server.url)
+        assert client.get("/", check=check).ok
+        if not known:
+            answers._known.clear()
+        asking = gevent.spawn(client.get, "/", check=check)
+        gevent.sleep(0.12)
+        time.sleep(1)  # the whole process, greenlets and all
+        assert asking.get().ok
+    row = client.sink.rows[1]
+    taken_up_s, latency_s = ((row[key] - row["sent_ns"]) / 1e9 for key in ("taken_up_ns", "ended_ns"))
+    assert taken_up_s >= 1
+    assert 0.2 <= latency_s < 0.7
+    assert row["size"] == len(LATE)
+
+
+def test_a_host_is_looked_up_once_for_thousands_of_users(monkeypatch):
+    """Not by each of them, which all begin at once; a host that is not found is said by those who need it."""
+    asked = []
+    look_up = gevent.socket.getaddrinfo
+
+    def counted(*what):
+        asked.append(what)
+        return look_up(*what)
+
+    monkeypatch.setattr(gevent.socket, "getaddrinfo", counted)
+    with Server(always(answer())) as server:
+        http.resolve(server.url)
+        gevent.joinall([gevent.spawn(client_of, server.url) for _ in range(100)], raise_error=True)
+    assert len(asked) == 1
+    http.resolve("http://host.invalid")
+    http.resolve("no address")
+    with pytest.raises(socket.gaierror):
+        client_of("http://host.invalid")

@@ -9,7 +9,7 @@ import pytest
 from locust.stats import RequestStats
 
 from lab.generator.locust import recorder
-from lab.generator.locust.http import Response
+from lab.generator.locust.answer import Response
 from lab.generator.locust.recorder import Recorder, RequestFailed, add_to_statistics
 from lab.spec import sample
 

@@ -81,7 +81,10 @@ def test_a_session_sends_its_requests_by_name_and_thinks_in_no_latency(server):
         wall = (session["sent_us"] + session["latency_us"]).max() - session["sent_us"][0]
         assert wall - session["latency_us"].sum() >= 300_000
     assert rows["sent_us"][1] - ended[0] >= 300_000
-    assert rows["planned_us"][1:].tolist() == rows["sent_us"][1:].tolist()
+    # What has no plan was due when its user had its answer, or had thought; a microsecond is rounding.
+    due = ended[:-1] + 300_000 * (rows["step"][1:] == 1)
+    assert (rows["planned_us"][1:] >= due - 2).all()
+    assert (rows["planned_us"][1:] <= rows["sent_us"][1:] + 1).all()
     recorder = playing.recorder
     assert (recorder.sessions, recorder.complete, recorder.cut, recorder.begun) == (2, 2, [], 6)
 

@@ -1,0 +1,86 @@
+"""The faults that ``benchmarks/sensitivity.py`` plants are what it says, and only their own reasons count."""
+
+from __future__ import annotations
+
+import http.client
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
+
+import faults
+import pytest
+import sensitivity
+from sensitivity import FAULTS, Found
+
+from lab.analysis.verdict import INVALID, SUSPECT, VALID
+
+BODY = b'{"millis":500}'
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers as the service does, in one piece."""
+
+    protocol_version = "HTTP/1.1"
+    wbufsize = -1
+
+    def do_GET(self):
+        """Answer anything alike."""
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(BODY)))
+        self.end_headers()
+        self.wfile.write(BODY)
+
+    def log_message(self, *_):
+        """Say nothing."""
+
+
+@pytest.fixture
+def moment():
+    """A service whose load is about to begin, and to last ten seconds."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        service = SimpleNamespace(url=f"http://127.0.0.1:{server.server_port}")
+        yield SimpleNamespace(service=service, load_s=10.0)
+        server.shutdown()
+
+
+def test_there_are_at_least_sixteen_faults_and_each_can_be_planned():
+    """Each with a name of its own, a size, and a plan of one cell."""
+    assert len({fault.name for fault in FAULTS}) == len(FAULTS) >= 16
+    for fault in FAULTS:
+        assert fault.size
+        assert len(sensitivity.plan_of(fault).cells) == 1
+
+
+def test_a_fault_is_found_by_its_own_reason_only():
+    """Not by any other, and not by its own on a run that is valid all the same."""
+    (fault,) = (fault for fault in FAULTS if fault.name == "paused-service")
+    own, other = "The service answered nobody for 0.5 s: it stood still.", "The clock was set by +100 ms."
+    assert Found(fault, SUSPECT, (other, own), {}).word == "found"
+    assert Found(fault, INVALID, (other,), {}).word == "MISSED"
+    assert Found(fault, VALID, (), {}).word == "MISSED"
+
+
+def test_any_reason_is_a_false_alarm_where_nothing_is_wrong():
+    """Whatever it says."""
+    clean = sensitivity.clean(sensitivity.CLOSED)
+    assert Found(clean, SUSPECT, ("The clock was set by +100 ms.",), {}).word == "FALSE ALARM"
+    assert Found(clean, VALID, (), {}).word == "quiet"
+
+
+@pytest.mark.parametrize("change", [faults.truncated, faults.wrong])
+def test_the_relay_spoils_one_answer_of_a_thousand(moment, change):
+    """The thousandth, and leaves all others as they are."""
+    with faults.relayed(change)(moment) as url:
+        host = url.removeprefix("http://")
+        client, spoiled = http.client.HTTPConnection(host), []
+        for number in range(1, 1003):
+            client.request("GET", "/delay/500")
+            try:
+                body = client.getresponse().read()
+            except http.client.IncompleteRead as error:
+                body, client = error.partial, http.client.HTTPConnection(host)
+            if body != BODY:
+                spoiled.append((number, body))
+        client.close()
+    assert spoiled == [(1000, BODY[:-1] if change is faults.truncated else b'{"millis":600}')]
