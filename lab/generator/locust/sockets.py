@@ -8,7 +8,7 @@ import select
 import ssl
 import struct
 import sys
-from errno import EINPROGRESS
+from errno import EALREADY, EINPROGRESS, EISCONN
 from socket import IPPROTO_IP, IPPROTO_TCP, MSG_TRUNC, SO_ERROR, SO_RCVLOWAT, SOL_SOCKET, TCP_NODELAY
 from time import time_ns
 from typing import Any, Protocol
@@ -249,7 +249,9 @@ def connect(address: tuple[Any, ...], tls: ssl.SSLContext | None, hostname: str)
 
 def _await_connected(opened: Any, where: tuple[Any, ...]) -> None:
     error = opened.connect_ex(where)
-    if error == EINPROGRESS:
+    if error == EINPROGRESS:  # over loopback it is connected nearly always by now, and asking is faster than waiting
+        error = opened.connect_ex(where)
+    if error in (EINPROGRESS, EALREADY):
         hub = gevent.get_hub()
         writable = hub.loop.io(opened.fileno(), WRITE)
         try:
@@ -257,7 +259,7 @@ def _await_connected(opened: Any, where: tuple[Any, ...]) -> None:
         finally:
             writable.close()
         error = opened.getsockopt(SOL_SOCKET, SO_ERROR)
-    if error:
+    if error not in (0, EISCONN):
         raise OSError(error, os.strerror(error))
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import socket
 import ssl
+import threading
 import time
 
 import any_server
 import gevent
 import pytest
 from any_server import Handler
-from patience import await_that
+from patience import PATIENCE_S, await_that
 from server import Connection, Server, always, answer, client_of
 
 from lab.generator.locust import http
@@ -122,14 +123,17 @@ def test_a_tls_connection_that_was_closed_while_idle_is_opened_anew(method, tmp_
 
 def test_an_answer_to_nobody_before_the_end_is_not_that_of_the_next_request():
     """Servers tell a connection that has rested for too long that it timed out, and close it."""
+    answered = threading.Event()
 
     def times_out(connection: Connection) -> None:
         closes_after_one(connection)
+        answered.wait(PATIENCE_S)  # else both answers might be received at once
         connection.say(answer(b"", "408 Request Timeout"))
 
     with Server(times_out, always(answer(b"again"))) as server:
         client = client_of(server.url)
         client.get("/")
+        answered.set()
         await_end(client)
         assert client.post("/", check=b"again").error == sample.OK
 
