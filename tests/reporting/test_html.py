@@ -123,7 +123,7 @@ def test_facts_of_the_machine_are_no_data_structures():
 def test_an_open_loop_shows_both_times(example, tmp_path):
     """Latency from the planned moments, and beside it the service time that the settings line promises."""
     text = html.render(run_view.Run(overloaded(tmp_path)))
-    head = re.search(r'<table class="results">.*?</thead>', text, re.DOTALL)[0]
+    head = re.search(r'<table class="results dense">.*?</thead>', text, re.DOTALL)[0]
     row = re.search(r'<tr class="suspect.*?</tr>', text, re.DOTALL)[0]
     figures = [re.sub(r"<[^>]+>", "", cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", row)]
     shown = dict(zip(re.findall(r"<th[^>]*>(.*?)</th>", head), figures, strict=True))
@@ -173,7 +173,7 @@ def test_a_browser_shows_every_figure_and_needs_no_more_width_than_a_laptop_has(
 @pytest.mark.thorough
 @pytest.mark.skipif(BROWSER is None, reason="there is no Chromium on the PATH")
 def test_the_wider_table_of_an_open_loop_fits_a_laptop_too(tmp_path):
-    """With three more columns nothing is hidden at its right edge."""
+    """With the columns of the service time too nothing is hidden at its right edge."""
     answer = in_a_browser(html.render(run_view.Run(overloaded(tmp_path))), 1366, tmp_path)
     assert answer["needs"] <= answer["has"]
     assert answer["cut"] == 0
