@@ -95,7 +95,17 @@ class UserSink:
 
     """
 
-    __slots__ = ("_free_ns", "_last", "_last_id", "_recorder", "_user", "_waited_us", "session", "step")
+    __slots__ = (
+        "_due_when_free",
+        "_free_ns",
+        "_last",
+        "_last_id",
+        "_recorder",
+        "_user",
+        "_waited_us",
+        "session",
+        "step",
+    )
 
     def __init__(self, recorder: Recorder, user: int) -> None:
         self._recorder = recorder
@@ -103,12 +113,16 @@ class UserSink:
         self._last, self._last_id = ("", ""), 0
         # When the user's last answer had come, or its last pause was to end: from then on it was free.
         self._free_ns = self._waited_us = 0
+        self._due_when_free = False
         self.session = -1
         self.step = 0
 
     def begin_session(self, planned_ns: int = 0) -> None:
         """The user begins its next session, planned for that time of the monotonic clock; 0 for no plan."""
         self._waited_us = max(0, self._free_ns - planned_ns) // 1000 if planned_ns else 0
+        # By no plan its requests are due as soon as the user is free. By one, latency counts from the plan, so that it
+        # must not contain what the generator does between two requests.
+        self._due_when_free = not planned_ns and self._free_ns > 0
         self.session += 1
         self.step = 0
         self._recorder.sessions += 1
@@ -139,7 +153,7 @@ class UserSink:
         recorder, error, step = self._recorder, response.error, self.step
         recorder.finished += 1
         recorder.dispatch_delay_ns += taken_up_ns - ended_ns
-        if planned_ns == sent_ns and self._free_ns:  # by no plan: it was due as soon as its user was free
+        if planned_ns == sent_ns and self._due_when_free:
             planned_ns = self._free_ns
         self._free_ns = ended_ns
         if error and error != sample.FALLBACK:
