@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,12 +13,45 @@ from patience import PATIENCE_S
 from lab.runtimes import Launch
 from lab.system import aot_cache, build
 
-# A launcher that unpacks and trains as Java does, and counts how often it is started.
+# A launcher that unpacks, listens until SIGTERM and then writes a cache, as Java does; or fails to start the service.
+# It writes down each start, and each path that it is asked for.
 LAUNCHER = """\
-#!/bin/sh
-echo start >> "{starts}"
-case "$*" in *extract*) for last; do :; done; mkdir -p "$last"; cp "$3" "$last/"; esac
-exit {status}
+#!{python}
+import shutil, signal, sys, threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+
+def note(file, line):
+    with Path("{notes}", file).open("a") as notes:
+        notes.write(line + "\\n")
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        note("asked", self.path)
+        self.send_response(200)
+        self.end_headers()
+
+
+note("starts", " ".join(sys.argv))
+if "extract" in sys.argv:
+    folder = Path(sys.argv[-1])
+    folder.mkdir(parents=True, exist_ok=True)
+    shutil.copy(sys.argv[3], folder)
+    sys.exit()
+if {status}:
+    sys.exit({status})
+signals = {{signal.SIGTERM}}
+signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+for file in ("application.port", "application-management.port"):
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    Path(file).write_text(str(server.server_port))
+signal.sigwait(signals)
+(output,) = (word.partition("=")[2] for word in sys.argv if word.startswith("-XX:AOTCacheOutput="))
+Path(output).write_text("a cache")
+sys.exit(143)
 """
 
 
@@ -34,7 +68,7 @@ def launcher(tmp_path: Path, status: int = 0) -> str:
     """The path of a launcher that ends with that status."""
     java = tmp_path / "jdk" / "bin" / "java"
     java.parent.mkdir(parents=True, exist_ok=True)
-    java.write_text(LAUNCHER.format(starts=tmp_path / "starts", status=status))
+    java.write_text(LAUNCHER.format(python=sys.executable, notes=tmp_path, status=status))
     java.chmod(0o755)
     (tmp_path / "jdk" / "release").write_text('JAVA_VERSION="25.0.1"')
     return str(java)
@@ -71,9 +105,18 @@ def test_a_training_that_failed_is_not_tried_again(jar, runtime, tmp_path):
     assert aot_cache.train(jar, java, runtime, print, warnings.append) is None
     assert len(warnings) == 1
     assert "exited with status 3" in warnings[0]
-    assert len((tmp_path / "starts").read_text().splitlines()) == 1
+    assert len((tmp_path / "starts").read_text().splitlines()) == 2  # one unpacked, and one trained
     jar.write_bytes(b"second")
     assert aot_cache.train(jar, launcher(tmp_path), runtime, print, warnings.append) is not None
+
+
+def test_a_training_ends_with_the_first_answers(jar, runtime, tmp_path):
+    """What every start is asked before it is loaded, so that the cache has the classes of that too."""
+    cache = aot_cache.train(jar, launcher(tmp_path), runtime, print, print)
+    assert cache is not None
+    assert (cache / "service.aot").read_text() == "a cache"
+    asked = (tmp_path / "asked").read_text().splitlines()
+    assert asked == ["/actuator/health", "/actuator/limits", "/actuator/prometheus", "/nowhere"]
 
 
 @pytest.mark.java
