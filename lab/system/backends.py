@@ -16,7 +16,7 @@ from lab.spec.plan import Plan
 from lab.spec.scenario import Exchange, Scenario
 from lab.spec.system import Component
 from lab.system import shaped_link
-from lab.system.databases import TITLES, Database, Site, containers, counters, mongo, mysql, tokens
+from lab.system.databases import TITLES, Database, Site, tokens
 from lab.system.databases.rows import users
 from lab.system.service import Service
 
@@ -101,6 +101,10 @@ class Backends:
 
     def queries(self) -> dict[str, int]:
         """Queries that each database has answered, if it counts them. ComponentError if one has ended."""
+        if not self.databases:
+            return {}
+        from lab.system.databases import counters
+
         try:
             counts = {name: counters.queries(database) for name, database in self.databases.items()}
         except LabError as error:
@@ -159,6 +163,9 @@ def with_service(
 
 
 def _database(kind: str, site: Site, endpoints: Endpoints, image: str) -> AbstractContextManager[Database]:
+    # Here, since their clients take long to import, and most commands have nothing to do with databases.
+    from lab.system.databases import containers, mongo, mysql
+
     if image and not getattr(endpoints, kind):
         return containers.database(kind, site, image)
     return mysql.server(site, endpoints.mysql) if kind == "mysql" else mongo.server(site, endpoints.mongo)

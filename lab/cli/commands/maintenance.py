@@ -14,7 +14,7 @@ from lab.cli import as_typed
 from lab.cli import doctor as doctor_
 from lab.cli.console import NOT_VALID, out, reporter
 from lab.cli.options import data_option
-from lab.running import held_stack, seeding, testbed
+from lab.running import held_stack, testbed
 from lab.runtimes import temporary
 from lab.storage import run_folder
 from lab.system import build
@@ -42,6 +42,8 @@ def seed(scenario: str | None, mysql_url: str, mongo_url: str) -> None:
     Runs do this by themselves. A MongoDB of the lab's own and databases in containers start empty, and are seeded by
     each run, in a second or a few.
     """
+    from lab.running import seeding  # here, since the databases' clients take long to import
+
     chosen = [experiments.find_scenario(scenario)] if scenario else experiments.scenarios().values()
     nothing = True
     for each in seeding.seed(chosen, Endpoints(mysql_url, mongo_url)):
