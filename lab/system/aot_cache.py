@@ -64,10 +64,10 @@ def train(
 
 
 def _key(jar: Path, java: str) -> str:
-    """What a cache is made from: the contents of a jar, and a JVM with its version."""
+    """What a cache is made from: the contents of a jar, a JVM with its version, and what is asked in training."""
     release = Path(java).resolve().parent.parent / "release"
     version = release.read_text() if release.exists() else ""
-    return hashlib.sha256(f"{artifacts.digest(jar)}\n{java}\n{version}".encode()).hexdigest()[:16]
+    return hashlib.sha256(f"{artifacts.digest(jar)}\n{java}\n{version}\n{ASKED}".encode()).hexdigest()[:16]
 
 
 def _trained(folder: Path, jar: Path, java: str, runtime: Runtime) -> str:
