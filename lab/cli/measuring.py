@@ -129,8 +129,8 @@ def typed_command() -> list[str]:
 def show_and_exit(folder: RunFolder, result_options: ResultOptions) -> None:
     """Show a run that was just measured, and exit by objectives and verdict."""
     run = run_view.Run(folder)
+    print_run(run, out)  # before the pictures, which take seconds
     pictures = ", ".join(path.name for path in run.draw())
-    print_run(run, out)
     files = ", ".join(["samples", "metrics", *([] if run.limits().empty else ["limits"]), "logs", pictures])
     out.print(f"\nIn [bold]{escape(short(run.path))}[/]: {files}")
     name = shlex.quote(folder.called)
