@@ -27,8 +27,8 @@ MIN_STEADY_S = 9.0
 MIN_PER_READING = 20
 # In the first second every user connects, which is a different load.
 CONNECTING_S = 1.0
-# Readings of the fixed work are four a second; single ones hold an interrupt or a change of core.
-SMOOTHED_READINGS = 5
+# Readings of the fixed work are twelve a second; single ones hold an interrupt or a change of core.
+SMOOTHED_READINGS, OUTLIER = 13, 2.0
 # Of latencies that were sent within a piece of time this long, the fastest tenth shows a service that answered nobody.
 STALL_PIECE_S, FASTEST_PERCENT, MIN_PER_PIECE = 0.05, 10, 10
 
@@ -118,8 +118,10 @@ def slowness(rows: Iterable[Reading], owner: str, at_s: Floats) -> Floats:
     times, spent_s = counter(rows, owner, FIXED_WORK)
     if not len(times):
         return np.ones(len(at_s))
-    around = pd.Series(spent_s).rolling(SMOOTHED_READINGS, center=True, min_periods=1).median()
-    slow: Floats = np.interp(at_s, times, around / np.median(spent_s))
+    usual_s = float(np.median(spent_s))
+    # Cores that others share have two speeds: their mean tells for how long they had which, their median does not.
+    around = pd.Series(spent_s).clip(upper=OUTLIER * usual_s).rolling(SMOOTHED_READINGS, center=True, min_periods=1)
+    slow: Floats = np.interp(at_s, times, around.mean() / usual_s)
     return slow
 
 

@@ -73,7 +73,7 @@ def _key(jar: Path, java: str) -> str:
 def _trained(folder: Path, jar: Path, java: str, runtime: Runtime) -> str:
     """Unpack and train; returns what failed, as the beginning of a sentence, or nothing."""
     unpack = (java, "-Djarmode=tools", "-jar", str(jar), "extract", "--destination", str(folder))
-    start = (
+    start: tuple[str, ...] = (
         java,
         f"-XX:AOTCacheOutput={_cache(folder)}",
         "-DPORTFILE=application.port",

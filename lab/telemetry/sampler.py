@@ -157,7 +157,9 @@ def _operating_system_readings(
         each = dict(enumerate(psutil.cpu_times(percpu=True)))
         # Where some cores are offline, positions are not core numbers: skip an owner rather than read other cores.
         known = {owner: own for owner, own in cores.items() if own <= each.keys()}
-        rows += [(now, owner, CORES_BUSY, sum(_busy_s(each[core]) for core in own)) for owner, own in known.items()]
+        rows += [
+            (now, owner, CORES_BUSY, sum(now - _idle_s(each[core]) for core in own)) for owner, own in known.items()
+        ]
     usage = {name: family.usage() for name, family in trees.items()}
     usage["lab"] = _usage(psutil.Process())  # without its children, which are the others
     return [*rows, *((now, name, key, value) for name, used in usage.items() for key, value in used.items())]
@@ -167,6 +169,15 @@ def _busy_s(times: Any, more: tuple[str, ...] = ()) -> float:
     """CPU seconds that cores ran programs, or that the host of a virtual machine withheld (steal)."""
     spent = ("user", "nice", "system", "steal", *more)
     return float(sum(getattr(times, name, 0.0) for name in spent))
+
+
+def _idle_s(times: Any) -> float:
+    """Seconds so far in which a core ran no program.
+
+    Linux knows the idle time to the microsecond, but program time by what runs at each tick of its clock: it does not
+    see programs that run in step with the ticks, or always between them.
+    """
+    return float(sum(getattr(times, name, 0.0) for name in ("idle", "iowait", "irq", "softirq")))
 
 
 def _usage(process: psutil.Process) -> dict[str, float]:

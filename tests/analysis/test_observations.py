@@ -140,8 +140,8 @@ def test_cpu_time_a_request_may_fall_only_where_it_does_not_decide(samples_of, c
 
 
 def core_speed(at, owner: str = "service"):
-    """Four readings a second, for 20 seconds, of a core that is ``at(seconds)`` times as slow as it can be."""
-    return [(float(t), owner, FIXED_WORK, 0.0004 * at(t)) for t in np.arange(-0.5, 20.5, 0.25)]
+    """Twelve readings a second, for 20 seconds, of a core that is ``at(seconds)`` times as slow as it can be."""
+    return [(float(t), owner, FIXED_WORK, 0.0004 * at(t)) for t in np.arange(-0.5, 20.5, 0.08)]
 
 
 def closed_loop(samples_of, slow_at, users: int = 50):
@@ -175,11 +175,18 @@ def test_a_service_that_warms_up_on_a_steady_machine_is_still_found(samples_of):
 
 
 def test_a_core_is_as_slow_as_its_readings_around_a_moment():
-    """One reading that holds an interrupt does not count, and where nobody measured, nothing is known."""
+    """One reading that holds an interrupt counts for little, and where nobody measured, nothing is known."""
     rows = core_speed(lambda at: 2.0 if at >= 10 else 1.0)
-    rows[20] = (*rows[20][:3], 1.0)
-    slow = slowness(rows, "service", np.array([0.0, rows[20][0], 9.0, 11.0, 20.0]))
-    assert slow / slow[0] == pytest.approx([1.0, 1.0, 1.0, 2.0, 2.0])
+    rows[60] = (*rows[60][:3], 1.0)
+    slow = slowness(rows, "service", np.array([0.0, rows[60][0], 9.0, 11.0, 20.0]))
+    assert slow / slow[0] == pytest.approx([1.0, 1.0, 1.0, 2.0, 2.0], abs=0.25)
+
+
+def test_a_core_of_two_speeds_is_as_slow_as_it_was_on_average():
+    """One that others share changes between them many times a second; half the time is half the way."""
+    rows = core_speed(lambda at: 2.0 if round(at / 0.08) % 2 and at >= 10 else 1.0)
+    slow = slowness(rows, "service", np.array([5.0, 15.0]))
+    assert slow[1] / slow[0] == pytest.approx(1.5, abs=0.05)
     assert slowness(rows, "generator", np.array([1.0, 2.0])) == pytest.approx([1.0, 1.0])
 
 

@@ -27,7 +27,7 @@ STAMP_BYTES = 64  # room for it and its head
 # Linux discards received bytes without copying them (tcp(7)); elsewhere they are copied to where nobody looks.
 DISCARD = MSG_TRUNC if STAMPED else 0
 # It wakes the process when so many have come (SO_RCVLOWAT), or the last of them: not for each packet.
-DISCARDED_AT_ONCE = 1 << 19
+DISCARDED_AT_ONCE = 1 << 20
 _nowhere = memoryview(bytearray(1 << 20))
 # The standard library's own, not the monkey-patched ones, which wait by themselves.
 _Socket: Any = monkey.get_original("socket", "socket")
