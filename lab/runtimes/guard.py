@@ -6,8 +6,6 @@ that was reused by another process meanwhile is recognised by :func:`lab.runtime
 
 from __future__ import annotations
 
-import contextlib
-import os
 import signal
 import sys
 
@@ -28,8 +26,7 @@ def main() -> None:
             processes.discard(process)
     for pid, born in processes:
         if process_id.lives(pid, born):
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(pid, signal.SIGKILL)
+            process_id.signal_group(pid, born, signal.SIGKILL)
 
 
 if __name__ == "__main__":

@@ -112,8 +112,7 @@ class ProcessRunning:
 
     def kill(self) -> None:
         """Kill it and its children at once."""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, signal.SIGKILL)
+        process_id.signal_group(self.pid, self.born, signal.SIGKILL)
 
     def confine(self, cores: frozenset[int]) -> None:
         """Pin all of its threads, and so their future children, to these cores."""
@@ -140,12 +139,10 @@ class ProcessRunning:
         _close(self._process.stdin)
         for number, wait_s in ((signal.SIGTERM, self.launch.grace_s), (signal.SIGKILL, KILL_S)):
             if wait_s and self._process.poll() is None:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(self.pid, number)
+                process_id.signal_group(self.pid, self.born, number)
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     self._process.wait(wait_s)
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, signal.SIGKILL)  # children that outlived it
+        self.kill()  # children that outlived it
         # Last: a thread that still reads it blocks closing until all writers have ended.
         _close(self._process.stdout)
 
