@@ -152,6 +152,7 @@ def set_up(plan: Plan, invocation: Invocation, users: int, reopen: Opener | None
 @contextmanager
 def _start(plan: Plan, invocation: Invocation, users: int, opened: Opener) -> Iterator[Testbed]:
     """The testbed of services that the lab builds and starts."""
+    invocation.endpoints.check()
     reporter, (chosen, why) = invocation.reporter, images.choose(invocation.runtime)
     check_machine(plan, users, invocation.runs)
     check_locustfile(plan.scenario.name)

@@ -14,13 +14,14 @@ from lab import experiments
 from lab.cli import as_typed
 from lab.cli import doctor as doctor_
 from lab.cli.console import NOT_VALID, out, reporter
-from lab.cli.options import data_option
+from lab.cli.options import data_option, server_option
 from lab.errors import LabError
 from lab.running import held_stack, seeding, testbed
 from lab.runtimes import temporary
 from lab.storage import run_folder
 from lab.system import build
 from lab.system.backends import Endpoints
+from lab.system.databases import TITLES
 
 
 @click.command("images")
@@ -36,8 +37,6 @@ def images() -> None:
 
 @click.command()
 @click.argument("scenario", required=False)
-@click.option("--mysql-url", default="", metavar="URL", help="Your own server; only its database 'lab' is used.")
-@click.option("--mongo-url", default="", metavar="URL", help="The same for MongoDB.")
 def seed(scenario: str | None, mysql_url: str, mongo_url: str) -> None:
     """Seed rows and tokens beforehand, for SCENARIO or for all; complete data are kept.
 
@@ -51,6 +50,11 @@ def seed(scenario: str | None, mysql_url: str, mongo_url: str) -> None:
         out.print(f"{done}: {each.what}, checksum {each.checksum} ({each.elapsed_s:.1f} s)", soft_wrap=True)
     if nothing:
         out.print("There is nothing to seed beforehand.")
+
+
+seed.params += [
+    server_option(kind, f"Your own {title}; only its database 'lab' is used.") for kind, title in TITLES.items()
+]
 
 
 @click.command()

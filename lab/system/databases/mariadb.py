@@ -158,13 +158,14 @@ def _running(site: Site, server: Path, data: Path) -> Iterator[Database]:
     password = secrets.token_urlsafe(24)
     with temporary.folder() as private:
         orders = private / "init.sql"
-        orders.write_text(
-            f"delete from mysql.global_priv where user not in ('mariadb.sys', '{USER}');\n"
-            "flush privileges;\n"
-            f"create or replace user '{USER}'@'%' identified by '{password}';\n"
-            f"create database if not exists {NAME};\n"
-            f"grant all on {NAME}.* to '{USER}'@'%';\n"
-        )
+        with temporary.whole_file(orders, private=True) as written:
+            written.write_text(
+                f"delete from mysql.global_priv where user not in ('mariadb.sys', '{USER}');\n"
+                "flush privileges;\n"
+                f"create or replace user '{USER}'@'%' identified by '{password}';\n"
+                f"create database if not exists {NAME};\n"
+                f"grant all on {NAME}.* to '{USER}'@'%';\n"
+            )
 
         def launch(port: int) -> Launch:
             command = (
