@@ -6,7 +6,7 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -58,4 +58,9 @@ def _without_login(url: str) -> str:
 
 
 # How the value of an option that holds a secret is written down.
-SECRET = {"--header": _without_value, "--mysql-url": _without_login, "--mongo-url": _without_login}
+SECRET: Mapping[str, Callable[[str], str]] = {
+    "--join": lambda _: HIDDEN,
+    "--header": _without_value,
+    "--mysql-url": _without_login,
+    "--mongo-url": _without_login,
+}

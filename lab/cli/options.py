@@ -90,7 +90,7 @@ def load_options(command: click.Command, scenario: Scenario) -> click.Command:
         command.params += [option for option in shape if option.name not in OF_SERVICES]
         command.params += [*_parameter_options(scenario), pin_option()]
         return data_option(command)
-    command.params += shape
+    command.params += [*shape, join_option()]
     return data_option(limit_options(command, scenario))
 
 
@@ -185,6 +185,12 @@ header_option = click.option(
     metavar="'NAME: VALUE'",
     help=f"Header of every request; repeat for several. Values are neither stored nor shown. {ELSEWHERE}",
 )
+
+
+def join_option() -> click.Option:
+    """The option for the secret of workers on other machines."""
+    text = f"Token of workers on other machines.  [default: drawn, and printed] {ELSEWHERE}"
+    return click.Option(["--join"], type=SecretText(), metavar="TOKEN|@FILE|env:NAME", help=text, default="")
 
 
 def server_option(kind: str, text: str) -> click.Option:

@@ -14,3 +14,5 @@ IDENTITY = hashlib.sha256("\0".join((platform.node(), str(os.getuid()), str(ROOT
 CALIBRATIONS = ROOT / "data" / "calibration"
 # Environment variable that marks a Locust master or worker as started by the lab.
 RUN_BY_LAB = "LAB_CONDUCTED"
+# Environment variable that tells a Locust master and its workers the secret by which they know each other.
+JOIN_TOKEN = "LAB_JOIN_TOKEN"

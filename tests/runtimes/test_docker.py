@@ -22,7 +22,7 @@ from patience import PATIENCE_S, await_that
 
 from lab.errors import ComponentError, LabError
 from lab.runtimes import Launch, process_id
-from lab.runtimes.checkout import IDENTITY, ROOT
+from lab.runtimes.checkout import IDENTITY, JOIN_TOKEN, ROOT
 from lab.runtimes.docker import (
     BORN_LABEL,
     CHECKOUT_LABEL,
@@ -346,7 +346,8 @@ def test_worker_in_a_container_joins_the_master_on_this_machine(containers, pyth
     )
     command += ("--samples", str(tmp_path / "samples"), "--statistics", str(tmp_path / "statistics.csv"))
     command += ("--workers", "1")
-    around = {"PYTHONPATH": str(ROOT), "LAB_CONDUCTED": "1"}
+    told = {"LAB_CONDUCTED": "1", JOIN_TOKEN: "a token of the test"}
+    around = {"PYTHONPATH": str(ROOT), **told}
     with ExitStack() as stack:
         master = stack.enter_context(
             containers.started(Launch("master", command, tmp_path / "master.log", around, talks=True, grace_s=0))
@@ -357,9 +358,7 @@ def test_worker_in_a_container_joins_the_master_on_this_machine(containers, pyth
         command = ("python3", "-m", "locust", "-f", f"{LOCUSTFILES}/delay.py", "--worker")
         command += ("--master-host", containers.host, "--master-port", str(port))
         stack.enter_context(
-            containers.started(
-                Launch("worker 1", command, tmp_path / "worker.log", {"LAB_CONDUCTED": "1"}, grace_s=0, image=python)
-            )
+            containers.started(Launch("worker 1", command, tmp_path / "worker.log", told, grace_s=0, image=python))
         )
         joined = json.loads(master.stdout.readline())
         assert (joined["event"], joined["count"]) == ("worker", 1)

@@ -67,7 +67,7 @@ def assert_planted_nowhere(secrets: dict[str, str], data: Path, *arguments: str,
         assert done.returncode == 0, done.stderr
         (exports / f"said-{words[-1].strip('/').replace('/', '-')}").write_bytes(done.stdout + done.stderr)
     files = [output, *(path for folder in (data, exports) for path in folder.rglob("*") if path.is_file())]
-    assert len(files) > 20
+    assert len(files) > 15
     assert any(b"lab.generator.locust.master" in line for line in lines)
     for what, secret in secrets.items():
         assert not [path for path in files if secret.encode() in path.read_bytes()], what
@@ -77,6 +77,7 @@ def assert_planted_nowhere(secrets: dict[str, str], data: Path, *arguments: str,
         assert not [what for what, secret in secrets.items() if secret in samples]
 
 
+@pytest.mark.thorough
 def test_the_secrets_of_headers_are_found_nowhere(server, tmp_path):
     """From a variable and from a file they reach the service, and nobody else."""
     (tmp_path / "cookie").write_text(f"Cookie: a={COOKIE}\n")

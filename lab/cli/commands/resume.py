@@ -10,7 +10,7 @@ import click
 
 from lab.cli.console import err, reporter
 from lab.cli.measuring import ResultOptions, endpoints_of, show_and_exit, typed_command
-from lab.cli.options import data_option, header_option, server_option
+from lab.cli.options import data_option, header_option, join_option, server_option
 from lab.reporting import run_view
 from lab.running import estimate, resumption
 from lab.running.invocation import Invocation
@@ -37,4 +37,4 @@ def resume(
     show_and_exit(resumption.resume(folder, invocation, anyway), ResultOptions(data, allow_suspect))
 
 
-resume.params += [server_option(kind, "The same as in the interrupted run.") for kind in TITLES]
+resume.params += [join_option(), *(server_option(kind, "The same as in the interrupted run.") for kind in TITLES)]
