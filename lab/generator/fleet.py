@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import queue
 import secrets
 import sys
@@ -34,6 +35,8 @@ JOIN_TOKEN_CHARACTERS = 20
 # The folder of locustfiles in the workers' image.
 LOCUSTFILES = "/lab/locustfiles"
 POLL_S = 0.1
+CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
+NOT_INHERITED = ("LAB_", "LOCUST_", "PYTHON")
 # Before the first send is due, every user must know of the phase, some 20 µs a user, and an open loop needs its plan.
 START_DELAY_S = 0.1
 START_DELAY_PER_USER_S = 50e-6
@@ -313,6 +316,7 @@ def running_fleet(
     runtime, cores, logs = placement.runtime, placement.cores, placement.logs
     host, at = placement.bind or (runtime.host, 0)
     environment_variables = {
+        **_surroundings(locustfile),
         "PYTHONPATH": str(ROOT),
         RUN_BY_LAB: "1",
         JOIN_TOKEN: placement.join_token or new_join_token(),
@@ -322,7 +326,14 @@ def running_fleet(
         command = (*_master_command(locustfile, placement), "--bind", host, "--port", str(at))
         command += ("--workers", str(load.workers + load.remote_workers))
         launch = Launch(
-            "Locust master", command, logs / "locust-master.log", environment_variables, cores, talks=True, grace_s=0
+            "Locust master",
+            command,
+            logs / "locust-master.log",
+            environment_variables,
+            cores,
+            alone=True,
+            talks=True,
+            grace_s=0,
         )
         master = stack.enter_context(runtime.started(launch))
         events: queue.Queue[dict[str, Any]] = queue.Queue()
@@ -336,12 +347,32 @@ def running_fleet(
             if placement.image:
                 environment = {name: environment[name] for name in (RUN_BY_LAB, JOIN_TOKEN)}
             launch = Launch(
-                f"Locust worker {number}", command, log, environment, cores, grace_s=0, image=placement.image
+                f"Locust worker {number}",
+                command,
+                log,
+                environment,
+                cores,
+                alone=True,
+                grace_s=0,
+                image=placement.image,
             )
             started.workers.append(stack.enter_context(runtime.started(launch)))
         if load.remote_workers:
             stack.callback(started.dismiss)
         yield started
+
+
+def _surroundings(locustfile: str | Path) -> dict[str, str]:
+    """What master and workers get of the shell's environment: what TLS needs; for a file of the user's own all of it.
+
+    But nothing of what would change Locust, Python or the lab: none of that is in the run's record.
+    """
+    own = isinstance(locustfile, Path)
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name in CERTIFICATES or (own and not name.startswith(NOT_INHERITED))
+    }
 
 
 def _master_command(locustfile: str | Path, placement: Placement) -> tuple[str, ...]:

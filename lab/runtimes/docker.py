@@ -29,7 +29,7 @@ from docker.models.containers import Container  # type: ignore[import-untyped]
 from docker.types import Ulimit  # type: ignore[import-untyped]
 
 from lab.errors import ComponentError, LabError
-from lab.runtimes import Launch, process_id, tail
+from lab.runtimes import Launch, appended, process_id, tail
 from lab.runtimes.checkout import IDENTITY, ROOT
 from lab.runtimes.process import ProcessRunning, ProcessRuntime, signals_deferred
 
@@ -149,7 +149,7 @@ class DockerRunning:
     def _follow(self) -> None:
         """Copy the log as it grows; the container has ended when it does."""
         try:
-            with self.launch.log.open("ab", buffering=0) as log:
+            with appended(self.launch.log) as log:
                 for piece in self._container.logs(stream=True, follow=True):
                     log.write(piece)
             self._container.wait()

@@ -19,7 +19,7 @@ from typing import IO
 import psutil
 
 from lab.errors import LabError
-from lab.runtimes import INHERITED, Launch, process_id, tail
+from lab.runtimes import INHERITED, Launch, appended, process_id, tail
 from lab.runtimes.checkout import ROOT
 
 KILL_S = 10.0
@@ -205,7 +205,7 @@ class ProcessRuntime:
         inherited = os.environ.keys() & set(INHERITED) if launch.alone else os.environ.keys()
         environment = {**{name: os.environ[name] for name in inherited}, **launch.environment}
         told = BEGINS_WHEN_TOLD if launch.talks else HAS_NOTHING_TO_READ
-        with launch.log.open("ab") as log, confined(launch.cores or self._all_cores):
+        with appended(launch.log) as log, confined(launch.cores or self._all_cores):
             try:
                 _check_executable(launch.command[0], launch.folder, environment.get("PATH"))
                 process = subprocess.Popen(

@@ -23,7 +23,7 @@ from lab.system.databases import mysql as mysql_database
 from lab.system.images import JAR, MONGO_PORT, MYSQL_PORT, MYSQL_USER, Images
 from lab.system.images.bases import FROM_BASE, BaseKind, Bases
 from lab.system.images.builder import Builder, Recipe
-from lab.system.launch import contained, promised_limits, service_launch
+from lab.system.launch import INSIDE, contained, promised_limits, service_launch
 from lab.telemetry.actuator import await_ready, limits
 
 pytestmark = [pytest.mark.docker, pytest.mark.thorough]
@@ -79,7 +79,7 @@ def test_service_answers_from_its_container(containers, images, variant, jdk, tm
         assert "Java" in image.product or "OpenJDK" in image.product
         assert running.cpu_s() > 0.5
     assert "Started Application" in launch.log.read_text()
-    assert (tmp_path / "gc.log").read_text()
+    assert (tmp_path / INSIDE / "gc.log").read_text()
 
 
 def test_mysql_takes_the_labs_user_and_nobody_else(containers, images, tmp_path):

@@ -48,7 +48,7 @@ def worker(master: str, join: str) -> None:
     command = (sys.executable, "-m", "lab.generator.locust.worker", "--master-host", host, "--master-port", str(port))
     told = {"PYTHONPATH": str(ROOT), JOIN_TOKEN: join}
     with temporary.folder() as folder, ProcessRuntime() as runtime:
-        launch = Launch("worker", command, folder / "worker.log", told, talks=True, grace_s=0)
+        launch = Launch("worker", command, folder / "worker.log", told, talks=True, grace_s=0, alone=True)
         while True:
             with runtime.started(launch) as running:
                 for line in running.stdout:

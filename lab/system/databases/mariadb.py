@@ -140,7 +140,7 @@ def _seed(site: Site, server: Path, seeded: Path, fill: Callable[[Database], obj
             "--skip-test-db",
             *_root_option(),
         )
-        launch = Launch("mariadb-install-db", command, site.logs / "mariadb-install.log")
+        launch = Launch("mariadb-install-db", command, site.logs / "mariadb-install.log", alone=True)
         _run(site, launch, "MariaDB's data folder could not be made")
         with _running(site, server, data) as database:
             fill(database)
