@@ -174,6 +174,7 @@ def _start(plan: Plan, invocation: Invocation, users: int, opened: Opener) -> It
         runtime_of(chosen, run.name) as runtime,
         confined(cores.generator),
     ):
+        runtime.discard(run.scratch)
         behind = set() if chosen == "docker" else backends.modules(plan.scenario, invocation.endpoints)
         made = _built(modules, behind, jdk, runtime, reporter)
         run.add_to_environment("jars", {module: artifacts.digest(jar) for module, jar in made.jars.items()})

@@ -91,6 +91,9 @@ class Runtime(Protocol):
     def host(self) -> str:
         """The address of this machine as seen from inside the runtime."""
 
+    def discard(self, folder: Path) -> None:
+        """Remove a folder at the end, with what processes have written into it, even if the lab is killed."""
+
     def started(self, launch: Launch) -> AbstractContextManager[Running]:
         """Start a launch; it is stopped when the context ends, also after an error."""
 

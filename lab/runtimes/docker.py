@@ -223,6 +223,10 @@ class DockerRuntime:
         """The address of this machine on the run's network, for servers that containers connect to."""
         return str(self._network.attrs["IPAM"]["Config"][0]["Gateway"])
 
+    def discard(self, folder: Path) -> None:
+        """Remove a folder at the end, with what processes have written into it, even if the lab is killed."""
+        self._processes.discard(folder)
+
     @contextmanager
     def started(self, launch: Launch) -> Iterator[DockerRunning | ProcessRunning]:
         """Start a container, or a process if the launch has no image; on exit it is stopped."""
