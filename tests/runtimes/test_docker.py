@@ -21,7 +21,7 @@ from docker.errors import NotFound
 from patience import PATIENCE_S, await_that
 
 from lab.errors import ComponentError, LabError
-from lab.runtimes import Launch, process_id
+from lab.runtimes import Launch, process_id, tail
 from lab.runtimes.checkout import IDENTITY, JOIN_TOKEN, ROOT
 from lab.runtimes.docker import (
     BORN_LABEL,
@@ -141,6 +141,22 @@ def test_container_out_of_memory_says_so(containers, launch):
 
 @pytest.mark.docker
 @pytest.mark.thorough
+def test_container_writes_into_its_own_folder_only(containers, launch, tmp_path):
+    """Beside it, where the lab opens its log, nothing can be put in the way, nor by a link within."""
+    (tmp_path / "inside").mkdir()
+    program = "import os; os.symlink('/etc/passwd', 'link')\ntry: os.symlink('/etc/passwd', '../test.log')\n"
+    program += "except OSError as error: print('refused')"
+    asked = launch(program, folder=tmp_path / "inside")
+    with containers.started(asked) as running:
+        running.await_end()
+    assert asked.log.read_text() == "refused\n"
+    assert not asked.log.is_symlink()
+    assert (tmp_path / "inside" / "link").is_symlink()
+    assert tail(tmp_path / "inside" / "link", 5) == ""
+
+
+@pytest.mark.docker
+@pytest.mark.thorough
 def test_an_exit_reason_names_signal_and_status(containers, launch):
     """The same words as for a process."""
     with containers.started(launch(WORKS)) as running:
@@ -198,7 +214,7 @@ def test_when_the_context_ends_nothing_is_left(engine, launch):
 KILLED_LAB = """
 import sys, time
 from pathlib import Path
-from lab.runtimes import Launch, process_id
+from lab.runtimes import Launch
 from lab.runtimes.docker import DockerRuntime
 run, image, log, program = sys.argv[1:]
 with DockerRuntime(run) as containers:

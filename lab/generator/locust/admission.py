@@ -52,7 +52,7 @@ def _secret_key(token: str, role: str) -> bytes:
     return bytes(z85.encode(hashlib.sha256(f"lab {role} {token}".encode()).digest()))
 
 
-def _admit_only(public_key: bytes, context: zmq.Context) -> None:
+def _admit_only(public_key: bytes, context: Any) -> None:
     """Answer libzmq's questions about new connections to the sockets of a context."""
     asked, known = context.socket(zmq.REP), z85.decode(public_key)
     asked.bind(AUTHENTICATOR)

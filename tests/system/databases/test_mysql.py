@@ -28,9 +28,12 @@ COUNT = 2000
 
 @pytest.fixture(scope="module")
 def site(jdk, tmp_path_factory):
-    """A place for servers, with seeds of its own but for the unpacked server, which all tests share."""
+    """A place for servers, with seeds of its own but for the unpacked server, which all tests share.
+
+    Its path is one that MariaDB's installer would take apart.
+    """
     with ProcessRuntime() as runtime:
-        made = site_in(tmp_path_factory.mktemp("mysql"), runtime, jdk)
+        made = site_in(tmp_path_factory.mktemp("my läb 1"), runtime, jdk)
         mariadb.unpacked(replace(made, seeds=SEEDS))
         yield made
 
