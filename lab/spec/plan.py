@@ -12,7 +12,7 @@ import msgspec
 from lab.spec.limits import EQUAL, Limits, Stance
 from lab.spec.own_load import Locustfile, OneRequest
 from lab.spec.scenario import Scenario
-from lab.spec.system import Link, Variant
+from lab.spec.system import Component, Link, Variant
 from lab.spec.workload import Load, OpenLoop
 
 # What a sweep can vary besides a parameter: the number of users, or the rate of an open loop.
@@ -157,7 +157,8 @@ def _in_paths(plan: Plan) -> Iterator[str]:
     """All names of a plan that folders and files are named after, or found by."""
     yield plan.scenario.name
     yield from (cell.id for cell in plan.cells)
-    for part in (*plan.scenario.variants, *plan.scenario.components):
+    parts: tuple[Variant | Component, ...] = (*plan.scenario.variants, *plan.scenario.components)
+    for part in parts:
         yield part.name
         yield part.module or part.name
 

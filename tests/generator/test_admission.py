@@ -5,7 +5,10 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import random
+import signal
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +20,7 @@ from patience import PATIENCE_S, await_that
 from zmq.utils import z85
 
 from lab.generator.fleet import Fleet, LoadPhase, Placement, running_fleet
+from lab.runtimes.checkout import ROOT
 from lab.runtimes.process import ProcessRuntime
 from lab.spec.workload import Burst
 from lab.system.databases.free_port import free_ports
@@ -107,6 +111,20 @@ def worker_name(folder) -> str:
     log = (folder / "locust-master.log").read_text()
     (line,) = [line for line in log.splitlines() if "reported as ready" in line]
     return next(word for word in line.split() if "_" in word)
+
+
+def test_a_worker_with_another_token_is_told_so(tmp_path):
+    """Instead of waiting for ever for a run that goes on."""
+    command = [sys.executable, "-m", "lab", "worker", "--join", "another token of the same kind", "--master"]
+    with (
+        listening(tmp_path) as (_, port),
+        subprocess.Popen([*command, f"127.0.0.1:{port}"], stdout=subprocess.PIPE, text=True, cwd=ROOT) as worker,
+    ):
+        assert worker.stdout
+        assert "Waiting for runs" in worker.stdout.readline()
+        assert "has another token" in worker.stdout.readline()
+        worker.send_signal(signal.SIGINT)
+        assert worker.wait(PATIENCE_S) == 130
 
 
 def anything(chance: random.Random, depth: int = 0) -> object:

@@ -201,7 +201,7 @@ def test_a_received_run_whose_names_lead_elsewhere_is_damaged(run, name, where):
     value = run.read()
     scenario, cells = value["plan"]["scenario"], value["plan"]["cells"]
     if where == "varied":
-        cells[0]["varied"] = name or "/"
+        cells[0]["varied"] = f"/{name}"
     elif where == "scenario":
         scenario["name"] = name
     elif where == "module":

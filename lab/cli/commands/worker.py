@@ -44,6 +44,10 @@ def worker(master: str, join: str) -> None:
     except OSError as error:
         raise LabError(f"There is no host {host!r}.", "Correct --master HOST[:PORT].") from error
     raise_open_file_limit(1)  # as far as it goes: each user has a socket
+    said = {
+        "joined": f"It has joined {host}:{port}.",
+        "refused": f"The run at {host}:{port} has another token: give --join the one that it has printed.",
+    }
     out.print(f"Waiting for runs at {host}:{port}. End with Ctrl-C.")
     command = (sys.executable, "-m", "lab.generator.locust.worker", "--master-host", host, "--master-port", str(port))
     told = {"PYTHONPATH": str(ROOT), JOIN_TOKEN: join}
@@ -52,6 +56,6 @@ def worker(master: str, join: str) -> None:
         while True:
             with runtime.started(launch) as running:
                 for line in running.stdout:
-                    out.print(f"It has {line.strip()} {host}:{port}.")
+                    out.print(said[line.strip()], soft_wrap=True)
                 if (ending := running.await_end()) != "exited with status 0":
                     raise LabError(f"The worker {ending}.", "Its last lines show why.", running.log_tail())

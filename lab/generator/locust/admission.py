@@ -13,6 +13,7 @@ from typing import Any
 
 import gevent
 import zmq.green as zmq
+from gevent.event import Event
 from locust.env import Environment
 from locust.exception import RPCError
 from locust.rpc import Message
@@ -23,8 +24,11 @@ from zmq.utils import z85
 AUTHENTICATOR = "inproc://zeromq.zap.01"
 ADMITTED, REFUSED = b"200", b"400"
 SHOWN = 200
+REFUSALS = zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL | zmq.EVENT_HANDSHAKE_FAILED_AUTH
 # Whether this process talks only to those that know its token.
 required = False
+# Set when a master has not let this process in: its token is another one.
+refused = Event()
 
 
 def require(token: str) -> None:
@@ -43,6 +47,7 @@ def require(token: str) -> None:
         else:
             self.socket.curve_serverkey = zmq.curve_public(master)
             self.socket.curve_publickey, self.socket.curve_secretkey = zmq.curve_public(worker), worker
+            gevent.spawn(_notice_refusal, self.socket.get_monitor_socket(REFUSALS))
 
     zmqrpc.BaseSocket.__init__ = keyed
     zmqrpc.BaseSocket.recv_from_client = _next_message
@@ -66,6 +71,11 @@ def _admit_only(public_key: bytes, context: Any) -> None:
             asked.send_multipart([version, request, ADMITTED if admitted else REFUSED, b"", b"", b""])
 
     gevent.spawn(answer)
+
+
+def _notice_refusal(monitor: Any) -> None:
+    monitor.recv_multipart()
+    refused.set()
 
 
 def _next_message(self: zmqrpc.BaseSocket) -> tuple[str, Message]:
