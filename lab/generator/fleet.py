@@ -316,7 +316,7 @@ def running_fleet(
     runtime, cores, logs = placement.runtime, placement.cores, placement.logs
     host, at = placement.bind or (runtime.host, 0)
     environment_variables = {
-        **_surroundings(locustfile),
+        **surroundings(own=isinstance(locustfile, Path)),
         "PYTHONPATH": str(ROOT),
         RUN_BY_LAB: "1",
         JOIN_TOKEN: placement.join_token or new_join_token(),
@@ -362,12 +362,14 @@ def running_fleet(
         yield started
 
 
-def _surroundings(locustfile: str | Path) -> dict[str, str]:
-    """What master and workers get of the shell's environment: what TLS needs; for a file of the user's own all of it.
+def surroundings(own: bool) -> dict[str, str]:
+    """What master and workers get of the shell's environment: what TLS needs.
 
-    But nothing of what would change Locust, Python or the lab: none of that is in the run's record.
+    Args:
+        own: whether they play a file of the user's own, which gets all the rest too, but for what would change Locust,
+            Python or the lab: none of that is in the run's record.
+
     """
-    own = isinstance(locustfile, Path)
     return {
         name: value
         for name, value in os.environ.items()
