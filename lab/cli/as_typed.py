@@ -6,13 +6,16 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 
 HIDDEN = "…"
-# The password in a URL, and the value of a header.
-PASSWORD, HEADER = re.compile(r"(://[^/\s:@]*:)[^/\s]*@"), re.compile(r"^(--header=)?([^:]*).*", re.DOTALL)
+PASSWORD = re.compile(r"(://[^/\s:@]*:)[^/\s]*@")
+# Of a database's URL all that may hold a secret: what stands before the last @, but for the user, and all options.
+LOGIN, OPTIONS = re.compile(r"(://[^/?#\s:@]*:?).*@", re.DOTALL), re.compile(r"\?.+", re.DOTALL)
+# Where a secret is, instead of itself: a file or an environment variable.
+ELSEWHERE = re.compile(r"@.+|env:\w+")
 
 
 def typed(*arguments: str) -> str:
@@ -36,9 +39,28 @@ def program(name: str) -> str:
 
 
 def without_secrets(words: Sequence[str]) -> Iterator[str]:
-    """The words of a command line without values of headers and passwords in URLs."""
+    """The words of a command line without values of headers, and without passwords and options in URLs."""
     for before, word in pairwise(("", *words)):
-        if before == "--header" or word.startswith("--header="):
-            yield HEADER.sub(rf"\1\2: {HIDDEN}", word)
-        else:
+        option, equals, value = ("", "", word) if before in SECRET else word.partition("=")
+        hide = SECRET.get(before) or (SECRET.get(option) if equals else None)
+        if not hide:
             yield PASSWORD.sub(rf"\1{HIDDEN}@", word)
+        else:
+            yield option + equals + (value if ELSEWHERE.fullmatch(value) else hide(value))
+
+
+def _without_value(header: str) -> str:
+    return f"{header.partition(':')[0]}: {HIDDEN}"
+
+
+def _without_login(url: str) -> str:
+    return OPTIONS.sub(f"?{HIDDEN}", LOGIN.sub(rf"\1{HIDDEN}@", url))
+
+
+# How the value of an option that holds a secret is written down.
+SECRET: Mapping[str, Callable[[str], str]] = {
+    "--join": lambda _: HIDDEN,
+    "--header": _without_value,
+    "--mysql-url": _without_login,
+    "--mongo-url": _without_login,
+}

@@ -89,8 +89,9 @@ class ResultOptions:
 
 
 def endpoints_of(options: dict[str, Any]) -> Endpoints:
-    """Remove the URLs of the user's own servers from the options, and return them."""
-    return Endpoints(mysql=options.pop("mysql_url", ""), mongo=options.pop("mongo_url", ""))
+    """Remove the URLs of the user's own servers and the token of workers from the options, and return them."""
+    given = {"mysql": "mysql_url", "mongo": "mongo_url", "join": "join"}
+    return Endpoints(**{name: options.pop(option, "") for name, option in given.items()})
 
 
 def plan_of(name: str, variants: str | None, **given: Any) -> Plan:

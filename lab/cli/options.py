@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import click
 
 from lab.analysis import slo
+from lab.cli.console import err
 from lab.errors import LabError
 from lab.runtimes import RUNTIMES
 from lab.spec.options import OF_SERVICES, option
@@ -88,7 +90,7 @@ def load_options(command: click.Command, scenario: Scenario) -> click.Command:
         command.params += [option for option in shape if option.name not in OF_SERVICES]
         command.params += [*_parameter_options(scenario), pin_option()]
         return data_option(command)
-    command.params += shape
+    command.params += [*shape, join_option()]
     return data_option(limit_options(command, scenario))
 
 
@@ -151,13 +153,51 @@ def pin_option() -> click.Option:
     return click.Option(["--pin/--no-pin"], default=True, help=text)
 
 
+class SecretText(click.ParamType[str]):
+    """A text that may hold a secret: as it is, ``@`` and the name of a file, or ``env:`` and that of a variable."""
+
+    name = "TEXT"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Read the file or the variable, if it is one; LabError if that is not possible."""
+        text, option_name = str(value), param.opts[0] if param else ""
+        if text.startswith("@"):
+            try:
+                return Path(text[1:]).read_text(encoding="utf-8").strip()
+            except (OSError, UnicodeDecodeError) as error:
+                why = getattr(error, "strerror", None) or "it is no text in UTF-8"
+                raise LabError(f"{option_name} {text} cannot be read: {why}.", "Name a file that holds it.") from None
+        if named := re.fullmatch(r"env:(\w+)", text):
+            if not (found := os.environ.get(named[1], "").strip()):
+                raise LabError(f"{option_name} {text}: there is no such environment variable.", f"Set {named[1]}.")
+            return found
+        if text:
+            err.print(f"  {option_name}: ps shows it to everybody on this machine; @FILE and env:NAME do not")
+        return text
+
+
+ELSEWHERE = "@FILE and env:NAME read it from a file or a variable, which ps does not show."
 header_option = click.option(
     "--header",
     "headers",
     multiple=True,
+    type=SecretText(),
     metavar="'NAME: VALUE'",
-    help="Header of every request; repeat for several. Values are neither stored nor shown.",
+    help=f"Header of every request; repeat for several. Values are neither stored nor shown. {ELSEWHERE}",
 )
+
+
+def join_option() -> click.Option:
+    """The option for the secret of workers on other machines."""
+    text = f"Token of workers on other machines.  [default: drawn, and printed] {ELSEWHERE}"
+    return click.Option(["--join"], type=SecretText(), metavar="TOKEN|@FILE|env:NAME", help=text, default="")
+
+
+def server_option(kind: str, text: str) -> click.Option:
+    """The option that names a server of the user's own of a kind of database."""
+    return click.Option(
+        [f"--{kind}-url"], type=SecretText(), metavar="URL|@FILE|env:NAME", help=f"{text} {ELSEWHERE}", default=""
+    )
 
 
 class BodyText(click.ParamType[str]):
@@ -253,5 +293,5 @@ def _component_options(scenario: Scenario) -> list[click.Option]:
             "B/S",
             f"Bandwidth of each connection to {called}.  [default: {link.connection_rate or 'any'}]",
         ),
-        *(_option(f"--{kind}-url", str, "URL", own, "") for kind in scenario.databases),
+        *(server_option(kind, own) for kind in scenario.databases),
     ]

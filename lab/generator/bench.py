@@ -18,7 +18,7 @@ import requests
 
 from lab.errors import ComponentError
 from lab.generator.fleet import Fleet, LoadPhase, PhaseResult, Placement, running_fleet
-from lab.runtimes import Launch, Running, Runtime
+from lab.runtimes import Launch, Running, Runtime, loopback
 from lab.runtimes.checkout import ROOT
 from lab.spec.scenario import KINDS
 from lab.spec.workload import Burst, Closed
@@ -98,7 +98,7 @@ class Bench:
     def _held(self) -> dict[str, float]:
         """The delays that the server measured since the last call: ``count``, ``mean_s`` and ``p99_s``."""
         try:
-            return dict(requests.get(f"{self.url}/held", timeout=WITHIN_S).json())
+            return dict(loopback.get(f"{self.url}/held", WITHIN_S).json())
         except (requests.RequestException, ValueError) as error:
             raise _ended(self.server) from error
 
@@ -143,7 +143,9 @@ def running_server(runtime: Runtime, cores: frozenset[int], folder: Path) -> Ite
 
     """
     command = (sys.executable, "-m", "lab.generator.known_delay_server")
-    launch = Launch("reference server", command, folder / "server.log", {"PYTHONPATH": str(ROOT)}, cores, talks=True)
+    launch = Launch(
+        "reference server", command, folder / "server.log", {"PYTHONPATH": str(ROOT)}, cores, talks=True, alone=True
+    )
     with runtime.started(launch) as server:
         if not (line := server.stdout.readline()):
             raise _ended(server)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import queue
+import secrets
 import sys
 import threading
 import time
@@ -16,9 +18,9 @@ from typing import Any
 
 import msgspec
 
-from lab.errors import ComponentError
+from lab.errors import ComponentError, LabError
 from lab.runtimes import Launch, Running, Runtime
-from lab.runtimes.checkout import ROOT, RUN_BY_LAB
+from lab.runtimes.checkout import JOIN_TOKEN, ROOT, RUN_BY_LAB
 from lab.spec.own_load import OneRequest
 from lab.spec.workload import Load
 
@@ -29,13 +31,28 @@ REMOTE_WITHIN_S = 300.0
 # burst lasts a second, so workers whose clocks differ by a tenth of one still send one burst.
 CLOCK_WITHIN_S = 0.1
 DISMISS_WITHIN_S = 5.0
+JOIN_TOKEN_CHARACTERS = 20
 # The folder of locustfiles in the workers' image.
 LOCUSTFILES = "/lab/locustfiles"
 POLL_S = 0.1
+CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
+NOT_INHERITED = ("LAB_", "LOCUST_", "PYTHON")
 # Before the first send is due, every user must know of the phase, some 20 µs a user, and an open loop needs its plan.
 START_DELAY_S = 0.1
 START_DELAY_PER_USER_S = 50e-6
 START_DELAY_PER_SEND_S = 0.5e-6
+
+
+def new_join_token() -> str:
+    """A token that nobody can guess."""
+    return secrets.token_hex(32)
+
+
+def check_join_token(token: str) -> None:
+    """LabError if a token could be guessed."""
+    if len(token) < JOIN_TOKEN_CHARACTERS:
+        step = "Take the one that 'python -m lab run … --remote-workers N' draws and prints."
+        raise LabError(f"--join has fewer than {JOIN_TOKEN_CHARACTERS} characters, which could be guessed.", step)
 
 
 @dataclass
@@ -120,6 +137,7 @@ class Placement:
         stream: the file that the master appends samples to.
         image: the workers' container image; empty for processes. The master always is a process.
         bind: where the master listens; any port of the runtime's host if None.
+        join_token: what workers must know to be heard by the master; one is drawn if it is empty.
 
     """
 
@@ -129,6 +147,7 @@ class Placement:
     stream: Path
     image: str = ""
     bind: tuple[str, int] | None = None
+    join_token: str = field(default="", repr=False)
 
 
 class Fleet:
@@ -297,15 +316,24 @@ def running_fleet(
     runtime, cores, logs = placement.runtime, placement.cores, placement.logs
     host, at = placement.bind or (runtime.host, 0)
     environment_variables = {
+        **surroundings(own=isinstance(locustfile, Path)),
         "PYTHONPATH": str(ROOT),
         RUN_BY_LAB: "1",
+        JOIN_TOKEN: placement.join_token or new_join_token(),
         "LOCUST_WAIT_FOR_WORKERS_REPORT_AFTER_RAMP_UP": "30",
     }
     with ExitStack() as stack:
         command = (*_master_command(locustfile, placement), "--bind", host, "--port", str(at))
         command += ("--workers", str(load.workers + load.remote_workers))
         launch = Launch(
-            "Locust master", command, logs / "locust-master.log", environment_variables, cores, talks=True, grace_s=0
+            "Locust master",
+            command,
+            logs / "locust-master.log",
+            environment_variables,
+            cores,
+            alone=True,
+            talks=True,
+            grace_s=0,
         )
         master = stack.enter_context(runtime.started(launch))
         events: queue.Queue[dict[str, Any]] = queue.Queue()
@@ -315,14 +343,38 @@ def running_fleet(
         for number in range(1, load.workers + 1):
             log = logs / f"locust-worker-{number}.log"
             command = _worker_command(locustfile, host, port, in_container=bool(placement.image))
-            environment = {RUN_BY_LAB: "1"} if placement.image else environment_variables
+            environment = environment_variables
+            if placement.image:
+                environment = {name: environment[name] for name in (RUN_BY_LAB, JOIN_TOKEN)}
             launch = Launch(
-                f"Locust worker {number}", command, log, environment, cores, grace_s=0, image=placement.image
+                f"Locust worker {number}",
+                command,
+                log,
+                environment,
+                cores,
+                alone=True,
+                grace_s=0,
+                image=placement.image,
             )
             started.workers.append(stack.enter_context(runtime.started(launch)))
         if load.remote_workers:
             stack.callback(started.dismiss)
         yield started
+
+
+def surroundings(own: bool) -> dict[str, str]:
+    """What master and workers get of the shell's environment: what TLS needs.
+
+    Args:
+        own: whether they play a file of the user's own, which gets all the rest too, but for what would change Locust,
+            Python or the lab: none of that is in the run's record.
+
+    """
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name in CERTIFICATES or (own and not name.startswith(NOT_INHERITED))
+    }
 
 
 def _master_command(locustfile: str | Path, placement: Placement) -> tuple[str, ...]:

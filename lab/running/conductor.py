@@ -123,7 +123,8 @@ def _measure(testbed: Testbed, cell: Cell, folder: CellFolder, observed: Observe
 
 def _fleet(testbed: Testbed, cell: Cell, folder: CellFolder) -> AbstractContextManager[Fleet]:
     image, plan, own = testbed.artifacts.images.get("worker", ""), testbed.plan, testbed.plan.locustfile
-    placement = Placement(testbed.runtime, testbed.cores.generator, folder.logs, folder.stream, image, testbed.bind)
+    at = (testbed.runtime, testbed.cores.generator, folder.logs, folder.stream, image, testbed.bind)
+    placement = Placement(*at, testbed.join_token)
     locustfile = Path(own.path) if own else plan.scenario.name
     return running_fleet(locustfile, cell.load, placement, testbed.headers, plan.one_request)
 

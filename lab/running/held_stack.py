@@ -16,6 +16,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import psutil
+from filelock import FileLock, Timeout
 from rich.console import Console
 
 from lab.errors import LabError
@@ -44,11 +45,22 @@ def up(plan: Plan, runtime: str, endpoints: Endpoints) -> dict[str, Any]:
         LabError: a stack is up already, or this one did not start; with the last lines of its log.
 
     """
+    up_state.FOLDER.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(up_state.FOLDER / "up.lock", timeout=0):
+            return _up(plan, runtime, endpoints)
+    except Timeout:
+        raise LabError(
+            "Another 'up' of this checkout is starting a stack.", "Wait until it is up, or end it."
+        ) from None
+
+
+def _up(plan: Plan, runtime: str, endpoints: Endpoints) -> dict[str, Any]:
+    """Start the stack; the lock must be held."""
     if running := up_state.running():
         raise LabError(
             f"{running['scenario']} with {running['variant']} is up already.", "End it first: python -m lab down"
         )
-    up_state.FOLDER.mkdir(parents=True, exist_ok=True)
     up_state.STATE.unlink(missing_ok=True)
     tidy()
     order = {"plan": plan.as_json(), "runtime": runtime, "endpoints": asdict(endpoints)}

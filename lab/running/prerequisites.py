@@ -6,6 +6,7 @@ import socket
 from pathlib import Path
 
 from lab.errors import LabError
+from lab.generator.fleet import check_join_token, new_join_token
 from lab.running.progress import Reporter
 from lab.runtimes import host
 from lab.runtimes.checkout import ROOT
@@ -37,11 +38,26 @@ def check_locustfile(scenario: str) -> None:
         raise LabError(f"There is no locustfiles/{scenario}.py, which plays {scenario}.", "See locustfiles/chain.py.")
 
 
-def announce_master(plan: Plan, runtime: str, reporter: Reporter) -> None:
-    """Print the command for workers on other machines, if the plan has any; LabError if they could not join."""
-    if plan.bind:
-        check_master_address(plan, runtime)
-        reporter.say(f"  on the other machines: python -m lab worker --master {plan.bind}")
+def announce_master(plan: Plan, runtime: str, reporter: Reporter, given: str) -> str:
+    """Print the command for workers on other machines, if the plan has any; LabError if they could not join.
+
+    Args:
+        given: the token that the user has chosen for them; one is drawn if it is empty.
+
+    Returns:
+        The token that they join with; empty if there are none.
+
+    """
+    if not plan.bind:
+        if given:
+            raise LabError("--join is the token of workers on other machines.", "Add --remote-workers N.")
+        return ""
+    check_master_address(plan, runtime)
+    token = given or new_join_token()
+    check_join_token(token)
+    shown = "…, the same as here" if given else token
+    reporter.say(f"  on the other machines: python -m lab worker --master {plan.bind} --join {shown}")
+    return token
 
 
 def check_master_address(plan: Plan, runtime: str) -> None:

@@ -89,6 +89,7 @@ class Testbed:
         backing: the databases and links behind the services.
         calibration: the generator's ceilings on this machine; None if unknown.
         headers: additional headers of every request to attached services.
+        join_token: what workers on other machines must know; empty if there are none.
         proved: by name, the first variant's answers to the contract, which the others must equal.
 
     """
@@ -102,6 +103,7 @@ class Testbed:
     backing: Backends = field(default_factory=Backends)
     calibration: Calibration | None = None
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    join_token: str = field(default="", repr=False)
     proved: Proved = field(default_factory=dict)
 
     @property
@@ -152,11 +154,12 @@ def set_up(plan: Plan, invocation: Invocation, users: int, reopen: Opener | None
 @contextmanager
 def _start(plan: Plan, invocation: Invocation, users: int, opened: Opener) -> Iterator[Testbed]:
     """The testbed of services that the lab builds and starts."""
+    invocation.endpoints.check()
     reporter, (chosen, why) = invocation.reporter, images.choose(invocation.runtime)
     check_machine(plan, users, invocation.runs)
     check_locustfile(plan.scenario.name)
     jdk, cores = find_jdk(), Cores.split(plan.pin)
-    announce_master(plan, chosen, reporter)
+    join_token = announce_master(plan, chosen, reporter, invocation.endpoints.join)
     if invocation.runtime != chosen:
         reporter.say(f"  runtime: {chosen} ({why})")
     found, modules = _calibrated(plan, reporter), {variant.module for variant in plan.variants}
@@ -171,6 +174,7 @@ def _start(plan: Plan, invocation: Invocation, users: int, opened: Opener) -> It
         runtime_of(chosen, run.name) as runtime,
         confined(cores.generator),
     ):
+        runtime.discard(run.scratch)
         behind = set() if chosen == "docker" else backends.modules(plan.scenario, invocation.endpoints)
         made = _built(modules, behind, jdk, runtime, reporter)
         run.add_to_environment("jars", {module: artifacts.digest(jar) for module, jar in made.jars.items()})
@@ -179,7 +183,7 @@ def _start(plan: Plan, invocation: Invocation, users: int, opened: Opener) -> It
         stand_in = made.jars.get("mongo-standin")
         site = Site(runtime, run.scratch, run.logs, jdk.home, cores=cores.generator, stand_in=stand_in)
         with _backing(plan, site, invocation, made, cores.cpus, run) as backing:
-            yield Testbed(plan, run, reporter, runtime, cores, made, backing, found)
+            yield Testbed(plan, run, reporter, runtime, cores, made, backing, found, join_token=join_token)
 
 
 @contextmanager
@@ -193,12 +197,22 @@ def _attach(plan: Plan, invocation: Invocation, users: int, opened: Opener) -> I
     plan = replace(plan, scenario=replace(plan.scenario, requests=answers))
     check_machine(plan, users, invocation.runs)
     cores, found = Cores(frozenset(), Cores.split(plan.pin).generator), _calibrated(plan, reporter)
-    announce_master(plan, "process", reporter)
+    join_token = announce_master(plan, "process", reporter, invocation.endpoints.join)
     run = opened(_facts(cores, found))
     if plan.locustfile:
         run.keep_locustfile(plan.locustfile)
     with failure_noted(run, reporter), ProcessRuntime() as runtime, confined(cores.generator):
-        yield Testbed(plan, run, reporter, runtime, cores, Artifacts(), calibration=found, headers=headers)
+        yield Testbed(
+            plan,
+            run,
+            reporter,
+            runtime,
+            cores,
+            Artifacts(),
+            calibration=found,
+            headers=headers,
+            join_token=join_token,
+        )
 
 
 @contextmanager

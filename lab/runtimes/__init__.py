@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -90,13 +91,27 @@ class Runtime(Protocol):
     def host(self) -> str:
         """The address of this machine as seen from inside the runtime."""
 
+    def discard(self, folder: Path) -> None:
+        """Remove a folder at the end, with what processes have written into it, even if the lab is killed."""
+
     def started(self, launch: Launch) -> AbstractContextManager[Running]:
         """Start a launch; it is stopped when the context ends, also after an error."""
+
+
+def appended(log: Path) -> IO[bytes]:
+    """A log, opened to be appended to; OSError where its name is a link: what is started must not choose its place."""
+    return os.fdopen(os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o666), "ab", buffering=0)
+
+
+def text_of(file: Path) -> str:
+    """The text of a file that something started has written; OSError where it is missing, or a link."""
+    with os.fdopen(os.open(file, os.O_RDONLY | os.O_NOFOLLOW), errors="replace") as opened:
+        return opened.read()
 
 
 def tail(log: Path, lines: int) -> str:
     """The last lines of a log; empty if there is none."""
     try:
-        return "\n".join(log.read_text(errors="replace").splitlines()[-lines:])
+        return "\n".join(text_of(log).splitlines()[-lines:])
     except OSError:
         return ""

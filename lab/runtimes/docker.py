@@ -1,6 +1,6 @@
 """The Docker runtime: containers on a network of their own, stopped in any case.
 
-Run as a program (``python -m lab.runtimes.docker RUN PID``) this is the guard of a run: see :func:`guard`.
+Run as a program (``python -m lab.runtimes.docker RUN PID BORN``) this is the guard of a run: see :func:`guard`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -29,11 +29,13 @@ from docker.models.containers import Container  # type: ignore[import-untyped]
 from docker.types import Ulimit  # type: ignore[import-untyped]
 
 from lab.errors import ComponentError, LabError
-from lab.runtimes import Launch, process_id, tail
-from lab.runtimes.checkout import ROOT
+from lab.runtimes import Launch, appended, process_id, tail
+from lab.runtimes.checkout import IDENTITY, ROOT
 from lab.runtimes.process import ProcessRunning, ProcessRuntime, signals_deferred
 
-RUN_LABEL, PID_LABEL, BORN_LABEL, IMAGE_LABEL = "lab.run", "lab.pid", "lab.born", "lab.image"
+# Whose a container or a network is: the checkout, its run, and the process that conducts it.
+CHECKOUT_LABEL, RUN_LABEL, PID_LABEL, BORN_LABEL = "lab.checkout", "lab.run", "lab.pid", "lab.born"
+IMAGE_LABEL = "lab.image"
 USER = 10001  # of all the lab's images
 TMPFS = "rw,exec,nosuid,nodev,size=512m,mode=1777"  # exec: Netty unpacks its native transport there
 LOST = "was lost with the Docker engine"
@@ -147,7 +149,7 @@ class DockerRunning:
     def _follow(self) -> None:
         """Copy the log as it grows; the container has ended when it does."""
         try:
-            with self.launch.log.open("ab", buffering=0) as log:
+            with appended(self.launch.log) as log:
                 for piece in self._container.logs(stream=True, follow=True):
                     log.write(piece)
             self._container.wait()
@@ -178,7 +180,8 @@ class DockerRuntime:
     def __init__(self, run: str) -> None:
         self._run = run
         pid = os.getpid()
-        self._labels = {RUN_LABEL: run, PID_LABEL: str(pid), BORN_LABEL: str(process_id.birth(pid))}
+        self._whose = (run, str(pid), str(process_id.birth(pid)))
+        self._labels = _labels(*self._whose)
         self._numbers = itertools.count(1)
         self._processes = ProcessRuntime()
 
@@ -186,7 +189,7 @@ class DockerRuntime:
         with ExitStack() as stack:
             self.engine = connect()
             stack.callback(self.engine.close)
-            command = (sys.executable, "-m", __name__, self._run, self._labels[PID_LABEL])
+            command = (sys.executable, "-m", __name__, *self._whose)
             self._guard = subprocess.Popen(command, stdin=subprocess.PIPE, text=True, start_new_session=True, cwd=ROOT)
             stack.callback(self._sweep)
             stack.enter_context(self._processes)
@@ -209,7 +212,7 @@ class DockerRuntime:
         assert stdin
         with contextlib.suppress(OSError):
             try:
-                clean(self.engine, [f"{key}={value}" for key, value in self._labels.items()])
+                clean(self.engine, self._labels)
             except LabError:
                 stdin.close()  # it need not be waited for
             else:
@@ -219,6 +222,10 @@ class DockerRuntime:
     def host(self) -> str:
         """The address of this machine on the run's network, for servers that containers connect to."""
         return str(self._network.attrs["IPAM"]["Config"][0]["Gateway"])
+
+    def discard(self, folder: Path) -> None:
+        """Remove a folder at the end, with what processes have written into it, even if the lab is killed."""
+        self._processes.discard(folder)
 
     @contextmanager
     def started(self, launch: Launch) -> Iterator[DockerRunning | ProcessRunning]:
@@ -295,28 +302,32 @@ def _slug(name: str) -> str:
     return re.sub(r"[^a-zA-Z0-9]+", "-", name).strip("-").lower()
 
 
-def clean(engine: docker.DockerClient, labels: list[str] | None = None) -> int:
-    """Remove containers, their volumes, and networks that the lab made, running or not.
+def _labels(run: str, pid: str, born: str) -> dict[str, str]:
+    """The labels of what a run of this checkout makes."""
+    return {CHECKOUT_LABEL: IDENTITY, RUN_LABEL: run, PID_LABEL: pid, BORN_LABEL: born}
+
+
+def clean(engine: docker.DockerClient, labels: Mapping[str, str] | None = None) -> int:
+    """Remove containers, their volumes, and networks that this checkout made, running or not; others' stay.
 
     Args:
-        labels: only those with all of these labels; if None, those of every run whose lab lives no more: another
-            checkout's run may be going on, on the same engine.
+        labels: only those with all of these labels too; if None, those of every run whose lab lives no more.
 
     Returns:
         How many things that were.
 
     """
-    wanted = {"label": labels or [RUN_LABEL]}
+    wanted = {"label": [f"{key}={value}" for key, value in {**(labels or {}), CHECKOUT_LABEL: IDENTITY}.items()]}
     removed = 0
     with engine_asked("remove what the lab made"):
         for container in engine.containers.list(all=True, filters=wanted, ignore_removed=True):
-            if not labels and _is_in_use(container.labels):
+            if not labels and not _is_left(container.labels):
                 continue
             with contextlib.suppress(NotFound):
                 container.remove(force=True, v=True)
                 removed += 1
         for network in engine.networks.list(filters=wanted):
-            if not labels and _is_in_use(network.attrs["Labels"]):
+            if not labels and not _is_left(network.attrs["Labels"]):
                 continue
             with contextlib.suppress(NotFound):
                 network.remove()
@@ -324,11 +335,15 @@ def clean(engine: docker.DockerClient, labels: list[str] | None = None) -> int:
     return removed
 
 
-def _is_in_use(labels: dict[str, str]) -> bool:
-    return process_id.lives(int(labels.get(PID_LABEL, "0")), float(labels.get(BORN_LABEL, "nan")))
+def _is_left(labels: Mapping[str, str]) -> bool:
+    """Whether the process that made something lives no more; False where labels do not say which that was."""
+    try:
+        return not process_id.lives(int(labels[PID_LABEL]), float(labels[BORN_LABEL]))
+    except (KeyError, ValueError):
+        return False
 
 
-def guard(run: str, pid: str) -> None:
+def guard(run: str, pid: str, born: str) -> None:
     """Wait until stdin ends, then remove the run's leftovers, unless the lab has reported that there are none.
 
     Even SIGKILL closes the lab's end of the pipe. What the engine was just asked for may appear a moment later, so the
@@ -341,7 +356,7 @@ def guard(run: str, pid: str) -> None:
     quiet, deadline = 0, time.monotonic() + SWEEP_WITHIN_S
     while quiet < 2 and time.monotonic() < deadline:
         with contextlib.suppress(LabError):
-            quiet = 0 if clean(connect(), [f"{RUN_LABEL}={run}", f"{PID_LABEL}={pid}"]) else quiet + 1
+            quiet = 0 if clean(connect(), _labels(run, pid, born)) else quiet + 1
         time.sleep(SWEEP_S)
 
 

@@ -1,17 +1,21 @@
 """A watchdog process that ends what the lab started if the lab itself is killed.
 
 Reads lines ``+PID BORN`` and ``-PID BORN`` from stdin; at its end, kills the process groups still listed. A process id
-that was reused by another process meanwhile is recognised by :func:`lab.runtimes.process_id.birth` and left alone.
+that was reused by another process meanwhile is recognised by :func:`lab.runtimes.process_id.birth` and left alone. A
+line that begins with ``/`` names a folder that is removed then, with what these processes had in it.
 """
 
 from __future__ import annotations
 
-import contextlib
-import os
+import shutil
 import signal
 import sys
+import time
+from pathlib import Path
 
 from lab.runtimes import process_id
+
+REMOVED_WITHIN_S, AGAIN_S = 10.0, 0.05
 
 
 def main() -> None:
@@ -19,7 +23,11 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     processes: set[tuple[int, float]] = set()
+    folders: list[Path] = []
     for line in sys.stdin:
+        if line[0] == "/":
+            folders.append(Path(line.rstrip("\n")))
+            continue
         pid, born = line[1:].split()
         process = (int(pid), float(born))
         if line[0] == "+":
@@ -28,8 +36,12 @@ def main() -> None:
             processes.discard(process)
     for pid, born in processes:
         if process_id.lives(pid, born):
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(pid, signal.SIGKILL)
+            process_id.signal_group(pid, born, signal.SIGKILL)
+    deadline = time.monotonic() + REMOVED_WITHIN_S  # what was killed may be writing for a moment yet
+    while (left := [folder for folder in folders if folder.exists()]) and time.monotonic() < deadline:
+        for folder in left:
+            shutil.rmtree(folder, ignore_errors=True)
+        time.sleep(AGAIN_S)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from lab.errors import LabError
-from lab.runtimes import Running
+from lab.runtimes import Running, text_of
 
 READY_WITHIN_S, POLL_S = 180.0, 0.02
 
@@ -14,7 +14,7 @@ READY_WITHIN_S, POLL_S = 180.0, 0.02
 def port_in(file: Path) -> int | None:
     """The port that a file holds; None if it is not there yet, or not written yet."""
     try:
-        return int(file.read_text())
+        return int(text_of(file))
     except (OSError, ValueError):
         return None
 

@@ -19,7 +19,7 @@ from typing import IO
 import psutil
 
 from lab.errors import LabError
-from lab.runtimes import INHERITED, Launch, process_id, tail
+from lab.runtimes import INHERITED, Launch, appended, process_id, tail
 from lab.runtimes.checkout import ROOT
 
 KILL_S = 10.0
@@ -112,8 +112,7 @@ class ProcessRunning:
 
     def kill(self) -> None:
         """Kill it and its children at once."""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, signal.SIGKILL)
+        process_id.signal_group(self.pid, self.born, signal.SIGKILL)
 
     def confine(self, cores: frozenset[int]) -> None:
         """Pin all of its threads, and so their future children, to these cores."""
@@ -140,12 +139,10 @@ class ProcessRunning:
         _close(self._process.stdin)
         for number, wait_s in ((signal.SIGTERM, self.launch.grace_s), (signal.SIGKILL, KILL_S)):
             if wait_s and self._process.poll() is None:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(self.pid, number)
+                process_id.signal_group(self.pid, self.born, number)
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     self._process.wait(wait_s)
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, signal.SIGKILL)  # children that outlived it
+        self.kill()  # children that outlived it
         # Last: a thread that still reads it blocks closing until all writers have ended.
         _close(self._process.stdout)
 
@@ -174,6 +171,7 @@ class ProcessRuntime:
     def __enter__(self) -> ProcessRuntime:
         self._all_cores = frozenset(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else frozenset()
         self._living: list[ProcessRunning] = []
+        self._scratch: list[Path] = []
         self._guard = _new_guard()
         return self
 
@@ -185,6 +183,11 @@ class ProcessRuntime:
         """Loopback."""
         return LOOPBACK
 
+    def discard(self, folder: Path) -> None:
+        """Remove a folder at the end, with what processes have written into it, even if the lab is killed."""
+        self._scratch.append(folder.absolute())
+        self._tell_guard(f"{folder.absolute()}")
+
     @contextmanager
     def started(self, launch: Launch) -> Iterator[ProcessRunning]:
         """Start a process; on exit it is stopped."""
@@ -193,7 +196,7 @@ class ProcessRuntime:
             with signals_deferred():  # a started process must be registered before an interrupt is handled
                 running = self._start(launch)
                 self._living.append(running)
-                self._tell_guard("+", running)
+                self._tell_guard(_named("+", running))
                 running.begin()
             yield running
         finally:
@@ -201,14 +204,14 @@ class ProcessRuntime:
                 with signals_deferred():
                     running.stop()
                     self._living.remove(running)
-                    self._tell_guard("-", running)
+                    self._tell_guard(_named("-", running))
 
     def _start(self, launch: Launch) -> ProcessRunning:
         launch.log.parent.mkdir(parents=True, exist_ok=True)
         inherited = os.environ.keys() & set(INHERITED) if launch.alone else os.environ.keys()
         environment = {**{name: os.environ[name] for name in inherited}, **launch.environment}
         told = BEGINS_WHEN_TOLD if launch.talks else HAS_NOTHING_TO_READ
-        with launch.log.open("ab") as log, confined(launch.cores or self._all_cores):
+        with appended(launch.log) as log, confined(launch.cores or self._all_cores):
             try:
                 _check_executable(launch.command[0], launch.folder, environment.get("PATH"))
                 process = subprocess.Popen(
@@ -226,16 +229,16 @@ class ProcessRuntime:
                 raise LabError(f"Could not start {launch.name} ({launch.command[0]}): {error.strerror}.") from error
         return ProcessRunning(launch, process)
 
-    def _tell_guard(self, sign: str, running: ProcessRunning) -> None:
-        """Add (+) or remove (-) a process at the guard; if the guard was killed, start one and add all that run."""
+    def _tell_guard(self, line: str) -> None:
+        """Add or remove a process at the guard, or add a folder; if it was killed, start one and add all there is."""
         try:
-            _tell(self._guard, sign, running)
+            _tell(self._guard, line)
         except OSError:
             _dismiss(self._guard)
             self._guard = _new_guard()
             try:
-                for process in self._living:
-                    _tell(self._guard, "+", process)
+                for known in (*(_named("+", process) for process in self._living), *map(str, self._scratch)):
+                    _tell(self._guard, known)
             except OSError as error:
                 raise LabError(
                     "The lab's guard process was killed twice, so a killed lab would leave processes behind.",
@@ -248,9 +251,14 @@ def _new_guard() -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdin=subprocess.PIPE, text=True, start_new_session=True, bufsize=1, cwd=ROOT)
 
 
-def _tell(guard: subprocess.Popen[str], sign: str, running: ProcessRunning) -> None:
+def _named(sign: str, running: ProcessRunning) -> str:
+    """A line that adds (+) or removes (-) a process."""
+    return f"{sign}{running.pid} {running.born!r}"
+
+
+def _tell(guard: subprocess.Popen[str], line: str) -> None:
     assert guard.stdin
-    guard.stdin.write(f"{sign}{running.pid} {running.born!r}\n")
+    guard.stdin.write(f"{line}\n")
 
 
 def _dismiss(guard: subprocess.Popen[str]) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 from pathlib import Path
 
 import psutil
@@ -26,3 +29,17 @@ def lives(pid: int, born: float) -> bool:
         return birth(pid) == born and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except (psutil.Error, OSError):
         return False
+
+
+def signal_group(leader: int, born: float, number: signal.Signals) -> None:
+    """Signal the process group of a leader, unless its number is another process's by now.
+
+    While a group has members, its number is given to no new process: what is left without a leader is still the same.
+    """
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        try:
+            if birth(leader) != born:
+                return
+        except psutil.NoSuchProcess:
+            pass
+        os.killpg(leader, number)

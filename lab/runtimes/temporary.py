@@ -12,7 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-PREFIX = "lab-scratch-"
+from lab.runtimes.checkout import IDENTITY
+
+PREFIX = f"lab-scratch-{IDENTITY}-"
 # Between being made and being held, a folder looks like one that was left.
 YOUNG_S = 60.0
 
@@ -30,7 +32,7 @@ def folder() -> Iterator[Path]:
 
 
 def tidy() -> None:
-    """Remove the folders of killed labs; those in use, or of other users, stay."""
+    """Remove the folders of killed labs of this checkout; those in use stay."""
     for left in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError), _held(left, fcntl.LOCK_EX | fcntl.LOCK_NB):
             if time.time() - left.stat().st_mtime > YOUNG_S:

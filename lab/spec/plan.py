@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,13 +12,15 @@ import msgspec
 from lab.spec.limits import EQUAL, Limits, Stance
 from lab.spec.own_load import Locustfile, OneRequest
 from lab.spec.scenario import Scenario
-from lab.spec.system import Link, Variant
+from lab.spec.system import Component, Link, Variant
 from lab.spec.workload import Load, OpenLoop
 
 # What a sweep can vary besides a parameter: the number of users, or the rate of an open loop.
 USERS, RATE = "users", "rate"
 # What the cells of a ramp are named by, which no sweep varies: where its rate goes.
 RAMP = "ramp"
+# What may be part of a path: a run that was received from somebody must not lead out of its folder.
+IN_A_PATH = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 @dataclass(frozen=True)
@@ -144,7 +147,20 @@ class Plan:
             raise ValueError("there are no cells")
         if strangers := {cell.variant for cell in plan.cells} - {variant.name for variant in plan.scenario.variants}:
             raise ValueError(f"the scenario {plan.scenario.name} has no variant {min(strangers)!r}")
+        for name in _in_paths(plan):
+            if not IN_A_PATH.fullmatch(name):
+                raise ValueError(f"{name!r} is no name, as it would be part of a path")
         return plan
+
+
+def _in_paths(plan: Plan) -> Iterator[str]:
+    """All names of a plan that folders and files are named after, or found by."""
+    yield plan.scenario.name
+    yield from (cell.id for cell in plan.cells)
+    parts: tuple[Variant | Component, ...] = (*plan.scenario.variants, *plan.scenario.components)
+    for part in parts:
+        yield part.name
+        yield part.module or part.name
 
 
 def _unknown(value: Any, known: Any) -> Iterator[str]:

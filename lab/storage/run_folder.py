@@ -25,7 +25,7 @@ from filelock import FileLock
 
 from lab.errors import LabError
 from lab.runtimes import process_id
-from lab.runtimes.checkout import ROOT
+from lab.runtimes.checkout import IDENTITY, ROOT
 from lab.spec.own_load import Locustfile
 from lab.spec.plan import Cell, Plan
 from lab.storage import format_1, format_2
@@ -198,6 +198,22 @@ class RunFolder:
         with contextlib.suppress(OSError):
             (self.path / "error.txt").write_text(message + "\n")
 
+    @property
+    def is_run(self) -> bool:
+        """Whether it holds what the lab writes into a run's folder, however it is called and damaged."""
+        try:
+            return {"format", "run", "plan"} <= read_json(self.path / "run.json").keys()
+        except LabError:
+            return all((self.path / name).is_file() for name in ("run.json", "environment.json"))
+
+    @property
+    def is_of_another_checkout(self) -> bool:
+        """Whether another checkout, user or machine has made it, or goes on with it."""
+        try:
+            return bool(self.read()["owner"].get("checkout", IDENTITY) != IDENTITY)
+        except (LabError, AttributeError, KeyError, TypeError):
+            return False
+
     def state(self) -> str:
         """``complete``, ``running``, ``incomplete`` or ``damaged``."""
         try:
@@ -210,7 +226,7 @@ class RunFolder:
 
 
 def _me() -> dict[str, Any]:
-    return {"pid": os.getpid(), "born": process_id.birth(os.getpid())}
+    return {"pid": os.getpid(), "born": process_id.birth(os.getpid()), "checkout": IDENTITY}
 
 
 def all_runs(runs: Path) -> list[RunFolder]:

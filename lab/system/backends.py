@@ -29,12 +29,21 @@ class Endpoints:
 
     Attributes:
         headers: additional headers of every request to an attached service.
+        join: the token of workers on other machines.
 
     """
 
-    mysql: str = ""
-    mongo: str = ""
+    mysql: str = field(default="", repr=False)
+    mongo: str = field(default="", repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    join: str = field(default="", repr=False)
+
+    def check(self) -> None:
+        """LabError if an address is none that the lab can use: before anything is written that could repeat it."""
+        if self.mysql:
+            mysql.parse(self.mysql)
+        if self.mongo:
+            mongo.parse(self.mongo)
 
 
 @dataclass(frozen=True)

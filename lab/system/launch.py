@@ -21,6 +21,8 @@ if sys.platform == "linux":
 FIXED_POOL = "fixed-pool"
 # In a service's folder; removed when it has ended, as a JVM that is stopped leaves its temporary files behind.
 SCRATCH = "scratch"
+# In that folder, the only part of a run that a container may write into: nothing of the lab's own lies there.
+INSIDE = "inside"
 NOTHING: Mapping[str, str] = {}
 
 
@@ -69,6 +71,8 @@ def service_launch(
 def contained(launch: Launch, image: str, jar: str, memory_mb: int) -> Launch:
     """The launch of the same service in a container, where it listens at the container's address.
 
+    It writes into a folder of its own within that of the launch.
+
     Args:
         jar: where the jar is in the image.
 
@@ -77,13 +81,16 @@ def contained(launch: Launch, image: str, jar: str, memory_mb: int) -> Launch:
     command = ("java", *launch.command[1 : position + 1], jar, *launch.command[position + 2 :])
     command = tuple("-Djava.io.tmpdir=/tmp" if part.startswith("-Djava.io.tmpdir=") else part for part in command)
     command += ("--server.address=0.0.0.0", "--management.server.address=0.0.0.0")
-    return replace(launch, command=command, image=image, memory_mb=memory_mb)
+    assert launch.folder
+    inside = launch.folder / INSIDE
+    inside.mkdir(exist_ok=True)
+    return replace(launch, command=command, image=image, memory_mb=memory_mb, folder=inside)
 
 
 def remove_scratch(folder: Path) -> None:
     """Remove the files of an ended service from its folder, except logs."""
     shutil.rmtree(folder / SCRATCH, ignore_errors=True)
-    for file in folder.glob("application*.port"):
+    for file in (*folder.glob("application*.port"), *folder.glob(f"{INSIDE}/application*.port")):
         file.unlink()
 
 

@@ -293,7 +293,7 @@ def launch(
     command += ("--to", f"{to[0]}:{to[1]}", "--portfile", str(folder / "link.port"))
     command += ("--bind", bind, "--latency-ms", str(shape.latency_ms), "--rate", str(shape.rate))
     command += ("--connection-rate", str(shape.connection_rate))
-    return Launch("link", command, folder / "link.log", {"PYTHONPATH": str(ROOT)}, cores, grace_s=1)
+    return Launch("link", command, folder / "link.log", {"PYTHONPATH": str(ROOT)}, cores, grace_s=1, alone=True)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import requests
 from prometheus_client.parser import text_string_to_metric_families
 
 from lab.errors import ComponentError
-from lab.runtimes import Running
+from lab.runtimes import Running, loopback
 from lab.runtimes.checkout import ROOT
 from lab.runtimes.port_file import port_in
 from lab.system.service import Service
@@ -49,7 +49,7 @@ def await_ready(running: Running, folder: Path, host: str | None = None) -> Serv
     """Wait until a service reports that it is up.
 
     Args:
-        folder: where it writes its port files.
+        folder: where it writes its port files, unless it was launched into a folder of its own.
         host: the address for the load, if it is not the one through which the runtime reaches it.
 
     Raises:
@@ -57,6 +57,7 @@ def await_ready(running: Running, folder: Path, host: str | None = None) -> Serv
 
     """
     deadline = time.monotonic() + READY_WITHIN_S
+    folder = running.launch.folder or folder
     while time.monotonic() < deadline:
         if ending := running.exit_reason():
             raise ComponentError(f"The {running.launch.name} {ending} while it started.", "", running.log_tail())
@@ -74,7 +75,7 @@ def await_ready(running: Running, folder: Path, host: str | None = None) -> Serv
 
 def _is_up(service: Service) -> bool:
     try:
-        return requests.get(f"{service.management}/actuator/health", timeout=POLL_TIMEOUT_S).ok
+        return loopback.get(f"{service.management}/actuator/health", POLL_TIMEOUT_S).ok
     except requests.RequestException:
         return False
 
@@ -91,7 +92,7 @@ def no_answer_error(service: Service, otherwise: str) -> ComponentError:
 def limits(service: Service) -> dict[str, Any]:
     """The limits in force, read back from the running server's own objects. ComponentError if it does not answer."""
     try:
-        response = requests.get(f"{service.management}/actuator/limits", timeout=ANSWER_WITHIN_S)
+        response = loopback.get(f"{service.management}/actuator/limits", ANSWER_WITHIN_S)
         response.raise_for_status()
         return dict(json.loads(response.text.replace(f"{ROOT}/", "")))  # a run does not reveal this clone's path
     except (requests.RequestException, ValueError) as error:
@@ -103,7 +104,7 @@ def scrape(service: Service, within_s: float = POLL_TIMEOUT_S) -> dict[str, floa
     if not service.management:
         return {}
     try:
-        page = requests.get(f"{service.management}/actuator/prometheus", timeout=within_s)
+        page = loopback.get(f"{service.management}/actuator/prometheus", within_s)
         page.raise_for_status()
         families = list(text_string_to_metric_families(page.text))
     except (requests.RequestException, ValueError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import re
@@ -19,6 +20,7 @@ from orphans import orphaned
 from patience import PATIENCE_S
 
 from lab.cli import main
+from lab.running import testbed
 from lab.runtimes import host
 from lab.runtimes.checkout import ROOT
 from lab.storage.run_folder import RunFolder
@@ -305,6 +307,57 @@ def test_clean_leaves_runs_that_go_on(typed, plan, tmp_path):
     assert not dead.path.exists()
 
 
+@pytest.fixture
+def no_builds(tmp_path, monkeypatch):
+    """Nothing is built here, so that ``clean`` takes nothing away that others need."""
+    monkeypatch.setattr(build, "SERVICES", tmp_path / "services")
+    build.SERVICES.mkdir()
+    monkeypatch.setattr(testbed, "clean_containers", lambda: 0)
+
+
+def test_clean_deletes_runs_by_their_content(typed, plan, tmp_path, no_builds):
+    """A folder that only has a run's name stays, and another checkout's run; both are named."""
+    mine, theirs = (orphaned(RunFolder.create(plan, [], {}, tmp_path / "runs")) for _ in range(2))
+    value = theirs.read()
+    value["owner"]["checkout"] = "another"
+    (theirs.path / "run.json").write_text(json.dumps(value))
+    photos = tmp_path / "runs" / "20240101T000000Z-photos"
+    photos.mkdir()
+    (photos / "run.json").write_text("{}")
+    done = typed("clean", "--runs", "--yes", "--data", str(tmp_path / "runs"))
+    assert done.returncode == 0, done.stderr
+    assert not mine.path.exists()
+    assert theirs.path.exists()
+    assert f"{theirs.name} stays: another checkout" in done.stdout
+    assert (photos / "run.json").exists()
+    assert f"{photos.name} stays: it holds no run" in done.stdout
+    assert "1 runs" in done.stdout
+
+
+def test_clean_shows_the_runs_before_it_asks_and_reads_them_again_after(typed, plan, tmp_path, no_builds, monkeypatch):
+    """One that is resumed while the question stands there goes on, so it stays."""
+    first, second = (orphaned(RunFolder.create(plan, [], {}, tmp_path / "runs")) for _ in range(2))
+
+    class Person(io.StringIO):
+        def readline(self, *_):
+            second.adopt({})
+            return "y\n"
+
+    monkeypatch.setattr(sys, "stdin", Person())
+    done = typed("clean", "--runs", "--data", str(tmp_path / "runs"))
+    assert done.returncode == 0, done.stderr
+    listed, _, _ = done.stdout.partition("Delete 2 runs")
+    assert f"{first.name} incomplete\n{second.name} incomplete" in listed
+    assert not first.path.exists()
+    assert second.path.exists()
+    assert "1 runs" in done.stdout
+
+
+def test_clean_says_that_a_folder_is_not_there(typed, tmp_path, no_builds):
+    """Instead of having removed nothing from it."""
+    assert_said(typed("clean", "--runs", "--yes", "--data", str(tmp_path / "nowhere")), "There is no folder", "nowhere")
+
+
 def test_clean_leaves_what_a_run_in_another_folder_uses(typed, tmp_path, monkeypatch):
     """While a run goes on, wherever it keeps its data, its jars and containers stay, and that is said."""
     jar = tmp_path / "services" / "mvc" / "target" / "mvc-exec.jar"
@@ -312,7 +365,7 @@ def test_clean_leaves_what_a_run_in_another_folder_uses(typed, tmp_path, monkeyp
     jar.write_bytes(b"jar")
     monkeypatch.setattr(build, "SERVICES", tmp_path / "services")
     with build.in_use():
-        done = typed("clean", "--data", str(tmp_path / "other"))
+        done = typed("clean", "--data", str(tmp_path))
         assert jar.exists()
     assert done.returncode == 0, done.stderr
     assert "a run of this checkout is in progress" in done.stdout

@@ -21,7 +21,7 @@ from lab.running.conductor import conduct
 from lab.running.invocation import Invocation
 from lab.running.progress import Reporter
 from lab.runtimes import Launch
-from lab.runtimes.checkout import ROOT
+from lab.runtimes.checkout import JOIN_TOKEN, ROOT
 from lab.runtimes.process import ProcessRuntime
 from lab.spec import planning
 from lab.spec.limits import Limits
@@ -30,6 +30,7 @@ from lab.spec.plan import Cell
 from lab.spec.workload import Burst, Closed, Load
 from lab.storage.cell_folder import CellFolder
 from lab.system import build
+from lab.system.backends import Endpoints
 from lab.system.databases.free_port import free_ports
 from lab.system.databases.rows import users
 from lab.system.databases.tokens import token
@@ -37,6 +38,7 @@ from lab.system.launch import service_launch
 from lab.telemetry import actuator
 
 pytestmark = pytest.mark.java
+TOKEN = "a token that only this test knows"
 DELAY, JWT = scenarios()["delay"], scenarios()["jwt"]
 
 
@@ -44,7 +46,7 @@ DELAY, JWT = scenarios()["delay"], scenarios()["jwt"]
 def worker_elsewhere(folder, address: str) -> Iterator[subprocess.Popen[str]]:
     """``lab worker`` as on another machine: in an empty folder, knowing an address and nothing else."""
     folder.mkdir()
-    command = [sys.executable, "-m", "lab", "worker", "--master", address]
+    command = [sys.executable, "-m", "lab", "worker", "--master", address, "--join", TOKEN]
     started = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     with started as process:
         try:
@@ -87,7 +89,7 @@ def test_a_worker_elsewhere_joins_one_fleet_after_the_other(service, tmp_path):
     tokens.write_text("\n".join(token(user.email, bytes(32)) for user in users(count=50)))
     with worker_elsewhere(tmp_path / "empty", f"{address[0]}:{address[1]}") as worker:
         for name in ("first", "second"):
-            _, cell = played(service, shape, tmp_path / name, bind=address)
+            _, cell = played(service, shape, tmp_path / name, bind=address, join_token=TOKEN)
             measured = cell.measured()
             assert len(measured) == 100
             assert set(measured["error"]) == {""}
@@ -96,7 +98,9 @@ def test_a_worker_elsewhere_joins_one_fleet_after_the_other(service, tmp_path):
         with (
             ProcessRuntime() as runtime,
             running_fleet(
-                "jwt", only, Placement(runtime, frozenset(), tmp_path, tmp_path / "samples", bind=address)
+                "jwt",
+                only,
+                Placement(runtime, frozenset(), tmp_path, tmp_path / "samples", bind=address, join_token=TOKEN),
             ) as fleet,
         ):
             fleet.await_workers()
@@ -118,12 +122,12 @@ def test_a_worker_too_many_waits_for_the_next_fleet(service, tmp_path):
             stack.enter_context(worker_elsewhere(tmp_path / name, f"{address[0]}:{address[1]}"))
             for name in ("one", "another")
         ]
-        result, cell = played(service, shape, tmp_path / "first", bind=address)
+        result, cell = played(service, shape, tmp_path / "first", bind=address, join_token=TOKEN)
         measured = cell.measured()
         assert result.begun == result.finished == len(measured)
         assert set(measured["worker"]) == {0}
         assert measured["user"].nunique() == 10
-        _, cell = played(service, replace(shape, remote_workers=2), tmp_path / "second", bind=address)
+        _, cell = played(service, replace(shape, remote_workers=2), tmp_path / "second", bind=address, join_token=TOKEN)
         assert list(cell.measured().groupby("worker")["user"].nunique()) == [5, 5]
         for worker in both:
             worker.send_signal(signal.SIGINT)
@@ -140,12 +144,16 @@ def test_a_master_that_dies_at_once_does_not_keep_its_worker(tmp_path):
         ProcessRuntime() as runtime,
     ):
         with running_fleet(
-            "delay", shape, Placement(runtime, frozenset(), tmp_path, tmp_path / "samples", bind=address)
+            "delay",
+            shape,
+            Placement(runtime, frozenset(), tmp_path, tmp_path / "samples", bind=address, join_token=TOKEN),
         ) as fleet:
             fleet.await_workers()
             os.killpg(fleet.master.pid, signal.SIGKILL)
         with running_fleet(
-            "delay", shape, Placement(runtime, frozenset(), tmp_path, tmp_path / "samples", bind=address)
+            "delay",
+            shape,
+            Placement(runtime, frozenset(), tmp_path, tmp_path / "samples", bind=address, join_token=TOKEN),
         ) as fleet:
             fleet.await_workers()
         worker.send_signal(signal.SIGINT)
@@ -162,14 +170,16 @@ def test_a_worker_whose_clock_is_behind_is_not_let_play(tmp_path):
         "worker",
         (sys.executable, "-c", script, "--master-host", address[0], "--master-port", str(address[1])),
         tmp_path / "worker.log",
-        {"PYTHONPATH": str(ROOT)},
+        {"PYTHONPATH": str(ROOT), JOIN_TOKEN: TOKEN},
     )
     shape = Burst(users=1, loops=1, workers=0, remote_workers=1)
     with (
         ProcessRuntime() as runtime,
         runtime.started(launch),
         running_fleet(
-            "delay", shape, Placement(runtime, frozenset(), tmp_path, tmp_path / "samples", bind=address)
+            "delay",
+            shape,
+            Placement(runtime, frozenset(), tmp_path, tmp_path / "samples", bind=address, join_token=TOKEN),
         ) as fleet,
         pytest.raises(ComponentError, match=r"clock of a worker is -(0\.[3-9]|[1-9])"),
     ):
@@ -192,7 +202,10 @@ def test_a_run_that_waits_for_a_worker_elsewhere(tmp_path):
     )
     with worker_elsewhere(tmp_path / "empty", address):
         run = run_view.Run(
-            conduct(planning.make_plan(DELAY, options), Invocation(["test"], tmp_path, Reporter(quiet=True)))
+            conduct(
+                planning.make_plan(DELAY, options),
+                Invocation(["test"], tmp_path, Reporter(quiet=True), endpoints=Endpoints(join=TOKEN)),
+            )
         )
     (cell,) = run.folder.cells()
     evidence = cell.read("evidence")

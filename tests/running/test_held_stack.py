@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 from orphans import orphaned
 from patience import PATIENCE_S
 
@@ -18,6 +19,7 @@ from lab.errors import LabError
 from lab.running import held_stack
 from lab.runtimes import process_id, up_state
 from lab.storage.run_folder import RunFolder
+from lab.system.backends import NO_ENDPOINTS
 
 
 def test_up_has_no_option_that_it_would_ignore(typed):
@@ -35,6 +37,21 @@ def test_nothing_stays_of_a_stack_that_has_ended(plan, tmp_path, monkeypatch):
     held_stack.tidy()
     assert not ended.path.exists()
     assert coming.path.exists()
+
+
+def test_of_two_that_start_a_stack_one_is_refused(plan, tmp_path, monkeypatch):
+    """It says so, and leaves the other's state and log alone; later it is refused because that stack is up."""
+    monkeypatch.setattr(up_state, "FOLDER", tmp_path)
+    monkeypatch.setattr(up_state, "STATE", tmp_path / "up.json")
+    monkeypatch.setattr(held_stack, "LOG", tmp_path / "up.log")
+    (tmp_path / "up.log").write_text("the other's")
+    with FileLock(tmp_path / "up.lock"), pytest.raises(LabError, match="Another 'up'"):
+        held_stack.up(plan, "process", NO_ENDPOINTS)
+    me = {"pid": os.getpid(), "born": process_id.birth(os.getpid())}
+    (tmp_path / "up.json").write_text(json.dumps({**me, "scenario": "delay", "variant": "mvc"}))
+    with pytest.raises(LabError, match="is up already"):
+        held_stack.up(plan, "process", NO_ENDPOINTS)
+    assert (tmp_path / "up.log").read_text() == "the other's"
 
 
 def test_down_removes_the_folder_of_the_stack(plan, tmp_path, monkeypatch):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
 import socket
 import subprocess
 import sys
+import tarfile
 import threading
 import time
 import uuid
@@ -15,14 +17,26 @@ from contextlib import ExitStack
 
 import psutil
 import pytest
+from docker.errors import NotFound
 from patience import PATIENCE_S, await_that
 
 from lab.errors import ComponentError, LabError
-from lab.runtimes import Launch
-from lab.runtimes.checkout import ROOT
-from lab.runtimes.docker import IMAGE_LABEL, RUN_LABEL, DockerRuntime, clean
+from lab.runtimes import Launch, process_id, tail
+from lab.runtimes.checkout import IDENTITY, JOIN_TOKEN, ROOT
+from lab.runtimes.docker import (
+    BORN_LABEL,
+    CHECKOUT_LABEL,
+    IMAGE_LABEL,
+    PID_LABEL,
+    RUN_LABEL,
+    DockerRuntime,
+    clean,
+    connect,
+)
 from lab.system import images as images_
 from lab.system.images import LOCUSTFILES, Images
+from lab.system.images import builder as images_builder
+from lab.system.images.builder import Builder, Recipe
 
 SOCKET = "/var/run/docker.sock"
 WORKS = "import time; print('works', flush=True); time.sleep(600)"
@@ -123,6 +137,22 @@ def test_container_out_of_memory_says_so(containers, launch):
     """The kernel kills it; the reason is not just SIGKILL."""
     with containers.started(launch("bytearray(300 << 20)", memory_mb=64)) as running:
         assert running.await_end() == "ran out of memory (its limit is 64 MB)"
+
+
+@pytest.mark.docker
+@pytest.mark.thorough
+def test_container_writes_into_its_own_folder_only(containers, launch, tmp_path):
+    """Beside it, where the lab opens its log, nothing can be put in the way, nor by a link within."""
+    (tmp_path / "inside").mkdir()
+    program = "import os; os.symlink('/etc/passwd', 'link')\ntry: os.symlink('/etc/passwd', '../test.log')\n"
+    program += "except OSError as error: print('refused')"
+    asked = launch(program, folder=tmp_path / "inside")
+    with containers.started(asked) as running:
+        running.await_end()
+    assert asked.log.read_text() == "refused\n"
+    assert not asked.log.is_symlink()
+    assert (tmp_path / "inside" / "link").is_symlink()
+    assert tail(tmp_path / "inside" / "link", 5) == ""
 
 
 @pytest.mark.docker
@@ -230,6 +260,92 @@ def test_clean_leaves_what_a_living_lab_uses(engine, launch):
         assert len(left_behind(engine, run)) == 2
 
 
+@pytest.fixture
+def bare_engine():
+    """The engine, whether or not images can be had: some of its things need none but an empty one."""
+    try:
+        return connect()
+    except LabError as error:
+        pytest.skip(error.problem)
+
+
+@pytest.fixture
+def anothers_things(bare_engine):
+    """A function that makes a container, never started, and a network with some labels; they are removed at the end."""
+    empty, made = io.BytesIO(), []
+    with tarfile.open(fileobj=empty, mode="w"):
+        pass
+    name = f"test-{uuid.uuid4().hex[:8]}"
+    bare_engine.api.import_image_from_data(empty.getvalue(), repository=name, tag="1")
+
+    def make(labels):
+        which = f"{name}-{len(made)}"
+        made.append(bare_engine.containers.create(f"{name}:1", ["none"], name=which, labels=labels))
+        made.append(bare_engine.networks.create(which, labels=labels))
+        return which
+
+    yield make
+    for thing in made:
+        try:
+            thing.remove()
+        except NotFound:
+            continue
+    bare_engine.images.remove(f"{name}:1")
+
+
+@pytest.mark.docker
+def test_clean_removes_only_what_a_dead_run_of_this_checkout_made(bare_engine, anothers_things):
+    """A stranger's container with the lab's old label survives, and another checkout's run that is over."""
+    dead, living = {PID_LABEL: str(os.getpid()), BORN_LABEL: "1.0"}, os.getpid()
+    lives = {PID_LABEL: str(living), BORN_LABEL: str(process_id.birth(living))}
+    mine = {CHECKOUT_LABEL: IDENTITY, RUN_LABEL: "a"}
+    gone = anothers_things(mine | dead)
+    kept = [
+        anothers_things(labels)
+        for labels in (
+            {RUN_LABEL: "a"},
+            {RUN_LABEL: "a", **dead},
+            {**mine, **dead, CHECKOUT_LABEL: "another"},
+            mine | lives,
+            {**mine, PID_LABEL: "one"},
+        )
+    ]
+    clean(bare_engine)
+    names = {container.name for container in bare_engine.containers.list(all=True)}
+    networks = {network.name for network in bare_engine.networks.list()}
+    assert gone not in names | networks
+    assert set(kept) <= names & networks
+
+
+@pytest.mark.docker
+def test_images_of_another_checkout_stay(bare_engine, monkeypatch):
+    """Equal ones are shared, and each checkout forgets its own old ones only."""
+    name = f"test-{uuid.uuid4().hex[:8]}"
+    builder = Builder(bare_engine, None, lambda _: None)
+
+    def tags(identity):
+        return {t for image in bare_engine.images.list(name) for t in image.tags if t.endswith(f"-{identity}")}
+
+    def build(identity, numbers):
+        monkeypatch.setattr(images_builder, "IDENTITY", identity)
+        for number in numbers:
+            builder.built(Recipe(name, f"ARG BASE\nFROM scratch\nLABEL number={number}\n", "scratch"))
+
+    try:
+        build("theirs", [1])
+        (shared,) = tags("theirs")
+        build("mine", [1, 2, 3, 4, 5])
+        assert tags("theirs") == {shared}
+        assert len(tags("mine")) == images_builder.KEPT
+        build("mine", [1])
+        first = {image.id for image in bare_engine.images.list(name) if shared in image.tags}
+        assert len(first) == 1
+        assert len(bare_engine.images.list(name)) == 1 + images_builder.KEPT - 1
+    finally:
+        for tag in tags("theirs") | tags("mine"):
+            builder.forget(tag)
+
+
 @pytest.mark.docker
 @pytest.mark.thorough
 def test_worker_in_a_container_joins_the_master_on_this_machine(containers, python, tmp_path):
@@ -246,7 +362,8 @@ def test_worker_in_a_container_joins_the_master_on_this_machine(containers, pyth
     )
     command += ("--samples", str(tmp_path / "samples"), "--statistics", str(tmp_path / "statistics.csv"))
     command += ("--workers", "1")
-    around = {"PYTHONPATH": str(ROOT), "LAB_CONDUCTED": "1"}
+    told = {"LAB_CONDUCTED": "1", JOIN_TOKEN: "a token of the test"}
+    around = {"PYTHONPATH": str(ROOT), **told}
     with ExitStack() as stack:
         master = stack.enter_context(
             containers.started(Launch("master", command, tmp_path / "master.log", around, talks=True, grace_s=0))
@@ -257,9 +374,7 @@ def test_worker_in_a_container_joins_the_master_on_this_machine(containers, pyth
         command = ("python3", "-m", "locust", "-f", f"{LOCUSTFILES}/delay.py", "--worker")
         command += ("--master-host", containers.host, "--master-port", str(port))
         stack.enter_context(
-            containers.started(
-                Launch("worker 1", command, tmp_path / "worker.log", {"LAB_CONDUCTED": "1"}, grace_s=0, image=python)
-            )
+            containers.started(Launch("worker 1", command, tmp_path / "worker.log", told, grace_s=0, image=python))
         )
         joined = json.loads(master.stdout.readline())
         assert (joined["event"], joined["count"]) == ("worker", 1)

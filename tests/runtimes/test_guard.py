@@ -41,8 +41,8 @@ from pathlib import Path
 from lab.runtimes import Launch
 from lab.runtimes.process import ProcessRuntime
 
-def killed(self, sign, running):
-    print(running.pid, flush=True)
+def killed(self, line):
+    print(line[1:].split()[0], flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
 
 ProcessRuntime._tell_guard = killed
@@ -89,6 +89,39 @@ def test_a_lab_that_is_killed_before_its_guard_knows_leaves_nothing_either(tmp_p
     lab = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
     assert lab.returncode == -signal.SIGKILL, lab.stderr
     await_that(lambda: not lives(int(lab.stdout)))
+
+
+# A lab that loses its guard and is killed, while something that it started writes into a folder.
+SCRATCH = """
+import os, signal, sys, psutil
+from pathlib import Path
+from lab.runtimes import Launch
+from lab.runtimes.process import ProcessRuntime
+
+folder = Path(sys.argv[1])
+writes = "import itertools, pathlib\\nfor n in itertools.count(): pathlib.Path(str(n % 1000)).write_text('data')"
+with ProcessRuntime() as runtime:
+    runtime.discard(folder / "scratch")
+    (folder / "scratch").mkdir()
+    guard = psutil.Process().children()[0]
+    guard.kill()
+    psutil.wait_procs([guard])
+    log = folder / "log"
+    with runtime.started(Launch("it", (sys.executable, "-c", writes), log, folder=folder / "scratch")) as running:
+        while not any((folder / "scratch").iterdir()):
+            pass
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_a_killed_lab_had_on_the_disk_for_its_time_only_is_removed(tmp_path):
+    """With what is still being written there, and by a guard that was started in the place of a killed one."""
+    lab = subprocess.run(
+        [sys.executable, "-c", SCRATCH, str(tmp_path)], capture_output=True, text=True, cwd=ROOT, check=False
+    )
+    assert lab.returncode == -signal.SIGKILL, lab.stderr
+    await_that(lambda: not (tmp_path / "scratch").exists())
+    assert (tmp_path / "log").exists()
 
 
 def test_what_runs_when_the_guard_is_killed_is_stopped_as_ever(tmp_path):

@@ -12,7 +12,8 @@ import pytest
 from patience import await_that
 
 from lab.errors import LabError
-from lab.runtimes import Launch
+from lab.runtimes import Launch, tail
+from lab.runtimes.port_file import port_in
 
 
 def test_one_that_hangs_while_somebody_listens_to_it_is_ended_too(runtime, tmp_path):
@@ -26,6 +27,18 @@ def test_one_that_hangs_while_somebody_listens_to_it_is_ended_too(runtime, tmp_p
         await_that(lambda: process.status() == psutil.STATUS_STOPPED)
     assert running.exit_reason() == "was killed by SIGKILL"
     await_that(lambda: not reader.is_alive())
+
+
+def test_a_log_is_not_opened_where_a_link_leads(runtime, tmp_path):
+    """Whatever put the link there must not choose what the lab writes into, or shows."""
+    elsewhere, log = tmp_path / "elsewhere", tmp_path / "log"
+    elsewhere.write_text("somebody's")
+    log.symlink_to(elsewhere)
+    with pytest.raises(OSError, match="symbolic links"), runtime.started(Launch("it", ("true",), log)):
+        pass
+    assert elsewhere.read_text() == "somebody's"
+    assert tail(log, 5) == ""
+    assert port_in(log) is None
 
 
 def test_one_that_is_told_nothing_finds_an_empty_input_and_its_arguments_as_they_are(runtime, tmp_path):

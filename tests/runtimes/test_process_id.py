@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
+import sys
 
 import psutil
 import pytest
@@ -36,3 +38,27 @@ def test_a_birth_does_not_move_with_the_clock(monkeypatch):
     monkeypatch.setattr(psutil._psplatform, "boot_time", lambda: real() + 3600)
     assert psutil.Process().create_time() == pytest.approx(created + 3600, abs=60)
     assert process_id.birth(os.getpid()) == before
+
+
+def test_a_group_is_signalled_only_while_its_leader_is_ours():
+    """Once the number is another process's, that one and its children are left alone."""
+    with subprocess.Popen(["sleep", "1000"], start_new_session=True) as leader:
+        born = process_id.birth(leader.pid)
+        process_id.signal_group(leader.pid, born - 1, signal.SIGKILL)
+        assert process_id.lives(leader.pid, born)
+        process_id.signal_group(leader.pid, born, signal.SIGKILL)
+        assert leader.wait(60) == -signal.SIGKILL
+
+
+def test_children_that_outlive_their_leader_are_still_its_group():
+    """Nobody else can have the number of the group while they live."""
+    script = "import subprocess; print(subprocess.Popen(['sleep', '1000'], stdout=subprocess.DEVNULL).pid)"
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as leader:
+        born = process_id.birth(leader.pid)
+        said, _ = leader.communicate()
+    child = int(said)
+    assert process_id.lives(child, process_id.birth(child))
+    process_id.signal_group(leader.pid, born, signal.SIGKILL)
+    await_that(lambda: not psutil.pid_exists(child) or psutil.Process(child).status() == psutil.STATUS_ZOMBIE)

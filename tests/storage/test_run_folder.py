@@ -194,6 +194,28 @@ def test_a_damaged_plan_is_named(run, damage):
     assert run.name in caught.value.problem
 
 
+@pytest.mark.parametrize("name", ["../../x", "/etc/x", "..", "a/b", ".hidden", "a\nb", ""])
+@pytest.mark.parametrize("where", ["variant", "scenario", "module", "varied"])
+def test_a_received_run_whose_names_lead_elsewhere_is_damaged(run, name, where):
+    """Folders and files are named after them, so they are checked again when a run is read."""
+    value = run.read()
+    scenario, cells = value["plan"]["scenario"], value["plan"]["cells"]
+    if where == "varied":
+        cells[0]["varied"] = f"/{name}"
+    elif where == "scenario":
+        scenario["name"] = name
+    elif where == "module":
+        scenario["variants"][0]["module"] = name or "../x"
+    else:
+        scenario["variants"][0]["name"] = name
+        for cell in cells:
+            cell["variant"] = name if cell["variant"] == "mvc" else cell["variant"]
+    (run.path / "run.json").write_text(json.dumps(value))
+    assert run.state() == "damaged"
+    with pytest.raises(LabError, match="damaged"):
+        run.cells()
+
+
 def test_a_run_that_is_not_text_is_named(run):
     """A run.json of arbitrary bytes is damaged, too."""
     (run.path / "run.json").write_bytes(b"\xff\xfe\x80abc")

@@ -226,6 +226,9 @@ def test_the_warm_up_is_of_the_same_users_and_short(load, expected):
         (["load", "--header", "A: b:c", "x"], ["load", "--header", "A: …", "x"]),
         (["--header=A:b\nc"], ["--header=A: …"]),
         (["--mysql-url", "mysql://me:p%40ss@h:1/lab"], ["--mysql-url", "mysql://me:…@h:1/lab"]),
+        (["--mysql-url=mysql://me:p a/s@s?x@h:1"], ["--mysql-url=mysql://me:…@h:1"]),
+        (["--mongo-url", "mongodb://h/?authMechanismProperties=A:s"], ["--mongo-url", "mongodb://h/?…"]),
+        (["--mongo-url", "env:URL", "--header", "@file"], ["--mongo-url", "env:URL", "--header", "@file"]),
         (["http://h:8080/a:b?c=d"], ["http://h:8080/a:b?c=d"]),
     ],
 )

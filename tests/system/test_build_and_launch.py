@@ -16,7 +16,7 @@ from lab.spec.limits import NOT_SET, Limits
 from lab.system import build, maven
 from lab.system import jdk as jdk_
 from lab.system.jdk import Jdk, find_jdk, jdks
-from lab.system.launch import FIXED_POOL, service_launch
+from lab.system.launch import FIXED_POOL, INSIDE, contained, service_launch
 
 # Twins stand side by side.
 SERVICE_MODULES = ("mvc", "webflux", "mvc-chain", "webflux-chain")
@@ -49,6 +49,16 @@ def sources(tmp_path, monkeypatch) -> Path:
     shutil.copytree(build.SERVICES, folder, ignore=shutil.ignore_patterns("target", ".build.lock"))
     monkeypatch.setattr(build, "SERVICES", folder)
     return folder
+
+
+def test_a_container_gets_a_folder_of_its_own(tmp_path):
+    """Of all that the lab keeps of a cell it may write into that only."""
+    variant = scenarios()["delay"].variant("mvc")
+    launch = service_launch(variant, Limits(heap_mb=256), 1, "java", Path("a.jar"), tmp_path)
+    inside = contained(launch, "image", "b.jar", 1)
+    assert inside.folder == tmp_path / INSIDE
+    assert inside.folder.is_dir()
+    assert inside.log.parent == tmp_path
 
 
 def test_java_home_is_preferred_if_it_is_new_enough(machine, monkeypatch):

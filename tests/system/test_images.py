@@ -19,10 +19,11 @@ from lab.runtimes import Launch
 from lab.runtimes.docker import IMAGE_LABEL, DockerRuntime
 from lab.spec.limits import Limits
 from lab.system import build
+from lab.system.databases import mysql as mysql_database
 from lab.system.images import JAR, MONGO_PORT, MYSQL_PORT, MYSQL_USER, Images
 from lab.system.images.bases import FROM_BASE, BaseKind, Bases
 from lab.system.images.builder import Builder, Recipe
-from lab.system.launch import contained, promised_limits, service_launch
+from lab.system.launch import INSIDE, contained, promised_limits, service_launch
 from lab.telemetry.actuator import await_ready, limits
 
 pytestmark = [pytest.mark.docker, pytest.mark.thorough]
@@ -78,7 +79,7 @@ def test_service_answers_from_its_container(containers, images, variant, jdk, tm
         assert "Java" in image.product or "OpenJDK" in image.product
         assert running.cpu_s() > 0.5
     assert "Started Application" in launch.log.read_text()
-    assert (tmp_path / "gc.log").read_text()
+    assert (tmp_path / INSIDE / "gc.log").read_text()
 
 
 def test_mysql_takes_the_labs_user_and_nobody_else(containers, images, tmp_path):
@@ -104,6 +105,24 @@ def test_mysql_takes_the_labs_user_and_nobody_else(containers, images, tmp_path)
         for user, password in ((MYSQL_USER, "wrong"), ("root", "")):
             with pytest.raises(mysql.connector.Error, match=r"denied|not allowed"):
                 mysql.connector.connect(**{**where, "user": user}, password=password)
+
+
+def test_mysql_that_has_no_tls_for_its_login_is_refused(containers, images, tmp_path):
+    """Before any service starts: whether its driver gets in would depend on whom the server has let in before."""
+    command, around = ("start-mysql", "--tls-version="), {"LAB_PASSWORD": "s3cret_-"}
+    launch = Launch("MySQL", command, tmp_path / "mysql.log", around, image=images.mysql().tag, memory_mb=1024)
+    with containers.started(launch) as running:
+        host, port = running.reach(MYSQL_PORT)
+        database = mysql_database.parse(f"mysql://{MYSQL_USER}:s3cret_-@{host}:{port}")
+
+        def refusal():
+            assert not running.exit_reason(), running.log_tail(40)
+            with pytest.raises(LabError) as caught:
+                mysql_database.identified(database)
+            return [caught.value.problem] if "connect to MySQL" not in caught.value.problem else []
+
+        (said,) = await_that(refusal)
+        assert "caching_sha2_password" in said or "secure connection" in said
 
 
 def test_mongo_keeps_a_document_of_a_megabyte(containers, images, tmp_path):

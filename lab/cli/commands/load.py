@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import click
 
-from lab.cli.measuring import ResultOptions, conduct
-from lab.cli.options import Several, data_option, header_option, own_request_options, pin_option, shape_options
+from lab.cli.measuring import ResultOptions, conduct, endpoints_of
+from lab.cli.options import (
+    Several,
+    data_option,
+    header_option,
+    join_option,
+    own_request_options,
+    pin_option,
+    shape_options,
+)
 from lab.generator import own_locustfile
 from lab.spec import attached, own_load
 from lab.spec.attached import LOAD
 from lab.spec.options import Options
-from lab.system.backends import Endpoints
 
 
 @click.command("load")
@@ -45,12 +53,13 @@ def load(
     it on the other half (taskset -c 0 …), or on another machine.
     """  # noqa: D301 (click looks for the backspace itself)
     result_options, fields = ResultOptions.pop_from(options), attached.headers(headers)
+    endpoints = replace(endpoints_of(options), headers=fields)
     asked = own_load.one_request(*(options.pop(name) for name in ("method", "body", "check")))
     file = options.pop("locustfile")
     locustfile = own_locustfile.examined(file) if file else None
     plan = attached.make_plan(urls, names, fields, Options(users=users or [], **options), asked, locustfile)
-    conduct(plan, result_options, Endpoints(headers=fields))
+    conduct(plan, result_options, endpoints)
 
 
-load.params += [*own_request_options(), *shape_options(LOAD.load), pin_option()]
+load.params += [*own_request_options(), *shape_options(LOAD.load), join_option(), pin_option()]
 data_option(load)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -13,12 +14,14 @@ from lab import experiments
 from lab.cli import as_typed
 from lab.cli import doctor as doctor_
 from lab.cli.console import NOT_VALID, out, reporter
-from lab.cli.options import data_option
+from lab.cli.options import data_option, server_option
+from lab.errors import LabError
 from lab.running import held_stack, testbed
 from lab.runtimes import temporary
 from lab.storage import run_folder
 from lab.system import build
 from lab.system.backends import Endpoints
+from lab.system.databases import TITLES
 
 
 @click.command("images")
@@ -34,8 +37,6 @@ def images() -> None:
 
 @click.command()
 @click.argument("scenario", required=False)
-@click.option("--mysql-url", default="", metavar="URL", help="Your own server; only its database 'lab' is used.")
-@click.option("--mongo-url", default="", metavar="URL", help="The same for MongoDB.")
 def seed(scenario: str | None, mysql_url: str, mongo_url: str) -> None:
     """Seed rows and tokens beforehand, for SCENARIO or for all; complete data are kept.
 
@@ -51,6 +52,11 @@ def seed(scenario: str | None, mysql_url: str, mongo_url: str) -> None:
         out.print(f"{done}: {each.what}, checksum {each.checksum} ({each.elapsed_s:.1f} s)", soft_wrap=True)
     if nothing:
         out.print("There is nothing to seed beforehand.")
+
+
+seed.params += [
+    server_option(kind, f"Your own {title}; only its database 'lab' is used.") for kind, title in TITLES.items()
+]
 
 
 @click.command()
@@ -75,20 +81,48 @@ def doctor(data: Path) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask before deleting runs.")
 @data_option
 def clean(all_runs: bool, incomplete: bool, yes: bool, data: Path) -> None:
-    """Remove builds and leftover containers; with an option also runs, except those in progress."""
-    states = {folder: folder.state() for folder in run_folder.all_runs(data)}
-    doomed = [
-        f for f, state in states.items() if state != "running" and (all_runs or (incomplete and state != "complete"))
-    ]
-    if doomed and not yes and not click.confirm(f"Delete {len(doomed)} runs in {data}?"):
-        doomed = []
-    for folder in doomed:
-        folder.path.unlink() if folder.path.is_symlink() else shutil.rmtree(folder.path)
+    """Remove builds and leftover containers; with an option also runs, except those in progress.
+
+    Only what this checkout has made is removed: another one's runs, containers and stacks stay.
+    """
+    if data != run_folder.RUNS and not data.exists():
+        raise LabError(f"There is no folder {data}, so no runs in it.", "Correct --data.")
+    wanted = ("complete", "incomplete", "damaged") if all_runs else ("incomplete", "damaged") if incomplete else ()
+    deleted = _delete_runs(data, wanted, yes)
+    running = any(folder.state() == "running" for folder in run_folder.all_runs(data))
     held_stack.tidy()
     temporary.tidy()
     with build.unused() as unused:
         removed = build.clean() if unused else 0
-        contained = testbed.clean_containers() if unused and "running" not in states.values() else 0
+        contained = testbed.clean_containers() if unused and not running else 0
     if not unused:
         out.print("Builds and containers were kept: a run of this checkout is in progress, or a stack is up.")
-    out.print(f"Removed {removed} build folders, {len(doomed)} runs, {contained} containers and networks.")
+    out.print(f"Removed {removed} build folders, {deleted} runs, {contained} containers and networks.")
+
+
+def _delete_runs(data: Path, wanted: Sequence[str], yes: bool) -> int:
+    """Show the runs in a folder that have one of these states, ask, and delete those that still have; returns how many.
+
+    What only has the name of a run stays, and so does another checkout's run; each is named.
+    """
+    doomed = []
+    for folder in run_folder.all_runs(data) if wanted else ():
+        if why := _why_kept(folder):
+            out.print(f"{folder.name} stays: {why}.", markup=False, soft_wrap=True)
+        elif (state := folder.state()) in wanted:
+            doomed.append(folder)
+            out.print(f"{folder.name} {state}", markup=False, soft_wrap=True)
+    if doomed and not yes and not click.confirm(f"Delete {len(doomed)} runs in {data}?"):
+        return 0
+    # Read again: one of them may have been resumed, or replaced, while the question stood there.
+    doomed = [folder for folder in doomed if not _why_kept(folder) and folder.state() in wanted]
+    for folder in doomed:
+        folder.path.unlink() if folder.path.is_symlink() else shutil.rmtree(folder.path)
+    return len(doomed)
+
+
+def _why_kept(folder: run_folder.RunFolder) -> str:
+    """Why a folder with the name of a run must not be deleted; empty if it may be."""
+    if not folder.is_run:
+        return "it holds no run, whatever its name"
+    return "another checkout, user or machine has made it" * folder.is_of_another_checkout

@@ -10,20 +10,19 @@ import click
 
 from lab.cli.console import err, reporter
 from lab.cli.measuring import ResultOptions, endpoints_of, show_and_exit, typed_command
-from lab.cli.options import data_option, header_option
+from lab.cli.options import data_option, header_option, join_option, server_option
 from lab.reporting import run_view
 from lab.running import estimate, resumption
 from lab.running.invocation import Invocation
 from lab.spec import attached
 from lab.storage import run_folder
+from lab.system.databases import TITLES
 
 
 @click.command()
 @click.argument("run", required=False)
 @click.option("--anyway", is_flag=True, help="Resume even if machine, commit or packages have changed.")
 @click.option("--allow-suspect", is_flag=True, help="Exit with 0 also if the verdict is 'suspect'.")
-@click.option("--mysql-url", default="", metavar="URL", help="The same as in the interrupted run.")
-@click.option("--mongo-url", default="", metavar="URL", help="The same as in the interrupted run.")
 @header_option
 @data_option
 def resume(
@@ -36,3 +35,6 @@ def resume(
     endpoints = replace(endpoints_of(options), headers=attached.headers(headers))
     invocation = Invocation(typed_command(), data, reporter(), endpoints=endpoints)
     show_and_exit(resumption.resume(folder, invocation, anyway), ResultOptions(data, allow_suspect))
+
+
+resume.params += [join_option(), *(server_option(kind, "The same as in the interrupted run.") for kind in TITLES)]

@@ -16,6 +16,7 @@ SCENARIO = Scenario(
     question="When every request waits, how many users can platform threads, virtual threads and WebFlux serve?",
     requests=(Request("/delay", "/delay/{delay_ms}"),),
     contract=(
+        Exchange("a framework's own path", "/error", 404),
         Exchange("no delay", "/delay/0", 200),
         Exchange("a short delay", "/delay/5", 200),
         Exchange("longer than allowed", "/delay/60001", 400),

@@ -24,6 +24,7 @@ from typing import Any
 
 import gevent
 import locust
+import msgspec
 import pyarrow as pa
 from gevent.fileobject import FileObjectPosix
 from locust import runners
@@ -32,6 +33,8 @@ from locust.runners import MasterRunner
 from locust.stats import PERCENTILES_TO_REPORT, StatsCSV
 from locust.util.load_locustfile import load_locustfile
 
+from lab.generator.locust import admission
+from lab.runtimes.checkout import JOIN_TOKEN
 from lab.spec import sample
 
 # Seconds without a heartbeat after which a worker is lost. Locust gives it 4, and ends all users then; but one that
@@ -41,6 +44,31 @@ LOST_AFTER_S = 20
 COUNTED = ("begun", "finished", "failed", "sessions", "complete", "not_single", "pauses", "dispatch_delay_s")
 
 
+class Report(msgspec.Struct):
+    """What a worker reports of a phase, some times a second: see :class:`lab.generator.locust.phases.PhaseRunner`."""
+
+    phase: int
+    worker: int
+    warm_up: int
+    last: bool
+    problem: dict[str, str]
+    records: bytes
+    names: list[tuple[str, str]]
+    ticks: list[tuple[int, int]]
+    cut: list[tuple[int, int]]
+    begun: int
+    finished: int
+    failed: int
+    sessions: int
+    complete: int
+    not_single: int
+    pauses: int
+    dispatch_delay_s: float
+    clock_step_s: float
+    unix_now: float
+    cpu_s: float
+
+
 def emit(event: str, **fields: Any) -> None:
     """Write one event as a line to stdout."""
     sys.stdout.write(json.dumps({"event": event, **fields}) + "\n")
@@ -48,7 +76,7 @@ def emit(event: str, **fields: Any) -> None:
 
 
 class FixedWorkerCountRunner(MasterRunner):
-    """Locust's master runner for a fixed number of workers: it ignores any that join after that.
+    """Locust's master runner for a fixed number of workers: it ignores any that join after that, and all they say.
 
     Locust would redistribute the users when another worker joins, in the middle of a load; and a worker that joins
     between dismissal and exit would stay with a master that is gone. Ignored workers retry, and join the next master.
@@ -67,12 +95,18 @@ class FixedWorkerCountRunner(MasterRunner):
         super().__init__(environment, bind, port)
 
     def handle_message(self, client_id: str, msg: Any) -> None:
-        """Handle a message as Locust does, but ignore the first message of a worker too many."""
-        if msg.type == "client_ready":
-            if client_id not in self._accepted and len(self._accepted) == self._expected:
+        """Handle a message as Locust does, but ignore workers too many, and drop what cannot be handled."""
+        if client_id not in self._accepted:
+            if msg.type != "client_ready" or len(self._accepted) == self._expected:
+                return
+            if not isinstance(msg.data, str):
+                admission.dropped(client_id, "it does not say its version of Locust")
                 return
             self._accepted.add(client_id)
-        super().handle_message(client_id, msg)
+        try:
+            super().handle_message(client_id, msg)
+        except Exception as error:  # of any kind: a worker may send anything, and the others must be heard
+            admission.dropped(client_id, error)
 
 
 class Master:
@@ -90,9 +124,9 @@ class Master:
         self._statistics = statistics
         self._file = path.open("wb")  # open for as long as the process lives
         self._writer = pa.ipc.new_stream(self._file, sample.SCHEMA)
-        self._ready = 0
+        self._ready: set[str] = set()
         self._ahead_s: dict[str, float] = {}
-        self._holding_tokens = 0
+        self._holding_tokens: set[str] = set()
         self._phase = 0
         self._counts: dict[int, dict[str, float]] = {}
         self._ticks: dict[int, list[list[int]]] = {}
@@ -100,10 +134,9 @@ class Master:
         self._cut: list[list[int]] = []
         self._pending: set[int] = set()
         self._clock_step_s = 0.0
-        runner.register_message("lab-report", self._on_report)
-        runner.register_message("lab-clock", self._on_clock)
-        runner.register_message("lab-ready", self._on_ready)
-        runner.register_message("lab-tokens-there", self._on_tokens)
+        heard = {"report": self._on_report, "clock": self._on_clock, "ready": self._on_ready}
+        for name, listener in {**heard, "tokens-there": self._on_tokens}.items():
+            runner.register_message(f"lab-{name}", admission.dropping(listener))
 
     def execute(self, order: dict[str, Any]) -> None:
         """Execute one command."""
@@ -119,20 +152,21 @@ class Master:
             StatsCSV(self._runner.environment, PERCENTILES_TO_REPORT).requests_csv(csv.writer(file))
 
     def _on_ready(self, environment: Environment, msg: Any) -> None:
-        self._ready += 1
-        emit("worker", count=self._ready, ahead_s=self._ahead_s[msg.node_id])
+        ahead_s = self._ahead_s[msg.node_id]
+        self._ready.add(msg.node_id)
+        emit("worker", count=len(self._ready), ahead_s=ahead_s)
 
     def _on_clock(self, environment: Environment, msg: Any) -> None:
         ahead_s = msg.data["unix"] - time.time()
         self._ahead_s[msg.node_id] = max(ahead_s, self._ahead_s.get(msg.node_id, ahead_s))
 
     def _on_tokens(self, environment: Environment, msg: Any) -> None:
-        self._holding_tokens += 1
-        emit("tokens", count=self._holding_tokens)
+        self._holding_tokens.add(msg.node_id)
+        emit("tokens", count=len(self._holding_tokens))
 
     def watch(self) -> None:
         """Emit ``lost`` when a worker has left or sends no more heartbeats; runs until that happens."""
-        while sum(client.heartbeat > 0 for client in self._runner.clients.all) >= self._ready:
+        while sum(client.heartbeat > 0 for client in self._runner.clients.all) >= len(self._ready):
             gevent.sleep(1)
         emit("lost")
 
@@ -160,9 +194,12 @@ class Master:
 
     def _on_report(self, environment: Environment, msg: Any) -> None:
         report = msg.data
+        msgspec.convert(report, Report)
+        worker = report["worker"]
+        if worker != self._runner.get_worker_index(msg.node_id):
+            raise ValueError(f"worker {worker} is another one")
         if report["phase"] != self._phase:
             return
-        worker = report["worker"]
         if report["records"]:
             self._writer.write_batch(sample.to_batch(report["records"], report["names"], worker, report["warm_up"]))
             self._file.flush()
@@ -193,7 +230,7 @@ def _spread(users: int, capacity: list[int]) -> list[int]:
 
 
 def main() -> None:
-    """Bind a port, emit it, and execute commands until stdin ends."""
+    """Bind a port, emit it, and execute commands until stdin ends; who knows the token of its environment joins."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--locustfile", required=True)
     parser.add_argument("--samples", required=True, type=Path)
@@ -202,6 +239,8 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--workers", required=True, type=int)
     options = parser.parse_args()
+    if not admission.required:
+        parser.error(f"{JOIN_TOKEN} is not set, so anybody could send messages")
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     runners.HEARTBEAT_LIVENESS = LOST_AFTER_S
     user_classes, _ = load_locustfile(options.locustfile)

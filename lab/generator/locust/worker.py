@@ -1,7 +1,8 @@
 """A Locust worker on another machine: joins a master, runs the users of one cell, and ends with it.
 
 Needs nothing but this checkout and a connection to the master: samples and tokens travel in Locust's own messages. It
-serves every scenario, as the master decides which users to spawn. It prints ``joined`` when it has joined.
+serves every scenario, as the master decides which users to spawn. It prints ``joined`` when it has joined, and
+``refused`` when a master has another token.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from locust.env import Environment
 from locust.runners import WorkerRunner
 from locust.util.load_locustfile import load_locustfile
 
+from lab.generator.locust import admission
 from lab.generator.locust.phases import PhaseRunner
 from lab.runtimes.checkout import ROOT
 
@@ -34,6 +36,7 @@ def main() -> None:
     files = sorted((ROOT / "locustfiles").glob("*.py"))
     users = [user for file in files for user in load_locustfile(str(file))[0].values()]
     environment = Environment(user_classes=users, events=locust.events)
+    gevent.spawn(_say_refused)
     try:
         runner = environment.create_worker_runner(options.master_host, options.master_port)
     except ConnectionError:  # no master for minutes: ``lab worker`` starts the next worker process
@@ -42,6 +45,11 @@ def main() -> None:
     print("joined", flush=True)
     gevent.spawn(_quit_without_heartbeat, runner)
     runner.greenlet.join()
+
+
+def _say_refused() -> None:
+    admission.refused.wait()
+    print("refused", flush=True)
 
 
 def _quit_without_heartbeat(runner: WorkerRunner) -> None:

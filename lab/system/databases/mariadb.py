@@ -131,17 +131,20 @@ def _seed(site: Site, server: Path, seeded: Path, fill: Callable[[Database], obj
     """Make data, fill them, and give them their name only when the server has ended; the lock must be held."""
     with _aside(seeded) as folder:
         data = folder / "data"
-        command = (
-            str(server / "scripts" / "mariadb-install-db"),
-            "--no-defaults",
-            f"--basedir={server}",
-            f"--datadir={data}",
-            "--auth-root-authentication-method=normal",
-            "--skip-test-db",
-            *_root_option(),
-        )
-        launch = Launch("mariadb-install-db", command, site.logs / "mariadb-install.log")
-        _run(site, launch, "MariaDB's data folder could not be made")
+        with temporary.folder() as plain:  # the installer takes paths apart that have blanks
+            (plain / "server").symlink_to(server.absolute())
+            (plain / "made").symlink_to(folder.absolute())
+            command = (
+                str(plain / "server" / "scripts" / "mariadb-install-db"),
+                "--no-defaults",
+                f"--basedir={plain / 'server'}",
+                f"--datadir={plain / 'made' / 'data'}",
+                "--auth-root-authentication-method=normal",
+                "--skip-test-db",
+                *_root_option(),
+            )
+            launch = Launch("mariadb-install-db", command, site.logs / "mariadb-install.log", alone=True)
+            _run(site, launch, "MariaDB's data folder could not be made")
         with _running(site, server, data) as database:
             fill(database)
         data.rename(seeded)
@@ -158,13 +161,14 @@ def _running(site: Site, server: Path, data: Path) -> Iterator[Database]:
     password = secrets.token_urlsafe(24)
     with temporary.folder() as private:
         orders = private / "init.sql"
-        orders.write_text(
-            f"delete from mysql.global_priv where user not in ('mariadb.sys', '{USER}');\n"
-            "flush privileges;\n"
-            f"create or replace user '{USER}'@'%' identified by '{password}';\n"
-            f"create database if not exists {NAME};\n"
-            f"grant all on {NAME}.* to '{USER}'@'%';\n"
-        )
+        with temporary.whole_file(orders, private=True) as written:
+            written.write_text(
+                f"delete from mysql.global_priv where user not in ('mariadb.sys', '{USER}');\n"
+                "flush privileges;\n"
+                f"create or replace user '{USER}'@'%' identified by '{password}';\n"
+                f"create database if not exists {NAME};\n"
+                f"grant all on {NAME}.* to '{USER}'@'%';\n"
+            )
 
         def launch(port: int) -> Launch:
             command = (

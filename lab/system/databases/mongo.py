@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 import pymongo
-from pymongo import MongoClient
+from pymongo import MongoClient, uri_parser
 from pymongo.errors import PyMongoError
 
 from lab.errors import LabError
@@ -62,9 +62,18 @@ def parse(url: str) -> Database:
         raise LabError("--mongo-url is not a URL of one server.", advice) from None
     if parts.scheme not in ("mongodb", "mongodb+srv") or not parts.hostname or "," in parts.netloc:
         raise LabError("--mongo-url needs a scheme and one host.", advice)
-    if parts.path.strip("/") not in ("", NAME):
-        raise LabError(f"The lab uses the database '{NAME}' only, not '{parts.path.strip('/')}'.", advice)
+    if "@" in parts.path + parts.query + parts.fragment:  # a password is taken apart: no part of it may be repeated
+        raise LabError(
+            "--mongo-url has an @ after the host.", f"{advice} Percent-encode what is not a letter or digit."
+        )
+    if parts.path.strip("/") not in ("", NAME) or parts.fragment:
+        raise LabError(f"The lab uses the database '{NAME}' only, and --mongo-url names another.", advice)
     options = parts.query
+    for name, value in parse_qsl(options, keep_blank_values=True):
+        try:
+            uri_parser.validate_options({name: value})
+        except (PyMongoError, ValueError, TypeError):  # it may repeat the value, which may be a secret
+            raise LabError(f"--mongo-url has an option {name!r} that MongoDB's driver refuses.", "Mend it.") from None
     if parts.username and "authSource" not in options:  # the default would be the database of the path: lab
         options = f"{options}&authSource=admin".lstrip("&")
     user, password = unquote(parts.username or ""), unquote(parts.password or "")

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 import mysql.connector
 
@@ -21,6 +21,8 @@ from lab.system.databases.rows import sums as sums_of
 MARK = "made by lab; may be dropped"
 BATCH = 1000
 LOCK_WITHIN_S = 120
+# The one option of a URL that says what all drivers do anyway.
+PREFERS_TLS = ("ssl-mode", "PREFERRED")
 COLUMNS = ", ".join(f"`{column}`" for column in User._fields)
 # Compares byte by byte, trailing blanks too: nobody gets the record of an email that differs in case or in a blank.
 COLLATIONS = {"MariaDB": "utf8mb4_nopad_bin", "MySQL": "utf8mb4_0900_bin"}
@@ -74,10 +76,24 @@ def parse(url: str) -> Database:
         raise _bad_url("That is not a URL.") from None
     if parts.scheme != "mysql" or not parts.hostname or not parts.username:
         raise _bad_url("--mysql-url needs a scheme, a user and a host.")
-    if parts.path.strip("/") not in ("", NAME):
-        raise _bad_url(f"The lab uses the database '{NAME}' only, not '{parts.path.strip('/')}'.")
+    if "@" in parts.path + parts.query + parts.fragment:  # a password is taken apart: no part of it may be repeated
+        raise _bad_url("--mysql-url has an @ after the host.")
+    if parts.path.strip("/") not in ("", NAME) or parts.fragment:
+        raise _bad_url(f"The lab uses the database '{NAME}' only, and --mysql-url names another.")
+    _check_options(parts.query)
     user, password = unquote(parts.username), unquote(parts.password or "")
     return Database("mysql", "", False, parts.hostname, port, user, password)
+
+
+def _check_options(query: str) -> None:
+    """LabError for any option that not every driver would honour; all of them prefer TLS by themselves."""
+    for name, value in parse_qsl(query, keep_blank_values=True):
+        if (name.lower(), value.upper()) != PREFERS_TLS:
+            raise LabError(
+                f"--mysql-url has an option {name!r} that the lab cannot give to every variant's driver.",
+                "Leave it out. TLS is used where the server has it, without a look at its certificate: where that is "
+                "not enough, lead the connection through a tunnel of yours (ssh -L).",
+            )
 
 
 def _bad_url(problem: str) -> LabError:
@@ -85,9 +101,14 @@ def _bad_url(problem: str) -> LabError:
 
 
 def identified(database: Database) -> Database:
-    """The same database, with the product that its server reports; creates the database if it is missing."""
+    """The same database, with the product that its server reports; creates the database if it is missing.
+
+    LabError if the server lets this user in by caching_sha2_password, and has no TLS: the variants' drivers would
+    disagree whether the password may travel, depending on whom the server remembers.
+    """
     with connection(replace(database, name="")) as link:
         cursor = link.cursor()
+        _check_login(cursor, database)
         cursor.execute("select version()")
         version = str(cursor.fetchone()[0])
         cursor.execute("select count(*) from information_schema.schemata where schema_name = %s", (NAME,))
@@ -95,6 +116,20 @@ def identified(database: Database) -> Database:
             cursor.execute(f"create database {NAME}")
     maker = "MariaDB" if "MariaDB" in version else "MySQL"
     return replace(database, product=f"{maker} {version.partition('-')[0]}", stand_in=maker != "MySQL")
+
+
+def _check_login(cursor: Any, database: Database) -> None:
+    cursor.execute("show session status like 'Ssl_cipher'")
+    (_, cipher) = cursor.fetchone()
+    if cipher:
+        return
+    cursor.execute("show create user current_user()")
+    if "caching_sha2_password" in str(cursor.fetchone()[0]):
+        raise LabError(
+            f"MySQL at {database.host}:{database.port} has no TLS, but wants it: its user {database.user!r} logs in by "
+            "caching_sha2_password.",
+            "Switch TLS on at the server, or give the user another plugin.",
+        )
 
 
 @contextmanager

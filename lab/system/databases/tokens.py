@@ -125,6 +125,8 @@ def _forged(key: bytes, email: str) -> list[HostileToken]:
         "alg none, signature kept": f"{_encoded({'alg': 'none', 'typ': 'JWT'})}.{payload}.{signature}",
         "HS384": _signed("HS384", claims, key),
         "RS256-labelled": _signed("RS256", claims, key),
+        "unknown crit": _signed("HS256", claims, key, {"crit": ["unknown"], "unknown": 1}),
+        "JWE": f"{_encoded({'alg': 'dir', 'enc': 'A128GCM'})}..{signature}.{payload}.{signature}",
     }
     return [HostileToken(name, text, UNAUTHORISED) for name, text in texts.items()]
 
@@ -133,6 +135,12 @@ def _wrong_claims(key: bytes, email: str, now: int) -> list[HostileToken]:
     honest = _claims(email)
     refused: dict[str, Mapping[str, Any]] = {
         "expired by one second": {**honest, "exp": now - 1},
+        "no exp": {name: value for name, value in honest.items() if name != "exp"},
+        "null exp": {**honest, "exp": None},
+        "exp in words": {**honest, "exp": "tomorrow"},
+        "negative exp": {**honest, "exp": -1},
+        "exp that is past, with a fraction": {**honest, "exp": now - 1.5},
+        "not valid before an hour from now": {**honest, "nbf": now + 3600},
         "no email": {name: value for name, value in honest.items() if name != "email"},
         "null email": {**honest, "email": None},
         "empty email": {**honest, "email": ""},
@@ -157,9 +165,9 @@ def _claims(email: str) -> dict[str, Any]:
     return {"email": email, "iat": ISSUED, "exp": EXPIRES}
 
 
-def _signed(algorithm: str, claims: Mapping[str, Any], key: bytes) -> str:
-    """A token by hand, as libraries rightly refuse to make some of these."""
-    body = f"{_encoded({'alg': algorithm, 'typ': 'JWT'})}.{_encoded(claims)}"
+def _signed(algorithm: str, claims: Mapping[str, Any], key: bytes, more: Mapping[str, Any] | None = None) -> str:
+    """A token by hand, as libraries rightly refuse to make some of these, with more fields in its header."""
+    body = f"{_encoded({'alg': algorithm, 'typ': 'JWT', **(more or {})})}.{_encoded(claims)}"
     mac = hmac.digest(key, body.encode(), DIGESTS[algorithm])
     return f"{body}.{_base64(mac)}"
 

@@ -18,6 +18,7 @@ from docker.errors import APIError, DockerException, ImageNotFound  # type: igno
 
 from lab.errors import LabError
 from lab.runtimes import Launch, Runtime, temporary
+from lab.runtimes.checkout import IDENTITY
 from lab.runtimes.docker import engine_asked
 
 HERE = Path(__file__).parent
@@ -112,25 +113,36 @@ class Builder:
 
     def built(self, recipe: Recipe) -> Image:
         """The image of a recipe, built if it is not there. LabError with the builder's last lines if that fails."""
-        if found := self.find(recipe.tag):
+        tag = f"{recipe.tag}-{IDENTITY}"
+        if found := self.find(tag):
             return found
-        self.build(recipe, recipe.tag)
-        self._forget_older(recipe.name)
-        built = self.find(recipe.tag)
+        if not self._share(recipe, tag):
+            self.build(recipe, tag)
+        self._forget_older(recipe.name, tag)
+        built = self.find(tag)
         assert built
         return built
+
+    def _share(self, recipe: Recipe, tag: str) -> bool:
+        """Give an equal image of another checkout this checkout's tag too, so that it stays for as long as either."""
+        with engine_asked("look for images"):
+            for image in self.engine.images.list(recipe.name):
+                if any(other.startswith(f"{recipe.tag}-") for other in image.tags):
+                    return bool(image.tag(*tag.split(":")))
+        return False
 
     def forget(self, image: str) -> None:
         """Remove an image, unless something depends on it."""
         with contextlib.suppress(APIError):
             self.engine.images.remove(image)
 
-    def _forget_older(self, name: str) -> None:
-        """Keep the last few images of a name: sources change often, and jars are not small."""
+    def _forget_older(self, name: str, newest: str) -> None:
+        """Keep the last few of this checkout's images of a name: sources change often, and jars are not small."""
         with contextlib.suppress(DockerException, requests.RequestException):
-            images = self.engine.images.list(name)
-            for image in sorted(images, key=lambda image: str(image.attrs["Created"]), reverse=True)[KEPT:]:
-                self.forget(image.id)
+            made = {tag: str(image.attrs["Created"]) for image in self.engine.images.list(name) for tag in image.tags}
+            mine = [tag for tag in made if tag.endswith(f"-{IDENTITY}") and tag != newest]
+            for tag in sorted(mine, key=made.__getitem__, reverse=True)[KEPT - 1 :]:
+                self.forget(tag)
 
     def build(
         self, recipe: Recipe, tag: str | None = None, labels: Mapping[str, str] | None = None, cached: bool = True

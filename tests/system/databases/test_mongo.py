@@ -133,6 +133,23 @@ def test_a_url_that_will_not_do_is_refused(url):
         mongo.parse(url)
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "mongodb://me:ge/heim@h",
+        "mongodb://me:1?heim@h",
+        "mongodb://h/?foo=heim",
+        "mongodb://h/?tls=heim",
+        "mongodb://h/?authMechanismProperties=heim",
+    ],
+)
+def test_what_is_refused_of_a_url_is_not_repeated(url):
+    """Passwords and the values of options may be secrets."""
+    with pytest.raises(LabError) as caught:
+        mongo.parse(url)
+    assert "heim" not in f"{caught.value} {caught.value.next_step} {caught.value.detail}"
+
+
 def test_a_url_of_a_cluster_keeps_its_scheme_and_options():
     """What a hosted MongoDB hands out works as it is, and is used for the database ``lab``."""
     database = mongo.parse("mongodb+srv://me:p%40ss@cluster.example.net/?retryWrites=true")

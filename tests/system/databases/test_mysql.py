@@ -8,6 +8,7 @@ import subprocess
 import sys
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import psutil
 import pytest
@@ -27,9 +28,12 @@ COUNT = 2000
 
 @pytest.fixture(scope="module")
 def site(jdk, tmp_path_factory):
-    """A place for servers, with seeds of its own but for the unpacked server, which all tests share."""
+    """A place for servers, with seeds of its own but for the unpacked server, which all tests share.
+
+    Its path is one that MariaDB's installer would take apart.
+    """
     with ProcessRuntime() as runtime:
-        made = site_in(tmp_path_factory.mktemp("mysql"), runtime, jdk)
+        made = site_in(tmp_path_factory.mktemp("my läb 1"), runtime, jdk)
         mariadb.unpacked(replace(made, seeds=SEEDS))
         yield made
 
@@ -302,6 +306,41 @@ def test_a_url_that_will_not_do_is_refused(url):
     """Another protocol, no user, or a database that is not the lab's."""
     with pytest.raises(LabError):
         mysql.parse(url)
+
+
+@pytest.mark.parametrize("option", ["ssl-mode=VERIFY_IDENTITY", "sslMode=REQUIRED", "connect_timeout=1", "tls"])
+def test_an_option_that_not_every_driver_gets_is_refused_by_its_name(option):
+    """It would be honoured by the lab's own connection at best, and by no variant's."""
+    with pytest.raises(LabError, match=option.partition("=")[0]):
+        mysql.parse(f"mysql://me:geheim@db.example.net/lab?{option}")
+    assert mysql.parse("mysql://me@db.example.net/lab?ssl-mode=preferred").host == "db.example.net"
+
+
+@pytest.mark.parametrize("password", ["ge/heim", "ge?heim", "ge#heim", "1/heim", "1?heim", "x@y/heim", "x@y?heim"])
+def test_a_password_that_takes_the_url_apart_is_not_repeated(password):
+    """What is said of a URL that will not do holds no part of it."""
+    with pytest.raises(LabError) as caught:
+        mysql.parse(f"mysql://me:{password}@db.example.net/lab")
+    assert "heim" not in f"{caught.value} {caught.value.next_step} {caught.value.detail}"
+
+
+def test_what_the_server_is_told_at_its_start_is_nobody_elses(monkeypatch):
+    """The file with the password is its owner's only, from before its first byte on."""
+    modes = []
+
+    def written(path, text):
+        modes.append(path.stat().st_mode & 0o777 if path.exists() else None)
+        with path.open("w") as file:
+            return file.write(text)
+
+    def cut_short(*_, **__):
+        raise LabError("enough is seen")
+
+    monkeypatch.setattr(Path, "write_text", written)
+    monkeypatch.setattr(mariadb, "server_on_free_port", cut_short)
+    with pytest.raises(LabError, match="enough"), mariadb._running(Site(None, Path(), Path()), Path(), Path()):
+        pass
+    assert modes == [0o600]
 
 
 def test_a_url_is_read_and_written_alike():

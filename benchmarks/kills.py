@@ -1,0 +1,204 @@
+"""What is left when something is killed: ``python benchmarks/kills.py [--scenario delay] [--runtime docker] [--json]``.
+
+A run of each scenario shows what is alive in which phase: build, images, seed, start, warm-up, measure, conclude. Then
+one of these is killed by SIGKILL in each phase, the lab itself included, one in each run. The table shows what of it is
+still running ten seconds after the run has ended, what it left on the disk outside its record, and how many samples
+that were there before are lost. Goals: none. What a scenario starts is taken as it is, so that new components join by
+themselves.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import goals
+import psutil
+from killed import LAB
+
+from lab.errors import LabError
+from lab.experiments import scenarios
+from lab.runtimes import docker, temporary
+from lab.runtimes.checkout import ROOT
+from lab.storage import run_folder
+
+SHAPE = ("--users", "20", "--ramp-up", "0", "--duration", "4", "--seed", "1", "--allow-suspect")
+OF_SERVICES = ("--heap-mb", "256")
+# The one thing that differs between variants of a scenario is what is started; one of them is enough.
+ENDS_WITHIN_S, GONE_WITHIN_S = 300.0, 10.0
+HERE = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Kill:
+    """What one kill has left behind.
+
+    Attributes:
+        done: whether the victim was there.
+        ended: the lab's exit status.
+        running: command lines and containers that go on.
+        on_disk: files and folders that are no part of the run's record.
+        lost: samples that were there before the kill, and are not in the run.
+
+    """
+
+    scenario: str
+    phase: str
+    victim: str
+    done: bool
+    ended: int
+    running: tuple[str, ...]
+    on_disk: tuple[str, ...]
+    lost: int
+
+
+def main() -> int:
+    """Kill, print; 1 if anything is left or lost, 2 if it cannot be tried here."""
+    parser = goals.parser(__doc__)
+    services = [name for name, scenario in scenarios().items() if scenario.entry == "service"]
+    parser.add_argument("--scenario", action="append", choices=services, help="one of them; all if none is named")
+    parser.add_argument("--runtime", choices=("process", "docker"), default="process")
+    parser.add_argument("--phase", help="kill in this phase only")
+    parser.add_argument("--victim", help="kill this only")
+    options = parser.parse_args()
+
+    def chosen(phase: str, victim: str) -> bool:
+        return options.phase in (None, phase) and options.victim in (None, victim)
+
+    def measure() -> dict[str, Any]:
+        kills = [kill for name in options.scenario or services for kill in kills_of(name, options.runtime, chosen)]
+        missed = [
+            f"{kill.scenario}, {kill.victim} in {kill.phase}"
+            for kill in kills
+            if kill.running or kill.on_disk or kill.lost or not kill.done
+        ]
+        return {"kills": [asdict(kill) for kill in kills], "missed": missed}
+
+    return goals.concluded(measure, as_table, options.json)
+
+
+def kills_of(scenario: str, runtime: str, chosen: Callable[[str, str], bool]) -> Iterator[Kill]:
+    """One run that shows what there is to kill, and one for each of that in each phase."""
+    variant = scenarios()[scenario].variants[-1].name
+    command = ("run", scenario, "--variants", variant, *SHAPE, *OF_SERVICES, "--runtime", runtime)
+    for _ in range(2):  # the first builds and calibrates what is not there yet, which the others then find
+        with tempfile.TemporaryDirectory() as folder:
+            notes, _ = carried_out(command, "", "", Path(folder) / "runs")
+    pairs = dict.fromkeys((note["phase"], note["lives"]) for note in notes if "lives" in note and note["phase"])
+    if not pairs:
+        raise LabError(f"A run of {scenario} started nothing.", "Try it: python -m lab run " + scenario)
+    for phase, victim in pairs:
+        if chosen(phase, victim):
+            with tempfile.TemporaryDirectory() as folder:
+                yield killed(scenario, command, phase, victim, Path(folder) / "runs")
+
+
+def killed(scenario: str, command: tuple[str, ...], phase: str, victim: str, data: Path) -> Kill:
+    """Kill one thing in one run, and look what is left."""
+    before = set(left_on_disk(data))
+    notes, lab = carried_out(command, phase, victim, data)
+    kept = sum(len(cell.measured()) for run in run_folder.all_runs(data) for cell in run.cells())
+    had = sum(note["samples"] for note in notes if "killed" in note)
+    deadline = time.monotonic() + GONE_WITHIN_S
+    while (running := lab.running()) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    on_disk = tuple(sorted(set(left_on_disk(data)) - before))
+    print(".", end="", flush=True, file=sys.stderr)
+    done = any("killed" in note for note in notes)
+    return Kill(scenario, phase, victim, done, lab.status, tuple(running), on_disk, max(0, had - kept))
+
+
+class Lab:
+    """A run as a process of its own, and everything that descends from it."""
+
+    def __init__(self, command: Iterable[str], output: Path) -> None:
+        self._seen: dict[int, psutil.Process] = {}
+        with output.open("wb") as file:
+            self._process = subprocess.Popen(
+                command, stdout=file, stderr=file, cwd=ROOT, start_new_session=True, env={**os.environ, **AROUND}
+            )
+
+    @property
+    def status(self) -> int:
+        """How it ended."""
+        return int(self._process.returncode)
+
+    def play(self) -> None:
+        """Wait for its end, with an eye on what it starts."""
+        deadline = time.monotonic() + ENDS_WITHIN_S
+        while self._process.poll() is None:
+            with suppress(psutil.Error):
+                for child in psutil.Process(self._process.pid).children(recursive=True):
+                    self._seen[child.pid] = child
+            if time.monotonic() > deadline:
+                os.killpg(self._process.pid, signal.SIGKILL)
+                raise LabError(f"A run did not end within {ENDS_WITHIN_S:.0f} s.")
+            time.sleep(0.02)
+
+    def running(self) -> list[str]:
+        """What of it goes on: processes by their command lines, and what the engine has."""
+        left = []
+        for process in self._seen.values():
+            with suppress(psutil.Error):
+                if process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+                    left.append(" ".join(process.cmdline())[:80])
+        with suppress(LabError):
+            wanted = {"label": f"{docker.PID_LABEL}={self._process.pid}"}
+            left += [container.name for container in docker.connect().containers.list(all=True, filters=wanted)]
+            left += [network.name for network in docker.connect().networks.list(filters=wanted)]
+        return left
+
+
+AROUND = {"PYTHONPATH": str(ROOT)}
+
+
+def carried_out(command: tuple[str, ...], phase: str, victim: str, data: Path) -> tuple[list[dict[str, Any]], Lab]:
+    """Carry out a run in which the victim is killed in a phase; what it noted, and the lab."""
+    record = data.with_name("record")
+    record.touch()
+    order = json.dumps({"phase": phase, "victim": victim, "record": str(record)})
+    lab = Lab((sys.executable, str(HERE / "killed.py"), order, *command, "--data", str(data)), data.with_name("output"))
+    lab.play()
+    if victim in ("", LAB) and lab.status not in (0, 1, -signal.SIGKILL):
+        raise LabError("The run was not carried out.", "", data.with_name("output").read_text()[-2000:])
+    return [json.loads(line) for line in record.read_text().splitlines()], lab
+
+
+def left_on_disk(data: Path) -> list[str]:
+    """What of a run is on the disk, but for its record: data of databases, port files, files not yet in their place.
+
+    Temporary folders count once the next lab has tidied up, as every one does when it starts.
+    """
+    for folder in Path(tempfile.gettempdir()).glob(f"{temporary.PREFIX}*"):
+        with suppress(OSError):
+            os.utime(folder, (0, 0))  # else they are too young to be told from those that are being made
+    temporary.tidy()
+    scratch = [str(path) for path in Path(tempfile.gettempdir()).glob(f"{temporary.PREFIX}*")]
+    patterns = ("*/scratch/*", "*/**/application*.port", "*/**/.*.new", "*/cells/*/logs/**/scratch")
+    return scratch + [str(path.relative_to(data)) for pattern in patterns for path in data.glob(pattern)]
+
+
+def as_table(found: dict[str, Any]) -> str:
+    """Scenario, phase and victim, and what is left."""
+    lines = ["| scenario | phase | killed | lab's status | left running | left on disk | samples lost |"]
+    lines += ["|---|---|---|---|---|---|---|"]
+    for kill in found["kills"]:
+        left = (len(kill["running"]), len(kill["on_disk"]), kill["lost"])
+        ended = kill["ended"] if kill["done"] else "was not there"
+        who = (kill["scenario"], kill["phase"], kill["victim"], ended)
+        lines.append("| " + " | ".join(map(str, (*who, *left))) + " |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
