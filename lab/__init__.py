@@ -144,25 +144,43 @@ def open_run(name: str | None = None, data: str | Path | None = None) -> Run:
 
 
 def compare(
-    a: str | Run | None = None,
-    b: str | Run | None = None,
+    a: str | Run | list[str | Run] | None = None,
+    b: str | Run | list[str | Run] | None = None,
     *,
     although_different: bool = False,
+    allow_suspect: bool = False,
+    margin: float = 0.05,
     data: str | Path | None = None,
 ) -> ComparisonView:
     """Compare two runs, two variants (``"RUN:mvc"``), or all variants of one run; the newest run if none is named.
 
-    The result has ``table()``, ``figure()``, ``verdict`` and ``scoring``.
+    The result has ``table()``, ``figure()``, ``shift_figure()``, ``verdict`` and ``scoring``.
+
+    Args:
+        a, b: a run, a variant, or a list of several runs of the same, of which each counts once.
+        although_different: compare also where machine, lab, limits or load differ.
+        allow_suspect: let suspect measurements take part too.
+        margin: sides whose ratio is surely within this margin are alike.
+        data: the folder of your runs.
 
     Raises:
-        LabError: there is nothing to compare, or machine, limits or load differ and ``although_different`` is False.
+        LabError: there is nothing to compare, or machine, lab, limits or load differ and ``although_different`` is
+            False.
 
     """
+    from lab.analysis.pairing import Terms
     from lab.reporting import comparison_view
     from lab.storage import run_folder
 
-    names = [side if side is None or isinstance(side, str) else str(side.path) for side in (a, b)]
-    return comparison_view.compare(names[0], names[1], although_different, Path(data) if data else run_folder.RUNS)
+    terms = Terms(although_different, allow_suspect, margin)
+    return comparison_view.compare(_side(a), _side(b), terms, Path(data) if data else run_folder.RUNS)
+
+
+def _side(of: str | Run | list[str | Run] | None) -> str | None:
+    """The name of a side of a comparison, of one run or of several."""
+    if isinstance(of, list):
+        return ",".join(each if isinstance(each, str) else str(each.path) for each in of)
+    return of if of is None or isinstance(of, str) else str(of.path)
 
 
 def choose(

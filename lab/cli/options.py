@@ -61,6 +61,22 @@ class Several(click.ParamType[list[Any]]):
             self.fail(f"{value!r} is not {what} (or several with commas).", param, ctx)
 
 
+class Percent(click.ParamType[float]):
+    """A percentage above zero, with or without its sign: ``5``, ``5 %``."""
+
+    name = "PERCENT"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Turn ``5 %`` into 0.05."""
+        try:
+            share = float(str(value).strip().removesuffix("%")) / 100
+        except ValueError:
+            share = 0.0
+        if not 0 < share <= 1:
+            self.fail(f"{value!r} is not a percentage above 0 and up to 100.", param, ctx)
+        return share
+
+
 class Seconds(click.ParamType[float]):
     """A time: seconds, or as Locust's users write it, ``20s``, ``1m30s``, ``2h``."""
 
