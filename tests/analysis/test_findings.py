@@ -20,7 +20,7 @@ from lab.storage.run_folder import RunFolder
 TRIES = 400
 NOISE = 0.03
 TESTED = ("throughput req/s", "mean s", "p50 s", "p99 s", "CPU s per 1000 requests")
-SWAPPED = {"left": "right", "right": "left", "A": "B", "B": "A"}
+SWAPPED = {"left": "right", "right": "left"}
 
 
 def compared(a, b, interleaved=True, failed=None, margin=0.05) -> Comparison:
