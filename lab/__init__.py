@@ -243,7 +243,7 @@ def reproduce(
     from_run: str | list[str] | None = None,
     *,
     scale: float | None = None,
-    repeat: int = 1,
+    repeat: int | None = None,
     seed: int | None = None,
     data: str | Path | None = None,
     quiet: bool = False,
@@ -254,13 +254,14 @@ def reproduce(
         name: name of the experiment, such as ``"delay"``; ``lab reproduce`` lists them.
         from_run: an existing run, or a list of them, to judge instead of measuring.
         scale: the part of the document's size, 1 for all of it; the largest that fits this machine if None.
-        repeat: number of interleaved repeats of every cell.
+        repeat: number of interleaved repeats of every cell; as many as fit into half an hour, at most five, if None.
         seed: of arrivals and order; drawn if None.
         data: the folder of runs; ``data/runs`` of the checkout if None.
         quiet: show no progress.
 
     Returns:
-        An object with ``table()``, one row a load and variant, and ``claims``, each confirmed, refuted or undecided.
+        An object with ``table()``, one row a load and variant, and ``claims``, each confirmed, refuted, undecided or
+        not judged.
 
     Raises:
         LabError: there is no such experiment or run, or it is not possible at this scale.
@@ -273,8 +274,7 @@ def reproduce(
     wanted, folder = find_publication(name), Path(data) if data else run_folder.RUNS
     if from_run:
         of = [from_run] if isinstance(from_run, str) else from_run
-        return results.from_runs(wanted, results.open_runs(of, folder))
+        return results.from_runs(wanted, results.open_runs(of, folder), folder)
     chosen = results.scale_for_here(wanted, folder)[0] if scale is None else scale
-    return results.carry_out(
-        wanted, chosen, _invocation(["lab.reproduce", name], data, quiet), seed=seed, repeat=repeat
-    )
+    times = results.repeats_for_here(wanted, chosen, folder) if repeat is None else repeat
+    return results.carry_out(wanted, chosen, _invocation(["lab.reproduce", name], data, quiet), seed=seed, repeat=times)

@@ -13,7 +13,7 @@ from matplotlib.ticker import NullLocator
 from lab.reporting.figures.forest import FARTHEST, ticks
 from lab.reporting.figures.style import INK, KNOWN, OTHERS, Picture, Style, legend, picture, prepare, say_empty
 
-MEANING = "percentile of latency; shaded: 95 % interval of each over the repeats; grey: ±{margin:g} %"
+MEANING = "shaded: 95 % interval of each percentile over the repeats; grey: ±{margin:g} %"
 
 
 @dataclass(frozen=True)
@@ -43,13 +43,14 @@ def shift_figure(curves: Sequence[Curve], margin: float) -> Picture:
     percents = sorted({percent for curve in curves for percent in curve.at})
     for axes, group in zip(panels, groups, strict=True):
         first = axes is panels[0]
-        prepare(axes, group, MEANING.format(margin=100 * margin) if first else "", "times as long" if first else "")
+        prepare(axes, group, "percentile of latency", "times as long" if first else "")
         axes.axhspan(1 / (1 + margin), 1 + margin, color="#EEEEEE", zorder=0)
         axes.axhline(1, color=INK, linewidth=0.8)
         mine = [curve for curve in curves if curve.group == group]
         for curve, style in zip(mine, cycle((*KNOWN.values(), *OTHERS)), strict=False):
             _draw(axes, curve, style, percents)
         axes.set_xticks(range(len(percents)), [f"{percent:g}" for percent in percents])
+    figure.supxlabel(MEANING.format(margin=100 * margin), fontsize=9, color=INK)
     legend(panels[-1], loc="best")
     _scale(panels[0], curves, margin)
     return figure
