@@ -47,6 +47,7 @@ def run(
         quiet: show no progress.
         options: any other field of :class:`lab.spec.options.Options` (``ramp_up``, ``loops``, ``duration``, ``rate``,
             ``ramp``, ``repeat``, ``threads``, ``seed``, …), and the scenario's parameters by name (``delay_ms=500``).
+            ``capacity`` may also be the name of a run whose closed loops show it.
 
     Raises:
         LabError: the run is not possible as specified; with the reason and the next step. A cell that fails during its
@@ -60,7 +61,7 @@ def run(
     from lab.spec.options import OF_A_RUN, Options, names
 
     found = find_scenario(scenario)
-    fields = {key: options.pop(key) for key in OF_A_RUN if key in options}
+    fields = _with_capacity({key: options.pop(key) for key in OF_A_RUN if key in options}, data)
     asked = Options(users=_counts(users), variants=names(variants), parameters=options, **fields)
     invocation = _invocation(["lab.run", scenario], data, quiet, runtime=runtime)
     done = run_view.Run(conductor.conduct(planning.make_plan(found, asked), invocation))
@@ -110,7 +111,7 @@ def load(
         raise LabError(f"A load has no {unknown[0]!r}{did_you_mean(unknown[0], attached.OF_A_LOAD)}.", attached.OFFER)
     of = dict(url) if isinstance(url, dict) else {attached.NAME: url}
     fields = attached.headers([f"{name}: {value}" for name, value in (headers or {}).items()])
-    asked = Options(users=_counts(users), **options)
+    asked = Options(users=_counts(users), **_with_capacity(options, data))
     sent, own = own_load.one_request(method, body, check), own_locustfile.examined(locustfile) if locustfile else None
     plan = attached.make_plan([str(each) for each in of.values()], list(of), fields, asked, sent, own)
     invocation = _invocation(["lab.load"], data, quiet, endpoints=Endpoints(headers=fields))
@@ -129,6 +130,15 @@ def _invocation(command: list[str], data: str | Path | None, quiet: bool, **how:
 
     reporter = Reporter(Console(quiet=quiet, highlight=False, emoji=False))
     return Invocation(command, Path(data) if data else run_folder.RUNS, reporter, **how)
+
+
+def _with_capacity(options: dict[str, Any], data: str | Path | None) -> dict[str, Any]:
+    """The options with a ``capacity`` that names a run replaced by what the run shows."""
+    from lab.analysis import capacity
+    from lab.storage import run_folder
+
+    known = capacity.given(options.get("capacity"), Path(data) if data else run_folder.RUNS)
+    return {**options, "capacity": known} if known else options
 
 
 def _counts(users: int | list[int] | None) -> list[int]:

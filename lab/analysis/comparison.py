@@ -34,7 +34,8 @@ METRICS = {
 # Shown, and not tested: each further test makes every other one find less, and this metric is the noisiest of them.
 UNTESTED = frozenset({P999})
 # The words for a row that finds nothing.
-ONCE, NO_VALUE, NOT_TESTED, ONE_FACT = "measured once", "no value", "not tested", "as throughput"
+ONCE, NO_VALUE, NOT_TESTED = "measured once", "no value", "not tested"
+ONE_FACT, AS_PLANNED = "as throughput", "as planned"
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,8 @@ class MetricRow:
         difference: of failures, B − A in percentage points, with its interval; None for any other metric.
         p: the p value of a difference after Holm's correction over all rows of the comparison; ``alike_p`` is that of
             the two being alike within ``margin``. None where a side was measured once, and where nothing is tested.
-        one_fact: whether it says the same as the throughput does: see :attr:`Comparison.correction`.
+        instead: why it is shown and not tested: it says the same as the throughput does, or is set by the plan; else
+            empty.
 
     """
 
@@ -66,7 +68,7 @@ class MetricRow:
     margin: float = MARGIN
     p: float | None = None
     alike_p: float | None = None
-    one_fact: bool = False
+    instead: str = ""
 
     @property
     def effect(self) -> Ratio | Difference | None:
@@ -76,7 +78,7 @@ class MetricRow:
     @property
     def is_tested(self) -> bool:
         """Whether its metric is one in which a difference is looked for."""
-        return self.metric not in UNTESTED and not self.one_fact
+        return self.metric not in UNTESTED and not self.instead
 
     @property
     def is_trivial(self) -> bool:
@@ -126,8 +128,8 @@ class MetricRow:
         """The row's result: its finding, or why there is none."""
         if self.effect is None:
             return NO_VALUE
-        if self.one_fact:
-            return ONE_FACT
+        if self.instead:
+            return self.instead
         if not self.is_tested:
             return NOT_TESTED
         return ONCE if self.pairs < 2 else str(self.finding)
@@ -193,7 +195,7 @@ class Comparison:
         """Sentences on the correction for multiple comparisons, and on what is one fact; empty without repeats."""
         if not self.tested:
             return ""
-        one_fact = any(row.one_fact for row in self.rows)
+        one_fact = any(row.instead == ONE_FACT for row in self.rows)
         return (
             f"Sides are called different or alike at p < {inference.LEVEL:g}, corrected for {self.tested} comparisons "
             "(Holm). Each interval is of one ratio alone: of many, some miss 1 by chance."

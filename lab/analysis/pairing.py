@@ -12,12 +12,14 @@ from typing import Any
 
 from lab.analysis import verdict
 from lab.analysis.comparison import (
+    AS_PLANNED,
     CPU,
     FAILED,
     FAILED_MARGIN,
     MARGIN,
     MEAN,
     METRICS,
+    ONE_FACT,
     THROUGHPUT,
     UNTESTED,
     Comparison,
@@ -31,7 +33,7 @@ from lab.errors import LabError
 from lab.formulas import inference
 from lab.formulas.inference import Count
 from lab.spec.plan import Cell
-from lab.spec.workload import Closed, Total
+from lab.spec.workload import Closed, Open, Total
 from lab.storage.cell_folder import CellFolder
 from lab.storage.run_folder import RunFolder
 from lab.telemetry import series
@@ -92,6 +94,7 @@ def compare(a: str | None, b: str | None, terms: Terms, runs: Path) -> Compariso
             rows += cells.rows()
             paired.append(cells.competing())
     by_design = list(dict.fromkeys(filter(None, (_by_design(*pair) for pair in pairs))))
+    by_design += list(dict.fromkeys(sentence for pair in pairs for sentence in _own_rates(*pair)))
     notes = [f"Also different: {difference}." for difference in differing]
     notes += _left_over(one, other, pairs)
     notes += [note for side in sides for note in _notes(side, terms, summaries)]
@@ -104,6 +107,21 @@ def _by_design(one: Side, other: Side) -> str:
     names = [name for name in dict.fromkeys((*mine, *theirs)) if mine.get(name) != theirs.get(name)]
     factors = [f"{name} ({mine.get(name, 'none')}, {theirs.get(name, 'none')})" for name in names]
     return f"{one.variant} and {other.variant} differ by design in {', '.join(factors)}." if factors else ""
+
+
+def _own_rates(one: Side, other: Side) -> Iterator[str]:
+    """A sentence on each load that is a percentage of capacity, so that each side has a rate of its own."""
+    rates = [
+        {plan.at(folder.cell): folder.cell.load for folder in side.cells() if folder.cell.percent}
+        for side in (one, other)
+        for plan in [side.run.plan()]
+    ]
+    for at, load in rates[0].items():
+        theirs = rates[1].get(at)
+        if isinstance(load, Open) and isinstance(theirs, Open):
+            names = ((one.variant or one.label, load), (other.variant or other.label, theirs))
+            asked = ", ".join(f"{name} {each.rate_rps:,.4g}/s" for name, each in names)
+            yield f"At {at} each side has a rate of its own: {asked}."
 
 
 def _pairs(one: Side, other: Side) -> list[tuple[Side, Side]]:
@@ -241,8 +259,15 @@ class _Cells:
             ratio = inference.ratio(in_a, in_b, self.interleaved)
             if ratio or metric not in UNTESTED:
                 values = inference.typical(in_a), inference.typical(in_b)
-                one_fact = metric == MEAN and not programs and isinstance(self._first.load, Closed | Total)
-                yield replace(self._row(metric, *values), ratio=ratio, one_fact=one_fact)
+                yield replace(
+                    self._row(metric, *values), ratio=ratio, instead="" if programs else self._instead(metric)
+                )
+
+    def _instead(self, metric: str) -> str:
+        """Why a metric is no finding of its own under this load; empty where it is one."""
+        if metric == MEAN and isinstance(self._first.load, Closed | Total):
+            return ONE_FACT
+        return AS_PLANNED if metric == THROUGHPUT and self._first.percent else ""
 
     def competing(self) -> Pair:
         """The cells that take part in winners and ratios."""
