@@ -98,6 +98,8 @@ def compare(a: str | None, b: str | None, terms: Terms, runs: Path) -> Compariso
     notes = [f"Also different: {difference}." for difference in differing]
     notes += _left_over(one, other, pairs)
     notes += [note for side in sides for note in _notes(side, terms, summaries)]
+    if not terms.allow_suspect and any(_word(cell) == verdict.SUSPECT for side in sides for cell in side.cells()):
+        notes.append("Suspect measurements take part with --allow-suspect.")
     return Comparison(tuple(corrected(rows)), interleaved, tuple(notes), summaries, tuple(by_design), tuple(paired))
 
 
@@ -209,8 +211,7 @@ def _note(cell: CellFolder, terms: Terms, summary: Mapping[str, Any]) -> str:
         return f"{_name(cell)} is {word}: {reasons}"
     part = " but for its failures" * _counts_failures(cell, terms)
     shown = f" It had {_figures(summary)}." if summary.get("requests") else ""
-    hint = " --allow-suspect lets it take part." * (word == verdict.SUSPECT)
-    return f"{_name(cell)} is {word} and left out{part}: {reasons}{shown}{hint}"
+    return f"{_name(cell)} is {word} and left out{part}: {reasons}{shown}"
 
 
 def _figures(summary: Mapping[str, Any]) -> str:
