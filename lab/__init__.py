@@ -47,6 +47,7 @@ def run(
         quiet: show no progress.
         options: any other field of :class:`lab.spec.options.Options` (``ramp_up``, ``loops``, ``duration``, ``rate``,
             ``ramp``, ``repeat``, ``threads``, ``seed``, …), and the scenario's parameters by name (``delay_ms=500``).
+            ``capacity`` may also be the name of a run whose closed loops show it.
 
     Raises:
         LabError: the run is not possible as specified; with the reason and the next step. A cell that fails during its
@@ -60,7 +61,7 @@ def run(
     from lab.spec.options import OF_A_RUN, Options, names
 
     found = find_scenario(scenario)
-    fields = {key: options.pop(key) for key in OF_A_RUN if key in options}
+    fields = _with_capacity({key: options.pop(key) for key in OF_A_RUN if key in options}, data)
     asked = Options(users=_counts(users), variants=names(variants), parameters=options, **fields)
     invocation = _invocation(["lab.run", scenario], data, quiet, runtime=runtime)
     done = run_view.Run(conductor.conduct(planning.make_plan(found, asked), invocation))
@@ -110,7 +111,7 @@ def load(
         raise LabError(f"A load has no {unknown[0]!r}{did_you_mean(unknown[0], attached.OF_A_LOAD)}.", attached.OFFER)
     of = dict(url) if isinstance(url, dict) else {attached.NAME: url}
     fields = attached.headers([f"{name}: {value}" for name, value in (headers or {}).items()])
-    asked = Options(users=_counts(users), **options)
+    asked = Options(users=_counts(users), **_with_capacity(options, data))
     sent, own = own_load.one_request(method, body, check), own_locustfile.examined(locustfile) if locustfile else None
     plan = attached.make_plan([str(each) for each in of.values()], list(of), fields, asked, sent, own)
     invocation = _invocation(["lab.load"], data, quiet, endpoints=Endpoints(headers=fields))
@@ -131,6 +132,15 @@ def _invocation(command: list[str], data: str | Path | None, quiet: bool, **how:
     return Invocation(command, Path(data) if data else run_folder.RUNS, reporter, **how)
 
 
+def _with_capacity(options: dict[str, Any], data: str | Path | None) -> dict[str, Any]:
+    """The options with a ``capacity`` that names a run replaced by what the run shows."""
+    from lab.analysis import capacity
+    from lab.storage import run_folder
+
+    known = capacity.given(options.get("capacity"), Path(data) if data else run_folder.RUNS)
+    return {**options, "capacity": known} if known else options
+
+
 def _counts(users: int | list[int] | None) -> list[int]:
     return list(users) if isinstance(users, list | tuple) else [] if users is None else [users]
 
@@ -144,25 +154,43 @@ def open_run(name: str | None = None, data: str | Path | None = None) -> Run:
 
 
 def compare(
-    a: str | Run | None = None,
-    b: str | Run | None = None,
+    a: str | Run | list[str | Run] | None = None,
+    b: str | Run | list[str | Run] | None = None,
     *,
     although_different: bool = False,
+    allow_suspect: bool = False,
+    margin: float = 0.05,
     data: str | Path | None = None,
 ) -> ComparisonView:
     """Compare two runs, two variants (``"RUN:mvc"``), or all variants of one run; the newest run if none is named.
 
-    The result has ``table()``, ``figure()``, ``verdict`` and ``scoring``.
+    The result has ``table()``, ``figure()``, ``shift_figure()``, ``verdict`` and ``scoring``.
+
+    Args:
+        a, b: a run, a variant, or a list of several runs of the same, of which each counts once.
+        although_different: compare also where machine, lab, limits or load differ.
+        allow_suspect: let suspect measurements take part too.
+        margin: sides whose ratio is surely within this margin are alike.
+        data: the folder of your runs.
 
     Raises:
-        LabError: there is nothing to compare, or machine, limits or load differ and ``although_different`` is False.
+        LabError: there is nothing to compare, or machine, lab, limits or load differ and ``although_different`` is
+            False.
 
     """
+    from lab.analysis.pairing import Terms
     from lab.reporting import comparison_view
     from lab.storage import run_folder
 
-    names = [side if side is None or isinstance(side, str) else str(side.path) for side in (a, b)]
-    return comparison_view.compare(names[0], names[1], although_different, Path(data) if data else run_folder.RUNS)
+    terms = Terms(although_different, allow_suspect, margin)
+    return comparison_view.compare(_side(a), _side(b), terms, Path(data) if data else run_folder.RUNS)
+
+
+def _side(of: str | Run | list[str | Run] | None) -> str | None:
+    """The name of a side of a comparison, of one run or of several."""
+    if isinstance(of, list):
+        return ",".join(each if isinstance(each, str) else str(each.path) for each in of)
+    return of if of is None or isinstance(of, str) else str(of.path)
 
 
 def choose(
@@ -225,7 +253,7 @@ def reproduce(
     from_run: str | list[str] | None = None,
     *,
     scale: float | None = None,
-    repeat: int = 1,
+    repeat: int | None = None,
     seed: int | None = None,
     data: str | Path | None = None,
     quiet: bool = False,
@@ -236,13 +264,14 @@ def reproduce(
         name: name of the experiment, such as ``"delay"``; ``lab reproduce`` lists them.
         from_run: an existing run, or a list of them, to judge instead of measuring.
         scale: the part of the document's size, 1 for all of it; the largest that fits this machine if None.
-        repeat: number of interleaved repeats of every cell.
+        repeat: number of interleaved repeats of every cell; as many as fit into half an hour, at most five, if None.
         seed: of arrivals and order; drawn if None.
         data: the folder of runs; ``data/runs`` of the checkout if None.
         quiet: show no progress.
 
     Returns:
-        An object with ``table()``, one row a load and variant, and ``claims``, each confirmed, refuted or undecided.
+        An object with ``table()``, one row a load and variant, and ``claims``, each confirmed, refuted, undecided or
+        not judged.
 
     Raises:
         LabError: there is no such experiment or run, or it is not possible at this scale.
@@ -255,8 +284,7 @@ def reproduce(
     wanted, folder = find_publication(name), Path(data) if data else run_folder.RUNS
     if from_run:
         of = [from_run] if isinstance(from_run, str) else from_run
-        return results.from_runs(wanted, results.open_runs(of, folder))
+        return results.from_runs(wanted, results.open_runs(of, folder), folder)
     chosen = results.scale_for_here(wanted, folder)[0] if scale is None else scale
-    return results.carry_out(
-        wanted, chosen, _invocation(["lab.reproduce", name], data, quiet), seed=seed, repeat=repeat
-    )
+    times = results.repeats_for_here(wanted, chosen, folder) if repeat is None else repeat
+    return results.carry_out(wanted, chosen, _invocation(["lab.reproduce", name], data, quiet), seed=seed, repeat=times)

@@ -1,24 +1,31 @@
-"""The result of a comparison: ratios with intervals, a scorecard, and a verdict in sentences."""
+"""The result of a comparison: each metric of two sides is different, alike, or undecided, with an interval."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import pandas as pd
 
-from lab.analysis import scorecard
+from lab.analysis import findings, scorecard
+from lab.analysis.findings import ALIKE, DIFFERENT, UNDECIDED
+from lab.analysis.shift import Pair, QuantileRatio, quantile_ratios
 from lab.formulas import inference
-from lab.formulas.inference import Ratio
+from lab.formulas.inference import Difference, Ratio
 
-WORTH_FINDING = 1.05
-CPU, THROUGHPUT = "CPU s per 1000 requests", "throughput req/s"
+# Sides whose ratio is surely within this margin, of either side over the other, are alike.
+MARGIN = 0.05
+# The same for percentages of failed requests, in percentage points: more than that makes a measurement suspect.
+FAILED_MARGIN = 0.1
+FAILED, CPU, THROUGHPUT, MEAN = "failed %", "CPU s per 1000 requests", "throughput req/s", "mean s"
 P999 = "p99.9 s"
 # The compared metrics: the field of summary.json, and whether more of it is better.
 METRICS = {
+    FAILED: ("errors", False),
     THROUGHPUT: ("ok_throughput_rps", True),
-    "mean s": ("mean_s", False),
+    MEAN: ("mean_s", False),
     "p50 s": ("p50_s", False),
     "p99 s": ("p99_s", False),
     P999: ("p999_s", False),
@@ -26,6 +33,9 @@ METRICS = {
 }
 # Shown, and not tested: each further test makes every other one find less, and this metric is the noisiest of them.
 UNTESTED = frozenset({P999})
+# The words for a row that finds nothing.
+ONCE, NO_VALUE, NOT_TESTED = "measured once", "no value", "not tested"
+ONE_FACT, AS_PLANNED = "as throughput", "as planned"
 
 
 @dataclass(frozen=True)
@@ -35,10 +45,14 @@ class MetricRow:
     Attributes:
         a, b: the compared sides.
         at: the load in words, such as ``400 users``.
-        a_value, b_value: geometric means over the repeats; None where a side has no such value.
-        ratio: B over A, with its interval; None where a side has no value.
-        p: the ratio's p value after Holm's correction over all rows of the comparison.
-        points: points of the better side on the scorecard.
+        a_value, b_value: geometric means over the repeats, of failures the percentage of all requests; None where a
+            side has no such value.
+        ratio: B over A, with its interval; None where a side has no value, and for failures.
+        difference: of failures, B − A in percentage points, with its interval; None for any other metric.
+        p: the p value of a difference after Holm's correction over all rows of the comparison; ``alike_p`` is that of
+            the two being alike within ``margin``. None where a side was measured once, and where nothing is tested.
+        instead: why it is shown and not tested: it says the same as the throughput does, or is set by the plan; else
+            empty.
 
     """
 
@@ -50,51 +64,87 @@ class MetricRow:
     a_value: float | None
     b_value: float | None
     ratio: Ratio | None
+    difference: Difference | None = None
+    margin: float = MARGIN
     p: float | None = None
+    alike_p: float | None = None
+    instead: str = ""
+
+    @property
+    def effect(self) -> Ratio | Difference | None:
+        """What both sides differ by: a ratio, or of failures a difference; None where a side has no value."""
+        return self.difference if self.metric == FAILED else self.ratio
 
     @property
     def is_tested(self) -> bool:
         """Whether its metric is one in which a difference is looked for."""
-        return self.metric not in UNTESTED
+        return self.metric not in UNTESTED and not self.instead
+
+    @property
+    def is_trivial(self) -> bool:
+        """Whether nothing failed on either side, which takes no test."""
+        return self.metric == FAILED and not self.a_value and not self.b_value
+
+    @property
+    def pairs(self) -> int:
+        """The number of repeats of each side."""
+        return self.effect.pairs if self.effect else 0
+
+    @property
+    def finding(self) -> str | None:
+        """``different``, ``alike`` or ``undecided``; None where nothing is tested, or a side has no value.
+
+        A difference that was found may lie within the margin: then it is small, and still a difference.
+        """
+        if self.effect is None or not self.is_tested:
+            return None
+        if self.p is not None and self.p < inference.LEVEL:
+            return DIFFERENT
+        return ALIKE if self.alike_p is not None and self.alike_p < inference.LEVEL else UNDECIDED
 
     @property
     def differs(self) -> bool:
         """Whether a difference was found."""
-        return self.p is not None and self.p < inference.LEVEL
+        return self.finding == DIFFERENT
 
     @property
     def winner(self) -> str | None:
-        """The better side by the values alone; None if there is no ratio."""
-        if self.ratio is None:
+        """The better side by the values alone; None if there is nothing to compare, or no difference at all."""
+        if self.ratio is not None:
+            size = self.ratio.ratio - 1
+        else:
+            size = self.difference.difference if self.difference is not None else 0.0
+        if not size:
             return None
-        return self.b if (self.ratio.ratio > 1) == METRICS[self.metric][1] else self.a
+        return self.b if (size > 0) == METRICS[self.metric][1] else self.a
 
     @property
     def points(self) -> int:
-        """The winner's points on the scorecard; none for a metric that is not tested."""
+        """The winner's points on the scorecard; none for a metric that is not tested, and for failures."""
         return scorecard.points(self.ratio.ratio) if self.ratio and self.is_tested else 0
 
     @property
     def word(self) -> str:
-        """The row's result: ``differs``, ``no difference found``, ``one run a side``, ``no value``, ``not tested``."""
-        if self.ratio is None:
-            return "no value"
+        """The row's result: its finding, or why there is none."""
+        if self.effect is None:
+            return NO_VALUE
+        if self.instead:
+            return self.instead
         if not self.is_tested:
-            return "not tested"
-        if self.p is None:
-            return "one run a side"
-        return "differs" if self.differs else "no difference found"
+            return NOT_TESTED
+        return ONCE if self.pairs < 2 else str(self.finding)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The rows of a comparison, with notes on cells that were left out and on other differences.
+    """The rows of a comparison, with notes on cells that take no part and on other differences.
 
     Attributes:
-        interleaved: whether both sides are of one run, with interleaved repeats.
-        notes: sentences on cells that were left out or are suspect, and on other differences.
-        summaries: by the name of each cell, its summary; empty for a cell that was left out.
+        interleaved: whether both sides are of one run, with interleaved repeats; else each run counts once.
+        notes: sentences on cells that take no part or are suspect, and on other differences.
+        summaries: by the name of each cell, its summary; empty for a cell that was not measured to its end.
         by_design: sentences on the factors in which the sides differ by design.
+        pairs: the cells that stand side by side.
 
     """
 
@@ -103,14 +153,26 @@ class Comparison:
     notes: tuple[str, ...]
     summaries: dict[str, dict[str, Any]]
     by_design: tuple[str, ...] = ()
+    pairs: tuple[Pair, ...] = ()
 
     def table(self) -> pd.DataFrame:
-        """One row a metric and load: both values, B over A, its interval, corrected p, effect, and a word."""
+        """One row a metric and load: both values, B over A, its interval, corrected p values, effect, and a word.
+
+        Of failures, ``difference``, ``low`` and ``high`` are in percentage points, and there is no ratio.
+        """
         return pd.DataFrame([_flat(row) for row in self.rows])
+
+    @cached_property
+    def quantiles(self) -> tuple[QuantileRatio, ...]:
+        """B over A for percentiles of latency, each with an interval of its own; reads all samples.
+
+        A percentile is there if every cell has answers enough for it.
+        """
+        return tuple(found for pair in self.pairs for found in quantile_ratios(pair))
 
     @property
     def scores(self) -> dict[str, tuple[int, int]]:
-        """By side: points on the scorecard by the values alone, and by significant differences only."""
+        """By side: points on the scorecard by the values alone, and by differences that were found only."""
         scores = {side: (0, 0) for row in self.rows for side in (row.a, row.b)}
         for row in self.rows:
             if row.winner:
@@ -119,61 +181,25 @@ class Comparison:
         return scores
 
     @property
+    def tested(self) -> int:
+        """How many comparisons the p values are corrected for."""
+        return sum(row.p is not None for row in self.rows)
+
+    @property
     def verdict(self) -> str:
         """The result in words: a sentence for each pair and load, or one for a pair without common data."""
-        if all(row.p is None for row in self.rows) and any(row.ratio for row in self.rows):
-            return "One run a side cannot tell a difference from chance; measure again with --repeat 5."
-        pairs = dict.fromkeys((row.a, row.b) for row in self.rows)
-        return "\n".join(
-            sentence for pair in pairs for sentence in self._sentences([r for r in self.rows if (r.a, r.b) == pair])
-        )
-
-    def _sentences(self, rows: Sequence[MetricRow]) -> list[str]:
-        if not any(row.ratio for row in rows):
-            return [f"{rows[0].b} against {rows[0].a}: there is nothing to compare."]
-        loads = dict.fromkeys(row.at for row in rows)
-        return [self._sentence([row for row in rows if row.at == at]) for at in loads]
-
-    def _sentence(self, rows: Sequence[MetricRow]) -> str:
-        first = rows[0]
-        known = [row for row in rows if row.ratio and row.is_tested]
-        label = f"{first.b} against {first.a} at {first.at}"
-        if not known:
-            return f"{label}: there is nothing to compare."
-        repeats = max(row.ratio.pairs for row in known if row.ratio)
-        if repeats < 2:
-            return f"{label}: one run a side cannot tell a difference from chance."
-        how = "interleaved repeats" if self.interleaved else "runs a side that were not interleaved"
-        found = [_claim(row) for row in known if row.differs]
-        parts = ["; ".join(found)] if found else []
-        if same := [row for row in known if row.p is not None and not row.differs]:
-            parts.append(f"no difference found in {_names(same)}{self._cost(same)}")
-        if once := [row for row in known if row.p is None]:
-            parts.append(f"one run a side cannot tell in {_names(once)}")
-        return f"{label} ({repeats} {how}): {'; '.join(parts)}."
-
-    def _cost(self, rows: Sequence[MetricRow]) -> str:
-        """How many repeats would find a difference of 5 % in the noisiest of these metrics."""
-        needed, noisiest = max((self._needed(row.ratio, WORTH_FINDING), _short(row)) for row in rows if row.ratio)
-        more = " or more" * (needed == inference.MOST_REPEATS)
-        return f" (5 % in {noisiest} would be found with {needed:,}{more} repeats)"
-
-    def _needed(self, ratio: Ratio, worth_finding: float) -> int:
-        tested = sum(row.p is not None for row in self.rows)
-        return inference.repeats_needed(
-            ratio.noise_cv or 0.0, worth_finding, comparisons=max(tested, 1), seen_in=ratio.pairs
-        )
+        return findings.verdict(self)
 
     @property
     def correction(self) -> str:
-        """A sentence on the correction for multiple comparisons; empty without repeats."""
-        tested = sum(row.p is not None for row in self.rows)
-        if not tested:
+        """Sentences on the correction for multiple comparisons, and on what is one fact; empty without repeats."""
+        if not self.tested:
             return ""
+        one_fact = any(row.instead == ONE_FACT for row in self.rows)
         return (
-            f"A difference is found at p < {inference.LEVEL:g}, corrected for {tested} comparisons (Holm). Each "
-            "interval is of one ratio alone: of many, some miss 1 by chance."
-        )
+            f"Sides are called different or alike at p < {inference.LEVEL:g}, corrected for {self.tested} comparisons "
+            "(Holm). Each interval is of one ratio alone: of many, some miss 1 by chance."
+        ) + " In a closed loop throughput and mean latency are one fact, N = X·(R + Z), and count once." * one_fact
 
     @property
     def scoring(self) -> str:
@@ -183,7 +209,7 @@ class Comparison:
         scores = ", ".join(f"{side} {points} ({found})" for side, (points, found) in self.scores.items())
         return f"Scorecard ({scorecard.BOUNDARIES}; in brackets only differences that were found): {scores}."
 
-    def repeats_needed(self, worth_finding: Sequence[float] = (1.02, WORTH_FINDING, 1.10, 1.20)) -> pd.DataFrame:
+    def repeats_needed(self, worth_finding: Sequence[float] = (1.02, 1.05, 1.10, 1.20)) -> pd.DataFrame:
         """How many interleaved repeats find a difference: see :func:`lab.formulas.inference.repeats_needed`.
 
         Args:
@@ -194,6 +220,7 @@ class Comparison:
             run to the next, and a column such as ``5 %`` the number of repeats.
 
         """
+        comparisons = max(self.tested, 1)
         return pd.DataFrame(
             {
                 "a": row.a,
@@ -202,7 +229,12 @@ class Comparison:
                 "at": row.at,
                 "metric": row.metric,
                 "noise": row.ratio.noise_cv,
-                **{f"{100 * (ratio - 1):.0f} %": self._needed(row.ratio, ratio) for ratio in worth_finding},
+                **{
+                    f"{100 * (ratio - 1):.0f} %": inference.repeats_needed(
+                        row.ratio.noise_cv, ratio, comparisons=comparisons, seen_in=row.ratio.pairs
+                    )
+                    for ratio in worth_finding
+                },
             }
             for row in self.rows
             if row.is_tested and row.ratio and row.ratio.noise_cv is not None
@@ -218,15 +250,14 @@ class Comparison:
 
         """
         rows = [row for row in self.rows if (row.a, row.b, row.metric) == (a, b, metric)]
-        return [_held_against(row, claimed) for row in rows]
+        return [findings.held_against(row, claimed) for row in rows]
 
     def as_json(self) -> dict[str, Any]:
         """The object that ``lab compare --json`` prints."""
         return {
             "interleaved": self.interleaved,
-            "rows": [
-                {**asdict(row), "differs": row.differs, "winner": row.winner, "points": row.points} for row in self.rows
-            ],
+            "rows": [_row_as_json(row) for row in self.rows],
+            "quantiles": [asdict(found) for found in self.quantiles],
             "scorecard": {side: {"points": p, "found": found} for side, (p, found) in self.scores.items()},
             "boundaries": scorecard.BOUNDARIES,
             "verdict": self.verdict,
@@ -235,39 +266,34 @@ class Comparison:
         }
 
 
-def _held_against(row: MetricRow, claimed: float) -> str:
-    label = f"{row.b} over {row.a} at {row.at}, {_short(row)}"
-    if row.ratio is None:
-        return f"{label}: there is nothing to compare with {claimed:g}."
-    if row.ratio.low is None or row.ratio.high is None:
-        return f"{label}: {row.ratio.ratio:.2f} in one run a side, which cannot be held against {claimed:g}."
-    inside = row.ratio.low <= claimed <= row.ratio.high
-    word = "is possible" if inside else "is not what was measured here"
-    return f"{label}: {row.ratio.ratio:.2f} ({row.ratio.low:.2f} to {row.ratio.high:.2f}); {claimed:g} {word}."
+def corrected(rows: Iterable[MetricRow]) -> list[MetricRow]:
+    """The rows with p values corrected for multiple comparisons (Holm): of differences, and of being alike.
+
+    At most one of both can be wrong in a row, as sides that are equal do not differ by more than the margin.
+    """
+    found = list(rows)
+    tested = [row for row in found if row.is_tested and not row.is_trivial and row.effect and row.pairs > 1]
+    effects = [row.effect for row in tested if row.effect]
+    p = inference.holm([effect.p for effect in effects if effect.p is not None])
+    within = [effect.alike_p(row.margin) for row, effect in zip(tested, effects, strict=True)]
+    alike_p = inference.holm([value for value in within if value is not None])
+    by_row = {id(row): both for row, both in zip(tested, zip(p, alike_p, strict=True), strict=True)}
+    return [_with_p(row, by_row.get(id(row))) for row in found]
 
 
-def _claim(row: MetricRow) -> str:
-    """A found difference in words: the interval as percent more or less, or as a factor where it is large."""
-    ratio = row.ratio
-    if ratio is None or ratio.low is None or ratio.high is None:
-        return _short(row)
-    if max(ratio.high, 1 / ratio.low) > 3:
-        return f"{_short(row)} {ratio.low:.3g} to {ratio.high:.3g} times that of {row.a}"
-    ends = sorted((abs(ratio.low - 1), abs(ratio.high - 1)))
-    direction = "higher" if ratio.ratio > 1 else "lower"
-    return f"{_short(row)} {100 * ends[0]:.1f} to {100 * ends[1]:.1f} % {direction}"
+def _with_p(row: MetricRow, both: tuple[float, float] | None) -> MetricRow:
+    if both:
+        return replace(row, p=both[0], alike_p=both[1])
+    return replace(row, alike_p=0.0) if row.is_trivial and row.pairs > 1 else row
 
 
-def _names(rows: Sequence[MetricRow]) -> str:
-    return ", ".join(_short(row) for row in rows)
-
-
-def _short(row: MetricRow) -> str:
-    return "CPU per request" if row.metric == CPU else row.metric.split()[0]
+def _row_as_json(row: MetricRow) -> dict[str, Any]:
+    results = {"finding": row.finding, "differs": row.differs, "winner": row.winner, "points": row.points}
+    return {**asdict(row), **results, "verdict": row.word}
 
 
 def _flat(row: MetricRow) -> dict[str, Any]:
-    ratio = row.ratio
+    ratio, effect = row.ratio, row.effect
     return {
         "a": row.a,
         "b": row.b,
@@ -277,10 +303,12 @@ def _flat(row: MetricRow) -> dict[str, Any]:
         "a_value": row.a_value,
         "b_value": row.b_value,
         "ratio": ratio and ratio.ratio,
-        "low": ratio and ratio.low,
-        "high": ratio and ratio.high,
+        "difference": row.difference and row.difference.difference,
+        "low": effect and effect.low,
+        "high": effect and effect.high,
         "p": row.p,
+        "alike_p": row.alike_p,
         "effect": ratio and ratio.effect,
-        "repeats": ratio.pairs if ratio else 0,
+        "repeats": row.pairs,
         "verdict": row.word,
     }

@@ -3,60 +3,104 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
-import numpy as np
-
 from lab.analysis import verdict
-from lab.analysis.comparison import CPU, METRICS, THROUGHPUT, UNTESTED, Comparison, MetricRow
+from lab.analysis.comparison import (
+    AS_PLANNED,
+    CPU,
+    FAILED,
+    FAILED_MARGIN,
+    MARGIN,
+    MEAN,
+    METRICS,
+    ONE_FACT,
+    THROUGHPUT,
+    UNTESTED,
+    Comparison,
+    MetricRow,
+    corrected,
+)
 from lab.analysis.selection import Side, confounders, find_sides
+from lab.analysis.shift import Pair, Units
 from lab.analysis.summaries import summary_of
 from lab.errors import LabError
 from lab.formulas import inference
+from lab.formulas.inference import Count
+from lab.spec.plan import Cell
+from lab.spec.workload import Closed, Open, Total
 from lab.storage.cell_folder import CellFolder
+from lab.storage.run_folder import RunFolder
 from lab.telemetry import series
 
-BELIEVED = (verdict.VALID, verdict.SUSPECT)
+INCOMPLETE = "incomplete"
 # With fewer requests, the JVM's own background work outweighs the CPU cost of the requests.
 FEWEST_FOR_CPU = 100
 
 
-def compare(a: str | None, b: str | None, although_different: bool, runs: Path) -> Comparison:
+@dataclass(frozen=True)
+class Terms:
+    """What a comparison is made by.
+
+    Attributes:
+        although_different: compare also where machine, lab, limits, load or parameters differ, and note it.
+        allow_suspect: let suspect cells take part.
+        margin: sides whose ratio is surely within this margin are alike, such as 0.05.
+
+    """
+
+    although_different: bool = False
+    allow_suspect: bool = False
+    margin: float = MARGIN
+
+
+def compare(a: str | None, b: str | None, terms: Terms, runs: Path) -> Comparison:
     """Compare two runs, two variants, or all variants of one run.
 
     Args:
-        a: a run by name or path (the newest if None), or one of its variants, as ``RUN:mvc``.
+        a: a run by name or path (the newest if None), or one of its variants, as ``RUN:mvc``; or several runs of the
+            same with commas.
         b: the same; None for all pairs of variants of A.
-        although_different: compare also where machine, limits, load or parameters differ, and note it.
 
     Raises:
         LabError: there is nothing to compare, or more differs than what is compared.
 
     """
+    if not 0 < terms.margin <= 1:
+        raise LabError(f"A margin of {terms.margin:g} is not possible.", "Name a share, such as 0.05 for 5 %.")
     one, other = find_sides(a, b, runs)
     pairs = _pairs(one, other)
     sides = list(dict.fromkeys(side for pair in pairs for side in pair))
-    usable = {side: [cell for cell in side.cells() if _word(cell) in BELIEVED] for side in sides}
     # A side that never ran has reported no limits: that is missing data, not a difference.
-    compared = [pair for pair in pairs if all(usable[side] for side in pair)]
+    compared = [pair for pair in pairs if all(_ran(side) for side in pair)]
     differing = list(dict.fromkeys(difference for pair in compared for difference in confounders(*pair)))
-    if differing and not although_different:
+    if differing and not terms.although_different:
         raise LabError(
             f"{one.label} and {other.label} differ in more than what is compared: {'; '.join(differing)}.",
             "Measure them under the same conditions, or accept that with --although-different.",
         )
     interleaved = one.run.path == other.run.path
-    summaries = {_name(side, c): summary_of(c) if c in usable[side] else {} for side in sides for c in side.cells()}
-    rows = [row for a_side, b_side in pairs for row in _rows(a_side, b_side, usable, summaries, interleaved)]
+    summaries = {_name(cell): summary_of(cell) for side in sides for cell in side.cells()}
+    rows: list[MetricRow] = []
+    paired: list[Pair] = []
+    for pair in pairs:
+        for at in _common_loads(*pair):
+            cells = _Cells(*pair, at, interleaved, terms, summaries)
+            rows += cells.rows()
+            paired.append(cells.competing())
     by_design = list(dict.fromkeys(filter(None, (_by_design(*pair) for pair in pairs))))
+    by_design += list(dict.fromkeys(sentence for pair in pairs for sentence in _own_rates(*pair)))
     notes = [f"Also different: {difference}." for difference in differing]
     notes += _left_over(one, other, pairs)
-    notes += [note for side in sides for note in _notes(side)]
-    return Comparison(tuple(_corrected(rows)), interleaved, tuple(notes), summaries, tuple(by_design))
+    notes += [note for side in sides for note in _notes(side, terms, summaries)]
+    if not terms.allow_suspect and any(_word(cell) == verdict.SUSPECT for side in sides for cell in side.cells()):
+        notes.append("Suspect measurements take part with --allow-suspect.")
+    return Comparison(tuple(corrected(rows)), interleaved, tuple(notes), summaries, tuple(by_design), tuple(paired))
 
 
 def _by_design(one: Side, other: Side) -> str:
@@ -65,6 +109,21 @@ def _by_design(one: Side, other: Side) -> str:
     names = [name for name in dict.fromkeys((*mine, *theirs)) if mine.get(name) != theirs.get(name)]
     factors = [f"{name} ({mine.get(name, 'none')}, {theirs.get(name, 'none')})" for name in names]
     return f"{one.variant} and {other.variant} differ by design in {', '.join(factors)}." if factors else ""
+
+
+def _own_rates(one: Side, other: Side) -> Iterator[str]:
+    """A sentence on each load that is a percentage of capacity, so that each side has a rate of its own."""
+    rates = [
+        {plan.at(folder.cell): folder.cell.load for folder in side.cells() if folder.cell.percent}
+        for side in (one, other)
+        for plan in [side.run.plan()]
+    ]
+    for at, load in rates[0].items():
+        theirs = rates[1].get(at)
+        if isinstance(load, Open) and isinstance(theirs, Open):
+            names = ((one.variant or one.label, load), (other.variant or other.label, theirs))
+            asked = ", ".join(f"{name} {each.rate_rps:,.4g}/s" for name, each in names)
+            yield f"At {at} each side has a rate of its own: {asked}."
 
 
 def _pairs(one: Side, other: Side) -> list[tuple[Side, Side]]:
@@ -94,77 +153,172 @@ def _left_over(one: Side, other: Side, pairs: Sequence[tuple[Side, Side]]) -> It
             if alone := [variant for variant in side.variants() if variant not in opposite.variants()]:
                 yield f"Only {side.label} has {', '.join(alone)}, which is compared with nothing."
     loads = dict.fromkeys(
-        (side.run, tuple(_loads(side)), tuple(_loads(opposite)))
+        (side.names, tuple(_loads(side)), tuple(_loads(opposite)))
         for pair in pairs
         for side, opposite in (pair, pair[::-1])
     )
-    for run, mine, others in loads:
+    for names, mine, others in loads:
         if alone := [at for at in mine if at not in others]:
-            yield f"Only {run.name} has {', '.join(alone)}, which are compared with nothing."
+            yield f"Only {names} has {', '.join(alone)}, which are compared with nothing."
 
 
 def _loads(side: Side) -> list[str]:
-    """A side's loads in words, each once."""
-    return list(dict.fromkeys(map(side.run.plan().at, (cell.cell for cell in side.cells()))))
+    """The loads in words that all runs of a side have, by size."""
+    of_runs = []
+    for run in side.runs:
+        plan = run.plan()
+        cells = sorted((cell.cell for cell in side.cells_of(run)), key=plan.position)
+        of_runs.append(dict.fromkeys(map(plan.at, cells)))
+    return [at for at in of_runs[0] if all(at in other for other in of_runs)]
+
+
+def _ran(side: Side) -> bool:
+    """Whether any cell of a side gave numbers to believe, valid or suspect."""
+    return any(_word(cell) in (verdict.VALID, verdict.SUSPECT) for cell in side.cells())
 
 
 def _word(cell: CellFolder) -> str:
     """A cell's verdict; ``incomplete`` if it was not measured to its end."""
-    return str(cell.read("summary").get("verdict", verdict.INVALID)) if cell.complete else "incomplete"
+    return str(cell.read("summary").get("verdict", verdict.INVALID)) if cell.complete else INCOMPLETE
 
 
-def _notes(side: Side) -> list[str]:
-    """Sentences on a side's cells that were left out or are suspect; one if no cell was measured."""
+def _competes(cell: CellFolder, terms: Terms) -> bool:
+    """Whether a cell takes part: it is valid, or suspect and that is allowed."""
+    return _word(cell) in (verdict.VALID, *([verdict.SUSPECT] * terms.allow_suspect))
+
+
+def _counts_failures(cell: CellFolder, terms: Terms) -> bool:
+    """Whether a cell's count of failures takes part: also where nothing is in doubt but that requests failed."""
+    reasons = cell.read("summary").get("reasons", ())
+    return _competes(cell, terms) or bool(cell.complete and reasons and all(map(verdict.is_of_failures, reasons)))
+
+
+def _notes(side: Side, terms: Terms, summaries: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Sentences on a side's cells that take no part or are suspect; one if no cell was measured."""
     if any(cell.complete for cell in side.cells()):
-        return [note for cell in side.cells() if (note := _note(side, cell))]
+        return [note for cell in side.cells() if (note := _note(cell, terms, summaries[_name(cell)]))]
     resume = f"python -m lab resume {shlex.quote(side.run.called)}"
     return [f"{side.label} was not measured, so that it is left out; what is missing is measured by: {resume}"]
 
 
-def _note(side: Side, cell: CellFolder) -> str:
-    """A sentence on a cell that is not valid; empty for a valid one."""
+def _note(cell: CellFolder, terms: Terms, summary: Mapping[str, Any]) -> str:
+    """A sentence on a cell that is not valid, with its figures if it takes no part; empty for a valid one."""
     word = _word(cell)
     if word == verdict.VALID:
         return ""
-    reasons = " ".join(cell.read("summary").get("reasons", ())) or "It was not measured to its end."
-    return f"{_name(side, cell)} is {word}{'' if word in BELIEVED else ' and left out'}: {reasons}"
+    reasons = " ".join(summary.get("reasons", ())) or "It was not measured to its end."
+    if _competes(cell, terms):
+        return f"{_name(cell)} is {word}: {reasons}"
+    part = " but for its failures" * _counts_failures(cell, terms)
+    shown = f" It had {_figures(summary)}." if summary.get("requests") else ""
+    return f"{_name(cell)} is {word} and left out{part}: {reasons}{shown}"
 
 
-def _name(side: Side, cell: CellFolder) -> str:
-    return f"{side.run.name}/{cell.cell.id}"
+def _figures(summary: Mapping[str, Any]) -> str:
+    """The figures of a cell that takes no part, for whoever wants to know them all the same."""
+    failed = 100 * sum(summary.get("errors", {}).values()) / summary["requests"]
+    mean_s = summary.get("mean_s")
+    mean = "no right answer" if mean_s is None else f"a mean of {mean_s:.4g} s"
+    return f"{mean}, {summary.get('ok_throughput_rps') or 0.0:,.1f} right answers/s, and {failed:.3g} % failed"
 
 
-def _rows(
-    a: Side,
-    b: Side,
-    usable: Mapping[Side, list[CellFolder]],
-    summaries: Mapping[str, Mapping[str, Any]],
-    interleaved: bool,
-) -> Iterator[MetricRow]:
-    common = [at for at in _loads(a) if at in _loads(b)]
-    if not common:
+def _name(cell: CellFolder) -> str:
+    return f"{cell.path.parent.parent.name}/{cell.cell.id}"
+
+
+def _common_loads(a: Side, b: Side) -> list[str]:
+    """The loads in words that both sides have."""
+    of_b = _loads(b)
+    if not (common := [at for at in _loads(a) if at in of_b]):
         raise LabError(f"{a.label} and {b.label} have no load in common.", "Measure both at the same loads.")
-    labels = (a.variant, b.variant) if interleaved else (a.label, b.label)
-    plans = {side: side.run.plan() for side in (a, b)}
-    for at in common:
-        of_a, of_b = ({c.cell.repeat: c for c in usable[side] if plans[side].at(c.cell) == at} for side in (a, b))
-        users = next(c.cell.load.users for c in a.cells() if plans[a].at(c.cell) == at)
-        if interleaved:
-            repeats = sorted(of_a.keys() & of_b.keys())
-            of_a, of_b = {r: of_a[r] for r in repeats}, {r: of_b[r] for r in repeats}
-        programs = plans[a].scenario.entry == "program"
-        for metric, (field, _) in METRICS.items():
-            if programs and metric == THROUGHPUT:
+    return common
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """The cells of two sides at one load."""
+
+    a: Side
+    b: Side
+    at: str
+    interleaved: bool
+    terms: Terms
+    summaries: Mapping[str, Mapping[str, Any]]
+
+    def rows(self) -> Iterator[MetricRow]:
+        """The comparison of each metric, before correction."""
+        yield self._failures()
+        competing = self.competing()
+        programs = self.a.run.plan().scenario.entry == "program"
+        for metric in METRICS:
+            if metric == FAILED or (programs and metric == THROUGHPUT):
                 continue  # between two executions the lab has work of its own
             fewest = 1 if programs else FEWEST_FOR_CPU
             in_a, in_b = (
-                [_value(cell, summaries[_name(side, cell)], field, fewest) for cell in cells.values()]
-                for side, cells in ((a, of_a), (b, of_b))
+                [self._value(unit, metric, fewest) for unit in units] for units in (competing.of_a, competing.of_b)
             )
-            test = inference.paired_ratio if interleaved else inference.unpaired_ratio
-            ratio = test(in_a, in_b)
+            ratio = inference.ratio(in_a, in_b, self.interleaved)
             if ratio or metric not in UNTESTED:
-                yield MetricRow(*labels, users, at, metric, _typical(in_a), _typical(in_b), ratio)
+                values = inference.typical(in_a), inference.typical(in_b)
+                yield replace(
+                    self._row(metric, *values), ratio=ratio, instead="" if programs else self._instead(metric)
+                )
+
+    def _instead(self, metric: str) -> str:
+        """Why a metric is no finding of its own under this load; empty where it is one."""
+        if metric == MEAN and isinstance(self._first.load, Closed | Total):
+            return ONE_FACT
+        return AS_PLANNED if metric == THROUGHPUT and self._first.percent else ""
+
+    def competing(self) -> Pair:
+        """The cells that take part in winners and ratios."""
+        of_a, of_b = self._units(_competes)
+        return Pair(*self._labels, self.at, of_a, of_b, self.interleaved)
+
+    def _failures(self) -> MetricRow:
+        of_a, of_b = ([self._failed(unit) for unit in units] for units in self._units(_counts_failures))
+        row = self._row(FAILED, _percent(of_a), _percent(of_b))
+        difference = inference.percentage_difference(of_a, of_b, self.interleaved)
+        return replace(row, difference=difference, margin=FAILED_MARGIN)
+
+    def _row(self, metric: str, a_value: float | None, b_value: float | None) -> MetricRow:
+        users = self._first.load.users
+        return MetricRow(*self._labels, users, self.at, metric, a_value, b_value, None, margin=self.terms.margin)
+
+    @property
+    def _labels(self) -> tuple[str, str]:
+        return (self.a.variant, self.b.variant) if self.interleaved else (self.a.label, self.b.label)
+
+    @property
+    def _first(self) -> Cell:
+        return next(cell for _, cells in self._of(self.a) for cell in cells).cell
+
+    def _of(self, side: Side) -> list[tuple[RunFolder, list[CellFolder]]]:
+        """By run, the cells of a side at this load."""
+        plans = ((run, run.plan()) for run in side.runs)
+        return [(run, [cell for cell in side.cells_of(run) if plan.at(cell.cell) == self.at]) for run, plan in plans]
+
+    def _units(self, takes_part: Callable[[CellFolder, Terms], bool]) -> tuple[Units, Units]:
+        """The cells that take part by what is independent of one another: the repeats of one run, else whole runs."""
+        of_a, of_b = (
+            [[cell for cell in cells if takes_part(cell, self.terms)] for _, cells in self._of(side)]
+            for side in (self.a, self.b)
+        )
+        if not self.interleaved:
+            return tuple(tuple(run) for run in of_a if run), tuple(tuple(run) for run in of_b if run)
+        by_a, by_b = ({cell.cell.repeat: cell for cell in side[0]} for side in (of_a, of_b))
+        both = sorted(by_a.keys() & by_b.keys())
+        return tuple((by_a[repeat],) for repeat in both), tuple((by_b[repeat],) for repeat in both)
+
+    def _value(self, unit: Sequence[CellFolder], metric: str, fewest: int) -> float:
+        """The value of a repeat, or the typical one of a run; NaN where it has none."""
+        values = [_value(cell, self.summaries[_name(cell)], METRICS[metric][0], fewest) for cell in unit]
+        return inference.typical(values) or float("nan")
+
+    def _failed(self, unit: Sequence[CellFolder]) -> Count:
+        """Failed requests and all requests of a repeat, or of a run."""
+        summaries = [self.summaries[_name(cell)] for cell in unit]
+        return sum(sum(s.get("errors", {}).values()) for s in summaries), sum(s["requests"] for s in summaries)
 
 
 def _value(cell: CellFolder, summary: Mapping[str, Any], field: str, fewest: int) -> float:
@@ -183,14 +337,7 @@ def _cpu(cell: CellFolder, summary: Mapping[str, Any], fewest: int) -> float | N
     return None if spent_s is None else spent_s * 1000 / summary["requests"]
 
 
-def _typical(values: Sequence[float]) -> float | None:
-    known = [value for value in values if value > 0]
-    return float(np.exp(np.log(known).mean())) if known else None
-
-
-def _corrected(rows: Sequence[MetricRow]) -> list[MetricRow]:
-    """The rows with p values corrected for multiple comparisons (Holm)."""
-    tested = [row for row in rows if row.is_tested and row.ratio and row.ratio.p is not None]
-    corrected = inference.holm([row.ratio.p for row in tested if row.ratio and row.ratio.p is not None])
-    by_row = {id(row): p for row, p in zip(tested, corrected, strict=True)}
-    return [replace(row, p=by_row.get(id(row))) for row in rows]
+def _percent(counts: Sequence[Count]) -> float | None:
+    """The mean percentage of failed requests over the repeats that had any."""
+    shares = [100 * failed / requests for failed, requests in counts if requests]
+    return fmean(shares) if shares else None

@@ -1,4 +1,4 @@
-"""Finds the sides of a comparison by name (``RUN`` or ``RUN:variant``), and what confounds them."""
+"""Finds the sides of a comparison by name (``RUN``, ``RUN:variant``, or several runs), and what confounds them."""
 
 from __future__ import annotations
 
@@ -25,23 +25,42 @@ STATED, STATED_OF_ONE_VARIANT = (
 
 @dataclass(frozen=True)
 class Side:
-    """A run, or one variant of it."""
+    """A run, or one variant of it; or several runs of the same, of which each counts once."""
 
-    run: RunFolder
+    runs: tuple[RunFolder, ...]
     variant: str = ""
+
+    @property
+    def run(self) -> RunFolder:
+        """Its first run."""
+        return self.runs[0]
+
+    @property
+    def names(self) -> str:
+        """The names of its runs."""
+        return ",".join(run.name for run in self.runs)
 
     @property
     def label(self) -> str:
         """Its name in tables and messages, such as ``RUN:mvc``."""
-        return f"{self.run.name}:{self.variant}" if self.variant else self.run.name
+        return f"{self.names}:{self.variant}" if self.variant else self.names
 
     def variants(self) -> list[str]:
-        """The variants of its run, in the plan's order."""
-        return list(dict.fromkeys(cell.variant for cell in self.run.plan().cells))
+        """The variants that all of its runs have, in the plan's order."""
+        of_runs = [dict.fromkeys(cell.variant for cell in run.plan().cells) for run in self.runs]
+        return [variant for variant in of_runs[0] if all(variant in other for other in of_runs)]
 
     def cells(self) -> list[CellFolder]:
         """The folders of its cells."""
-        return [cell for cell in self.run.cells() if not self.variant or cell.cell.variant == self.variant]
+        return [cell for run in self.runs for cell in self.cells_of(run)]
+
+    def cells_of(self, run: RunFolder) -> list[CellFolder]:
+        """The folders of its cells in one of its runs."""
+        return [cell for cell in run.cells() if not self.variant or cell.cell.variant == self.variant]
+
+    def alone(self) -> list[Side]:
+        """The same, one side for each of its runs."""
+        return [Side((run,), self.variant) for run in self.runs]
 
 
 def find_sides(a: str | None, b: str | None, runs: Path) -> tuple[Side, Side]:
@@ -50,14 +69,24 @@ def find_sides(a: str | None, b: str | None, runs: Path) -> tuple[Side, Side]:
     other = one if b is None else find_side(b, runs)
     if bool(one.variant) != bool(other.variant) or (b is None and one.variant):
         raise LabError("Only one variant is named.", "Name one of both, as RUN:mvc RUN:webflux, or none.")
-    if b is not None and (one.run.path.resolve(), one.variant) == (other.run.path.resolve(), other.variant):
-        raise LabError(f"{one.label} is named twice.", "Name two that differ, or one run for all of its variants.")
+    if b is None and len(one.runs) > 1:
+        raise LabError(f"{one.label} are several runs of one side.", "Name the other side too: A,A2 B,B2.")
+    if b is None:
+        return one, other
+    named = [(run.path.resolve(), side.variant) for side in (one, other) for run in side.runs]
+    if twice := next((name for name in named if named.count(name) > 1), None):
+        raise LabError(
+            f"{Path(twice[0]).name} is named twice.", "Name runs that differ, or one for all of its variants."
+        )
     return one, other
 
 
 def find_side(text: str | None, runs: Path) -> Side:
-    """A side by its name: ``RUN`` or ``RUN:variant``; the newest run if None."""
-    side = _named(text, runs)
+    """A side by its name: ``RUN`` or ``RUN:variant``, or several with commas; the newest run if None."""
+    sides = [_named(name, runs) for name in (text.split(",") if text else [text])]
+    if len({side.variant for side in sides}) > 1:
+        raise LabError(f"{text} are not one variant.", "Name the same variant of each run: A:mvc,A2:mvc")
+    side = Side(tuple(side.run for side in sides), sides[0].variant)
     for cell in side.cells():
         cell.check()
     return side
@@ -65,34 +94,49 @@ def find_side(text: str | None, runs: Path) -> Side:
 
 def _named(text: str | None, runs: Path) -> Side:
     try:
-        return Side(run_folder.find_run(text, runs))
+        return Side((run_folder.find_run(text, runs),))
     except LabError:
         name, colon, variant = (text or "").rpartition(":")
         if not colon:
             raise
-    side = Side(run_folder.find_run(name, runs), variant)
+    side = Side((run_folder.find_run(name, runs),), variant)
     if variant not in side.variants():
         raise LabError(f"Run {side.run.name} has no variant {variant!r}.", f"It has: {', '.join(side.variants())}.")
     return side
 
 
 def confounders(one: Side, other: Side) -> list[str]:
-    """The differences of two sides besides their variant: machine, parameters, limits, load; a sentence part each.
+    """The differences of two sides besides their variant: machine, lab, parameters, limits, load; a sentence part each.
 
-    Loads are compared where both have the same value of what is varied.
+    Of several runs a side, each is held against the first. Loads are compared where both have the same value of what is
+    varied.
     """
+    first, *others = (*one.alone(), *other.alone())
+    return list(dict.fromkeys(difference for each in others for difference in _confounders(first, each)))
+
+
+def _confounders(one: Side, other: Side) -> list[str]:
     found = list(_differing(_stated(one), _stated(other), STATED))
     if one.variant == other.variant:
         found += _differing(_stated(one), _stated(other), STATED_OF_ONE_VARIANT)
     if one.run.path == other.run.path:
         return found
-    found += _differing(one.run.environment(), other.run.environment(), MACHINE)
+    mine, theirs = ({**side.run.environment(), "lab": _lab(side.run.environment())} for side in (one, other))
+    found += _differing(mine, theirs, (*MACHINE, "lab"))
     found += _differing(_decided(one), _decided(other))
-    mine, theirs = _loads(one), _loads(other)
-    for at in sorted(mine.keys() & theirs.keys()):
+    loads, of_other = _loads(one), _loads(other)
+    for at in sorted(loads.keys() & of_other.keys()):
         # Loads of two kinds differ in their kind, which says what only one of them has.
-        found += _differing(mine[at], theirs[at], tuple(name for name in mine[at] if name in theirs[at]))
-    return list(dict.fromkeys(found))
+        found += _differing(loads[at], of_other[at], tuple(name for name in loads[at] if name in of_other[at]))
+    return found
+
+
+def _lab(environment: Mapping[str, Any]) -> str | None:
+    """The version of the lab that made a run, with its commit; None if it was not recorded."""
+    packages, commit = environment.get("packages") or {}, environment.get("commit")
+    version, changed = packages.get("lab"), " with changes" * bool(environment.get("uncommitted_changes"))
+    known = filter(None, (version, commit and f"commit {commit[:12]}{changed}"))
+    return ", ".join(known) or None
 
 
 def _differing(one: Mapping[str, Any], other: Mapping[str, Any], names: tuple[str, ...] = ()) -> Iterator[str]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
+from lab.analysis import verdict
 from lab.errors import LabError
 from lab.formulas.stats import FEWEST_FOR_P999
 
@@ -61,11 +62,15 @@ def parse(text: str) -> Objective:
 def shortfalls(objectives: Sequence[Objective], name: str, summary: Mapping[str, Any]) -> list[str]:
     """The objectives that a cell does not meet, one sentence each; one that cannot be checked is not met.
 
+    An invalid cell meets none: its figures are not those of the service.
+
     Args:
         name: the cell's name for the sentences.
-        summary: the known fields of its :class:`lab.formulas.stats.Summary`.
+        summary: the known fields of its :class:`lab.formulas.stats.Summary`, and its verdict.
 
     """
+    if summary.get("verdict") == verdict.INVALID:
+        return [f"{name} is invalid, so that {objective.text} is not met." for objective in objectives]
     sentences = []
     for objective in objectives:
         value = _value(objective, summary)

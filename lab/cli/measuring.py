@@ -13,6 +13,7 @@ import click
 from rich.markup import escape
 
 from lab import experiments
+from lab.analysis import capacity
 from lab.analysis.slo import Objective
 from lab.cli import as_typed
 from lab.cli.console import err, exit_by_objectives, exit_by_verdict, out, reporter, short
@@ -104,6 +105,7 @@ def plan_of(name: str, variants: str | None, **given: Any) -> Plan:
 def conduct_scenario(name: str, **options: Any) -> None:
     """Measure a scenario with these options, show the run, and exit by its verdict."""
     result_options, endpoints = ResultOptions.pop_from(options), endpoints_of(options)
+    options["capacity"] = capacity.given(options.pop("capacity", None), result_options.data)
     runtime = options.pop("runtime", "process")  # programs have no such option
     conduct(plan_of(name, **options), result_options, endpoints, runtime)
 

@@ -63,6 +63,34 @@ class Several(click.ParamType[list[Any]]):
             self.fail(f"{value!r} is not {what} (or several with commas).", param, ctx)
 
 
+class Rates(Several):
+    """Rates in requests a second, or all as percentages of each variant's capacity: ``100``, ``10%,50%,80%``."""
+
+    def __init__(self) -> None:
+        super().__init__(float)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[Any]:
+        """Turn ``10%,50%`` into a list of texts, and what is no percentage into numbers."""
+        parts = str(value).split(",")
+        return [part if "%" in part else super(Rates, self).convert(part, param, ctx)[0] for part in parts]
+
+
+class Percent(click.ParamType[float]):
+    """A percentage above zero, with or without its sign: ``5``, ``5 %``."""
+
+    name = "PERCENT"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Turn ``5 %`` into 0.05."""
+        try:
+            share = float(str(value).strip().removesuffix("%")) / 100
+        except ValueError:
+            share = 0.0
+        if not 0 < share <= 1:
+            self.fail(f"{value!r} is not a percentage above 0 and up to 100.", param, ctx)
+        return share
+
+
 class Seconds(click.ParamType[float]):
     """A time: seconds, or as Locust's users write it, ``20s``, ``1m30s``, ``2h``."""
 
@@ -115,9 +143,16 @@ def shape_options(load: Burst | Closed | Total) -> list[click.Option]:
         _option("--requests", int, "N", "Closed loop: N requests in total, instead of --loops."),
         _option(
             "--rate",
-            Several(float),
+            Rates(),
             "N[,N…]",
-            "Open loop: N requests a second for --duration, independent of the answers; several for a sweep.",
+            "Open loop: N requests a second for --duration, independent of the answers; several for a sweep. N% is a "
+            "percentage of each variant's own --capacity.",
+        ),
+        _option(
+            "--capacity",
+            str,
+            "RUN|A=N,B=N",
+            "What each variant can do: the closed loops of a run, or requests a second.",
         ),
         _option(
             "--ramp",

@@ -1,4 +1,4 @@
-"""Inference from repeats: confidence intervals, paired and unpaired ratios, Holm's correction, and repeats needed.
+"""Inference from repeats: intervals, ratios and differences, equivalence, Holm's correction, and repeats needed.
 
 Requests of one run share its JVM, its warm-up and its time, so a million of them are not a million independent
 samples. What counts is the variation between runs: where there are repeats, the run is the unit, with one value each.
@@ -24,6 +24,8 @@ BLOCKS, RESAMPLES = 30, 1000
 MOST_REPEATS, POSSIBLE = 1_000_000, 50
 
 Floats = NDArray[np.float64]
+# How many of how many.
+Count = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -111,6 +113,7 @@ class Ratio:
         effect: the mean log ratio in units of its standard deviation (Cohen's d of the differences).
         noise_cv: coefficient of variation of one run against another of the same side, by these repeats.
         pairs: number of repeats of each side.
+        freedom: degrees of freedom of the interval; None without repeats.
 
     """
 
@@ -121,6 +124,64 @@ class Ratio:
     effect: float | None
     noise_cv: float | None
     pairs: int
+    freedom: float | None = None
+
+    def alike_p(self, margin: float) -> float | None:
+        """The p value of the test that both sides are alike within a margin, such as 0.05; None without repeats."""
+        if self.low is None or self.high is None or self.freedom is None:
+            return None
+        return _alike_p(float(np.log(self.low)), float(np.log(self.high)), self.freedom, float(np.log1p(margin)))
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The difference B − A of two percentages by repeats, in percentage points; unlike in a ratio, both may be zero.
+
+    Attributes:
+        difference: mean of the repeats' differences; with ``low`` and ``high``, None where there are not two repeats.
+        p: p value of the test that the difference is 0; None without repeats.
+        pairs: number of repeats of each side.
+        freedom: degrees of freedom of the interval; None without repeats.
+
+    """
+
+    difference: float
+    low: float | None
+    high: float | None
+    p: float | None
+    pairs: int
+    freedom: float | None = None
+
+    def alike_p(self, margin: float) -> float | None:
+        """The p value of the test that both sides are alike within so many percentage points; None without repeats."""
+        if self.low is None or self.high is None or self.freedom is None:
+            return None
+        return _alike_p(self.low, self.high, self.freedom, margin)
+
+
+def _alike_p(low: float, high: float, freedom: float, margin: float) -> float:
+    """Equivalence by two one-sided t tests (Schuirmann 1987): the larger p of "not below" and "not above" the margin.
+
+    Args:
+        low, high: Student's interval at 95 % of an effect that is 0 where both sides are equal.
+        margin: effects from −margin to +margin are alike.
+
+    """
+    mean, error = (low + high) / 2, (high - low) / 2 / float(t_interval.reach(1.0, freedom))
+    if not error:
+        return float(abs(mean) >= margin)
+    return float(scipy.stats.t.sf((margin - abs(mean)) / error, freedom))
+
+
+def ratio(a: Sequence[float], b: Sequence[float], paired: bool) -> Ratio | None:
+    """B over A: see :func:`paired_ratio` and :func:`unpaired_ratio`."""
+    return paired_ratio(a, b) if paired else unpaired_ratio(a, b)
+
+
+def typical(values: Sequence[float]) -> float | None:
+    """The geometric mean of the positive numbers among some; None if there are none."""
+    logs = _logs(values)
+    return float(np.exp(logs.mean())) if len(logs) else None
 
 
 def paired_ratio(a: Sequence[float], b: Sequence[float]) -> Ratio | None:
@@ -161,23 +222,71 @@ def unpaired_ratio(a: Sequence[float], b: Sequence[float]) -> Ratio | None:
     n = min(len(logs_a), len(logs_b))
     if n < 2:
         return Ratio(float(np.exp(mean)), None, None, None, None, None, n)
-    parts = [logs.var(ddof=1) / len(logs) for logs in (logs_a, logs_b)]
-    error = float(np.sqrt(sum(parts)))
-    freedom = (
-        sum(parts) ** 2 / sum(p**2 / (len(x) - 1) for p, x in zip(parts, (logs_a, logs_b), strict=True) if p)
-        if error
-        else n - 1
-    )
+    error, freedom = _welch(logs_a, logs_b)
     deviation = float(np.sqrt(logs_a.var(ddof=1) + logs_b.var(ddof=1)))
     return _ratio(mean, error, freedom, deviation, n)
 
 
+def _welch(a: Floats, b: Floats) -> tuple[float, float]:
+    """The standard error of the difference of two means, and its degrees of freedom (Welch 1947)."""
+    parts = [x.var(ddof=1) / len(x) for x in (a, b)]
+    error = float(np.sqrt(sum(parts)))
+    if not error:
+        return 0.0, float(min(len(a), len(b)) - 1)
+    return error, float(sum(parts) ** 2 / sum(p**2 / (len(x) - 1) for p, x in zip(parts, (a, b), strict=True) if p))
+
+
 def _ratio(mean: float, error: float, freedom: float, deviation: float, n: int) -> Ratio:
     low, high = _student(mean, error, freedom)
-    p = 2 * float(scipy.stats.t.sf(abs(mean) / error, freedom)) if error else float(mean == 0)
     effect = mean / deviation if deviation else None
-    noise = deviation / np.sqrt(2)
-    return Ratio(float(np.exp(mean)), float(np.exp(low)), float(np.exp(high)), p, effect, float(noise), n)
+    noise = float(deviation / np.sqrt(2))
+    p = _p(mean, error, freedom)
+    return Ratio(float(np.exp(mean)), float(np.exp(low)), float(np.exp(high)), p, effect, noise, n, float(freedom))
+
+
+def _p(mean: float, error: float, freedom: float) -> float:
+    """Student's two-sided p value of a mean that is 0 where both sides are equal."""
+    return 2 * float(scipy.stats.t.sf(abs(mean) / error, freedom)) if error else float(mean == 0)
+
+
+def percentage_difference(a: Sequence[Count], b: Sequence[Count], paired: bool) -> Difference | None:
+    """B − A of the percentage of requests that failed: a t test on the percentages of the repeats.
+
+    Requests of one run are no independent samples, so the repeats decide. But where each repeat happens to have the
+    same few failures, their scatter is none at all: the error is never taken for less than that of so many requests by
+    chance alone (binomial).
+
+    Args:
+        a, b: failed requests and all requests, one pair a repeat or run; one without a request is left out.
+        paired: whether the i-th of both are from the same repeat.
+
+    Returns:
+        None if nothing is left of a side.
+
+    """
+    if paired:
+        both = [(x, y) for x, y in zip(a, b, strict=True) if x[1] and y[1]]
+        a, b = [x for x, _ in both], [y for _, y in both]
+    counts_a, counts_b = (np.array([x for x in side if x[1]], dtype=float).reshape(-1, 2) for side in (a, b))
+    if not len(counts_a) or not len(counts_b):
+        return None
+    shares_a, shares_b = (100 * counts[:, 0] / counts[:, 1] for counts in (counts_a, counts_b))
+    mean, n = float(shares_b.mean() - shares_a.mean()), min(len(shares_a), len(shares_b))
+    if n < 2:
+        return Difference(mean, None, None, None, n)
+    error, freedom = float((shares_b - shares_a).std(ddof=1) / np.sqrt(n)) if paired else 0.0, float(n - 1)
+    if not paired:
+        error, freedom = _welch(shares_a, shares_b)
+    error = max(error, float(np.hypot(_binomial_error(counts_a), _binomial_error(counts_b))))
+    low, high = _student(mean, error, freedom)
+    return Difference(mean, low, high, _p(mean, error, freedom), n, freedom)
+
+
+def _binomial_error(counts: Floats) -> float:
+    """The standard error of a mean percentage if each request failed independently of the others."""
+    failed, requests = counts.sum(axis=0)
+    share = failed / requests
+    return float(100 * np.sqrt(share * (1 - share) / requests))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -214,13 +323,32 @@ def repeats_needed(
         ValueError: the ratio is 1 or not positive, or the noise was estimated from fewer than two pairs.
 
     """
+    return _repeats(noise_cv, ratio, power, LEVEL / comparisons / 2, seen_in)
+
+
+def repeats_to_decide(noise_cv: float, margin: float, comparisons: int = 1, seen_in: int | None = None) -> int:
+    """The number of interleaved repeats that, nine times in ten, tell equal sides from sides that differ by a margin.
+
+    So many find a true difference as large as the margin, and show that equal sides are alike within it. For the latter
+    both one-sided tests must succeed, so each may fail in half of the cases only.
+
+    Args:
+        margin: such as 0.05; the other arguments are those of :func:`repeats_needed`.
+
+    """
+    found = repeats_needed(noise_cv, 1 + margin, 0.9, comparisons, seen_in)
+    return max(found, _repeats(noise_cv, 1 + margin, 0.95, LEVEL / comparisons, seen_in))
+
+
+def _repeats(noise_cv: float, ratio: float, power: float, level: float, seen_in: int | None) -> int:
+    """How many repeats reject a ratio of 1 at a one-sided level where this one is true."""
     if ratio <= 0 or ratio == 1 or noise_cv < 0 or (seen_in is not None and seen_in < 2):
         raise ValueError(f"no number of repeats finds a ratio of {ratio} at a noise of {noise_cv}")
     noise = np.array([noise_cv]) if seen_in is None else _possible_noise(noise_cv, seen_in - 1)
     standardised = abs(np.log(ratio)) / np.maximum(np.sqrt(2) * noise, 1e-9)
 
     def found(n: int) -> float:
-        limit = scipy.stats.t.ppf(1 - LEVEL / comparisons / 2, n - 1)
+        limit = scipy.stats.t.ppf(1 - level, n - 1)
         # Far out scipy's noncentral t gives NaN; there the power is 1 to all digits.
         return float(np.nan_to_num(scipy.stats.nct.sf(limit, n - 1, standardised * np.sqrt(n)), nan=1.0).mean())
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -212,6 +212,15 @@ class Distribution:
     def added(self) -> np.ndarray:
         """All times that were added, in microseconds and in any order."""
         return self.times_us[: self.count]
+
+    def quantiles_s(self, percents: Sequence[float]) -> dict[float, float]:
+        """Percentiles in seconds, of those that have at least one time above them."""
+        ranks = {p: -int(-self.count * p // 100) - 1 for p in percents if self.count * (100 - p) >= 100}
+        if not ranks:
+            return {}
+        times_us = self.added()
+        times_us.partition(list(ranks.values()))
+        return {percent: int(times_us[rank]) / 1e6 for percent, rank in ranks.items()}
 
     def figures(self, middle: int = 90) -> Figures:
         """Mean, p50, the ``middle`` percentile, p99, p99.9 and maximum."""

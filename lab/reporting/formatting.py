@@ -7,7 +7,7 @@ from pathlib import PurePath
 from typing import Any
 
 from lab.spec.attached import warm_up
-from lab.spec.plan import RAMP, RATE, USERS, Plan
+from lab.spec.plan import CAPACITY, RAMP, RATE, USERS, Plan
 from lab.spec.system import Variant
 from lab.spec.workload import EVEN, Burst, Closed, Load, Open, Ramp, Total
 
@@ -25,7 +25,7 @@ def settings(plan: Plan) -> str:
     attached = {variant.name: variant.url for variant in plan.variants if variant.url}
     addresses = attached if len(attached) > 1 else {}  # a single one is the title
     users = {"users": load.users} if plan.unit != "execution" else {}
-    varied = {} if plan.axis in (USERS, RATE, RAMP) else {plan.axis: _listed(plan.positions), **users}
+    varied = {} if plan.axis in (USERS, RATE, RAMP, CAPACITY) else {plan.axis: _listed(plan.positions), **users}
     parameters = ", ".join(f"{key} {value}" for key, value in {**plan.parameters, **varied, **addresses}.items())
     sent = f"headers {', '.join(plan.header_names)}" * bool(plan.header_names)
     before = warm_up_in_words(load, plan.unit) if attached else ""

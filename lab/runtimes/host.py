@@ -18,7 +18,7 @@ import psutil
 from lab.errors import LabError
 from lab.runtimes.checkout import ROOT
 
-PACKAGES = ("locust", "gevent", "httptools", "numpy", "pandas", "pyarrow")
+PACKAGES = ("lab", "locust", "gevent", "httptools", "numpy", "pandas", "pyarrow")
 # Logs and samples of a small run, and some to spare, in bytes.
 LEAST_FREE = 100 << 20
 # What a worker of Locust has for itself before it has any user.

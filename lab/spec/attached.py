@@ -23,7 +23,7 @@ WARM_UP_S = 5.0
 NAME = "service"
 # The options of a load on an attached service: its shape and its repeats.
 OF_A_LOAD = (
-    *("ramp_up", "loops", "duration", "requests", "rate", "ramp", "arrivals", "timeout"),
+    *("ramp_up", "loops", "duration", "requests", "rate", "capacity", "ramp", "arrivals", "timeout"),
     *("workers", "remote_workers", "bind", "repeat", "seed", "pin"),
 )
 OFFER = f"There is: {', '.join(OF_A_LOAD)}."

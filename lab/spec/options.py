@@ -13,6 +13,12 @@ from lab.spec.scenario import Parameter, Scenario
 from lab.spec.workload import EVEN, POISSON
 
 LEAST_RATE = 0.01
+
+
+class Percent(float):
+    """A rate as a percentage of a variant's capacity, which is written ``50%``."""
+
+
 LEAST_RAMP_S = 1.0
 # Limits of the service that have an option of their own.
 LIMITS = ("threads", "accept_count", "pool", "heap_mb")
@@ -28,7 +34,9 @@ class Options:
         loops: requests of each user, one after the other.
         duration: seconds of a closed loop, instead of ``loops``, or of an open loop.
         requests: total number of requests of a closed loop, instead of ``loops``.
-        rate: requests a second of an open loop, for ``duration``; several for a sweep.
+        rate: requests a second of an open loop, for ``duration``; several for a sweep. Or percentages of each variant's
+            ``capacity``, as texts such as ``"50%"``.
+        capacity: by variant, the most requests a second that it answers.
         ramp: from which to which rate an open loop goes in how many seconds, as ``0:1000:90`` or three numbers.
         arrivals: spacing of starts, or of the sends of an open loop: ``even`` or ``poisson``.
         timeout: seconds after which a request counts as failed.
@@ -46,7 +54,8 @@ class Options:
     loops: int | None = None
     duration: float | None = None
     requests: int | None = None
-    rate: float | Sequence[float] | None = None
+    rate: float | str | Sequence[float | str] | None = None
+    capacity: Mapping[str, float] | None = None
     ramp: str | Sequence[float] | None = None
     arrivals: str | None = None
     timeout: float | None = None
@@ -109,10 +118,41 @@ def checked(scenario: Scenario, options: Options) -> Options:
     if options.arrivals is not None:
         _check_choice("arrivals", options.arrivals, (EVEN, POISSON))
     users = [numbers.at_least("--users", numbers.whole("--users", count), 1) for count in options.users]
-    rates = [numbers.at_least("--rate", numbers.real("--rate", rate), LEAST_RATE) for rate in several(options.rate)]
+    rates = _rates(options)
     ramp = None if options.ramp is None else _ramp(options.ramp)
     parameters = _parameters(scenario, options.parameters or {})
     return replace(options, users=users, rate=rates, ramp=ramp, parameters=parameters, **read)
+
+
+def _rates(options: Options) -> list[float]:
+    """The rates, all of them in requests a second, or all as :class:`Percent` of a capacity that is known."""
+    rates = [_rate(rate) for rate in several(options.rate)]
+    of_capacity = [rate for rate in rates if isinstance(rate, Percent)]
+    if of_capacity and len(of_capacity) < len(rates):
+        raise LabError("--rate mixes percentages with requests a second.", "Ask for one of them.")
+    if of_capacity and not options.capacity:
+        raise LabError(
+            "A --rate in percent is one of each variant's own capacity, which is not known.",
+            "Name a run of closed loops that shows it, --capacity RUN, or the rates: --capacity mvc=900,webflux=1200.",
+        )
+    if options.capacity and not of_capacity:
+        raise LabError("--capacity has no effect without a --rate in percent.", "Write --rate 10%,50%,80%.")
+    for name, rps in (options.capacity or {}).items():
+        numbers.at_least(f"--capacity {name}=", numbers.real(f"--capacity {name}=", rps), LEAST_RATE)
+    return rates
+
+
+def _rate(given: float | str) -> float:
+    """One rate in requests a second, or in percent if it is written so."""
+    if isinstance(given, Percent):
+        return given
+    if isinstance(given, str) and given.strip().endswith("%"):
+        try:
+            percent = float(given.strip().removesuffix("%"))
+        except ValueError:
+            raise LabError(f"--rate {given} is not a percentage.", "Write it such as 50%.") from None
+        return Percent(numbers.at_least("--rate", numbers.real("--rate", percent), LEAST_RATE))
+    return numbers.at_least("--rate", numbers.real("--rate", given), LEAST_RATE)
 
 
 def several(value: Any) -> list[Any]:

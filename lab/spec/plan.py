@@ -17,6 +17,8 @@ from lab.spec.workload import Load, OpenLoop
 
 # What a sweep can vary besides a parameter: the number of users, or the rate of an open loop.
 USERS, RATE = "users", "rate"
+# The rate as a percentage of what each variant can do, so that each has a rate of its own.
+CAPACITY = "percent of capacity"
 # What the cells of a ramp are named by, which no sweep varies: where its rate goes.
 RAMP = "ramp"
 # What may be part of a path: a run that was received from somebody must not lead out of its folder.
@@ -30,6 +32,7 @@ class Cell:
     Attributes:
         parameters: the parameter that differs from cell to cell; the others are the plan's.
         varied: what a sweep varies besides users, with its value, such as ``delay-ms500``, or the ramp; part of the id.
+        percent: the rate as a percentage of the variant's capacity, where it was asked for so; else 0.
 
     """
 
@@ -38,6 +41,7 @@ class Cell:
     repeat: int = 1
     parameters: Mapping[str, int] = field(default_factory=dict)
     varied: str = ""
+    percent: float = 0.0
 
     @property
     def id(self) -> str:
@@ -52,8 +56,8 @@ class Plan:
     Attributes:
         scenario: the scenario as it was defined when the run was planned.
         parameters: those that are the same for all cells: see :meth:`parameters_of`.
-        axis: what differs from cell to cell besides variant and repeat: ``users``, ``rate``, or a parameter's name;
-            ``ramp`` where a ramp is all there is.
+        axis: what differs from cell to cell besides variant and repeat: ``users``, ``rate``, ``percent of capacity``,
+            or a parameter's name; ``ramp`` where a ramp is all there is.
         limits: the limits that are the same for all variants.
         stance: where the limits come from.
         own_limits: by variant, the limits of those that have their own (``tuned``).
@@ -91,6 +95,8 @@ class Plan:
 
     def position(self, cell: Cell) -> float:
         """The value of what is varied: where the cell stands on the plan's :attr:`axis`."""
+        if self.axis == CAPACITY:
+            return cell.percent
         if isinstance(cell.load, OpenLoop) and self.axis in (RATE, RAMP):
             return cell.load.highest_rps
         return cell.load.users if self.axis == USERS else self.parameters_of(cell)[self.axis]
@@ -101,6 +107,8 @@ class Plan:
 
     def at_position(self, position: float) -> str:
         """A value of what is varied, in words."""
+        if self.axis == CAPACITY:
+            return f"{position:g} % of capacity"
         if self.axis in (RATE, RAMP):
             rate = f"{position:,g} {self.unit}s/s"
             return f"a ramp to {rate}" if self.axis == RAMP else rate

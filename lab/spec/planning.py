@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 
 from lab.errors import LabError, did_you_mean
 from lab.spec.limits import DEFAULT, EQUAL, NOT_KNOWN, NOT_SET, TUNED, Limits
 from lab.spec.load_options import load_of
-from lab.spec.options import LIMITS, OF_SERVICES, Options, checked, option, several
-from lab.spec.plan import RAMP, RATE, USERS, Cell, Plan
+from lab.spec.options import LIMITS, OF_SERVICES, Options, Percent, checked, option, several
+from lab.spec.plan import CAPACITY, RAMP, RATE, USERS, Cell, Plan
 from lab.spec.scenario import Scenario
 from lab.spec.system import Link, Variant
 from lab.spec.workload import Load
@@ -42,6 +42,8 @@ def make_plan(scenario: Scenario, given: Options) -> Plan:
         stance=NOT_KNOWN if scenario.entry == "program" else options.limits,  # type: ignore[arg-type] # checked
     )
     plan = replace(plan, own_limits=_own_limits(plan, options))
+    if axis == CAPACITY:
+        return replace(plan, cells=tuple(_of_capacity(plan, variants, options)), bind=_bind(options))
     points = _points(plan, options)
     count = len(points) * len(variants) * options.repeat
     if count > MOST_CELLS:
@@ -84,6 +86,10 @@ def _axis(options: Options) -> str:
     if len(varied) > 1:
         both = " and ".join(map(option, varied))
         raise LabError(f"{both} have several values.", "Vary one of them at a time: a run for each value of the other.")
+    if any(isinstance(rate, Percent) for rate in several(options.rate)):
+        if varied not in ([], [RATE]):
+            raise LabError(f"{option(varied[0])} and a --rate in percent are both varied.", "Vary one at a time.")
+        return CAPACITY
     return varied[0] if varied else RATE if options.rate else RAMP if options.ramp else USERS
 
 
@@ -115,6 +121,24 @@ def _points(plan: Plan, options: Options) -> list[Point]:
         )
         for value in _parameters(options)[name]
     ]
+
+
+def _of_capacity(plan: Plan, variants: Sequence[Variant], options: Options) -> Iterator[Cell]:
+    """The cells of rates that are percentages of what each variant can do; LabError where that is not known of one."""
+    capacity = options.capacity or {}
+    if missing := [variant.name for variant in variants if variant.name not in capacity]:
+        raise LabError(
+            f"The capacity of {', '.join(missing)} is not known.",
+            f"Name it: --capacity {','.join(f'{name}=N' for name in (*capacity, *missing))}",
+        )
+    if len(options.users) > 1:
+        raise LabError("An open loop takes one number of users.", "Name one number after --users.")
+    users = next(iter(options.users), None)
+    for percent in several(options.rate):
+        for variant in variants:
+            load = load_of(plan, options, users, percent / 100 * capacity[variant.name])
+            for repeat in range(1, options.repeat + 1):
+                yield Cell(variant.name, load, repeat, {}, f"capacity{percent:.12g}", float(percent))
 
 
 def _varied(name: str, value: int) -> str:

@@ -173,6 +173,50 @@ def test_too_little_is_said_to_be_so(ratio):
     assert inference.between_runs([1.0, nan]) is None
 
 
+def test_equivalence_is_two_one_sided_t_tests():
+    """The p value of being alike is the larger one of scipy's tests against both ends of the margin, whichever is A."""
+    a, b = np.random.default_rng(8).lognormal(0, 0.02, (2, 8))
+    logs, margin = np.log(b / a), np.log1p(0.05)
+    below = distributions.ttest_1samp(logs, margin, alternative="less").pvalue
+    above = distributions.ttest_1samp(logs, -margin, alternative="greater").pvalue
+    assert inference.paired_ratio(a, b).alike_p(0.05) == pytest.approx(max(below, above))
+    assert inference.paired_ratio(b, a).alike_p(0.05) == pytest.approx(max(below, above))
+    assert inference.paired_ratio([1.0], [1.0]).alike_p(0.05) is None
+    same, apart = (inference.paired_ratio([1.0, 1.0], [x, x]) for x in (1.0, 1.06))
+    assert (same.alike_p(0.05), apart.alike_p(0.05)) == (0.0, 1.0)
+
+
+def test_a_difference_of_percentages_is_scipys_t_test_where_repeats_scatter():
+    """Of shares that differ by more than chance from repeat to repeat, paired or not; by hand where they do not."""
+    a, b = np.random.default_rng(9).integers(100, 300, (2, 6))
+    counts = [[(int(count), 1000) for count in side] for side in (a, b)]
+    found = inference.percentage_difference(*counts, paired=True)
+    theirs = distributions.ttest_rel(b / 10, a / 10)
+    assert (found.p, found.difference) == pytest.approx((theirs.pvalue, (b - a).mean() / 10))
+    assert inference.percentage_difference(*counts, paired=False).p == pytest.approx(
+        distributions.ttest_ind(b, a, equal_var=False).pvalue
+    )
+    steady = inference.percentage_difference([(10, 1000)] * 4, [(30, 1000)] * 4, paired=True)
+    error = 100 * np.sqrt(0.01 * 0.99 / 4000 + 0.03 * 0.97 / 4000)
+    assert steady.high - steady.difference == pytest.approx(distributions.t.ppf(0.975, 3) * error)
+    assert inference.percentage_difference([(0, 0)], [(1, 10)], paired=True) is None
+    assert inference.percentage_difference([(1, 10)], [(2, 10)], paired=True).low is None
+
+
+def test_equal_failures_are_called_different_in_at_most_one_of_twenty():
+    """Few or many of them, by pure chance or in bursts that some repeats have: 5 % at most of a thousand tries."""
+    chance = np.random.default_rng(10)
+    for shares in ((0.0005,), (0.1,), (0.0, 0.0, 0.05)):
+        p = [
+            inference.percentage_difference(
+                *([(int(chance.binomial(2000, chance.choice(shares))), 2000) for _ in range(5)] for _ in "ab"),
+                paired=True,
+            ).p
+            for _ in range(SIMULATIONS)
+        ]
+        assert np.mean(np.array(p) < 0.05) <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / SIMULATIONS)
+
+
 def test_holm_by_hand():
     """The smallest of four is multiplied by 4, the next by 3; none falls below a smaller one, none exceeds 1."""
     assert inference.holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])

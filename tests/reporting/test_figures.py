@@ -277,8 +277,8 @@ def test_a_timeline_has_a_readable_number_of_steps(end_s):
 )
 def test_a_forest_has_a_few_round_ticks_whatever_the_ratios(low, high):
     """From a hair's breadth to eighteen powers of ten: 1 and at least one more number, and labels that do not touch."""
-    bars = [Bar("b / a", "10 users: mean s", ratio, ratio, ratio, found=True) for ratio in (low, high)]
-    figure = figures.forest(bars)
+    bars = [Bar("b / a", "10 users: mean s", ratio, ratio, ratio, "different") for ratio in (low, high)]
+    figure = figures.forest(bars, 0.05)
     figure.draw_without_rendering()
     shown = [label for label in figure.axes[0].get_xticklabels() if label.get_text()]
     assert "1" in [label.get_text() for label in shown]
@@ -289,11 +289,14 @@ def test_a_forest_has_a_few_round_ticks_whatever_the_ratios(low, high):
 
 def test_a_forest_is_not_squeezed_by_one_wild_interval():
     """Two repeats may have an interval of many powers of ten: its line leaves the plot, the ratios stay apart."""
-    wild, tame = Bar("b / a", "p99 s", 1.1, 1e-30, 1e30, found=False), Bar("b / a", "mean s", 2.0, 1.9, 2.1, found=True)
-    low, high = figures.forest([wild, tame]).axes[0].get_xlim()
+    wild, tame = (
+        Bar("b / a", "p99 s", 1.1, 1e-30, 1e30, "undecided"),
+        Bar("b / a", "mean s", 2.0, 1.9, 2.1, "different"),
+    )
+    low, high = figures.forest([wild, tame], 0.05).axes[0].get_xlim()
     assert high / low < 1000
 
 
 def test_a_forest_of_nothing_says_so():
     """No ratio at all is a sentence in a picture."""
-    assert [text.get_text() for text in figures.forest([]).axes[0].texts] == ["nothing to compare"]
+    assert [text.get_text() for text in figures.forest([], 0.05).axes[0].texts] == ["nothing to compare"]

@@ -40,6 +40,39 @@ def test_a_rate_is_varied():
     assert {cell.load.users for cell in planned(rate=[50, 100], duration=10.0, users=[300]).cells} == {300}
 
 
+def test_a_rate_is_a_percentage_of_what_each_variant_can_do():
+    """Each variant has a rate of its own, and stands at the same place as the others'."""
+    capacity = {"mvc": 100.0, "webflux": 2000.0}
+    options = Options(variants=["mvc", "webflux"], rate=["10%", "50%"], capacity=capacity, duration=10.0, repeat=2)
+    plan = make_plan(DELAY, options)
+    assert plan.axis == "percent of capacity"
+    assert [cell.id for cell in plan.cells[:3]] == ["mvc-capacity10-r1", "mvc-capacity10-r2", "webflux-capacity10-r1"]
+    assert [cell.load.rate_rps for cell in plan.cells[::2]] == [10, 200, 50, 1000]
+    assert plan.positions == [10, 50]
+    assert {plan.at(cell) for cell in plan.cells} == {"10 % of capacity", "50 % of capacity"}
+    assert Plan.from_json(plan.as_json()) == plan
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"rate": ["50%"]}, "capacity, which is not known"),
+        ({"rate": ["50%"], "capacity": {"webflux": 100.0}}, "The capacity of mvc is not known"),
+        ({"rate": ["50%", 20.0], "capacity": {"mvc": 100.0}}, "mixes percentages"),
+        ({"rate": [20.0], "capacity": {"mvc": 100.0}}, "no effect without a --rate in percent"),
+        ({"rate": ["x%"], "capacity": {"mvc": 100.0}}, "x% is not a percentage"),
+        ({"rate": ["0%"], "capacity": {"mvc": 100.0}}, "--rate"),
+        ({"rate": ["50%"], "capacity": {"mvc": -1.0}}, "--capacity mvc="),
+        ({"rate": ["50%"], "capacity": {"mvc": 9.0}, "parameters": {"delay_ms": [1, 2]}}, "both varied"),
+        ({"rate": ["50%", "50%"], "capacity": {"mvc": 100.0}}, "names a number twice"),
+    ],
+)
+def test_a_percentage_of_nothing_is_said(options, named):
+    """Of an unknown capacity, of another variant's, or beside what is none."""
+    with pytest.raises(LabError, match=named):
+        planned(**options)
+
+
 def test_users_are_varied_as_ever():
     """Their cells keep the names that runs have had."""
     plan = planned(users=[1, 10])

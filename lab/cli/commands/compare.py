@@ -6,59 +6,60 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.markup import escape
 from rich.table import Table
 
-from lab.analysis.comparison import Comparison, MetricRow
+from lab.analysis.comparison import NO_VALUE, ONCE, Comparison, MetricRow
+from lab.analysis.findings import ALIKE, DIFFERENT, UNDECIDED
+from lab.analysis.pairing import Terms
 from lab.analysis.slo import Objective
 from lab.cli import as_typed
 from lab.cli.console import NOT_VALID, exit_by_objectives, out
-from lab.cli.options import data_option, slo_option
+from lab.cli.options import Percent, data_option, slo_option
 from lab.reporting import comparison_view
 
-COLOURS = {
-    "differs": "green",
-    "no difference found": "dim",
-    "one run a side": "yellow",
-    "no value": "red",
-    "not tested": "dim",
-}
+COLOURS = {DIFFERENT: "green", ALIKE: "cyan", UNDECIDED: "yellow", ONCE: "yellow", NO_VALUE: "red"}
 
 
 @click.command()
 @click.argument("a", required=False)
 @click.argument("b", required=False)
-@click.option("--although-different", is_flag=True, help="Compare also where machine, limits or load differ.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object, for programs.")
+@click.option("--although-different", is_flag=True, help="Compare also where machine, lab, limits or load differ.")
+@click.option("--allow-suspect", is_flag=True, help="Let suspect measurements take part too.")
+@click.option(
+    "--margin", type=Percent(), default="5 %", show_default=True, help="Sides that differ by less than this are alike."
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object, for programs; with ratios by percentile.")
 @slo_option
 @data_option
-def compare(
-    a: str | None, b: str | None, although_different: bool, as_json: bool, slo: Sequence[Objective], data: Path
-) -> None:
+def compare(a: str | None, b: str | None, as_json: bool, slo: Sequence[Objective], data: Path, **terms: Any) -> None:
     """Compare two runs (A B), variants (RUN:mvc RUN:webflux), or all variants of one run (A; else the newest).
 
     \b
     python -m lab compare                              all variants of the newest run
     python -m lab compare delay-sweep:mvc delay-sweep:webflux
     python -m lab compare 20261121T101500Z-delay 20261121T111500Z-delay
+    python -m lab compare BEFORE,BEFORE2,BEFORE3 AFTER,AFTER2,AFTER3
 
-    'python -m lab list' shows the names; a path will do too. Ratios are B over A. Without repeats (--repeat 5) they
-    have no intervals, and no difference is found.
+    'python -m lab list' shows the names; a path will do too. Ratios are B over A. Each metric is different, alike
+    within the margin, or undecided; what was measured once has no interval, and is undecided. The unit is the repeat
+    within one run, whose variants took turns, and the run between separate ones.
     """  # noqa: D301 (click looks for the backspace itself)
-    found = comparison_view.compare(a, b, although_different, data)
+    found = comparison_view.compare(a, b, Terms(**terms), data)
     if as_json:
         click.echo(json.dumps(found.as_json(), indent=2))
     else:
         _print(found)
     exit_by_objectives(slo, found.summaries)
-    if not any(row.ratio for row in found.rows):
+    if not any(row.effect for row in found.rows):
         sys.exit(NOT_VALID)
 
 
 def _print(found: Comparison) -> None:
-    for pair in dict.fromkeys((row.a, row.b) for row in found.rows if row.ratio):
+    for pair in dict.fromkeys((row.a, row.b) for row in found.rows if row.effect):
         out.print(_table(*pair, [row for row in found.rows if (row.a, row.b) == pair]))
     for sentence in found.by_design:
         out.print(f"[dim]{escape(sentence)}[/]", soft_wrap=True)
@@ -70,7 +71,7 @@ def _print(found: Comparison) -> None:
 
 def _table(a: str, b: str, rows: Sequence[MetricRow]) -> Table:
     table = Table(title=f"B = {b} against A = {a}", title_justify="left", header_style="bold", pad_edge=False)
-    for heading in ("load", "metric", "A", "B", "B/A", "95 % interval", "effect", "repeats", "verdict"):
+    for heading in ("load", "metric", "A", "B", "B/A, B−A", "95 % interval", "effect", "repeats", "verdict"):
         table.add_column(heading, justify="left" if heading in ("metric", "verdict") else "right", no_wrap=True)
     for row in rows:
         table.add_row(*_cells(row))
@@ -79,18 +80,37 @@ def _table(a: str, b: str, rows: Sequence[MetricRow]) -> Table:
 
 def _cells(row: MetricRow) -> list[str]:
     ratio = row.ratio
-    interval = "–" if ratio is None or ratio.low is None else f"{ratio.low:.3f}–{ratio.high:.3f}"
     return [
         row.at,
         row.metric,
         _number(row.a_value),
         _number(row.b_value),
-        "–" if ratio is None else f"{ratio.ratio:.3f}",
-        interval,
+        _effect(row),
+        _interval(row),
         "–" if ratio is None or ratio.effect is None else f"{ratio.effect:+.1f}",
-        str(ratio.pairs if ratio else 0),
-        f"[{COLOURS[row.word]}]{row.word}[/]",
+        str(row.pairs),
+        f"[{COLOURS.get(row.word, 'dim')}]{_word(row)}[/]",
     ]
+
+
+def _effect(row: MetricRow) -> str:
+    """B over A; of failures, which may be none, B less A."""
+    if row.difference is not None:
+        return "–" if row.is_trivial else f"{row.difference.difference:+.3g}"
+    return "–" if row.ratio is None else f"{row.ratio.ratio:.3f}"
+
+
+def _interval(row: MetricRow) -> str:
+    if row.effect is None or row.effect.low is None:
+        return "–"
+    if row.difference is not None:
+        return f"{row.difference.low:+.3g} to {row.difference.high:+.3g}" if not row.is_trivial else "–"
+    return f"{row.effect.low:.3f}–{row.effect.high:.3f}"
+
+
+def _word(row: MetricRow) -> str:
+    """The finding, with the better side of a difference."""
+    return f"{row.word}, {'B' if row.winner == row.b else 'A'} better" if row.differs else row.word
 
 
 def _number(value: float | None) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from lab.analysis import capacity
 from lab.cli.measuring import ResultOptions, conduct, endpoints_of
 from lab.cli.options import (
     Several,
@@ -57,6 +58,7 @@ def load(
     asked = own_load.one_request(*(options.pop(name) for name in ("method", "body", "check")))
     file = options.pop("locustfile")
     locustfile = own_locustfile.examined(file) if file else None
+    options["capacity"] = capacity.given(options.pop("capacity"), result_options.data)
     plan = attached.make_plan(urls, names, fields, Options(users=users or [], **options), asked, locustfile)
     conduct(plan, result_options, endpoints)
 

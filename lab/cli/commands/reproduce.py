@@ -22,20 +22,22 @@ from lab.cli.tables import print_whole
 from lab.errors import LabError
 from lab.experiments import find_publication, publications
 from lab.experiments.reproduction import results
-from lab.experiments.reproduction.publication import CONFIRMED, REFUTED, UNDECIDED, Publication
+from lab.experiments.reproduction.publication import CONFIRMED, NOT_JUDGED, REFUTED, UNDECIDED, Publication
 from lab.experiments.reproduction.results import Reproduction
 from lab.reporting.formatting import rate_text, seconds_text
 from lab.running import estimate
 from lab.running.invocation import Invocation
 from lab.runtimes import RUNTIMES
 
-COLOURS = {CONFIRMED: "green", REFUTED: "red", UNDECIDED: "yellow"}
+COLOURS = {CONFIRMED: "green", REFUTED: "red", UNDECIDED: "yellow", NOT_JUDGED: "dim"}
 
 
 @click.command()
 @click.argument("name", required=False)
 @click.option("--scale", type=float, metavar="X", help="1 is the document's size.  [default: largest that fits here]")
-@click.option("--repeat", type=int, default=1, metavar="N", help="Measure every cell N times, interleaved.")
+@click.option(
+    "--repeat", type=int, metavar="N", help="Measure every cell N times, interleaved.  [default: what fits into 30 min]"
+)
 @click.option("--seed", type=int, metavar="N", help="Seed of arrivals and order, to repeat a run.")
 @click.option("--from", "from_", multiple=True, metavar="RUN", help="Judge an existing run; one for each part.")
 @click.option(
@@ -57,7 +59,9 @@ def reproduce(name: str | None, from_: Sequence[str], as_json: bool, data: Path,
     python -m lab reproduce delay --scale 0.1          a tenth of the users, threads and connections
     python -m lab reproduce delay --from delay-sweep   judge an existing run
 
-    Each row of the document stands beside ours and theory; each claim is confirmed, refuted or undecided.
+    Each row of the document stands beside ours and theory; each claim is confirmed, refuted or undecided, or not judged
+    where it was made for other settings. What was measured once decides nothing, unless earlier repeats of the same on
+    this machine show how far one measurement lies from the next.
     """  # noqa: D301 (click looks for the backspace itself)
     if name is None:
         out.print(_listed())
@@ -67,7 +71,7 @@ def reproduce(name: str | None, from_: Sequence[str], as_json: bool, data: Path,
         asked = click.get_current_context().get_parameter_source
         if given := [option for option in options if asked(option) is not ParameterSource.DEFAULT]:
             raise LabError(f"--{given[0].replace('_', '-')} has no effect with --from.", "Leave one of them out.")
-        done = results.from_runs(wanted, results.open_runs(from_, data))
+        done = results.from_runs(wanted, results.open_runs(from_, data), data)
     else:
         made = _measured(wanted, data, **options)
         if made is None:
@@ -84,13 +88,21 @@ def reproduce(name: str | None, from_: Sequence[str], as_json: bool, data: Path,
 
 
 def _measured(
-    wanted: Publication, data: Path, scale: float | None, repeat: int, seed: int | None, runtime: str, dry_run: bool
+    wanted: Publication,
+    data: Path,
+    scale: float | None,
+    repeat: int | None,
+    seed: int | None,
+    runtime: str,
+    dry_run: bool,
 ) -> Reproduction | None:
     """Measure an experiment at a scale; None if this is a dry run."""
     chosen, why = (scale, "as asked") if scale is not None else results.scale_for_here(wanted, data)
-    estimates = results.expected(wanted, chosen, data, repeat, seed)
+    times = results.repeats_for_here(wanted, chosen, data) if repeat is None else repeat
+    estimates = results.expected(wanted, chosen, data, times, seed)
     console = out if dry_run else err
     console.print(f"  {wanted.name}: {wanted.title}; scale {chosen:g} ({why})", soft_wrap=True)
+    console.print(f"  {_times(times, repeat)}", soft_wrap=True)
     for part, expected in zip(wanted.parts, estimates, strict=True):
         console.print(f"  {part.name + ': ' if part.name else ''}{expected}", soft_wrap=True)
     if len(estimates) > 1:
@@ -98,7 +110,15 @@ def _measured(
     if dry_run:
         return None
     invocation = Invocation(typed_command(), data, reporter(), runtime)
-    return results.carry_out(wanted, chosen, invocation, seed=seed, repeat=repeat)
+    return results.carry_out(wanted, chosen, invocation, seed=seed, repeat=times)
+
+
+def _times(times: int, asked: int | None) -> str:
+    """How often each cell is measured, in words, and why."""
+    if times == 1:
+        more = "" if asked else ", as more does not fit into 30 minutes"
+        return f"each cell once{more}: so claims are undecided; --repeat 3 decides them"
+    return f"each cell {times} times" + ", as fits into 30 minutes" * (asked is None)
 
 
 def _listed() -> Table:
@@ -119,11 +139,10 @@ def _print(done: Reproduction) -> None:
         out.print()
         print_whole(_table(part.name, [row for row in rows if row["part"] == part.name], _columns(rows)), out)
     out.print("\n[dim]req/s: failures included[/]")
-    share = 100 * done.rows[0].single_share
-    out.print(f"[dim]in brackets: 95 % over repeats, or ± {share:.0f} % where there is one measurement[/]\n")
+    out.print("[dim]in brackets: 95 % over repeats, or by those of earlier runs here[/]\n")
     for finding in done.claims:
-        out.print(f"[{COLOURS[finding.word]}]{finding.word:9}[/] {escape(finding.claim)}", soft_wrap=True)
-        out.print(f"          [dim]{escape(finding.evidence)}[/]", soft_wrap=True)
+        out.print(f"[{COLOURS[finding.word]}]{finding.word:10}[/] {escape(finding.claim)}", soft_wrap=True)
+        out.print(f"           [dim]{escape(as_typed.as_typed(finding.evidence))}[/]", soft_wrap=True)
     out.print("\nErrors and gaps in the document's own numbers:")
     for slip in done.experiment.slips:
         out.print(f"  – {escape(slip)}", soft_wrap=True)

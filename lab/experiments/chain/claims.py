@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 
 from lab.experiments.reproduction.judging import (
+    NEAR,
     at_most,
     decide,
     error_percent,
@@ -42,13 +43,13 @@ LOOPS = (_loop(MANY), _loop(FEW))
 def plateau(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     """Whether T platform threads answer T/t requests a second, and no more, where more users wait for them."""
     of_loops = [row for part in LOOPS for row in rows_of_variant(rows, "mvc", part)]
-    return decide(near(of_loops, ok_rps, lambda row: (row.servers or 0.0) / (row.service_s or 1.0), "/s", 0.05))
+    return decide(near(of_loops, ok_rps, lambda row: (row.servers or 0.0) / (row.service_s or 1.0), "/s"))
 
 
 def beyond_the_plateau(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     """Whether the others answer more than few platform threads do."""
     pairs = [pair for other in ("mvc-virtual", "webflux") for pair in variant_pairs(rows, other, "mvc")]
-    return decide(ratios([pair for pair in pairs if pair[0].part == _loop(FEW)], ok_rps, 1.5, math.inf))
+    return decide(ratios([pair for pair in pairs if pair[0].part == _loop(FEW)], ok_rps, 1 + NEAR, math.inf))
 
 
 def wave_model(rows: Sequence[ReproducedRow]) -> tuple[str, str]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lab.experiments.reproduction.judging import (
+    NEAR,
     ClaimCheck,
+    alike,
     at_least,
     at_most,
     decide,
@@ -26,6 +28,8 @@ from lab.spec.options import Options
 SHORT, LARGE = "accept count 100", "accept count 4096"
 # Fewer failures than this are chance, as for the verdict of a cell.
 FAILED_PERCENT = 0.1
+# What the document reports of platform threads at its largest load: with Tomcat's own backlog, which it did not change.
+PUBLISHED_FAILED_PERCENT, PUBLISHED_BACKLOG = 13.88, 100
 # From so many waves on, the ramp is a small part of the time.
 MANY_WAVES = 5
 
@@ -86,18 +90,13 @@ def free_throughput(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
 def alike_below_t(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     """Whether WebFlux and platform threads are equal while there is a thread for everybody."""
     pairs = [pair for pair in variant_pairs(rows, "webflux", "mvc") if row_waves(pair[1]) == 1]
-    return decide(ratios(pairs, mean_s, 0.9, 1.1))
+    return decide(alike(pairs, mean_s))
 
 
-def fails_at_most_load(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
-    """Whether requests to platform threads fail at the document's largest load."""
+def fails_as_published(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
+    """Whether as many requests to platform threads fail as the document says, with the short backlog."""
     return decide(
-        at_least(
-            rows_of_variant(rows, "mvc", users=lambda r: r == 4000),
-            error_percent,
-            lambda _: FAILED_PERCENT,
-            " % failed",
-        )
+        near(rows_of_variant(rows, "mvc", SHORT), error_percent, lambda _: PUBLISHED_FAILED_PERCENT, " % failed")
     )
 
 
@@ -117,14 +116,14 @@ def large_backlog_cures(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
 
 def bounded_by_threads(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     """Whether platform threads never answer more than T/t a second, with either backlog."""
-    return decide(at_most(rows_of_variant(rows, "mvc"), ok_rps, lambda row: 1.1 * _plateau(row), "/s"))
+    return decide(at_most(rows_of_variant(rows, "mvc"), ok_rps, lambda row: (1 + NEAR) * _plateau(row), "/s"))
 
 
 def backlog_costs_time(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     """Whether virtual threads answer faster with the large backlog than with the short one."""
     large = {row.users: row for row in rows_of_variant(rows, "mvc-virtual", LARGE)}
     pairs = [(row, large[row.users]) for row in rows_of_variant(rows, "mvc-virtual", SHORT) if row.users in large]
-    checks: list[ClaimCheck] = ratios(pairs, mean_s, 1.05, float("inf"))
+    checks: list[ClaimCheck] = ratios(pairs, mean_s, 1 + NEAR, float("inf"))
     return decide(checks)
 
 
@@ -144,7 +143,12 @@ DELAY = Publication(
         Claim("⌈R/T⌉·t is the mean latency.", formula_mean),
         Claim("The mean on platform threads follows the wave model.", wave_model),
         Claim("WebFlux answers R/(t + ramp) requests a second.", free_throughput),
-        Claim("Platform threads fail at 4000 users (published: 13.88 %).", fails_at_most_load),
+        Claim(
+            f"{PUBLISHED_FAILED_PERCENT} % of the requests to platform threads fail at 4000 users.",
+            fails_as_published,
+            made_for={"accept_count": PUBLISHED_BACKLOG},
+            elsewhere="delay-overload",
+        ),
     ),
 )
 
@@ -154,10 +158,15 @@ DELAY_OVERLOAD = Publication(
     scenario="delay",
     parts=tuple(
         Part(name, "delay", Options(variants=VARIANTS, users=(4000,), threads=200, accept_count=count))
-        for name, count in ((SHORT, 100), (LARGE, 4096))
+        for name, count in ((SHORT, PUBLISHED_BACKLOG), (LARGE, 4096))
     ),
     claims=(
         Claim("With a backlog of 100, requests to platform threads fail.", short_backlog_fails),
+        Claim(
+            f"{PUBLISHED_FAILED_PERCENT} % of them do, at 4000 users.",
+            fails_as_published,
+            made_for={"accept_count": PUBLISHED_BACKLOG},
+        ),
         Claim("With a large backlog the errors vanish.", large_backlog_cures),
         Claim("Platform threads answer at most T/t requests a second, with either backlog.", bounded_by_threads),
         Claim(

@@ -7,7 +7,9 @@ from itertools import pairwise
 from statistics import fmean
 
 from lab.experiments.reproduction.judging import (
+    NEAR,
     ClaimCheck,
+    alike,
     decide,
     formula_time_s,
     mean_s,
@@ -29,9 +31,9 @@ POOLS = (50, 100, 200)
 TIMEOUT_S = 900.0
 
 
-def alike(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
+def as_fast(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     """Whether WebFlux and platform threads take the same time at every load."""
-    return decide(ratios(variant_pairs(rows, "webflux", "mvc"), mean_s, 0.9, 1.1))
+    return decide(alike(variant_pairs(rows, "webflux", "mvc"), mean_s))
 
 
 def flat_below_pool(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
@@ -44,7 +46,7 @@ def flat_below_pool(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     ]
     if any(more.measured_users == one.measured_users for more, one in pairs):
         return UNDECIDED, "At this scale one measurement stands for R = 1 and for R = 50."
-    return decide(ratios(pairs, mean_s, 0.9, 1.1))
+    return decide(alike(pairs, mean_s))
 
 
 def plateau_of_link(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
@@ -68,7 +70,7 @@ def more_connections_help(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
                 for one in rows_of_variant(rows, variant, _pool(few), lambda r: r == 400)
                 for other in rows_of_variant(rows, variant, _pool(many), lambda r: r == 400)
             ]
-            checks += ratios(pairs, ok_rps, 0.4, 0.6)
+            checks += ratios(pairs, ok_rps, (1 - NEAR) / 2, (1 + NEAR) / 2)
     return decide(checks)
 
 
@@ -92,7 +94,7 @@ def without_threads_the_link_decides(rows: Sequence[ReproducedRow]) -> tuple[str
 def threads_cost_time(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     """Whether ten platform threads are slower than WebFlux once there are more users than threads."""
     pairs = [pair for pair in variant_pairs(rows, "mvc", "webflux") if pair[0].users > 10]
-    return decide(ratios(pairs, mean_s, 1.05, float("inf")))
+    return decide(ratios(pairs, mean_s, 1 + NEAR, float("inf")))
 
 
 def _near_formula(row: ReproducedRow, time_s: float) -> list[ClaimCheck]:
@@ -122,7 +124,7 @@ DOCUMENT = Publication(
     scenario="document",
     parts=(Part("", "document", _over_link((1, 10, 50, 100, 200, 400), pool=100, threads=200)),),
     claims=(
-        Claim("WebFlux and platform threads take the same time.", alike),
+        Claim("WebFlux and platform threads take the same time.", as_fast),
         Claim("100 connections limit throughput: below 100 users latency is that of one user.", flat_below_pool),
         Claim("The plateau is what the link passes.", plateau_of_link),
     ),
@@ -150,7 +152,7 @@ DOCUMENT_LATENCY = Publication(
     claims=(
         Claim("R requests on N connections take ⌈R/N⌉·t in all, whatever serves them.", waves_of_pool),
         Claim("Twice the connections serve 400 users in half the time.", more_connections_help),
-        Claim("WebFlux and platform threads take the same time.", alike),
+        Claim("WebFlux and platform threads take the same time.", as_fast),
     ),
 )
 

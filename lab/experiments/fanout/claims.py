@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterable, Sequence
 
 from lab.experiments.reproduction.judging import (
+    NEAR,
+    alike,
     at_least,
-    at_most,
     decide,
     formula_time_s,
     mean_s,
@@ -50,32 +51,30 @@ def totals(variants: Sequence[str]) -> Claim:
 def at_once_below_the_bend(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     """Whether requests that make their calls at once take t while there are connections for all calls."""
     below = [row for row in _of(rows, AT_ONCE, FEW_THREADS) if row.users * CALLS <= 100]
-    return decide(at_most(below, mean_s, lambda _: 1.5 * T_S, " s"))
+    return decide(near(below, mean_s, lambda _: T_S))
 
 
 def one_by_one_takes_x_times_t(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     """Whether requests that make their calls one after the other never take less than x·t."""
-    return decide(at_least(_of(rows, ONE_BY_ONE), mean_s, lambda _: 0.95 * CALLS * T_S, " s"))
+    return decide(at_least(_of(rows, ONE_BY_ONE), mean_s, lambda _: (1 - NEAR) * CALLS * T_S, " s"))
 
 
 def bend(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     """Whether latency rises from N/x users on where calls are made at once."""
     above = [row for row in _of(rows, AT_ONCE, FEW_THREADS) if row.users * CALLS >= 4 * 100]
-    return decide(at_least(above, mean_s, lambda _: 2 * T_S, " s"))
+    return decide(at_least(above, mean_s, lambda _: (1 + NEAR) * T_S, " s"))
 
 
 def nothing_won_without_connections(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     """Whether making calls at once answers no more a second where connections are what runs out."""
     pairs = [pair for pair in variant_pairs(rows, "webflux", "mvc") if pair[0].part == FEW_CONNECTIONS]
-    return decide(ratios(pairs, ok_rps, 0.9, 1.1))
+    return decide(alike(pairs, ok_rps))
 
 
 def at_once_wins(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
-    """Whether making calls at once on virtual threads is faster than one after the other on virtual threads."""
-    pairs = [
-        pair for pair in variant_pairs(rows, "mvc-virtual-parallel", "mvc-virtual") if pair[0].users * CALLS <= 100
-    ]
-    return decide(ratios(pairs, mean_s, -math.inf, 0.4))
+    """Whether making calls at once on virtual threads takes no longer than on WebFlux, where there are connections."""
+    pairs = [pair for pair in variant_pairs(rows, "mvc-virtual-parallel", "webflux") if pair[0].users * CALLS <= 100]
+    return decide(ratios(pairs, mean_s, -math.inf, 1 + NEAR))
 
 
 def _part(name: str, users: tuple[int, ...], threads: int, pool: int) -> Part:
@@ -102,7 +101,7 @@ FANOUT = Publication(
         Claim("Up to N/x users, calls that are made at once take t.", at_once_below_the_bend),
         Claim("One after the other, a request takes x·t at least.", one_by_one_takes_x_times_t),
         Claim("From N/x users on, latency rises although calls are made at once.", bend),
-        Claim("Making calls at once wins as much on virtual threads.", at_once_wins),
+        Claim("Making calls at once wins as much on virtual threads as on WebFlux.", at_once_wins),
         Claim(
             "Where connections run out, making calls at once answers no more a second.", nothing_won_without_connections
         ),

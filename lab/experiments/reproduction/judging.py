@@ -2,7 +2,9 @@
 
 A claim about several rows is confirmed if the interval of every row lies in its range, refuted if that of any row lies
 outside (one counterexample is enough, whatever else is missing), and undecided otherwise: an interval that crosses a
-limit, a cell that is invalid, incomplete or was not measured.
+limit, a cell that is invalid, incomplete or was not measured, and one measurement where nobody knows how far the next
+one would lie from it. No interval is invented: it comes from repeats, or from the scatter of earlier repeats of the
+same cell on this machine.
 """
 
 from __future__ import annotations
@@ -12,15 +14,30 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
-from lab.experiments.reproduction.publication import CONFIRMED, REFUTED, SINGLE_SHARE, UNDECIDED, Repeat, ReproducedRow
+from lab.experiments.reproduction.publication import CONFIRMED, REFUTED, UNDECIDED, Repeat, ReproducedRow
 from lab.formulas import queueing, t_interval
 
-# The tolerance of a claim that a value "is" something: wide enough for a single measurement to confirm it.
-NEAR = 0.10
+# The tolerance of a claim that a value "is" something: that of the documents' own scorecard for "no difference".
+NEAR = 0.05
 SHOWN = 2
+ONCE = "Measured once, which gives no interval (--repeat 3 does): "
 
 Measure = Callable[[Repeat], float | None]
 Expect = Callable[[ReproducedRow], float]
+
+
+@dataclass(frozen=True)
+class Noise:
+    """How far one measurement lies from the next of the same, by repeats on this machine.
+
+    Attributes:
+        deviation: the standard deviation, in the unit of what is measured.
+        freedom: its degrees of freedom.
+
+    """
+
+    deviation: float
+    freedom: int
 
 
 @dataclass(frozen=True)
@@ -33,7 +50,7 @@ class ClaimCheck:
         low: lower end of the range in which the claim holds.
         high: upper end of that range.
         unit: the suffix of the numbers in a sentence, such as `` s``.
-        single_share: the relative error of a single measurement.
+        noise: that of a single measurement; None if it is not known.
 
     """
 
@@ -42,22 +59,29 @@ class ClaimCheck:
     low: float
     high: float
     unit: str = ""
-    single_share: float = SINGLE_SHARE
+    noise: Noise | None = None
 
     @property
-    def interval(self) -> tuple[float, float]:
-        """Student's interval of the mean over repeats, at 95 %; for a single measurement a share of it."""
-        mean = fmean(self.values)
-        if len(self.values) == 1:
-            return mean - self.single_share * abs(mean), mean + self.single_share * abs(mean)
-        error = stdev(self.values) / math.sqrt(len(self.values))
-        reach = float(t_interval.reach(error, len(self.values) - 1))
+    def interval(self) -> tuple[float, float] | None:
+        """Student's interval at 95 %, over repeats, or of one measurement by its known noise; None without either."""
+        if len(self.values) > 1:
+            error, freedom = stdev(self.values) / math.sqrt(len(self.values)), len(self.values) - 1
+        elif self.values and self.noise:
+            error, freedom = self.noise.deviation, self.noise.freedom
+        else:
+            return None
+        mean, reach = fmean(self.values), float(t_interval.reach(error, freedom))
         return mean - reach, mean + reach
+
+    @property
+    def is_single(self) -> bool:
+        """Whether it is one measurement of unknown noise, which decides nothing."""
+        return bool(self.values) and self.interval is None
 
     @property
     def word(self) -> str:
         """The claim's verdict by this number alone."""
-        if not self.values:
+        if self.interval is None:
             return UNDECIDED
         low, high = self.interval
         if self.low <= low and high <= self.high:
@@ -68,9 +92,12 @@ class ClaimCheck:
         """The number beside its range, as part of a sentence."""
         if not self.values:
             return f"{self.label}: nothing valid was measured"
+        found = f"{_short(fmean(self.values))}{self.unit}"
+        if self.interval is None:
+            where = "within" if self.low <= self.values[0] <= self.high else "outside"
+            return f"{self.label}: {found}, {where} the claimed {self._range()}"
         low, high = self.interval
-        found = f"{_short(fmean(self.values))}{self.unit} ({_short(low)} to {_short(high)})"
-        return f"{self.label}: {found}, claimed {self._range()}"
+        return f"{self.label}: {found} ({_short(low)} to {_short(high)}), claimed {self._range()}"
 
     def _range(self) -> str:
         if math.isinf(self.high):
@@ -89,10 +116,12 @@ def decide(checks: Iterable[ClaimCheck]) -> tuple[str, str]:
     found = list(checks)
     if not found:
         return UNDECIDED, "No row that the claim is about was measured."
-    for word in (REFUTED, UNDECIDED):
-        if deciding := [check for check in found if check.word == word]:
-            return word, _sentence(deciding)
-    return CONFIRMED, _sentence(sorted(found, key=_slack))
+    if deciding := [check for check in found if check.word == REFUTED]:
+        return REFUTED, _sentence(deciding)
+    undecided = [check for check in found if check.word == UNDECIDED]
+    if single := [check for check in undecided if check.is_single]:
+        return UNDECIDED, ONCE + _sentence(sorted(single, key=_slack))
+    return (UNDECIDED, _sentence(undecided)) if undecided else (CONFIRMED, _sentence(sorted(found, key=_slack)))
 
 
 def _slack(check: ClaimCheck) -> float:
@@ -108,35 +137,43 @@ def _sentence(checks: Sequence[ClaimCheck]) -> str:
 
 def measured(row: ReproducedRow, measure: Measure) -> tuple[float, ...]:
     """A measure of a row's usable repeats, without those that have none."""
-    values = (measure(repeat) for repeat in row.usable)
+    return _known(map(measure, row.usable))
+
+
+def _known(values: Iterable[float | None]) -> tuple[float, ...]:
     return tuple(value for value in values if value is not None)
+
+
+def pooled(groups: Iterable[Sequence[float]]) -> Noise | None:
+    """The scatter within groups of repeats, all taken together; None if no group has two."""
+    several = [group for group in groups if len(group) > 1]
+    freedom = sum(len(group) - 1 for group in several)
+    if not freedom:
+        return None
+    squares = sum((value - fmean(group)) ** 2 for group in several for value in group)
+    return Noise(math.sqrt(squares / freedom), freedom)
+
+
+def _checked(row: ReproducedRow, measure: Measure, low: float, high: float, unit: str) -> ClaimCheck:
+    noise = pooled(_known(map(measure, repeats)) for repeats in row.earlier.values())
+    return ClaimCheck(row.label, measured(row, measure), low, high, unit, noise)
 
 
 def near(
     rows: Iterable[ReproducedRow], measure: Measure, expect: Expect, unit: str = " s", share: float = NEAR
 ) -> list[ClaimCheck]:
     """Checks that a measure equals the expected value, within a share of it."""
-    return [
-        ClaimCheck(
-            row.label,
-            measured(row, measure),
-            (1 - share) * expect(row),
-            (1 + share) * expect(row),
-            unit,
-            row.single_share,
-        )
-        for row in rows
-    ]
+    return [_checked(row, measure, (1 - share) * expect(row), (1 + share) * expect(row), unit) for row in rows]
 
 
 def at_least(rows: Iterable[ReproducedRow], measure: Measure, least: Expect, unit: str) -> list[ClaimCheck]:
     """Checks that a measure is at least some value."""
-    return [ClaimCheck(row.label, measured(row, measure), least(row), math.inf, unit, row.single_share) for row in rows]
+    return [_checked(row, measure, least(row), math.inf, unit) for row in rows]
 
 
 def at_most(rows: Iterable[ReproducedRow], measure: Measure, most: Expect, unit: str) -> list[ClaimCheck]:
     """Checks that a measure is at most some value."""
-    return [ClaimCheck(row.label, measured(row, measure), -math.inf, most(row), unit, row.single_share) for row in rows]
+    return [_checked(row, measure, -math.inf, most(row), unit) for row in rows]
 
 
 def ratios(
@@ -144,20 +181,37 @@ def ratios(
 ) -> list[ClaimCheck]:
     """Checks that the ratio of two rows' measures, paired by repeat, is within a range."""
     return [
-        ClaimCheck(_over(one, other), _paired(one, other, measure), low, high, " times", one.single_share)
+        ClaimCheck(
+            _over(one, other),
+            _paired(one.usable, other.usable, measure),
+            low,
+            high,
+            " times",
+            pooled(_paired(one.earlier[run], other.earlier[run], measure) for run in _common(one, other)),
+        )
         for one, other in pairs
     ]
 
 
+def alike(pairs: Iterable[tuple[ReproducedRow, ReproducedRow]], measure: Measure) -> list[ClaimCheck]:
+    """Checks that two rows have the same measure, paired by repeat, within the tolerance."""
+    return ratios(pairs, measure, 1 - NEAR, 1 + NEAR)
+
+
+def _common(one: ReproducedRow, other: ReproducedRow) -> list[str]:
+    """The earlier runs that have repeats of both rows."""
+    return [run for run in one.earlier if run in other.earlier]
+
+
 def _over(one: ReproducedRow, other: ReproducedRow) -> str:
     """The label of a ratio: both rows, with a shared load named once."""
-    alike = one.label.removeprefix(one.variant) == other.label.removeprefix(other.variant)
-    return f"{one.variant if alike else one.label} over {other.label}"
+    same = one.label.removeprefix(one.variant) == other.label.removeprefix(other.variant)
+    return f"{one.variant if same else one.label} over {other.label}"
 
 
-def _paired(one: ReproducedRow, other: ReproducedRow, measure: Measure) -> tuple[float, ...]:
-    below = {repeat.number: measure(repeat) for repeat in other.usable}
-    pairs = [(measure(repeat), below.get(repeat.number)) for repeat in one.usable]
+def _paired(one: Iterable[Repeat], other: Iterable[Repeat], measure: Measure) -> tuple[float, ...]:
+    below = {repeat.number: measure(repeat) for repeat in other}
+    pairs = [(measure(repeat), below.get(repeat.number)) for repeat in one]
     return tuple(a / b for a, b in pairs if a is not None and b)
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from lab.analysis.verdict import SUSPECT
 from lab.errors import LabError
@@ -17,11 +17,9 @@ from lab.storage import published
 
 # The variants of all reproductions, whatever else a scenario can measure.
 VARIANTS = ("mvc", "mvc-virtual", "webflux")
-CONFIRMED, REFUTED, UNDECIDED = "confirmed", "refuted", "undecided"
-# The relative error of a single measurement: the one pair of repeats in the documents' data differs by that much.
-SINGLE_SHARE = 0.05
-# The same where the CPU decides, at 95 %: one ratio of the example that ships has a standard deviation of 18 %.
-SINGLE_CPU_SHARE = 0.35
+CONFIRMED, REFUTED, UNDECIDED, NOT_JUDGED = "confirmed", "refuted", "undecided", "not judged"
+# Settings in words, for claims that were made for one of them only.
+SETTINGS = {"accept_count": "listen backlog"}
 
 
 @dataclass(frozen=True)
@@ -55,10 +53,11 @@ class ReproducedRow:
         measured_users: the number of users in the scaled run.
         servers: T or N, scaled back to the document's size; None where nothing limits the variant.
         service_s: t; None where it is not known beforehand.
-        single_share: the relative error of a single measurement.
         last_start_s: when the waves began that end last: the start of the first user in them.
         answer_bytes: bytes that one request moves over a link of limited rate; 0 without such a link.
         link_rate: bandwidth of the link in bytes/s, scaled back; 0 where it is not limited.
+        earlier: by run, the repeats of the very same cell in earlier runs on this machine, if there were several: they
+            show how far one measurement lies from the next.
 
     """
 
@@ -70,11 +69,11 @@ class ReproducedRow:
     model_mean_s: float | None
     servers: float | None
     service_s: float | None
-    single_share: float
     last_start_s: float
     answer_bytes: int
     link_rate: float
     repeats: tuple[Repeat, ...]
+    earlier: Mapping[str, tuple[Repeat, ...]] = field(default_factory=dict)
 
     @property
     def usable(self) -> tuple[Repeat, ...]:
@@ -94,15 +93,24 @@ Judge = Callable[[Sequence[ReproducedRow]], tuple[str, str]]
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of a document or of theory; ``judge`` returns a verdict and its evidence from rows."""
+    """A claim of a document or of theory.
+
+    Attributes:
+        judge: returns a verdict and its evidence from rows.
+        made_for: the settings that it was made for, by name; any if empty.
+        elsewhere: the publication that measures these, if this one does not.
+
+    """
 
     text: str
     judge: Judge
+    made_for: Mapping[str, int] = field(default_factory=dict)
+    elsewhere: str = ""
 
 
 @dataclass(frozen=True)
 class JudgedClaim:
-    """A claim that was judged: confirmed, refuted or undecided, and the evidence."""
+    """A claim with its verdict, confirmed, refuted, undecided or not judged, and the evidence."""
 
     claim: str
     word: str
@@ -211,7 +219,19 @@ class Publication:
 
     def judge(self, rows: Sequence[ReproducedRow]) -> tuple[JudgedClaim, ...]:
         """Judge every claim by the measured rows."""
-        return tuple(JudgedClaim(claim.text, *claim.judge(rows)) for claim in self.claims)
+        return tuple(JudgedClaim(claim.text, *(self._not_judged(claim) or claim.judge(rows))) for claim in self.claims)
+
+    def _not_judged(self, claim: Claim) -> tuple[str, str] | None:
+        """Why a claim is not judged by these measurements: it was made for other settings. None if it is judged."""
+        for name, value in claim.made_for.items():
+            here = {part.limit(name) for part in self.parts}
+            if value not in here:
+                measured = " and ".join(f"{each:,}" for each in sorted(here))
+                return NOT_JUDGED, (
+                    f"It was made for a {SETTINGS[name]} of {value:,}, and this is measured with {measured}: "
+                    f"python -m lab reproduce {claim.elsewhere}"
+                )
+        return None
 
 
 def scaled_users(users: int, scale: float) -> int:

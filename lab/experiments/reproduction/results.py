@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -14,16 +15,23 @@ import psutil
 from lab.analysis.verdict import INVALID
 from lab.errors import LabError
 from lab.experiments.reproduction.publication import JudgedClaim, Part, Publication, ReproducedRow
-from lab.experiments.reproduction.rows import deviations, rows_of, scale_of
+from lab.experiments.reproduction.rows import Measured, deviations, rows_of, scale_of
 from lab.reporting import run_view
 from lab.reporting.run_view import INCOMPLETE, Run
 from lab.running import conductor, estimate
 from lab.running.estimate import TimeEstimate
 from lab.running.invocation import Invocation
 from lab.runtimes import host
+from lab.spec.plan import Plan
+from lab.storage import run_folder
 
 SCALES = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
 MOST_S = 3600.0
+# By default, cells are measured as often as fits into this time; more repeats than these narrow an interval slowly.
+REPEATED_WITHIN_S, MOST_REPEATS = 1800.0, 5
+RUNS_TO_LEARN_FROM = 20
+# What makes a machine the same, by its facts in environment.json.
+MACHINE = ("host", "system", "cores", "memory_bytes", "service_cores", "generator_cores", "runtime")
 
 
 @dataclass(frozen=True)
@@ -112,11 +120,14 @@ def carry_out(
     plans = [wanted.plan(part, scale, seed, repeat) for part in wanted.parts]
     folders = [conductor.conduct(plan, invocation) for plan in plans]
     measured = {part.name: Run(folder) for part, folder in zip(wanted.parts, folders, strict=True)}
-    return _judged(wanted, scale, measured)
+    return _judged(wanted, scale, measured, invocation.runs)
 
 
-def from_runs(wanted: Publication, runs: Sequence[Run]) -> Reproduction:
+def from_runs(wanted: Publication, runs: Sequence[Run], data: Path) -> Reproduction:
     """Judge existing runs.
+
+    Args:
+        data: the folder of earlier runs, which show how far one measurement lies from the next.
 
     Raises:
         LabError: a run matches no part, two runs match the same part, or their scales differ.
@@ -132,17 +143,52 @@ def from_runs(wanted: Publication, runs: Sequence[Run]) -> Reproduction:
         raise LabError(
             f"The runs have different scales: {', '.join(f'{s:g}' for s in sorted(scales))}.", "Name others."
         )
-    return _judged(wanted, scales.pop(), measured)
+    return _judged(wanted, scales.pop(), measured, data)
 
 
-def _judged(wanted: Publication, scale: float, measured: Mapping[str, Run]) -> Reproduction:
-    """The reproduction from runs by the name of their part, all at one scale."""
+def _judged(wanted: Publication, scale: float, measured: Mapping[str, Run], runs: Path) -> Reproduction:
+    """The reproduction from runs by the name of their part, all at one scale.
+
+    Args:
+        runs: the folder of earlier runs, which show how far one measurement lies from the next.
+
+    """
     rows: list[ReproducedRow] = []
     for part in wanted.parts:
         run = measured.get(part.name)
-        plan = run.plan if run else wanted.plan(part, scale)
-        rows += rows_of(wanted, part, scale, plan, run.cells if run else ())
+        of_part = Measured(run.plan, run.cells, _earlier(run, runs)) if run else Measured(wanted.plan(part, scale))
+        rows += rows_of(wanted, part, scale, of_part)
     return Reproduction(wanted, scale, tuple(measured.values()), tuple(rows))
+
+
+def _earlier(run: Run, runs: Path) -> dict[str, Measured]:
+    """The newest other runs with repeats, of the same settings on the same machine; none where this run has repeats."""
+    if _has_repeats(run.plan):
+        return {}
+    newest = (other for other in reversed(run_folder.all_runs(runs)) if other.path.resolve() != run.path.resolve())
+    found = {}
+    for other in islice(newest, RUNS_TO_LEARN_FROM):
+        try:
+            if _is_alike(run, Run(other)):
+                found[other.name] = Measured(Run(other).plan, Run(other).cells)
+        except LabError:
+            continue  # a damaged run, or one of another format, shows nothing
+    return found
+
+
+def _has_repeats(plan: Plan) -> bool:
+    return any(cell.repeat > 1 for cell in plan.cells)
+
+
+def _is_alike(run: Run, other: Run) -> bool:
+    """Whether another run has repeats of the same scenario, with the settings and on the machine of this one."""
+    mine, theirs = ((each.plan.scenario.name, *_settings(each.plan)) for each in (run, other))
+    here, there = (each.folder.environment() for each in (run, other))
+    return _has_repeats(other.plan) and mine == theirs and all(here.get(name) == there.get(name) for name in MACHINE)
+
+
+def _settings(plan: Plan) -> tuple[Any, ...]:
+    return plan.parameters, plan.limits, plan.link, plan.stance, plan.pin
 
 
 def _part_of(wanted: Publication, run: Run, taken: Mapping[str, Run]) -> Part:
@@ -171,6 +217,12 @@ def expected(
     """The estimated time of each part at a scale; LabError if scale or options are not possible."""
     plans = [wanted.plan(part, scale, seed, repeat) for part in wanted.parts]
     return [estimate.estimate_run(plan, plan.cells, runs) for plan in plans]
+
+
+def repeats_for_here(wanted: Publication, scale: float, runs: Path) -> int:
+    """As many repeats as fit into half an hour, at most five and at least one."""
+    many = range(MOST_REPEATS, 1, -1)
+    return next((n for n in many if total_s(expected(wanted, scale, runs, n)) <= REPEATED_WITHIN_S), 1)
 
 
 def total_s(estimates: Sequence[TimeEstimate]) -> float:

@@ -3,45 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from msgspec import structs
 
 from lab.analysis import verdict
 from lab.errors import LabError
-from lab.experiments.reproduction.publication import (
-    SINGLE_CPU_SHARE,
-    SINGLE_SHARE,
-    Part,
-    Publication,
-    Repeat,
-    ReproducedRow,
-)
+from lab.experiments.reproduction.publication import Part, Publication, Repeat, ReproducedRow
 from lab.spec import prediction
 from lab.spec.plan import USERS, Cell, Plan
-from lab.spec.workload import Total, WaitingUsers
+from lab.spec.workload import Load, Total, WaitingUsers
 from lab.storage import published
 
 
-def rows_of(
-    experiment: Publication, part: Part, scale: float, plan: Plan, cells: Sequence[Mapping[str, Any]]
-) -> list[ReproducedRow]:
+@dataclass(frozen=True)
+class Measured:
+    """What was, or would be, measured.
+
+    Attributes:
+        cells: of :attr:`lab.reporting.run_view.Run.cells`; none if nothing was measured.
+        earlier: by name, earlier runs on the same machine with the same settings.
+
+    """
+
+    plan: Plan
+    cells: Sequence[Mapping[str, Any]] = ()
+    earlier: Mapping[str, Measured] = field(default_factory=dict)
+
+    def repeats(self, variant: str, load: Load, factor: float) -> tuple[Repeat, ...]:
+        """The repeats of a variant under a load, with rates multiplied by a factor."""
+        both = zip(self.plan.cells, self.cells, strict=True) if self.cells else ()
+        return tuple(_repeat(row, factor) for cell, row in both if (cell.variant, cell.load) == (variant, load))
+
+
+def rows_of(experiment: Publication, part: Part, scale: float, measured: Measured) -> list[ReproducedRow]:
     """The rows of one part, in the document's order.
 
     Args:
-        scale: of the plan.
-        plan: what was, or would be, measured.
-        cells: of :attr:`lab.reporting.run_view.Run.cells`; none if nothing was measured.
+        scale: of the measured plan.
+        measured: what was, or would be, measured.
 
     """
     full = experiment.plan(part, 1.0)
-    return [_row(part, full, cell, scale, plan, cells) for cell in full.cells]
+    return [_row(part, full, cell, scale, measured) for cell in full.cells]
 
 
-def _row(
-    part: Part, full: Plan, cell: Cell, scale: float, plan: Plan, cells: Sequence[Mapping[str, Any]]
-) -> ReproducedRow:
+def _row(part: Part, full: Plan, cell: Cell, scale: float, measured: Measured) -> ReproducedRow:
+    plan = measured.plan
     scenario = plan.scenario
     variant = scenario.variant(cell.variant)
     users = part.users_at(cell.load.users, scale)
@@ -58,12 +67,24 @@ def _row(
         model_mean_s=prediction.predict_over_link(plan, replace(cell, load=load)),
         servers=None if servers is None else float(servers),
         service_s=prediction.service_s(full, cell),
-        single_share=SINGLE_CPU_SHARE if scenario.cpu_decides else SINGLE_SHARE,
         last_start_s=prediction.last_start_s(load, prediction.servers(plan, variant, plan.parameters_of(cell))),
         answer_bytes=prediction.moved_bytes(full) if full.link.is_limited else 0,
         link_rate=float(full.link.rate),
-        repeats=tuple(_repeat(c, factor) for c in cells if (c["variant"], c["users"]) == (cell.variant, users)),
+        repeats=tuple(
+            _repeat(c, factor) for c in measured.cells if (c["variant"], c["users"]) == (cell.variant, users)
+        ),
+        earlier=_earlier(measured, cell.variant, users, factor),
     )
+
+
+def _earlier(measured: Measured, variant: str, users: int, factor: float) -> dict[str, tuple[Repeat, ...]]:
+    """By earlier run, the usable repeats of a variant under the very load that was measured, where it has several."""
+    loads = [c.load for c in measured.plan.cells if (c.variant, c.load.users) == (variant, users)]
+    if not loads:
+        return {}
+    found = {name: run.repeats(variant, loads[0], factor) for name, run in measured.earlier.items()}
+    usable = {name: tuple(repeat for repeat in repeats if repeat.usable) for name, repeats in found.items()}
+    return {name: repeats for name, repeats in usable.items() if len(repeats) > 1}
 
 
 def _repeat(cell: Mapping[str, Any], factor: float) -> Repeat:

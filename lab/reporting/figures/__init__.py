@@ -6,12 +6,14 @@ from lab.reporting.figures.formulas import totals_figure, waves_figure
 from lab.reporting.figures.panel import Panel
 from lab.reporting.figures.repeats import repeats_figure
 from lab.reporting.figures.run import run_figure, timeline_figure
+from lab.reporting.figures.shift import Curve, shift_figure
 from lab.reporting.figures.sliders import interactive
 from lab.reporting.figures.style import Picture
 from lab.reporting.figures.sweep import sweep_figure
 
 __all__ = [
     "Bar",
+    "Curve",
     "Panel",
     "Picture",
     "errors_figure",
@@ -19,6 +21,7 @@ __all__ = [
     "interactive",
     "repeats_figure",
     "run_figure",
+    "shift_figure",
     "sweep_figure",
     "timeline_figure",
     "totals_figure",

@@ -9,32 +9,42 @@ from math import ceil, floor, log10
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator, NullLocator
 
+from lab.analysis.findings import ALIKE, DIFFERENT, UNDECIDED
 from lab.reporting.figures.style import INK, KNOWN, SOFT_INK, Picture, picture, prepare, say_empty
 
-FOUND, NOT_FOUND = KNOWN["mvc-virtual"].colour, SOFT_INK
-ALIKE = 1.05
+# How each finding is drawn: colour, marker, and whether it is filled.
+LOOKS = {
+    DIFFERENT: (KNOWN["mvc-virtual"].colour, "s", True),
+    ALIKE: (KNOWN["webflux"].colour, "D", True),
+    UNDECIDED: (SOFT_INK, "o", False),
+}
 # Intervals may reach further than these times the outermost ratio, but then the plot would show nothing else.
 FARTHEST = 10.0
 # A logarithmic axis has the most of these ticks that leave room for their labels.
 MOST_TICKS = 9
 TICKS = ((1.0, 1.5, 2.0, 3.0, 5.0, 7.0), (1.0, 2.0, 5.0), (1.0,))
-MEANING = "ratio; line: its 95 % interval; filled: a difference was found, hollow: none; band: ± 5 %"
+MEANING = "ratio; line: its 95 % interval; square: different, diamond: alike, circle: undecided; band: ±{margin:g} %"
 
 
 @dataclass(frozen=True)
 class Bar:
-    """One ratio; ``low`` and ``high`` are None where one run a side gives no interval."""
+    """One ratio and what was found; ``low`` and ``high`` are None where one run a side gives no interval."""
 
     group: str
     label: str
     ratio: float
     low: float | None
     high: float | None
-    found: bool
+    finding: str | None
 
 
-def forest(bars: Sequence[Bar]) -> Picture:
-    """One panel a group, all on one scale."""
+def forest(bars: Sequence[Bar], margin: float) -> Picture:
+    """One panel a group, all on one scale.
+
+    Args:
+        margin: half the width of the band in which sides are alike, such as 0.05.
+
+    """
     groups = list(dict.fromkeys(bar.group for bar in bars))
     heights = [sum(bar.group == group for bar in bars) for group in groups]
     figure = picture("B over A", 1.2 + 0.35 * len(groups) + 0.27 * len(bars))
@@ -45,28 +55,27 @@ def forest(bars: Sequence[Bar]) -> Picture:
         return figure
     panels = figure.subplots(len(groups), 1, squeeze=False, sharex=True, height_ratios=heights)[:, 0]
     for axes, group in zip(panels, groups, strict=True):
-        prepare(axes, group, MEANING if axes is panels[-1] else "")
+        prepare(axes, group, MEANING.format(margin=100 * margin) if axes is panels[-1] else "")
+        axes.axvspan(1 / (1 + margin), 1 + margin, color="#EEEEEE", zorder=0)
         _panel(axes, [bar for bar in bars if bar.group == group])
-    _scale(panels[-1], bars)
+    _scale(panels[-1], bars, margin)
     return figure
 
 
 def _panel(axes: Axes, bars: Sequence[Bar]) -> None:
-    axes.axvspan(1 / ALIKE, ALIKE, color="#EEEEEE", zorder=0)
     axes.axvline(1, color=INK, linewidth=0.8)
     for at, bar in enumerate(bars):
-        colour = FOUND if bar.found else NOT_FOUND
+        colour, marker, filled = LOOKS[bar.finding or UNDECIDED]
         if bar.low is not None and bar.high is not None:
             axes.plot([bar.low, bar.high], [at, at], color=colour, linewidth=1.8)
-        fill = colour if bar.found else "white"
-        axes.plot(bar.ratio, at, "s" if bar.found else "o", color=colour, markerfacecolor=fill)
+        axes.plot(bar.ratio, at, marker, color=colour, markerfacecolor=colour if filled else "white")
     axes.set_yticks(range(len(bars)), [bar.label for bar in bars])
     axes.set_ylim(len(bars) - 0.5, -0.5)
     axes.grid(visible=False, axis="y")
 
 
-def _scale(axes: Axes, bars: Sequence[Bar]) -> None:
-    ratios = [1 / ALIKE, ALIKE, *(bar.ratio for bar in bars)]
+def _scale(axes: Axes, bars: Sequence[Bar], margin: float) -> None:
+    ratios = [1 / (1 + margin), 1 + margin, *(bar.ratio for bar in bars)]
     low = max(min([*ratios, *(bar.low for bar in bars if bar.low is not None)]), min(ratios) / FARTHEST)
     high = min(max([*ratios, *(bar.high for bar in bars if bar.high is not None)]), max(ratios) * FARTHEST)
     axes.set_xscale("log")

@@ -23,14 +23,18 @@ from lab.reporting.figures.style import (
     prepare,
     styles_of,
 )
-from lab.spec.plan import RATE, USERS
+from lab.spec.plan import CAPACITY, RATE, USERS
 
 # Fewer repeats say too little about their own noise for an interval.
 LEAST_REPEATS = 3
 # How far apart two labels of the x axis must be to be read, as a share of the axis.
 LEAST_GAP = 0.055
 # How an axis is named in the title and along itself; a parameter by its name.
-TITLES = {USERS: ("the number of users", "users (R)"), RATE: ("the rate", "rate (planned a second)")}
+TITLES = {
+    USERS: ("the number of users", "users (R)"),
+    RATE: ("the rate", "rate (planned a second)"),
+    CAPACITY: ("its rate", CAPACITY),
+}
 LIMITING = {"T": "T threads", "N": "N connections"}
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from lab.analysis import verdict
+from lab.analysis.pairing import Terms
 from lab.reporting.comparison_view import ComparisonView, compare
 from lab.reporting.formatting import errors_text, limit_text, rate_text, seconds_text, settings
 from lab.reporting.html import rerun_command
@@ -159,7 +160,7 @@ class Page:
         """The comparison of its variants; None without repeats, or with a single variant."""
         if not self.has_repeats or len({row["variant"] for row in self.rows}) < 2:
             return None
-        return compare(str(self.run.path), None, True, self.run.path.parent)
+        return compare(str(self.run.path), None, Terms(although_different=True), self.run.path.parent)
 
     @property
     def limits(self) -> tuple[list[str], list[tuple[str, list[str]]]]:
@@ -187,6 +188,7 @@ class Page:
             drawn.append(_plate("The repeats", REPEATS, run.repeats_figure))
         if self.comparison:
             drawn.append(_plate("The differences", FOREST, self.comparison.figure))
+            drawn.append(_plate("The differences by percentile", SHIFT, self.comparison.shift_figure))
         drawn.append(_plate("The distribution of latency", DISTRIBUTION, run.figure))
         drawn.append(_plate("Over time", TIMELINE, run.timeline))
         if any(not panel.right.all() for panel in run.panels()):
@@ -200,8 +202,13 @@ SWEEP = (
 )
 REPEATS = "Every repeat: how far one lies from the next of the same variant. Hollow: not valid."
 FOREST = (
-    "One variant's value over the other's. Filled: a difference was found. The grey band is 5 % to either side: a line "
-    "that lies within it says that the two are alike for practical purposes."
+    "One variant's value over the other's, with its 95 % interval. Square: a difference was found. Diamond: the two "
+    "are alike, as surely within the grey band of 5 % to either side. Circle: undecided."
+)
+SHIFT = (
+    "How many times as long each percentile of latency is: below 1 the first named is faster. Shaded: the 95 % "
+    "interval of each percentile over the repeats. A line that crosses 1 says that one of them is faster for most "
+    "requests, and the other for the slowest."
 )
 DISTRIBUTION = (
     "How long right answers took, on an axis of percentiles on which 90, 99 and 99.9 are equally far apart; and how "

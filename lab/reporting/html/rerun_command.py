@@ -11,7 +11,7 @@ from typing import Any
 from lab.errors import LabError
 from lab.spec import attached, planning
 from lab.spec.options import LIMITS, OF_SERVICES, Options
-from lab.spec.plan import USERS, Plan
+from lab.spec.plan import CAPACITY, USERS, Plan
 from lab.spec.workload import Burst, Closed, Load, Open, Ramp, Total
 from lab.storage.run_folder import RunFolder
 
@@ -94,6 +94,7 @@ def _everything(plan: Plan) -> dict[str, Any]:
         "users": users if plan.axis == USERS or len(users) == 1 else [],  # or else they follow from the rate
         **({} if plan.scenario.entry == "attached" else _started(plan)),
         **_shape(list(loads.values())),
+        **_of_capacity(plan),
         "arrivals": load.arrivals,
         "timeout": load.timeout_s if len(timeouts) == 1 else None,  # or else it follows from the users
         "workers": load.workers,
@@ -121,6 +122,15 @@ def _shape(loads: Sequence[Load]) -> dict[str, Any]:
         case Open() as load:
             rates = [of_rate.rate_rps for of_rate in loads if isinstance(of_rate, Open)]
             return {"rate": rates, "duration": load.duration_s}
+
+
+def _of_capacity(plan: Plan) -> dict[str, Any]:
+    """The options of rates that are percentages of what each variant can do."""
+    of_cells = [cell for cell in plan.cells if plan.axis == CAPACITY and isinstance(cell.load, Open)]
+    if not of_cells:
+        return {}
+    known = {cell.variant: 100 / cell.percent * cell.load.rate_rps for cell in of_cells if isinstance(cell.load, Open)}
+    return {"rate": [f"{percent:g}%" for percent in plan.positions], "capacity": known}
 
 
 def _varied(plan: Plan) -> dict[str, list[int]]:

@@ -1,0 +1,57 @@
+"""What each variant of a run can do: the most right answers a second of its closed loops."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from statistics import fmean
+
+from lab.analysis import verdict
+from lab.errors import LabError
+from lab.spec.workload import Closed, Total
+from lab.storage import run_folder
+from lab.storage.run_folder import RunFolder
+
+GIVEN = re.compile(r"[^=,]+=[^=,]+(,[^=,]+=[^=,]+)*")
+
+
+def given(text: str | Mapping[str, float] | None, runs: Path) -> Mapping[str, float] | None:
+    """The capacity of each variant in requests a second, as it is asked for; None if it is not.
+
+    Args:
+        text: rates by variant, ``mvc=900,webflux=1200``, or the name of a run that shows them.
+        runs: the folder of runs.
+
+    """
+    if text is None or isinstance(text, Mapping):
+        return text
+    if not GIVEN.fullmatch(text):
+        return of_run(run_folder.find_run(text, runs))
+    pairs = (part.split("=") for part in text.split(","))
+    try:
+        return {name.strip(): float(rps) for name, rps in pairs}
+    except ValueError:
+        raise LabError(f"--capacity {text} is not a number for each variant.", "Write mvc=900,webflux=1200.") from None
+
+
+def of_run(run: RunFolder) -> dict[str, float]:
+    """By variant, the most right answers a second, as the mean over the repeats of its best closed loop.
+
+    An open loop or a burst shows what was asked, not what is possible. LabError if the run has no closed loop that can
+    be believed.
+    """
+    rates: dict[str, dict[str, list[float]]] = {}
+    plan = run.plan()
+    for folder in run.cells():
+        summary = folder.read("summary")
+        believed = summary.get("verdict") in (verdict.VALID, verdict.SUSPECT)
+        if believed and isinstance(folder.cell.load, Closed | Total):
+            at = rates.setdefault(folder.cell.variant, {}).setdefault(plan.at(folder.cell), [])
+            at.append(float(summary["ok_throughput_rps"]))
+    if not rates:
+        raise LabError(
+            f"Run {run.name} has no closed loop that shows what its variants can do.",
+            "Measure one: with --users, enough to keep the service busy, and --duration or --requests.",
+        )
+    return {variant: max(map(fmean, by_load.values())) for variant, by_load in rates.items()}
