@@ -41,8 +41,12 @@ class Endpoints:
     def check(self) -> None:
         """LabError if an address is none that the lab can use: before anything is written that could repeat it."""
         if self.mysql:
+            from lab.system.databases import mysql  # here, since the databases' clients take long to import
+
             mysql.parse(self.mysql)
         if self.mongo:
+            from lab.system.databases import mongo
+
             mongo.parse(self.mongo)
 
 
