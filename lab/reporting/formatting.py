@@ -136,3 +136,10 @@ def warm_up_in_words(load: Load, unit: str = "request") -> str:
     before = warm_up(load)
     what = f"one {unit} of each user" if isinstance(before, Burst) else f"{before.duration_s:g} s of the same load"
     return f"{what} before, not counted"
+
+
+def windows(load: Load) -> str:
+    """In how many windows a load is measured, as the end of a line; empty for one in one piece."""
+    if not isinstance(load, Closed | Open) or load.windows == 1:
+        return ""
+    return f" in {load.windows} windows of {load.window.duration_s:.3g} s each"

@@ -24,7 +24,7 @@ NAME = "service"
 # The options of a load on an attached service: its shape and its repeats.
 OF_A_LOAD = (
     *("ramp_up", "loops", "duration", "requests", "rate", "ramp", "arrivals", "timeout"),
-    *("workers", "remote_workers", "bind", "repeat", "seed", "pin"),
+    *("workers", "remote_workers", "bind", "repeat", "interleave", "seed", "pin"),
 )
 OFFER = f"There is: {', '.join(OF_A_LOAD)}."
 LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")

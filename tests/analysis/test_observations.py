@@ -14,6 +14,7 @@ from lab.analysis.observations import NameCounts, calls_expected
 from lab.analysis.service_cost import service_cost
 from lab.analysis.steadiness import slowness, steadiness
 from lab.generator.fleet import PhaseResult
+from lab.spec.window import Window
 from lab.spec.workload import Burst, Closed, Open, Ramp
 from lab.telemetry.sampler import CORES_BUSY, FIXED_WORK, MACHINE, Telemetry
 
@@ -238,10 +239,22 @@ def test_users_who_are_neither_waiting_nor_thinking_are_idle():
     load = Closed(users=10, ramp_s=0.0, duration_s=10.0)
     counts = [(t / 20, 9) for t in range(201)]
     result = replace(played(counts), finished=900)
-    assert observations.idle_s(result, load, 10.0) == pytest.approx(1 / 90)
-    assert observations.idle_s(replace(result, pauses=1), load, 10.0) is None
-    assert observations.idle_s(replace(result, not_single=1), load, 10.0) is None
-    assert observations.idle_s(result, Burst(users=10), 10.0) is None
+    piece = [Window(0, 0, 0.0, 0.0, 10.0, 10.0, 900, 0, None)]
+    assert observations.idle_s(result, load, 10.0, piece) == pytest.approx(1 / 90)
+    assert observations.idle_s(replace(result, pauses=1), load, 10.0, piece) is None
+    assert observations.idle_s(replace(result, not_single=1), load, 10.0, piece) is None
+    assert observations.idle_s(result, Burst(users=10), 10.0, piece) is None
+
+
+def test_users_are_not_idle_because_a_window_ends():
+    """Between the end of a window's load and the last of its answers fewer and fewer are under way, as they should."""
+    load = Closed(users=10, ramp_s=0.0, duration_s=4.0, windows=2)
+    first = [(t / 20, 10) for t in range(41)] + [(2 + t / 20, 10 - t) for t in range(1, 11)]
+    result = replace(played([*first, *((2.5 + t, count) for t, count in first)]), finished=400)
+    windows = [Window(k, 0, 0.0, 2.5 * k, 2.0, 2.5, 200, 0, None) for k in range(2)]
+    assert observations.idle_s(result, load, 5.0, windows) == 0.0
+    one_less = replace(result, ticks={"0": [(t, max(0, n - 1)) for t, n in result.ticks["0"]]})
+    assert observations.idle_s(one_less, load, 5.0, windows) == pytest.approx(1 / 80)
 
 
 def shared(generator_busy: float, service_cpu: float) -> Telemetry:
