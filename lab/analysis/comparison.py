@@ -95,6 +95,7 @@ class Comparison:
         notes: sentences on cells that were left out or are suspect, and on other differences.
         summaries: by the name of each cell, its summary; empty for a cell that was left out.
         by_design: sentences on the factors in which the sides differ by design.
+        in_windows: of a run in windows, sentences on the ratio by its starts, and what would make it more certain.
 
     """
 
@@ -103,6 +104,7 @@ class Comparison:
     notes: tuple[str, ...]
     summaries: dict[str, dict[str, Any]]
     by_design: tuple[str, ...] = ()
+    in_windows: tuple[str, ...] = ()
 
     def table(self) -> pd.DataFrame:
         """One row a metric and load: both values, B over A, its interval, corrected p, effect, and a word."""
@@ -231,6 +233,7 @@ class Comparison:
             "boundaries": scorecard.BOUNDARIES,
             "verdict": self.verdict,
             "by_design": list(self.by_design),
+            "in_windows": list(self.in_windows),
             "notes": list(self.notes),
         }
 

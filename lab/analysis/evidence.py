@@ -85,6 +85,8 @@ class Interference:
             not; None if it was not read, or nothing shares them.
         beside: by name, the cores that each component on the generator's cores used, such as ``{"mysql": 0.45}``.
         others: other runs of this lab that were measuring at the same time.
+        neighbours: the share of the service's cores that the other services used which were up, and not loaded; None
+            where there were none.
 
     """
 
@@ -93,6 +95,7 @@ class Interference:
     crowded: float | None = None
     beside: Mapping[str, float] = field(default_factory=dict)
     others: tuple[str, ...] = ()
+    neighbours: float | None = None
 
     @property
     def was_seen(self) -> bool:

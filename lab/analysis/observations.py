@@ -162,6 +162,7 @@ def evidence(
         crowded=crowded(telemetry, conditions.owned_cores),
         beside=beside(telemetry),
         others=tuple(conditions.others),
+        neighbours=neighbours(telemetry, len(conditions.owned_cores.get("service", ())) or os.cpu_count() or 1),
     )
     steady = steadiness(load, samples, metrics(result, telemetry), conditions.cpu_decides)
     service = ServiceState(
@@ -281,6 +282,14 @@ def foreign_cores(telemetry: Telemetry, cores: Mapping[str, frozenset[int]]) -> 
             used_s = values[-1] - values[0] - own[owner]
             shares[owner] = max(0.0, float(used_s / (times[-1] - times[0]) / len(mine)))
     return shares
+
+
+def neighbours(telemetry: Telemetry, cores: int) -> float | None:
+    """The share of so many cores that services used which were up, and not loaded; None where there were none."""
+    times, values = counter(telemetry.rows, NEIGHBOURS, "cpu_s")
+    if len(times) < 2 or times[-1] <= times[0]:
+        return None
+    return float((values[-1] - values[0]) / (times[-1] - times[0]) / cores)
 
 
 def beside(telemetry: Telemetry) -> dict[str, float]:

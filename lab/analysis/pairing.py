@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from lab.analysis import verdict
+from lab.analysis import verdict, window_ratios
 from lab.analysis.comparison import CPU, METRICS, THROUGHPUT, UNTESTED, Comparison, MetricRow
 from lab.analysis.selection import Side, confounders, find_sides
 from lab.analysis.summaries import summary_of
@@ -56,7 +56,8 @@ def compare(a: str | None, b: str | None, although_different: bool, runs: Path) 
     notes = [f"Also different: {difference}." for difference in differing]
     notes += _left_over(one, other, pairs)
     notes += [note for side in sides for note in _notes(side)]
-    return Comparison(tuple(_corrected(rows)), interleaved, tuple(notes), summaries, tuple(by_design))
+    turns = window_ratios.sentences(one.run, one.variant, other.variant) if interleaved else ()
+    return Comparison(tuple(_corrected(rows)), interleaved, tuple(notes), summaries, tuple(by_design), tuple(turns))
 
 
 def _by_design(one: Side, other: Side) -> str:
@@ -168,7 +169,9 @@ def _rows(
 
 
 def _value(cell: CellFolder, summary: Mapping[str, Any], field: str, fewest: int) -> float:
-    """A field of a cell's summary; NaN where it has none."""
+    """A field of a cell's summary; of a cell in windows their geometric mean; NaN where it has none."""
+    if (of_windows := window_ratios.typical(cell, field)) is not None:
+        return of_windows
     value = _cpu(cell, summary, fewest) if field == METRICS[CPU][0] else summary.get(field)
     return float("nan") if value is None else float(value)
 

@@ -248,6 +248,7 @@ def _undisturbed(evidence: Evidence, summary: Summary, answered: int) -> list[Re
     return _mild(
         [
             *checks.foreign_load(found.foreign_cores, found.foreign_cpu),
+            *checks.neighbours(found.neighbours or 0.0),
             *checks.crowded(found.crowded or 0, found.beside),
         ]
     )

@@ -38,7 +38,7 @@ class ObjectiveText(click.ParamType[slo.Objective]):
 
 INTERLEAVE_HELP = (
     "How variants take turns: one measurement after the other (cells), or (windows) all are up and warm, and each is "
-    "loaded for two seconds in turn, again and again, until it has had its --duration; --repeat N then starts the "
+    "loaded for a second in turn, again and again, until it has had its --duration; --repeat N then starts the "
     "services N times. What disturbs the machine disturbs all alike: for small differences, and where the CPU decides."
 )
 SLO_HELP = "Exit with 1 unless every cell meets it: 'p99<200ms', 'errors<0.1%', 'throughput>1000'; repeat for several."

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from lab.analysis import observations, steadiness, verdict
+from lab.analysis import observations, steadiness, verdict, window_figures
 from lab.analysis.evidence import Ending
 from lab.analysis.observations import Conditions, NameCounts, Observed
 from lab.analysis.service_cost import service_cost
@@ -24,7 +24,7 @@ from lab.reporting import formatting
 from lab.running import components, equivalence, programs
 from lab.running.invocation import Invocation
 from lab.running.testbed import Testbed, set_up
-from lab.running.warm_up import REHEARSAL_USERS, first_users, warm_up
+from lab.running.warm_up import MIN_ROUNDS, REHEARSAL_USERS, first_users, is_warm, warm_up
 from lab.running.windows import Joined
 from lab.runtimes import Running
 from lab.runtimes.process import signals_deferred
@@ -177,7 +177,47 @@ def _measure(testbed: Testbed, contenders: list[Contender], steps: Iterable[Step
                 if each.goes_on:
                     with failure_observed(testbed, each):
                         step(testbed, each)
+        if len(contenders) > 1:
+            wake(testbed, contenders)
         take_turns(testbed, contenders)
+
+
+def wake(testbed: Testbed, contenders: list[Contender]) -> None:
+    """Load contenders in turns, uncounted, until they are warm again: each has been idle since it was.
+
+    Where the CPU decides, a service that rests after its warm-up compiles anew what it is asked for then. It is awake
+    as soon as it is warm: see :func:`lab.running.warm_up.is_warm`. All others are after one window.
+    """
+    scenario, load = testbed.plan.scenario, contenders[0].cell.load.window
+    most = max(MIN_ROUNDS, scenario.rehearsal.rounds) if scenario.cpu_decides else 1
+    awake: dict[str, list[dict[str, float]]] = {each.cell.id: [] for each in contenders}
+    with testbed.reporter.phase(f"{', '.join(awake)}: wake up", most) as update:
+        for number in range(1, most + 1):
+            for each in contenders:
+                if each.goes_on:
+                    with failure_observed(testbed, each):
+                        awake[each.cell.id].append(_uncounted(testbed, each, load))
+            busy = ", ".join(f"{rounds[-1]['jit_share']:.0%}" for rounds in awake.values() if rounds and rounds[-1])
+            update(number, f"round {number}{f': compilers {busy}' * bool(busy)}")
+            still = [each for each in contenders if each.goes_on and scenario.cpu_decides]
+            for each in still:
+                each.observed.warm = is_warm(awake[each.cell.id], scenario.cpu_decides)
+            if all(each.observed.warm for each in still):
+                break
+
+
+def _uncounted(testbed: Testbed, contender: Contender, load: Load) -> dict[str, float]:
+    """Load a contender for one window that is a round of its warm-up; what it cost, if the lab started the service."""
+    service, observed, parameters = contender.service, contender.observed, testbed.plan.parameters_of(contender.cell)
+    path, number = testbed.plan.scenario.path(parameters), len(observed.warm_up) + 1
+    before = actuator.cpu_times(service) if service.management else None
+    phase = LoadPhase(service.url, load, parameters, path, warm_up=number)
+    result = contender.fleet.run_phase(phase, deadline_s(load, None) + session_s(testbed.plan), [service.running])
+    if before is None:
+        return {}
+    spent = actuator.cpu_times(service).since(before, result.finished)
+    observed.warm_up.append({**spent, "users": load.users})
+    return spent
 
 
 def _start(testbed: Testbed, contender: Contender) -> None:
@@ -417,10 +457,13 @@ def conclude(testbed: Testbed, contender: Contender, others: list[str]) -> None:
         slow_connects=slow,
         others=list(dict.fromkeys([*others, *run_folder.others_running(testbed.run)])),
     )
-    pieces = list(folder.measured_pieces(steadiness.COLUMNS)) if cell.load.steady_span_s else []
+    columns = (*steadiness.COLUMNS, "window")
+    pieces = list(folder.measured_pieces(columns)) if cell.load.steady_span_s else []
     samples = pd.concat(pieces) if pieces else pd.DataFrame()
     evidence = observations.evidence(observed, conditions, cell.load, summary, samples)
     folder.keep("evidence", evidence.as_json())
+    if cell.load.windows > 1:
+        folder.keep("windows", {"windows": window_figures.of_windows(observed.windows, cell.load, samples, metrics)})
     judged = verdict.judge(evidence, summary, by_name.answered.total())
     folder.keep(
         "summary",

@@ -34,7 +34,7 @@ class Joined:
         self._observed = observed
         self._windows = windows
         self._number = 0
-        self._last: dict[tuple[str, str], float] = {}
+        self._last: dict[tuple[str, str], tuple[float, float]] = {}
         self._left_out: dict[tuple[str, str], float] = {}
         self.before_us = 0
 
@@ -78,18 +78,19 @@ class Joined:
     def _joined(self, rows: Iterable[Reading], moved: Callable[[float], float]) -> Iterator[Reading]:
         """Readings of a window, in order, by the clock that stands still, with counters that stand still with it."""
         begun: set[tuple[str, str]] = set()
-        for t, target, name, value in rows:
-            key = target, name
+        for unix_s, target, name, value in rows:
+            key, t = (target, name), moved(unix_s)
             if not is_counter(name):
-                yield moved(t), target, name, value
+                yield t, target, name, value
                 continue
-            if key not in begun:
+            before_s, before = self._last.get(key, (-math.inf, value))
+            if key not in begun or t <= before_s:
                 begun.add(key)
-                between = value - self._last.get(key, value)
-                self._left_out[key] = self._left_out.get(key, 0.0) + between
-            self._last[key] = value
-            yield moved(t), target, name, value - self._left_out[key]
+                self._left_out[key] = self._left_out.get(key, 0.0) + value - before
+            self._last[key] = max(t, before_s), value
+            if t > before_s:
+                yield t, target, name, value - self._left_out[key]
 
     def between_s(self, target: str, name: str = "cpu_s") -> float:
-        """By how much a counter of a target grew between windows."""
+        """By how much a counter of a target grew between its windows."""
         return self._left_out.get((target, name), 0.0)

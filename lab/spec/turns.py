@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TypeVar
 
-# Long enough for hundreds of requests where the CPU decides, and short compared with the moods of a machine.
-WINDOW_S = 2.0
+# Long enough for thousands of requests where the CPU decides, and short, as the speed of a machine changes in seconds.
+WINDOW_S = 1.0
 # A window holds so many of the longest requests, one after the other, as far as theory knows how long they take.
 REQUESTS_A_WINDOW = 10
 # samples.parquet has the number of a window in 16 bits.

@@ -68,10 +68,24 @@ def test_readings_go_on_where_the_window_before_ended(joined):
     """A counter is as if the service had not been there between windows; what is no counter stays as it is."""
     observed, whole = joined
     rows = [(t - 100.0, value) for t, _, name, value in observed.telemetry.rows if name == "cpu_s"]
-    assert rows == [pytest.approx(row) for row in [(-0.1, 10.0), (2.0, 12.0), (2.0, 12.0), (4.2, 14.1)]]
+    assert rows == [pytest.approx(row) for row in [(-0.1, 10.0), (2.0, 12.0), (4.2, 14.1)]]
     assert whole.between_s("service") == pytest.approx(0.3)
     assert [v for _, _, name, v in observed.telemetry.rows if name == "threads"] == [20.0, 30.0, 20.0, 30.0]
     assert observed.telemetry.gaps == [pytest.approx(100.5), pytest.approx(102.5)]
+
+
+def test_what_was_read_after_a_window_is_not_in_it():
+    """Its last answer had come: what the service spent afterwards, it spent for nobody."""
+    observed, telemetry = Observed(), readings(100.0, 2.0, 10.0)
+    whole = Joined(observed, windows=2)
+    whole.add(window(100.0, 0, 2_000_000, 40), telemetry, ())
+    later = Telemetry([(105.9, "service", "cpu_s", 12.5), (106.0, "service", "cpu_s", 12.6)])
+    later.rows += [(t, "service", "cpu_s", 12.6 + t - 106.0) for t in (107.0, 108.1, 108.2, 108.3)]
+    whole.add(window(106.0, 2_000_000, 2_050_000, 40), later, ())
+    rows = [(t - 100.0, value) for t, _, name, value in observed.telemetry.rows if name == "cpu_s"]
+    assert [t for t, _ in rows] == pytest.approx([-0.1, 2.0, 3.0, 4.1, 4.2, 4.3])
+    assert [value for _, value in rows] == pytest.approx([10.0, 12.0, 13.0, 14.1, 14.2, 14.3])
+    assert whole.between_s("service") == pytest.approx(0.6)
 
 
 def test_the_speed_of_the_cores_is_that_in_the_windows(joined):
@@ -83,7 +97,7 @@ def test_the_speed_of_the_cores_is_that_in_the_windows(joined):
 def test_workers_own_cpu_is_that_in_the_windows(joined):
     """They were idle, or busy for nobody, in between."""
     spent = joined[0].result.cpu["0"]
-    assert [t - 100.0 for t, _ in spent] == pytest.approx([0.0, 2.0, 2.0, 4.1])
+    assert [t - 100.0 for t, _ in spent] == pytest.approx([0.0, 2.0, 4.1])
     assert spent[-1][1] - spent[0][1] == pytest.approx(2.0)
 
 

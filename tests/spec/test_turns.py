@@ -57,9 +57,9 @@ def test_starts_of_few_rounds_are_balanced_together():
 
 @pytest.mark.parametrize(
     ("duration_s", "variants", "request_s", "expected"),
-    [(20, 2, 0, 10), (20, 3, 0, 12), (20, 1, 0, 10), (6, 3, 0, 3), (1, 2, 0, 1), (60, 2, 2.0, 4), (6, 2, 2.0, 1)],
+    [(20, 2, 0, 20), (20, 3, 0, 18), (20, 1, 0, 20), (2, 3, 0, 2), (1, 2, 0, 1), (60, 2, 2.0, 4), (6, 2, 2.0, 1)],
 )
-def test_a_window_lasts_about_two_seconds_or_ten_requests(duration_s, variants, request_s, expected):
+def test_a_window_lasts_about_a_second_or_ten_requests(duration_s, variants, request_s, expected):
     """Rounded to whole cycles, where the duration has any."""
     assert turns.windows(duration_s, variants, request_s) == expected
 
@@ -71,7 +71,7 @@ def test_a_start_of_all_variants_at_one_load_is_up_at_once():
     for group in plan.groups:
         assert [cell.variant for cell in group] == ["mvc", "mvc-virtual", "webflux"]
         assert len({(cell.repeat, cell.load.users) for cell in group}) == 1
-        assert {cell.load.windows for cell in group} == {12}
+        assert {cell.load.windows for cell in group} == {18}
     assert Plan.from_json(plan.as_json()) == plan
 
 
@@ -138,7 +138,7 @@ def test_what_does_not_fit_into_memory_goes_in_batches_that_share_the_first_vari
     assert [group[0].repeat for group in plan.groups] == [1, 2, 3, 4]
     assert len({cell.id for cell in plan.cells}) == 8
     assert "in batches: mvc, mvc-virtual; mvc, webflux." in in_turns.batched(plan)
-    assert {cell.load.windows for cell in plan.cells} == {10}
+    assert {cell.load.windows for cell in plan.cells} == {20}
     assert planned(repeat=2, heap_mb=256).groups[0][2:]
 
 

@@ -9,6 +9,7 @@ from lab.reporting.figures.run import run_figure, timeline_figure
 from lab.reporting.figures.sliders import interactive
 from lab.reporting.figures.style import Picture
 from lab.reporting.figures.sweep import sweep_figure
+from lab.reporting.figures.windows import windows_figure
 
 __all__ = [
     "Bar",
@@ -23,4 +24,5 @@ __all__ = [
     "timeline_figure",
     "totals_figure",
     "waves_figure",
+    "windows_figure",
 ]
