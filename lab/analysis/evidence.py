@@ -27,6 +27,7 @@ class Counts:
         unknown_names: names of requests that the scenario does not have.
         planned_sessions: sessions of the load's plan where one sent several requests or none; then ``planned`` is None.
         sessions: sessions begun, by the workers' count.
+        windows: in how many windows they were counted.
 
     """
 
@@ -40,6 +41,7 @@ class Counts:
     unknown_names: tuple[str, ...] = ()
     planned_sessions: int | None = None
     sessions: int = 0
+    windows: int = 1
 
 
 @dataclass(frozen=True)

@@ -143,6 +143,7 @@ def evidence(
         unknown_names=tuple(conditions.unknown_names),
         planned_sessions=planned[1],
         sessions=result.sessions,
+        windows=load.windows,
     )
     generator = GeneratorState(
         counted_in_system=counted_in_system(result, elapsed_s),

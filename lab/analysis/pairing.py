@@ -164,6 +164,8 @@ def _rows(
             )
             test = inference.paired_ratio if interleaved else inference.unpaired_ratio
             ratio = test(in_a, in_b)
+            if interleaved and (by_start := window_ratios.start_ratios(a.run, at, a.variant, b.variant, field)):
+                ratio = inference.paired_ratio([1.0] * len(by_start), by_start)
             if ratio or metric not in UNTESTED:
                 yield MetricRow(*labels, users, at, metric, _typical(in_a), _typical(in_b), ratio)
 

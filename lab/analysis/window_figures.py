@@ -12,13 +12,15 @@ import pandas as pd
 from lab.formulas import stats
 from lab.spec.window import Window
 from lab.spec.workload import Load
-from lab.telemetry.sampler import Reading
+from lab.telemetry.sampler import FIXED_WORK, Reading
 from lab.telemetry.series import counter, growth
 
 # The first part of a window, in which its users start and caches fill, is left out of rates and latencies.
 SETTLING_SHARE = 0.1
 # With fewer right answers the 99th percentile is one of the two slowest.
 FEWEST_FOR_P99 = 200
+# By owner of cores, the field with the CPU seconds of a fixed piece of work on them: how slow they were.
+SPEEDS = {"service": "yardstick_s", "generator": "generator_yardstick_s"}
 
 
 def of_windows(
@@ -31,15 +33,23 @@ def of_windows(
         rows: those of :func:`lab.analysis.observations.metrics`.
 
     """
-    samples = stats.as_planned(samples) if load.independent else samples
+    samples, rows = stats.as_planned(samples) if load.independent else samples, list(rows)
+    speeds = {owner: counter(rows, owner, FIXED_WORK) for owner in SPEEDS}
     spent = counter(rows, "service", "cpu_s")
     found = []
     for window in windows:
         mine = samples[(samples["window"] == window.number).to_numpy()] if len(samples) else samples
         cpu_s = growth(*spent, window.began_s, window.began_s + window.elapsed_s)
         cost = None if cpu_s is None or not window.requests else cpu_s * 1000 / window.requests
-        found.append({**asdict(window), **_of_settled(window, mine), "cpu_s_per_1000_requests": cost})
+        figures = {**_of_settled(window, mine), "cpu_s_per_1000_requests": cost}
+        speed = {field: _mean_within(window, *speeds[owner]) for owner, field in SPEEDS.items()}
+        found.append({**asdict(window), **figures, **speed})
     return found
+
+
+def _mean_within(window: Window, times: np.ndarray, values: np.ndarray) -> float | None:
+    within = values[(times >= window.began_s) & (times <= window.began_s + window.elapsed_s)]
+    return float(within.mean()) if len(within) else None
 
 
 def _of_settled(window: Window, samples: pd.DataFrame) -> dict[str, float | None]:

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from lab.analysis import verdict
-from lab.formulas.two_levels import TwoLevels, least_effort, two_levels
+from lab.analysis.window_figures import SPEEDS
+from lab.formulas.two_levels import TwoLevels, adjusted, least_effort, two_levels
 from lab.spec.plan import WINDOWS
 from lab.storage.cell_folder import CellFolder
 from lab.storage.run_folder import RunFolder
@@ -36,7 +37,8 @@ class WindowRatio:
     Attributes:
         at: the load in words.
         figure: of :data:`FIGURES`.
-        logs: by start, the logarithm of the ratio in each round, shape (rounds,), without rounds that lack either.
+        logs: by start, the logarithm of the ratio in each round, shape (rounds,), without rounds that lack either; and
+            where the CPU decides, without what the speed of the cores explains, which is the share ``explained``.
         levels: their mean, its interval, and the two variances.
         start_s: what a start took before its first window; ``round_s``, each round; ``window_s``, a window by plan.
 
@@ -51,6 +53,7 @@ class WindowRatio:
     start_s: float
     round_s: float
     window_s: float
+    explained: float
 
     @property
     def ratio(self) -> float:
@@ -70,7 +73,10 @@ class WindowRatio:
         found = f" (95 %: {interval[0]:.3f} to {interval[1]:.3f})" if interval else ", which one start cannot judge"
         starts = f"{levels.starts} start{'s' * (levels.starts != 1)}"
         of = f"{starts} of {levels.windows:.3g} windows"
-        return f"{self.b} against {self.a} at {self.at}: {self.figure} × {self.ratio:.3f}{found}, in {of}."
+        speed = f"; the cores' speed explains {self.explained:.0%} of how rounds differ, and is taken out" * bool(
+            self.explained
+        )
+        return f"{self.b} against {self.a} at {self.at}: {self.figure} × {self.ratio:.3f}{found}, in {of}{speed}."
 
     def as_row(self) -> dict[str, Any]:
         """Its figures as JSON types; ``within`` and ``between`` are standard deviations of the logarithm."""
@@ -79,7 +85,7 @@ class WindowRatio:
             name: None if variance is None else math.sqrt(variance)
             for name, variance in (("within", self.levels.within), ("between", self.levels.between))
         }
-        counts = {"starts": self.levels.starts, "windows": self.levels.windows}
+        counts = {"starts": self.levels.starts, "windows": self.levels.windows, "explained": self.explained}
         named = {"a": self.a, "b": self.b, "at": self.at, "figure": self.figure}
         return {**named, "ratio": self.ratio, "low": low, "high": high, **counts, **deviations}
 
@@ -108,19 +114,21 @@ class WindowRatio:
         return between > within / self.levels.windows
 
 
-def of_run(run: RunFolder, figures: Sequence[str] = tuple(FIGURES)) -> list[WindowRatio]:
-    """The ratios of all pairs of variants of a run in windows, at each load; none of any other run.
+def of_run(
+    run: RunFolder, figures: Sequence[str] = tuple(FIGURES), pair: tuple[str, str] | None = None
+) -> list[WindowRatio]:
+    """The ratios of all pairs of variants of a run in windows, or of one, at each load; none of any other run.
 
     Of starts in which a variant was not measured to its end, or is invalid, there are none.
     """
     plan = run.plan()
     if plan.interleave != WINDOWS:
         return []
-    names = [variant.name for variant in plan.variants]
+    pairs = [pair] if pair else list(combinations([variant.name for variant in plan.variants], 2))
     return [
         ratio
         for position in plan.positions
-        for a, b in combinations(names, 2)
+        for a, b in pairs
         for figure in figures
         if (ratio := _ratio(run, plan.at_position(position), position, a, b, figure))
     ]
@@ -136,12 +144,17 @@ def _ratio(run: RunFolder, at: str, position: float, a: str, b: str, figure: str
             and all(map(usable, (folders[a], folders[b])))
         ):
             starts.append((windows_of(folders[a]), windows_of(folders[b]), list(folders.values())))
-    logs = [np.array(list(_logs(one, other, FIGURES[figure]))) for one, other, _ in starts]
+    logs, explained = [_logs(one, other, FIGURES[figure]) for one, other, _ in starts], 0.0
+    if plan.scenario.cpu_decides:
+        speeds = [_speeds(one, other, FIGURES[figure]) for one, other, _ in starts]
+        if all(np.isfinite(speed).all() for speed in speeds):
+            logs, explained = adjusted(logs, speeds)
     levels = two_levels(logs)
     if levels is None:
         return None
     costs = np.array([_costs(folders) for _, _, folders in starts])
-    return WindowRatio(a, b, at, figure, tuple(logs), levels, *map(float, np.median(costs, axis=0)))
+    start_s, round_s, window_s = map(float, np.median(costs, axis=0))
+    return WindowRatio(a, b, at, figure, tuple(logs), levels, start_s, round_s, window_s, explained)
 
 
 def usable(folder: CellFolder) -> bool:
@@ -154,12 +167,31 @@ def windows_of(folder: CellFolder) -> list[dict[str, Any]]:
     return list(folder.read("windows").get("windows", ()))
 
 
-def _logs(one: Sequence[Mapping[str, Any]], other: Sequence[Mapping[str, Any]], field: str) -> Iterator[float]:
-    theirs = {window["number"]: window.get(field) for window in other}
-    for window in one:
-        mine, its = window.get(field), theirs.get(window["number"])
-        if mine and its:
-            yield math.log(its / mine)
+Windows = Sequence[Mapping[str, Any]]
+
+
+def _rounds(one: Windows, other: Windows, field: str) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+    """The windows of each round in which both have a figure."""
+    theirs = {window["number"]: window for window in other}
+    for mine in one:
+        its = theirs.get(mine["number"], {})
+        if mine.get(field) and its.get(field):
+            yield mine, its
+
+
+def _logs(one: Windows, other: Windows, field: str) -> np.ndarray:
+    """The logarithm of the ratio in each round, shape (rounds,)."""
+    return np.array([math.log(its[field] / mine[field]) for mine, its in _rounds(one, other, field)])
+
+
+def _speeds(one: Windows, other: Windows, field: str) -> np.ndarray:
+    """The same of how slow cores were, of service and generator, shape (rounds, 2); NaN where that was not read."""
+
+    def log_ratio(mine: Mapping[str, Any], its: Mapping[str, Any], name: str) -> float:
+        return math.log(its[name] / mine[name]) if mine.get(name) and its.get(name) else math.nan
+
+    rows = [[log_ratio(*both, name) for name in SPEEDS.values()] for both in _rounds(one, other, field)]
+    return np.array(rows, dtype=float).reshape(-1, len(SPEEDS))
 
 
 def _costs(folders: Sequence[CellFolder]) -> tuple[float, float, float]:
@@ -172,6 +204,13 @@ def _costs(folders: Sequence[CellFolder]) -> tuple[float, float, float]:
     return max(0.0, elapsed_s - (ended - begun)), (ended - begun) / rounds, windows[0]["length_s"]
 
 
+def start_ratios(run: RunFolder, at: str, a: str, b: str, field: str) -> list[float]:
+    """B over A in a figure of ``summary.json``, one ratio a start; none without windows, or of any other figure."""
+    named = [figure for figure, name in FIGURES.items() if name == field]
+    found = [ratio for ratio in of_run(run, named, (a, b)) if ratio.at == at]
+    return [math.exp(mean) for ratio in found for mean in ratio.levels.means]
+
+
 def typical(folder: CellFolder, field: str) -> float | None:
     """The geometric mean of a figure over a cell's windows; None where it has none, or is in one piece."""
     values = [window.get(field) for window in windows_of(folder)]
@@ -181,7 +220,7 @@ def typical(folder: CellFolder, field: str) -> float | None:
 
 def sentences(run: RunFolder, a: str = "", b: str = "") -> list[str]:
     """What the windows of a run say of throughput, for all pairs or one, and what would say it better."""
-    ratios = [ratio for ratio in of_run(run, ("throughput",)) if not a or {ratio.a, ratio.b} == {a, b}]
+    ratios = of_run(run, ("throughput",), (a, b) if a else None)
     return [" ".join(filter(None, (ratio.sentence, ratio.advice))) for ratio in ratios]
 
 

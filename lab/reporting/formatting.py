@@ -30,7 +30,7 @@ def settings(plan: Plan) -> str:
     sent = f"headers {', '.join(plan.header_names)}" * bool(plan.header_names)
     before = warm_up_in_words(load, plan.unit) if attached else ""
     rates = _listed({cell.load.rate_rps for cell in plan.cells if isinstance(cell.load, Open)})
-    shape, limits = _shape(load, plan.unit, rates), _asked_limits(plan)
+    shape, limits = _shape(load, plan.unit, rates) + windows(load), _asked_limits(plan)
     return "; ".join(filter(None, (parameters, shape, _sent(plan), sent, before, limits, f"seed {plan.seed}")))
 
 

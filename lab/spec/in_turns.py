@@ -109,10 +109,19 @@ def memory_mb() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
 
 
+def batch_count(plan: Plan) -> int:
+    """In how many batches the variants of one start are up; 1 where all are at once, or each is alone."""
+    return len(_together(plan)) if plan.interleave == WINDOWS else 1
+
+
+def _together(plan: Plan) -> list[tuple[str, ...]]:
+    return list(dict.fromkeys(tuple(cell.variant for cell in group) for group in plan.groups))
+
+
 def batched(plan: Plan) -> str:
     """Which variants are up at once where memory does not hold all, as a sentence; empty where it does."""
-    together = dict.fromkeys(tuple(cell.variant for cell in group) for group in plan.groups)
-    if plan.interleave != WINDOWS or len(together) == 1:
+    if batch_count(plan) == 1:
         return ""
+    together = _together(plan)
     listed = "; ".join(", ".join(names) for names in together)
     return f"Memory does not hold all variants at once, so they take turns in batches: {listed}."

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lab.formulas import t_interval
-from lab.formulas.two_levels import TwoLevels, least_effort, two_levels
+from lab.formulas.two_levels import TwoLevels, adjusted, least_effort, two_levels
 
 TRUTH = 0.05
 
@@ -93,6 +93,52 @@ def test_dear_starts_have_many_windows_where_only_windows_differ():
     assert many
     assert few
     assert few.windows == 1
-    assert many.windows > 10
+    assert many.windows > 5
     assert few.starts > many.starts
     assert least_effort(starts_differ, 0.0001, 60.0, 4.0) is None
+
+
+def disturbed(chance: np.random.Generator, follows: float, starts: int = 4, windows: int = 20):
+    """Values that follow two disturbances, one of them not at all, and the disturbances."""
+    known = [chance.normal(0, 0.15, (windows, 2)) for _ in range(starts)]
+    of_start = chance.normal(TRUTH, 0.005, starts)
+    values = [
+        mean + follows * of[:, 0] + chance.normal(0, 0.03, windows) for mean, of in zip(of_start, known, strict=True)
+    ]
+    return values, known
+
+
+@pytest.mark.parametrize("follows", [0.0, 1.0])
+def test_without_what_was_known_the_interval_still_covers_the_truth(follows):
+    """Whether values followed it or not."""
+    chance, covered = np.random.default_rng(5), 0
+    for _ in range(1000):
+        found = two_levels(adjusted(*disturbed(chance, follows))[0])
+        assert found
+        assert found.reach
+        covered += abs(found.mean - TRUTH) <= found.reach
+    assert covered / 1000 == pytest.approx(t_interval.CONFIDENCE, abs=0.02)
+
+
+def test_what_was_known_is_taken_out():
+    """The interval is a fraction as wide where values followed it, and the share that was taken out is said."""
+    values, known = disturbed(np.random.default_rng(6), 1.0)
+    without, share = adjusted(values, known)
+    raw, found = two_levels(values), two_levels(without)
+    assert raw
+    assert found
+    assert found.within is not None
+    assert raw.within is not None
+    assert found.within < raw.within / 10
+    assert share == pytest.approx(0.15**2 / (0.15**2 + 0.03**2), abs=0.03)
+
+
+def test_too_few_windows_are_left_as_they_are():
+    """Nine of them could be explained by anything; so could those of which nothing is known."""
+    values, known = [np.arange(9.0)], [np.arange(18.0).reshape(9, 2)]
+    assert adjusted(values, known) == (values, 0.0)
+    assert adjusted(values, [np.zeros((9, 0))]) == (values, 0.0)
+    assert adjusted([], []) == ([], 0.0)
+    same, share = adjusted([np.ones(30)], [np.arange(30.0)[:, None]])
+    assert same[0] == pytest.approx(1.0)
+    assert share == 0.0
