@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import NullLocator
 
 from lab.analysis.window_ratios import WindowRatio
+from lab.reporting.figures.forest import ticks
 from lab.reporting.figures.style import INK, KNOWN, SOFT_INK, Picture, legend, picture, prepare, say_empty
 
 COLOUR = KNOWN["mvc-virtual"].colour
@@ -39,6 +40,7 @@ def windows_figure(title: str, ratios: Sequence[WindowRatio]) -> Picture:
         heading += f" (95 % interval {interval[0]:.3f} to {interval[1]:.3f})" if interval else " (one start)"
         prepare(axes, heading, ROUNDS if axes is panels[-1] else "", "B / A")
         _panel(axes, ratio)
+    _scale(panels[0], ratios)
     legend(panels[0], loc="upper right", ncols=3)
     return figure
 
@@ -58,9 +60,16 @@ def _panel(axes: Axes, ratio: WindowRatio) -> None:
     if ratio.interval:
         low, high = ratio.interval
         axes.axhspan(low, high, color=COLOUR, alpha=0.15, linewidth=0, label="95 % interval, by the starts")
-    axes.set_yscale("log")
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.3g}"))
-    axes.yaxis.set_minor_formatter(FuncFormatter(lambda value, _: f"{value:.3g}"))
-    axes.tick_params(axis="y", which="minor", labelsize=8.5)
     axes.set_xticks([at for at, _ in ticks], [label for _, label in ticks])
     axes.grid(visible=False, axis="x")
+
+
+def _scale(axes: Axes, ratios: Sequence[WindowRatio]) -> None:
+    """One scale for all, on which twice and half are equally far, with ticks people can read."""
+    logs = np.concatenate([of_start for ratio in ratios for of_start in ratio.logs])
+    low, high = min(float(np.exp(logs.min())), 1 / (1 + BAND)), max(float(np.exp(logs.max())), 1 + BAND)
+    axes.set_yscale("log")
+    axes.set_yticks(shown := ticks(low, high), [f"{tick:.10g}" for tick in shown])
+    axes.yaxis.set_minor_locator(NullLocator())
+    room = (high / low) ** 0.05
+    axes.set_ylim(low / room, high * room**3)  # above, the legend
