@@ -46,6 +46,18 @@ def test_cores_of_nobody_were_taken_by_nobody():
     assert observations.foreign_cores(telemetry(0.9), {}) == {}
 
 
+def test_services_that_are_up_in_turns_are_neighbours_and_no_other_programs():
+    """What they use of the service's core is theirs, and is no component's either; alone, a service has none."""
+    found = telemetry(generator_busy=0.4, service_busy=0.6)
+    found.rows += readings("neighbours", "cpu_s", 0.1)
+    assert observations.foreign_cores(found, CORES)["service"] == pytest.approx(0.0)
+    assert observations.neighbours(found, cores=1) == pytest.approx(0.1)
+    assert observations.neighbours(found, cores=2) == pytest.approx(0.05)
+    assert observations.beside(found) == {}
+    assert service_cost(found.rows, 0.0, 10.0, 100)["neighbours_cpu"] == pytest.approx(0.1)
+    assert observations.neighbours(telemetry(0.9), cores=1) is None
+
+
 def test_the_cost_of_a_request_is_cut_to_the_load():
     """Of ten seconds that were watched, the load lasted four; only their CPU counts, read between the seconds too."""
     rows = readings("service", "cpu_s", 0.5) + readings("service", "jvm_gc_pause_seconds_sum", 0.01)

@@ -97,6 +97,7 @@ def test_the_windows_are_shown_and_compared(attached, typed):
 
 
 @pytest.mark.java
+@pytest.mark.thorough
 @pytest.mark.usefixtures("brief")
 class TestStarted:
     """Services that the lab starts: both are up while one is loaded."""
@@ -125,7 +126,7 @@ class TestStarted:
             for target in ("service", "neighbours", "worker 1"):
                 rows = metrics[(metrics["target"] == target) & (metrics["name"] == "cpu_s")]
                 assert rows["t_s"].is_monotonic_increasing
-                assert rows["value"].is_monotonic_increasing
+                assert (rows["value"].diff()[1:] > -1e-6).all()
                 assert rows["t_s"].iloc[-1] - rows["t_s"].iloc[0] < summary["elapsed_s"] + 1
             assert summary["neighbours_cpu"] < 1
             assert summary["cpu_s_per_1000_requests"] > 0
