@@ -23,10 +23,11 @@ from faults import Moment, thief
 from lab.analysis import pairing
 from lab.analysis.comparison import THROUGHPUT, Comparison
 from lab.experiments import find_scenario
-from lab.running import conductor
-from lab.running.conductor import Contender, Turn
+from lab.running import conductor, turn_taking
+from lab.running.contender import Contender
 from lab.running.invocation import Invocation
 from lab.running.testbed import Testbed
+from lab.running.turn_taking import Turn
 from lab.spec import planning
 from lab.spec.options import Options
 from lab.spec.plan import Plan
@@ -78,7 +79,7 @@ def measured(options: argparse.Namespace) -> RunFolder:
 @contextmanager
 def slowed_down() -> Iterator[None]:
     """Have a program spin beside the slower copy in each of its windows."""
-    drive, planted = conductor.drive, thief("service", SPINS_S, EVERY_S)
+    drive, planted = turn_taking.drive, thief("service", SPINS_S, EVERY_S)
 
     def slower(testbed: Testbed, contender: Contender, turn: Turn) -> None:
         if contender.cell.variant != SLOWER:
@@ -87,11 +88,11 @@ def slowed_down() -> Iterator[None]:
         with planted(Moment(testbed, contender.cell, contender.service, contender.fleet)):
             drive(testbed, contender, turn)
 
-    conductor.drive = slower
+    turn_taking.drive = slower
     try:
         yield
     finally:
-        conductor.drive = drive
+        turn_taking.drive = drive
 
 
 def of_starts(run: RunFolder, starts: list[int], runs: Path) -> RunFolder:

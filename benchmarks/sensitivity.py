@@ -27,11 +27,12 @@ from rich.console import Console
 
 from lab.analysis.verdict import VALID
 from lab.experiments import find_scenario
-from lab.running import conductor
-from lab.running.conductor import Contender, Turn
+from lab.running import conductor, turn_taking
+from lab.running.contender import Contender
 from lab.running.invocation import Invocation
 from lab.running.progress import Reporter
 from lab.running.testbed import Testbed
+from lab.running.turn_taking import Turn
 from lab.spec import planning
 from lab.spec.options import Options
 from lab.spec.own_load import Locustfile
@@ -294,7 +295,7 @@ def plan_of(fault: Fault) -> Plan:
 @contextmanager
 def disturbing(planted: Planted) -> Iterator[None]:
     """Plant a fault in every load that is measured within the context, between warm-up and the end of the load."""
-    drive = conductor.drive
+    drive = turn_taking.drive
 
     def disturbed(testbed: Testbed, contender: Contender, turn: Turn) -> None:
         service = contender.service
@@ -303,11 +304,11 @@ def disturbing(planted: Planted) -> Iterator[None]:
             drive(testbed, contender, turn)
         contender.service = service
 
-    conductor.drive = disturbed
+    turn_taking.drive = disturbed
     try:
         yield
     finally:
-        conductor.drive = drive
+        turn_taking.drive = drive
 
 
 def measured(fault: Fault, data: Path) -> Found:
