@@ -19,7 +19,7 @@ from lab.spec.system import Entry
 from lab.spec.window import Window
 from lab.spec.workload import Closed, Load, OpenLoop
 from lab.telemetry.actuator import GC_PAUSES
-from lab.telemetry.sampler import CORES_BUSY, MACHINE, NEIGHBOURS, Reading, Telemetry
+from lab.telemetry.sampler import CORES_BUSY, IDLE_GENERATORS, MACHINE, NEIGHBOURS, Reading, Telemetry
 from lab.telemetry.series import counter
 
 # Sends and counts are made by timers, and timers that are due within this time fire together.
@@ -28,7 +28,7 @@ TOGETHER_S = 0.001
 SLOW_CONNECT_S = 0.9
 # Cores are busy, and a service has time to spare, above and below these shares of its cores in a second.
 CROWDED_SHARE, SPARE_SHARE = 0.95, 0.85
-OF_GENERATOR = ("master", "lab", MACHINE)
+OF_GENERATOR = ("master", "lab", IDLE_GENERATORS, MACHINE)
 # What runs on the service's cores: the one that is loaded, and those that are up meanwhile.
 OF_SERVICE = ("service", NEIGHBOURS)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from lab.generator.fleet import LoadPhase, PhaseResult
@@ -19,7 +19,7 @@ from lab.spec.system import SERVICE
 from lab.spec.window import Window
 from lab.spec.workload import Closed, Load, OpenLoop
 from lab.telemetry import actuator
-from lab.telemetry.sampler import Telemetry, sampling, timing_cores
+from lab.telemetry.sampler import IDLE_GENERATORS, NEIGHBOURS, Telemetry, sampling, timing_cores
 
 DRAIN_S, SLOWEST_WORK_S = 30.0, 0.001
 # Of a locustfile of the user's own nothing is known: its sessions may take so long.
@@ -71,7 +71,7 @@ class Turn:
     Attributes:
         number: of the round, from 0.
         place: in the round, from 0.
-        neighbours: the services that are up meanwhile.
+        idle: what is up meanwhile, services and generators.
         speed: where readings of the cores' speed are, of all turns.
         update: shows the progress of the load.
 
@@ -79,7 +79,7 @@ class Turn:
 
     number: int
     place: int
-    neighbours: Sequence[Running]
+    idle: Mapping[str, Sequence[Running]]
     speed: Telemetry
     update: Callable[[PhaseResult], None]
 
@@ -105,13 +105,15 @@ def take_turns(testbed: Testbed, contenders: list[Contender]) -> None:
                     update(done if in_windows else so_far.done, which + _progress_note(so_far))
 
                 with failure_observed(testbed, each):
-                    drive(testbed, each, Turn(number, place, _neighbours(each, contenders), speed, shown))
+                    drive(testbed, each, Turn(number, place, _idle(each, contenders), speed, shown))
 
 
-def _neighbours(contender: Contender, contenders: Iterable[Contender]) -> list[Running]:
-    """The processes of the lab's services that are up while a contender is loaded."""
-    others = (each.service for each in contenders if each is not contender and each.goes_on)
-    return [service.running for service in others if service.management]
+def _idle(contender: Contender, contenders: Iterable[Contender]) -> dict[str, list[Running]]:
+    """The processes that are up while a contender is loaded, of services that the lab started, and of generators."""
+    others = [each for each in contenders if each is not contender and each.goes_on]
+    services = [each.service.running for each in others if each.service.management]
+    generators = [running for each in others for running in (each.fleet.master, *each.fleet.workers)]
+    return {name: found for name, found in ((NEIGHBOURS, services), (IDLE_GENERATORS, generators)) if found}
 
 
 def drive(testbed: Testbed, contender: Contender, turn: Turn) -> None:
@@ -124,7 +126,7 @@ def drive(testbed: Testbed, contender: Contender, turn: Turn) -> None:
     workers = {f"worker {number}": worker for number, worker in enumerate(fleet.workers, 1)}
     others = {**workers, "master": fleet.master, **backing.running()}
     try:
-        with sampling(service, others, owned, into=readings, neighbours=turn.neighbours):
+        with sampling(service, others, owned, into=readings, together=turn.idle):
             fleet.run_phase(
                 LoadPhase(
                     service.url,

@@ -20,8 +20,8 @@ from lab.system.service import Service
 from lab.telemetry.actuator import scrape
 
 MACHINE = "machine"
-# The services that are up while another one is loaded, all together.
-NEIGHBOURS = "neighbours"
+# What is up while another service is loaded: all services together, and all of their generators.
+NEIGHBOURS, IDLE_GENERATORS = "neighbours", "idle generators"
 PROBE_NICENESS = 19
 # CPU time of all programs on an owner's cores, without interrupts, which some kernels count as program time too.
 CORES_BUSY = "cores_busy_s"
@@ -49,7 +49,7 @@ def sampling(
     cores: Mapping[str, frozenset[int]] | None = None,
     every_s: float = 1.0,
     into: Telemetry | None = None,
-    neighbours: Sequence[Running] = (),
+    together: Mapping[str, Sequence[Running]] | None = None,
 ) -> Iterator[Telemetry]:
     """Read CPU, memory and threads of service, other processes and cores, and the service's metrics, while it lasts.
 
@@ -60,7 +60,7 @@ def sampling(
         others: the other processes of the run, by name.
         cores: the cores to read, by owner, such as ``{"generator": {1}}``.
         into: where readings are added as they are taken; a new one if None.
-        neighbours: other services that are up, and not loaded.
+        together: further processes, by a name for the CPU time of all of them.
 
     """
     telemetry, stop = into if into is not None else Telemetry(), threading.Event()
@@ -68,13 +68,13 @@ def sampling(
     ahead_s = time.time() - time.monotonic()
     pids = {name: running.pid for name, running in {"service": service.running, **others}.items()}
     trees = {name: ProcessTree(pid) for name, pid in pids.items()}
-    idle = [ProcessTree(running.pid) for running in neighbours]
+    families = {name: [ProcessTree(one.pid) for one in several] for name, several in (together or {}).items()}
 
     def read_operating_system() -> None:
         now = time.monotonic() + ahead_s
         telemetry.rows += _operating_system_readings(now, trees, cores or {})
-        if idle:
-            telemetry.rows.append((now, NEIGHBOURS, "cpu_s", sum(tree.usage().get("cpu_s", 0.0) for tree in idle)))
+        for name, family in families.items():
+            telemetry.rows.append((now, name, "cpu_s", sum(tree.usage().get("cpu_s", 0.0) for tree in family)))
 
     def read_service() -> None:
         now, values = time.monotonic() + ahead_s, scrape(service)

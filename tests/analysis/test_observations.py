@@ -48,9 +48,9 @@ def test_cores_of_nobody_were_taken_by_nobody():
 
 def test_services_that_are_up_in_turns_are_neighbours_and_no_other_programs():
     """What they use of the service's core is theirs, and is no component's either; alone, a service has none."""
-    found = telemetry(generator_busy=0.4, service_busy=0.6)
-    found.rows += readings("neighbours", "cpu_s", 0.1)
-    assert observations.foreign_cores(found, CORES)["service"] == pytest.approx(0.0)
+    found = telemetry(generator_busy=0.42, service_busy=0.6)
+    found.rows += readings("neighbours", "cpu_s", 0.1) + readings("idle generators", "cpu_s", 0.02)
+    assert observations.foreign_cores(found, CORES) == pytest.approx({"service": 0.0, "generator": 0.0})
     assert observations.neighbours(found, cores=1) == pytest.approx(0.1)
     assert observations.neighbours(found, cores=2) == pytest.approx(0.05)
     assert observations.beside(found) == {}

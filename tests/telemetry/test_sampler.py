@@ -69,11 +69,11 @@ def test_what_children_use_counts_as_theirs(runtime, tmp_path):
     assert {value for _, value in rows_of(telemetry, "database", "threads")} == {2}
 
 
-def test_services_that_are_not_loaded_are_read_together(runtime, tmp_path):
+def test_processes_that_are_idle_are_read_together(runtime, tmp_path):
     """What all of them used is one figure; without any there is none."""
     with started(runtime, tmp_path, SLEEP) as running:
         service = Service(running, NOBODY, NOBODY)
-        with sampling(service, {}, every_s=1000, neighbours=[running, running]) as telemetry:
+        with sampling(service, {}, every_s=1000, together={"neighbours": [running, running]}) as telemetry:
             pass
         with sampling(service, {}, every_s=1000) as alone:
             pass
