@@ -11,6 +11,10 @@ from any_server import serving
 
 import lab
 from lab.analysis import window_ratios
+from lab.experiments import scenarios
+from lab.running import conductor
+from lab.spec import planning
+from lab.spec.options import Options
 from lab.storage.cell_folder import CellFolder
 
 USERS, WINDOWS = 4, 4
@@ -60,6 +64,32 @@ def assert_in_turns(folders: list[CellFolder]) -> None:
     assert all(ended <= begins for (_, ended), (begins, _) in pairwise(spans))
     assert ordered["number"].is_monotonic_increasing
     assert len(set(Counter(zip(each["variant"], each["place"], strict=True)).values())) == 1
+
+
+def test_starts_come_in_order_and_what_is_in_them_at_random():
+    """All loads of the first start before any of the second; which variant is warm first changes."""
+    options = Options(users=[50, 100], repeat=4, interleave="windows", seed=3)
+    plan = planning.make_plan(scenarios()["jwt"], options)
+    groups = conductor.in_random_order(plan)
+    assert [group[0].repeat for group in groups] == [1, 1, 2, 2, 3, 3, 4, 4]
+    assert sorted(cell.id for group in groups for cell in group) == sorted(cell.id for cell in plan.cells)
+    assert len({tuple(cell.variant for cell in group) for group in groups}) > 1
+    assert len({tuple(group[0].load.users for group in groups[at : at + 2]) for at in range(0, 8, 2)}) > 1
+    assert conductor.in_random_order(plan) == groups
+
+
+def test_what_would_be_measured_in_turns_is_listed(typed):
+    """A line for each start and load, with who is up; what cannot be in windows is refused with the reason."""
+    words = ("--interleave", "windows", "--dry-run")
+    listed = typed("run", "jwt", "--repeat", "2", "--variants", "mvc,webflux", *words)
+    assert listed.returncode == 0
+    starts = [line for line in listed.stdout.splitlines() if "in 20 windows of 1 s each" in line]
+    assert len(starts) == 2
+    assert all("mvc-u50-r" in line and "webflux-u50-r" in line for line in starts)
+    refused = typed("run", "delay", *words)
+    assert refused.returncode == 2
+    assert "A burst cannot be measured in windows" in refused.stderr
+    assert "--duration" in refused.stderr
 
 
 def test_attached_services_have_their_windows_in_turns(attached, server):

@@ -129,6 +129,14 @@ def test_attached_services_take_turns_too():
     assert [[cell.variant for cell in group] for group in plan.groups] == [["old", "new"]]
 
 
+def test_the_warm_up_of_an_attached_service_is_in_one_piece():
+    """Five seconds of the same load."""
+    closed = Closed(users=5, ramp_s=1.0, duration_s=20.0, windows=20)
+    assert attached.warm_up(closed) == Closed(users=5, ramp_s=1.0, duration_s=5.0)
+    opened = Open(users=5, rate_rps=10.0, duration_s=20.0, windows=20)
+    assert attached.warm_up(opened) == Open(users=5, rate_rps=10.0, duration_s=5.0)
+
+
 def test_what_does_not_fit_into_memory_goes_in_batches_that_share_the_first_variant(monkeypatch):
     """Each batch is a group of its own, so that the first variant has a cell in each; the plan says so."""
     monkeypatch.setattr(in_turns, "memory_mb", lambda: 10_000)
