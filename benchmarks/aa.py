@@ -4,6 +4,10 @@ Measures one service again and again, in turns with the same service made 5 % sl
 split at random a thousand times into five against five, of which at most 5 % may be called different. A/B: as many
 repeats of each as the lab recommends for 5 % at the noise seen are drawn a thousand times, of which at least 90 % must
 be called different. Forty cells a side take about 20 minutes.
+
+``python benchmarks/aa.py --scenario jwt [--starts 8] [--drawn 4]`` does it where the CPU decides, in turns: see
+aa_in_turns.py. Of 20 comparisons of some of the starts at most one of the service with its copy may be called
+different, and at least 18 with the copy that has 5 % more to do. Eight starts take about 40 minutes.
 """
 
 from __future__ import annotations
@@ -11,7 +15,9 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from typing import NoReturn
 
+import aa_in_turns
 import numpy as np
 
 import lab
@@ -19,6 +25,7 @@ from lab.formulas import inference
 
 SPLITS, AGAINST = 1000, 5
 SLOWER = 1.05
+MOST_FALSE, LEAST_FOUND = 0.05, 0.90
 METRICS = ("ok_throughput_rps", "mean_s", "p50_s", "p99_s")
 
 
@@ -28,10 +35,18 @@ def main() -> None:
     parser.add_argument("--cells", type=int, default=40, help="of each service, at least ten")
     parser.add_argument("--users", type=int, default=50)
     parser.add_argument("--delay-ms", type=int, default=100)
-    parser.add_argument("--duration", type=float, default=5.0, help="seconds of each cell")
+    parser.add_argument("--duration", type=float, help="seconds of each cell; 5, in turns 30")
     parser.add_argument("--variant", default="mvc-virtual")
+    parser.add_argument("--scenario", default="delay", help="any other is measured in turns, without --cells")
+    parser.add_argument("--starts", type=int, default=8, help="of the services, in turns")
+    parser.add_argument("--drawn", type=int, default=4, help="starts of each comparison")
+    parser.add_argument("--comparisons", type=int, default=20, help="in turns")
+    parser.add_argument("--run", default="", help="path of a run of this benchmark in turns, to draw from again")
     parser.add_argument("--json", action="store_true", help="print one object")
     options = parser.parse_args()
+    if options.scenario != "delay" or options.run:
+        in_turns(options)
+    options.duration = options.duration or 5.0
     if options.cells < 2 * AGAINST:
         parser.error(f"--cells must be at least {2 * AGAINST}")
     a, b = measured(options)
@@ -45,6 +60,24 @@ def main() -> None:
             f"found in {result['found']:.1%} of {SPLITS} draws (at least 90 %)"
         )
     sys.exit(result["called_different"] > 0.05 or result["found"] < 0.90)
+
+
+def in_turns(options: argparse.Namespace) -> NoReturn:
+    """The same where variants take turns in windows."""
+    options.duration = options.duration or 30.0
+    result = aa_in_turns.result(options)
+    if options.json:
+        print(json.dumps(result, indent=2))
+    else:
+        reach = f"± {result['median_reach']:.1%}" if result["median_reach"] is not None else "unknown"
+        print(
+            f"{result['run']}: {result['comparisons']} comparisons of {result['drawn']} of {result['starts']} starts\n"
+            f"A/A: {result['called_different']} called different (at most {MOST_FALSE:.0%})\n"
+            f"A/B: {result['found']} found (at least {LEAST_FOUND:.0%})\n"
+            f"95 % interval of the throughput ratio: {reach}"
+        )
+    many, few = result["called_different"], result["found"]
+    sys.exit(many > MOST_FALSE * result["comparisons"] or few < LEAST_FOUND * result["comparisons"])
 
 
 def measured(options: argparse.Namespace) -> tuple[np.ndarray, np.ndarray]:

@@ -25,20 +25,19 @@ import faults
 from faults import Moment, Planted, beside, relayed, thief
 from rich.console import Console
 
-from lab.analysis.observations import Observed
 from lab.analysis.verdict import VALID
 from lab.experiments import find_scenario
-from lab.generator.fleet import Fleet
-from lab.running import conductor
+from lab.running import conductor, turn_taking
+from lab.running.contender import Contender
 from lab.running.invocation import Invocation
 from lab.running.progress import Reporter
 from lab.running.testbed import Testbed
+from lab.running.turn_taking import Turn
 from lab.spec import planning
 from lab.spec.options import Options
 from lab.spec.own_load import Locustfile
-from lab.spec.plan import Cell, Plan
+from lab.spec.plan import Plan
 from lab.spec.scenario import Scenario
-from lab.system.service import Service
 
 FAULTY_USER = Path(__file__).with_name("faulty_user.py")
 DELAY_S, LOAD_S = 0.5, 11.0
@@ -296,17 +295,20 @@ def plan_of(fault: Fault) -> Plan:
 @contextmanager
 def disturbing(planted: Planted) -> Iterator[None]:
     """Plant a fault in every load that is measured within the context, between warm-up and the end of the load."""
-    drive = conductor.drive
+    drive = turn_taking.drive
 
-    def disturbed(testbed: Testbed, cell: Cell, service: Service, fleet: Fleet, observed: Observed) -> None:
-        with planted(Moment(testbed, cell, service, fleet)) as url:
-            drive(testbed, cell, replace(service, url=url or service.url), fleet, observed)
+    def disturbed(testbed: Testbed, contender: Contender, turn: Turn) -> None:
+        service = contender.service
+        with planted(Moment(testbed, contender.cell, service, contender.fleet)) as url:
+            contender.service = replace(service, url=url or service.url)
+            drive(testbed, contender, turn)
+        contender.service = service
 
-    conductor.drive = disturbed
+    turn_taking.drive = disturbed
     try:
         yield
     finally:
-        conductor.drive = drive
+        turn_taking.drive = drive
 
 
 def measured(fault: Fault, data: Path) -> Found:

@@ -59,6 +59,7 @@ def samples_of() -> SamplesOf:
         step=0,
         name="/delay",
         waited_s=0.0,
+        window=0,
     ):
         n = len(latencies_s)
 
@@ -83,6 +84,7 @@ def samples_of() -> SamplesOf:
                 "status": pd.Series(column(status), dtype="int16"),
                 "error": pd.Series(column(error), dtype="object"),
                 "warm_up": pd.Series(column(warm_up), dtype="int16"),
+                "window": pd.Series(column(window), dtype="int16"),
             }
         )
 

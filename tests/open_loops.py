@@ -34,6 +34,7 @@ def overloaded(runs: Path) -> RunFolder:
         "worker": 0,
         "warm_up": 0,
         "cut": False,
+        "window": 0,
         "waited_us": measured["sent_us"] - measured["planned_us"],
     }
     samples = pd.DataFrame({**measured, **same, "name": "/delay", **alone})[SCHEMA.names]

@@ -76,6 +76,21 @@ def foreign_load(cores: Mapping[str, float], machine: float | None) -> list[str]
     return reasons
 
 
+def neighbours(share: float) -> list[str]:
+    """Whether services that were up, and not loaded, used the service's cores: by their compilers or collectors.
+
+    Args:
+        share: of these cores.
+
+    """
+    if share <= TAKEN_SUSPECT_SHARE:
+        return []
+    return [
+        f"The other variants, which were up in turns with it, used {share:.0%} of the service's cores in its windows: "
+        "warm them up for longer, or leave --interleave windows out."
+    ]
+
+
 def course(changes: Iterable[float], stalled_s: float, settled: bool) -> Course:
     """Class of a load that should be steady.
 

@@ -145,6 +145,7 @@ class Comparison:
         summaries: by the name of each cell, its summary; empty for a cell that was not measured to its end.
         by_design: sentences on the factors in which the sides differ by design.
         pairs: the cells that stand side by side.
+        in_windows: of a run in windows, sentences on the ratio by its starts, and what would make it more certain.
 
     """
 
@@ -154,6 +155,7 @@ class Comparison:
     summaries: dict[str, dict[str, Any]]
     by_design: tuple[str, ...] = ()
     pairs: tuple[Pair, ...] = ()
+    in_windows: tuple[str, ...] = ()
 
     def table(self) -> pd.DataFrame:
         """One row a metric and load: both values, B over A, its interval, corrected p values, effect, and a word.
@@ -262,6 +264,7 @@ class Comparison:
             "boundaries": scorecard.BOUNDARIES,
             "verdict": self.verdict,
             "by_design": list(self.by_design),
+            "in_windows": list(self.in_windows),
             "notes": list(self.notes),
         }
 

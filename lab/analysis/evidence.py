@@ -27,6 +27,7 @@ class Counts:
         unknown_names: names of requests that the scenario does not have.
         planned_sessions: sessions of the load's plan where one sent several requests or none; then ``planned`` is None.
         sessions: sessions begun, by the workers' count.
+        windows: in how many windows they were counted.
 
     """
 
@@ -40,6 +41,7 @@ class Counts:
     unknown_names: tuple[str, ...] = ()
     planned_sessions: int | None = None
     sessions: int = 0
+    windows: int = 1
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,8 @@ class Interference:
             not; None if it was not read, or nothing shares them.
         beside: by name, the cores that each component on the generator's cores used, such as ``{"mysql": 0.45}``.
         others: other runs of this lab that were measuring at the same time.
+        neighbours: the share of the service's cores that the other services used which were up, and not loaded; None
+            where there were none.
 
     """
 
@@ -93,6 +97,7 @@ class Interference:
     crowded: float | None = None
     beside: Mapping[str, float] = field(default_factory=dict)
     others: tuple[str, ...] = ()
+    neighbours: float | None = None
 
     @property
     def was_seen(self) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lab.analysis import bottleneck, verdict
+from lab.analysis import bottleneck, verdict, window_ratios
 from lab.analysis.bottleneck import Bottleneck, Usage
 from lab.analysis.evidence import Evidence
 from lab.analysis.service_cost import POOL_IN_USE
@@ -19,7 +19,7 @@ from lab.formulas import inference, laws, stats, steady_state
 from lab.formulas.inference import Estimate
 from lab.formulas.laws import LoadLevel
 from lab.spec import prediction
-from lab.spec.plan import USERS, Plan
+from lab.spec.plan import USERS, WINDOWS, Plan
 from lab.spec.system import Variant
 from lab.storage.cell_folder import CellFolder
 from lab.storage.run_folder import RunFolder
@@ -43,6 +43,8 @@ def sentences(run: RunFolder) -> list[str]:
         *_changed_conditions(run),
         *(sentence for variant in plan.variants for sentence in _of_variant(run, plan, variant)),
     ]
+    if plan.interleave == WINDOWS:  # where an uneven machine disturbs all alike
+        return [*found, *window_ratios.sentences(run), *filter(None, (window_ratios.of_neighbours(run),))]
     return found + ([uneven] if plan.scenario.cpu_decides and (uneven := _uneven_machine(run)) else [])
 
 

@@ -16,9 +16,10 @@ from lab.analysis.steadiness import steadiness
 from lab.formulas.stats import Summary
 from lab.generator.fleet import PhaseResult
 from lab.spec.system import Entry
+from lab.spec.window import Window
 from lab.spec.workload import Closed, Load, OpenLoop
 from lab.telemetry.actuator import GC_PAUSES
-from lab.telemetry.sampler import CORES_BUSY, MACHINE, Reading, Telemetry
+from lab.telemetry.sampler import CORES_BUSY, IDLE_GENERATORS, MACHINE, NEIGHBOURS, Reading, Telemetry
 from lab.telemetry.series import counter
 
 # Sends and counts are made by timers, and timers that are due within this time fire together.
@@ -27,7 +28,9 @@ TOGETHER_S = 0.001
 SLOW_CONNECT_S = 0.9
 # Cores are busy, and a service has time to spare, above and below these shares of its cores in a second.
 CROWDED_SHARE, SPARE_SHARE = 0.95, 0.85
-OF_GENERATOR = ("master", "lab", MACHINE)
+OF_GENERATOR = ("master", "lab", IDLE_GENERATORS, MACHINE)
+# What runs on the service's cores: the one that is loaded, and those that are up meanwhile.
+OF_SERVICE = ("service", NEIGHBOURS)
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,8 @@ class Observed:
         limits_broken: limits whose value in the running service is not the one that was set.
         result: what the generator reported of the measured load.
         telemetry: readings during the measured load.
+        windows: the windows of the measured load that are complete; one for a load in one piece.
+        between_cpu_s: CPU seconds of the service between its windows, while others were loaded.
         served: requests the service counted during the load; None if it does not report that.
         calls: calls that each component behind the service counted during the load, if it counts them.
         ending: why the measurement was cut short, if it was.
@@ -74,9 +79,19 @@ class Observed:
     limits_broken: list[str] = field(default_factory=list)
     result: PhaseResult = field(default_factory=PhaseResult)
     telemetry: Telemetry = field(default_factory=Telemetry)
+    windows: list[Window] = field(default_factory=list)
+    between_cpu_s: float = 0.0
     served: int | None = None
     calls: dict[str, int] = field(default_factory=dict)
     ending: Ending = field(default_factory=Ending)
+
+    def add_window(self, window: Window, calls: Mapping[str, int]) -> None:
+        """Add a complete window, and the calls that components counted in it; what one window lacks is unknown."""
+        so_far = self.calls if self.windows else dict.fromkeys(calls, 0)
+        self.calls = {name: count + calls[name] for name, count in so_far.items() if name in calls}
+        self.windows.append(window)
+        known = [each.served for each in self.windows if each.served is not None]
+        self.served = sum(known) if len(known) == len(self.windows) else None
 
 
 @dataclass(frozen=True)
@@ -128,11 +143,12 @@ def evidence(
         unknown_names=tuple(conditions.unknown_names),
         planned_sessions=planned[1],
         sessions=result.sessions,
+        windows=load.windows,
     )
     generator = GeneratorState(
         counted_in_system=counted_in_system(result, elapsed_s),
         awaiting_dispatch=result.dispatch_delay_s / elapsed_s if elapsed_s else 0.0,
-        idle_s=idle_s(result, load, elapsed_s),
+        idle_s=idle_s(result, load, elapsed_s, observed.windows),
         counting_error=counting_error(result, load, elapsed_s),
         stood_still_s=stood_still_s(result, elapsed_s),
         worker_cpu=worker_cpu(telemetry, result, elapsed_s),
@@ -147,6 +163,7 @@ def evidence(
         crowded=crowded(telemetry, conditions.owned_cores),
         beside=beside(telemetry),
         others=tuple(conditions.others),
+        neighbours=neighbours(telemetry, len(conditions.owned_cores.get("service", ())) or os.cpu_count() or 1),
     )
     steady = steadiness(load, samples, metrics(result, telemetry), conditions.cpu_decides)
     service = ServiceState(
@@ -220,13 +237,13 @@ def stood_still_s(result: PhaseResult, elapsed_s: float) -> float:
 def counting_error(result: PhaseResult, load: Load, elapsed_s: float) -> float:
     """The possible error of :func:`counted_in_system`, in requests.
 
-    It misses changes between two counts: where the number rises to a maximum and falls again, as in a burst, the error
-    is maximum times interval over elapsed time. In an open loop it may also count requests that are sent together with
-    the count and answered before the next.
+    It misses changes between two counts: where the number rises to a maximum and falls again, as in a burst or a
+    window, the error is maximum times interval over elapsed time. In an open loop it may also count requests that are
+    sent together with the count and answered before the next.
     """
     areas = [max(n for _, n in ticks) * _typical_interval_s(ticks) for ticks in result.ticks.values() if len(ticks) > 1]
     together = load.highest_rps * TOGETHER_S if isinstance(load, OpenLoop) else 0.0
-    return sum(areas) / elapsed_s + together if elapsed_s else 0.0
+    return load.windows * sum(areas) / elapsed_s + together if elapsed_s else 0.0
 
 
 def _typical_interval_s(ticks: Sequence[tuple[int, int]]) -> float:
@@ -258,7 +275,7 @@ def foreign_cores(telemetry: Telemetry, cores: Mapping[str, frozenset[int]]) -> 
     own = {"service": 0.0, "generator": 0.0}
     for target in {target for _, target, name, _ in telemetry.rows if name == "cpu_s"} - {MACHINE}:
         _, values = counter(telemetry.rows, target, "cpu_s")
-        own["service" if target == "service" else "generator"] += values[-1] - values[0]
+        own["service" if target in OF_SERVICE else "generator"] += values[-1] - values[0]
     shares = {}
     for owner, mine in cores.items():
         times, values = counter(telemetry.rows, owner, CORES_BUSY)
@@ -268,10 +285,18 @@ def foreign_cores(telemetry: Telemetry, cores: Mapping[str, frozenset[int]]) -> 
     return shares
 
 
+def neighbours(telemetry: Telemetry, cores: int) -> float | None:
+    """The share of so many cores that services used which were up, and not loaded; None where there were none."""
+    times, values = counter(telemetry.rows, NEIGHBOURS, "cpu_s")
+    if len(times) < 2 or times[-1] <= times[0]:
+        return None
+    return float((values[-1] - values[0]) / (times[-1] - times[0]) / cores)
+
+
 def beside(telemetry: Telemetry) -> dict[str, float]:
     """By name, the cores that each component behind the service used on average."""
     used = {}
-    for target in {target for _, target, name, _ in telemetry.rows if name == "cpu_s"} - {"service", *OF_GENERATOR}:
+    for target in {target for _, target, name, _ in telemetry.rows if name == "cpu_s"} - {*OF_SERVICE, *OF_GENERATOR}:
         times, values = counter(telemetry.rows, target, "cpu_s")
         if not target.startswith("worker ") and len(times) > 1:
             used[target] = float((values[-1] - values[0]) / (times[-1] - times[0]))
@@ -298,19 +323,22 @@ def slow_connects(pieces: Iterable[pd.DataFrame]) -> int:
     return sum(int((piece["connect_us"] >= SLOW_CONNECT_S * 1e6).sum()) for piece in pieces)
 
 
-def idle_s(result: PhaseResult, load: Load, elapsed_s: float) -> float | None:
+def idle_s(result: PhaseResult, load: Load, elapsed_s: float, windows: Sequence[Window]) -> float | None:
     """The mean time from a user's answer to its next request, of users who do not pause: R/X less the response time.
 
-    By the response time law (Denning & Buzen 1978), from the workers' counts in the steady part of a closed loop: what
-    is missing of R users under way, over the rate. None for other loads, for sessions, and where users think.
+    By the response time law (Denning & Buzen 1978), from the workers' counts in the steady part of a closed loop, or of
+    each of its windows: what is missing of R users under way, over the rate. None for other loads, for sessions, and
+    where users think.
     """
     if not isinstance(load, Closed) or not result.whole or result.has_sessions or result.pauses or not elapsed_s:
         return None
+    of = load.window
+    steady_us = [(1e6 * (each.began_s + of.ramp_s), 1e6 * (each.began_s + of.duration_s)) for each in windows]
     spans = [
         (b[0] - a[0], (a[1] + b[1]) / 2)
         for ticks in result.ticks.values()
         for a, b in pairwise(ticks)
-        if a[0] >= load.ramp_s * 1e6 and b[0] <= load.duration_s * 1e6
+        if any(begin <= a[0] and b[0] <= end for begin, end in steady_us)
     ]
     counted_us, workers = sum(took for took, _ in spans), len(result.ticks)
     if not counted_us or not result.finished:

@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from lab.analysis import verdict
+from lab.analysis import verdict, window_ratios
 from lab.analysis.comparison import (
     AS_PLANNED,
     CPU,
@@ -100,7 +100,10 @@ def compare(a: str | None, b: str | None, terms: Terms, runs: Path) -> Compariso
     notes += [note for side in sides for note in _notes(side, terms, summaries)]
     if not terms.allow_suspect and any(_word(cell) == verdict.SUSPECT for side in sides for cell in side.cells()):
         notes.append("Suspect measurements take part with --allow-suspect.")
-    return Comparison(tuple(corrected(rows)), interleaved, tuple(notes), summaries, tuple(by_design), tuple(paired))
+    turns = window_ratios.sentences(one.run, one.variant, other.variant) if interleaved else ()
+    return Comparison(
+        tuple(corrected(rows)), interleaved, tuple(notes), summaries, tuple(by_design), tuple(paired), tuple(turns)
+    )
 
 
 def _by_design(one: Side, other: Side) -> str:
@@ -258,6 +261,11 @@ class _Cells:
                 [self._value(unit, metric, fewest) for unit in units] for units in (competing.of_a, competing.of_b)
             )
             ratio = inference.ratio(in_a, in_b, self.interleaved)
+            a, b = self.a, self.b
+            if self.interleaved and (
+                by_start := window_ratios.start_ratios(a.run, self.at, a.variant, b.variant, METRICS[metric][0])
+            ):
+                ratio = inference.ratio([1.0] * len(by_start), by_start, True)
             if ratio or metric not in UNTESTED:
                 values = inference.typical(in_a), inference.typical(in_b)
                 yield replace(
@@ -322,7 +330,9 @@ class _Cells:
 
 
 def _value(cell: CellFolder, summary: Mapping[str, Any], field: str, fewest: int) -> float:
-    """A field of a cell's summary; NaN where it has none."""
+    """A field of a cell's summary; of a cell in windows their geometric mean; NaN where it has none."""
+    if (of_windows := window_ratios.typical(cell, field)) is not None:
+        return of_windows
     value = _cpu(cell, summary, fewest) if field == METRICS[CPU][0] else summary.get(field)
     return float("nan") if value is None else float(value)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lab.telemetry.actuator import GC_PAUSES
-from lab.telemetry.sampler import FIXED_WORK, Reading
+from lab.telemetry.sampler import FIXED_WORK, NEIGHBOURS, Reading
 from lab.telemetry.series import counter, growth
 
 # Metrics of the three pools: connections in use, and requests that wait for one.
@@ -25,17 +25,20 @@ def service_cost(rows: Iterable[Reading], begin_s: float, end_s: float, requests
     Returns:
         ``cpu_s_per_1000_requests``; ``gc_pause_s``, garbage collection pauses; ``pool_in_use`` and
         ``pool_wait``, the mean numbers of connections in use and of requests that waited for one; ``yardstick_s``, the
-        CPU seconds of a fixed piece of work on the service's cores, as a measure of their speed. None where unknown.
+        CPU seconds of a fixed piece of work on the service's cores, as a measure of their speed; ``neighbours_cpu``,
+        the cores that services used which were up meanwhile, and not loaded. None where unknown.
 
     """
     rows = list(rows)
     cpu_s = growth(*counter(rows, "service", "cpu_s"), begin_s, end_s)
+    neighbours_s = growth(*counter(rows, NEIGHBOURS, "cpu_s"), begin_s, end_s)
     return {
         "cpu_s_per_1000_requests": None if cpu_s is None or not requests else cpu_s / requests * 1000,
         "gc_pause_s": growth(*counter(rows, "service", GC_PAUSES), begin_s, end_s),
         "pool_in_use": _mean(rows, POOL_IN_USE, begin_s, end_s),
         "pool_wait": _mean(rows, POOL_WAITING, begin_s, end_s),
         "yardstick_s": _mean([row for row in rows if row[1] == "service"], (FIXED_WORK,), begin_s, end_s),
+        "neighbours_cpu": None if neighbours_s is None else neighbours_s / (end_s - begin_s),
     }
 
 

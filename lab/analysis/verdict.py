@@ -28,7 +28,7 @@ PACE_SUSPECT, PACE_INVALID = 0.95, 0.90
 # Little's law: how far N counted 20 times a second may be from X·R by the samples; the count has an error of its own.
 LITTLE_SHARE, LITTLE_SLACK = 0.05, 1.0
 FAILED_SUSPECT_SHARE = 0.001
-# Queries by drivers and by the lab's own counting, when they connect.
+# Queries by drivers and by the lab's own counting, when they connect, in each window.
 OWN_QUERIES = 10
 # One collection of a few hundred megabytes in a load of three seconds is normal; more is a sign of too small a heap.
 GC_SUSPECT_SHARE = 0.25
@@ -180,7 +180,7 @@ def _called(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]
     counts, reasons = evidence.counts, []
     for name, (least, most) in counts.calls_expected.items() if counts.whole else ():
         counted = counts.calls.get(name)
-        if counted is not None and not least <= counted <= most + OWN_QUERIES:
+        if counted is not None and not least <= counted <= most + OWN_QUERIES * counts.windows:
             needed = f"{least:,}" if least == most else f"{least:,} to {most:,}"
             reasons.append(f"{name} counted {counted:,} calls, but the requests made {needed}.")
     return _severe(reasons)
@@ -256,6 +256,7 @@ def _undisturbed(evidence: Evidence, summary: Summary, answered: int) -> list[Re
     return _mild(
         [
             *checks.foreign_load(found.foreign_cores, found.foreign_cpu),
+            *checks.neighbours(found.neighbours or 0.0),
             *checks.crowded(found.crowded or 0, found.beside),
         ]
     )

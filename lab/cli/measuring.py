@@ -19,7 +19,7 @@ from lab.cli import as_typed
 from lab.cli.console import err, exit_by_objectives, exit_by_verdict, out, reporter, short
 from lab.cli.tables import print_run
 from lab.errors import LabError
-from lab.reporting import run_view
+from lab.reporting import formatting, run_view
 from lab.running import conductor, estimate
 from lab.running.invocation import Invocation
 from lab.spec import planning
@@ -112,11 +112,10 @@ def conduct_scenario(name: str, **options: Any) -> None:
 
 def conduct(plan: Plan, result_options: ResultOptions, endpoints: Endpoints, runtime: str = "process") -> None:
     """Carry out a plan, show the run, and exit by its verdict."""
-    cells = conductor.in_random_order(plan)
-    expected = estimate.estimate_run(plan, cells, result_options.data)
+    expected = estimate.estimate_run(plan, plan.cells, result_options.data)
     if result_options.dry_run:
-        for number, cell in enumerate(cells, 1):
-            out.print(f"{number:4}  {cell.id}")
+        for number, group in enumerate(conductor.in_random_order(plan), 1):
+            out.print(f"{number:4}  {', '.join(cell.id for cell in group)}{formatting.windows(group[0].load)}")
         out.print(f"{expected}. Nothing was started; --seed {plan.seed} repeats this order.", soft_wrap=True)
         return
     err.print(f"  {expected}", soft_wrap=True)

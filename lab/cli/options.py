@@ -15,6 +15,7 @@ from lab.errors import LabError
 from lab.runtimes import RUNTIMES
 from lab.spec.options import OF_SERVICES, option
 from lab.spec.own_load import METHODS
+from lab.spec.plan import CELLS, WINDOWS
 from lab.spec.scenario import Scenario
 from lab.spec.workload import EVEN, POISSON, Burst, Closed, Total
 from lab.storage import run_folder
@@ -37,6 +38,11 @@ class ObjectiveText(click.ParamType[slo.Objective]):
         return slo.parse(str(value))
 
 
+INTERLEAVE_HELP = (
+    "How variants take turns: one measurement after the other (cells), or (windows) all are up and warm, and each is "
+    "loaded for a second in turn, again and again, until it has had its --duration; --repeat N then starts the "
+    "services N times. What disturbs the machine disturbs all alike: for small differences, and where the CPU decides."
+)
 SLO_HELP = "Exit with 1 unless every cell meets it: 'p99<200ms', 'errors<0.1%', 'throughput>1000'; repeat for several."
 slo_option = click.option("--slo", type=ObjectiveText(), multiple=True, help=SLO_HELP)
 
@@ -175,6 +181,13 @@ def shape_options(load: Burst | Closed | Total) -> list[click.Option]:
         _option("--remote-workers", int, "N", "Wait for N workers on other machines, started by 'lab worker'.", 0),
         _option("--bind", str, "HOST[:PORT]", "Address for remote workers to join.  [default: 127.0.0.1:5557]"),
         _option("--repeat", int, "N", "Measure every cell N times, interleaved.", 1),
+        click.Option(
+            ["--interleave"],
+            type=click.Choice([CELLS, WINDOWS]),
+            default=CELLS,
+            show_default=True,
+            help=INTERLEAVE_HELP,
+        ),
         _option("--seed", int, "N", "Seed of arrivals and order, to repeat a run.  [default: drawn, and recorded]"),
         click.Option(["--slo"], type=ObjectiveText(), multiple=True, help=SLO_HELP),
         click.Option(["--allow-suspect"], is_flag=True, help="Exit with 0 also if the verdict is 'suspect'."),

@@ -109,6 +109,8 @@ class LoadPhase:
         path: the scenario's path with its parameters filled in; that of the locustfile's scenario if empty.
         warm_up: number of the warm-up round; 0 for the measured load.
         seed: decides Poisson arrivals.
+        window: number of the window, from 0, of the ``windows`` that the measured load has. Its samples and counts are
+            timed as if those before, which took ``before_us``, had been right before it.
 
     """
 
@@ -118,6 +120,9 @@ class LoadPhase:
     path: str = ""
     warm_up: int = 0
     seed: tuple[int, ...] = (0,)
+    window: int = 0
+    windows: int = 1
+    before_us: int = 0
 
     @property
     def start_delay_s(self) -> float:

@@ -48,7 +48,14 @@ class ComparisonView(Comparison):
     def _repr_html_(self) -> str:
         sentences = "".join(
             f"<p>{escape(sentence)}</p>"
-            for sentence in (*self.by_design, *self.verdict.splitlines(), self.correction, self.scoring, *self.notes)
+            for sentence in (
+                *self.by_design,
+                *self.verdict.splitlines(),
+                *self.in_windows,
+                self.correction,
+                self.scoring,
+                *self.notes,
+            )
             if sentence
         )
         return str(self.table().to_html(index=False, float_format="{:.3f}".format)) + sentences

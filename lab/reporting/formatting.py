@@ -30,7 +30,7 @@ def settings(plan: Plan) -> str:
     sent = f"headers {', '.join(plan.header_names)}" * bool(plan.header_names)
     before = warm_up_in_words(load, plan.unit) if attached else ""
     rates = _listed({cell.load.rate_rps for cell in plan.cells if isinstance(cell.load, Open)})
-    shape, limits = _shape(load, plan.unit, rates), _asked_limits(plan)
+    shape, limits = _shape(load, plan.unit, rates) + windows(load), _asked_limits(plan)
     return "; ".join(filter(None, (parameters, shape, _sent(plan), sent, before, limits, f"seed {plan.seed}")))
 
 
@@ -136,3 +136,10 @@ def warm_up_in_words(load: Load, unit: str = "request") -> str:
     before = warm_up(load)
     what = f"one {unit} of each user" if isinstance(before, Burst) else f"{before.duration_s:g} s of the same load"
     return f"{what} before, not counted"
+
+
+def windows(load: Load) -> str:
+    """In how many windows a load is measured, as the end of a line; empty for one in one piece."""
+    if not isinstance(load, Closed | Open) or load.windows == 1:
+        return ""
+    return f" in {load.windows} windows of {load.window.duration_s:.3g} s each"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from lab.analysis import insights, verdict
+from lab.analysis import insights, verdict, window_ratios
 from lab.analysis.bottleneck import Bottleneck
 from lab.analysis.summaries import ALL_REQUESTS, summary_of
 from lab.errors import LabError
@@ -23,7 +23,7 @@ from lab.formulas import knee, stats
 from lab.formulas.knee import Point, RatePoint, SweepShape
 from lab.reporting import formatting
 from lab.spec import prediction
-from lab.spec.plan import RATE, USERS, Plan
+from lab.spec.plan import RATE, USERS, WINDOWS, Plan
 from lab.spec.scenario import Scenario
 from lab.spec.workload import Burst, Load, Open, OpenLoop, Ramp, WaitingUsers
 from lab.storage import published, run_folder
@@ -197,6 +197,23 @@ class Run:
         rows = self.table().query("at == @most", local_dict={"most": self._largest})
         return repeats_figure(self._at_largest_load("repeats"), rows)
 
+    def windows_figure(self, figure: str = "throughput") -> Picture:
+        """The ratio of each pair of windows over time, the starts apart, at the largest load of a run in windows.
+
+        Args:
+            figure: of :data:`lab.analysis.window_ratios.FIGURES`.
+
+        """
+        from lab.reporting.figures import windows_figure
+
+        at = self.plan.at_position(self._largest)
+        ratios = [ratio for ratio in window_ratios.of_run(self.folder, (figure,)) if ratio.at == at]
+        return windows_figure(self._at_largest_load("in turns"), ratios)
+
+    def window_ratios(self) -> pd.DataFrame:
+        """One row for each pair, load and figure of a run in windows: ratio, interval, starts, windows, and noise."""
+        return pd.DataFrame([ratio.as_row() for ratio in window_ratios.of_run(self.folder)])
+
     def errors_figure(self) -> Picture:
         """Failed requests over time by class, at the largest load."""
         from lab.reporting.figures import errors_figure
@@ -293,6 +310,8 @@ class Run:
     def draw(self) -> list[Path]:
         """Write the run's figures into its folder, and return their paths."""
         drawn = {"figure.png": self.figure, "timeline.png": self.timeline}
+        if self.plan.interleave == WINDOWS:
+            drawn["windows.png"] = self.windows_figure
         if self.is_sweep:
             drawn["sweep.png"] = self.sweep_figure
         return [_save(draw, self.path / name) for name, draw in drawn.items()]

@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-import math
 import random
 import time
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pandas as pd
 
-from lab.analysis import observations, steadiness, verdict
-from lab.analysis.evidence import Ending
-from lab.analysis.observations import Conditions, NameCounts, Observed
+from lab.analysis import observations, steadiness, verdict, window_figures
+from lab.analysis.observations import Conditions, NameCounts
 from lab.analysis.service_cost import service_cost
 from lab.errors import ComponentError
 from lab.formulas import stats
 from lab.formulas.breakdown import breakdown
-from lab.generator.fleet import Fleet, LoadPhase, PhaseResult, Placement, running_fleet
-from lab.running import components, equivalence, programs
+from lab.generator.fleet import Fleet, LoadPhase, Placement, running_fleet
+from lab.running import equivalence, programs
+from lab.running.contender import Contender, failure_observed, note_failure
 from lab.running.invocation import Invocation
 from lab.running.testbed import Testbed, set_up
+from lab.running.turn_taking import calls_made, deadline_s, session_s, take_turns, wake
 from lab.running.warm_up import REHEARSAL_USERS, first_users, warm_up
 from lab.runtimes.process import signals_deferred
-from lab.spec import attached, prediction, schedule
+from lab.spec import attached, in_turns, prediction
 from lab.spec.plan import Cell, Plan
-from lab.spec.workload import Closed, Load, OpenLoop
 from lab.storage import run_folder
 from lab.storage.cell_folder import CellFolder
 from lab.storage.run_folder import RunFolder
@@ -34,11 +34,7 @@ from lab.system.attached import attached_service
 from lab.system.launch import promised_limits, remove_scratch
 from lab.system.service import Service
 from lab.telemetry import actuator
-from lab.telemetry.sampler import sampling, timing_cores
 
-DRAIN_S, SLOWEST_WORK_S = 30.0, 0.001
-# Of a locustfile of the user's own nothing is known: its sessions may take so long.
-SESSION_S = 3600.0
 COLOURS = {verdict.VALID: "green", verdict.SUSPECT: "yellow", verdict.INVALID: "red"}
 
 
@@ -49,8 +45,10 @@ def conduct(plan: Plan, invocation: Invocation) -> RunFolder:
     started; KeyboardInterrupt after all processes are stopped and all measurements stored.
     """
     with set_up(plan, invocation, most_users(plan)) as testbed:
-        for cell in in_random_order(plan):
-            measure(testbed, cell)
+        if batches := in_turns.batched(plan):
+            testbed.reporter.say(f"  {batches}")
+        for group in in_random_order(plan):
+            measure(testbed, *group)
     return testbed.run
 
 
@@ -59,66 +57,117 @@ def most_users(plan: Plan) -> int:
     return max(REHEARSAL_USERS, plan.most_users)
 
 
-def in_random_order(plan: Plan) -> list[Cell]:
-    """The cells of a plan, shuffled within each repeat, so that drift of the machine favours no variant."""
-    chance = random.Random(plan.seed)
-    repeats = sorted({cell.repeat for cell in plan.cells})
-    rounds = [[cell for cell in plan.cells if cell.repeat == repeat] for repeat in repeats]
-    return [cell for cells in rounds for cell in chance.sample(cells, len(cells))]
+def in_random_order(plan: Plan) -> list[list[Cell]]:
+    """The groups of a plan, shuffled within each repeat, so that drift of the machine favours no variant.
+
+    So are the cells of a group: which is started, and warm, first.
+    """
+    chance, groups = random.Random(plan.seed), plan.groups
+    repeats = sorted({group[0].repeat for group in groups})
+    rounds = [[group for group in groups if group[0].repeat == repeat] for repeat in repeats]
+    shuffled = [group for groups in rounds for group in chance.sample(groups, len(groups))]
+    return [chance.sample(group, len(group)) if len(group) > 1 else group for group in shuffled]
 
 
-def measure(testbed: Testbed, cell: Cell) -> None:
-    """Measure one cell and judge it. A failed component makes it invalid; so does Ctrl-C, which is raised again.
+def measure(testbed: Testbed, *cells: Cell) -> None:
+    """Measure the cells of a group and judge each. A failed component makes its cell invalid, and the others go on.
 
-    LabError, with nothing begun, if the user's own locustfile is not what the run was planned with.
+    So does Ctrl-C with all of them, and is raised again. LabError, with nothing begun, if the user's own locustfile is
+    not what the run was planned with.
     """
     if testbed.plan.locustfile:
         testbed.run.check_locustfile(testbed.plan.locustfile)
-    folder, observed = testbed.run.begin(cell), Observed()
+    contenders = [Contender(cell, testbed.run.begin(cell)) for cell in cells]
     others, began = run_folder.others_running(testbed.run), time.monotonic()
     try:
-        MEASURED_BY[testbed.plan.scenario.entry](testbed, cell, folder, observed)
-    except ComponentError as error:
-        # If a database or link has ended, that is the cause of a service's errors, and comes first.
-        causes = dict.fromkeys([*testbed.backing.exit_reasons(), error.problem])
-        observed.ending = Ending(tuple(causes))
-        testbed.reporter.say(f"  {error}", error.problem, "red")
+        MEASURED_BY[testbed.plan.scenario.entry](testbed, contenders)
+    except ComponentError as error:  # of what they share
+        for each in contenders:
+            if each.goes_on:
+                note_failure(testbed, each, error)
     except KeyboardInterrupt:
-        observed.ending = Ending(interrupted=True)
+        for each in contenders:
+            each.observed.ending = replace(each.observed.ending, interrupted=True)
         raise
     finally:
         with signals_deferred():
-            folder.keep("timing", {"elapsed_s": time.monotonic() - began})
-            conclude(testbed, cell, folder, observed, others)
+            # Whose share of a start is whose is not known, and does not matter to how long the next ones take.
+            elapsed_s = (time.monotonic() - began) / len(contenders)
+            for each in contenders:
+                each.folder.keep("timing", {"elapsed_s": elapsed_s})
+                conclude(testbed, each, others)
 
 
-def _measure(testbed: Testbed, cell: Cell, folder: CellFolder, observed: Observed) -> None:
-    plan, backing, phase = testbed.plan, testbed.backing, testbed.reporter.phase
-    variant = plan.scenario.variant(cell.variant)
-    backing.check_alive()
+def _measure_programs(testbed: Testbed, contenders: list[Contender]) -> None:
+    for each in contenders:
+        with failure_observed(testbed, each):
+            programs.measure(testbed, each.cell, each.folder, each.observed)
+
+
+def _measure_started(testbed: Testbed, contenders: list[Contender]) -> None:
+    """Start services with their workers, prove them equal, warm each up, and load them in turns."""
+    # Limits before the warm-up: what is asked after it leaves the paths that the compiler has optimised for.
+    _measure(testbed, contenders, (_start, _prove, _read_limits, _warm_up))
+
+
+def _measure_attached(testbed: Testbed, contenders: list[Contender]) -> None:
+    """Warm up and load attached services in turns."""
+    _measure(testbed, contenders, (_start_workers, _warm_up_attached))
+
+
+MEASURED_BY = {"service": _measure_started, "attached": _measure_attached, "program": _measure_programs}
+Step = Callable[[Testbed, Contender], None]
+
+
+def _measure(testbed: Testbed, contenders: list[Contender], steps: Iterable[Step]) -> None:
     with ExitStack() as stack:
-        with phase(f"{cell.id}: start service and workers"):
-            running = stack.enter_context(testbed.runtime.started(testbed.launch(variant, folder.logs)))
-            fleet = stack.enter_context(_fleet(testbed, cell, folder))
-            fleet.await_workers()
-            if backing.tokens:
-                fleet.distribute_tokens(backing.tokens)
-            fleet.spawn(max(cell.load.users, first_users(testbed, cell)))
-            service = actuator.await_ready(running, folder.logs, testbed.bind and testbed.bind[0])
-        prove_equal(testbed, cell, folder, service)
-        # Read before the warm-up: what is asked after it leaves the paths that the compiler has optimised for.
-        limits = actuator.limits(service)
-        folder.keep("limits", limits)
-        asked, has_pool = plan.limits_of(cell.variant), bool(plan.scenario.components)
-        promised = promised_limits(variant, asked, testbed.cores.cpus, has_pool)
-        observed.limits_read = True
-        observed.limits_broken += verdict.broken_limits(promised, limits)
-        backing.shape_links(on=False)
-        with phase(f"{cell.id}: warm up", plan.scenario.rehearsal.rounds) as update:
-            warm_up(testbed, cell, service, fleet, observed, update)
-        backing.shape_links(on=True)
-        running.confine(testbed.cores.service)
-        drive(testbed, cell, service, fleet, observed)
+        for each in contenders:
+            stack.enter_context(each.stack)
+        for step in steps:
+            for each in contenders:
+                if each.goes_on:
+                    with failure_observed(testbed, each):
+                        step(testbed, each)
+        if len(contenders) > 1:
+            wake(testbed, contenders)
+        take_turns(testbed, contenders)
+
+
+def _start(testbed: Testbed, contender: Contender) -> None:
+    cell, folder, backing = contender.cell, contender.folder, testbed.backing
+    variant = testbed.plan.scenario.variant(cell.variant)
+    backing.check_alive()
+    with testbed.reporter.phase(f"{cell.id}: start service and workers"):
+        running = contender.stack.enter_context(testbed.runtime.started(testbed.launch(variant, folder.logs)))
+        contender.fleet = contender.stack.enter_context(_fleet(testbed, cell, folder))
+        contender.fleet.await_workers()
+        if backing.tokens:
+            contender.fleet.distribute_tokens(backing.tokens)
+        contender.fleet.spawn(max(cell.load.users, first_users(testbed, cell)))
+        contender.service = actuator.await_ready(running, folder.logs, testbed.bind and testbed.bind[0])
+
+
+def _prove(testbed: Testbed, contender: Contender) -> None:
+    prove_equal(testbed, contender.cell, contender.folder, contender.service)
+
+
+def _read_limits(testbed: Testbed, contender: Contender) -> None:
+    plan, cell, observed = testbed.plan, contender.cell, contender.observed
+    limits = actuator.limits(contender.service)
+    contender.folder.keep("limits", limits)
+    asked, has_pool = plan.limits_of(cell.variant), bool(plan.scenario.components)
+    promised = promised_limits(plan.scenario.variant(cell.variant), asked, testbed.cores.cpus, has_pool)
+    observed.limits_read = True
+    observed.limits_broken += verdict.broken_limits(promised, limits)
+
+
+def _warm_up(testbed: Testbed, contender: Contender) -> None:
+    cell, backing = contender.cell, testbed.backing
+    backing.shape_links(on=False)
+    with testbed.reporter.phase(f"{cell.id}: warm up", testbed.plan.scenario.rehearsal.rounds) as update:
+        warm_up(testbed, cell, contender.service, contender.fleet, contender.observed, update)
+    backing.shape_links(on=True)
+    contender.service.running.confine(testbed.cores.service)
 
 
 def _fleet(testbed: Testbed, cell: Cell, folder: CellFolder) -> AbstractContextManager[Fleet]:
@@ -129,23 +178,22 @@ def _fleet(testbed: Testbed, cell: Cell, folder: CellFolder) -> AbstractContextM
     return running_fleet(locustfile, cell.load, placement, testbed.headers, plan.one_request)
 
 
-def _measure_attached(testbed: Testbed, cell: Cell, folder: CellFolder, observed: Observed) -> None:
-    """Warm up and load an attached service. Whether it is warm is unknown, so the warm-up has a fixed length."""
-    phase, before = testbed.reporter.phase, attached.warm_up(cell.load)
-    service = attached_service(testbed.plan.scenario.variant(cell.variant).url)
-    with ExitStack() as stack:
-        with phase(f"{cell.id}: start workers"):
-            fleet = stack.enter_context(_fleet(testbed, cell, folder))
-            fleet.await_workers()
-            fleet.spawn(cell.load.users)
-        with phase(f"{cell.id}: warm up"):
-            fleet.run_phase(
-                LoadPhase(service.url, before, warm_up=1), deadline_s(before, None) + session_s(testbed.plan)
-            )
-        drive(testbed, cell, service, fleet, observed)
+def _start_workers(testbed: Testbed, contender: Contender) -> None:
+    cell = contender.cell
+    contender.service = attached_service(testbed.plan.scenario.variant(cell.variant).url)
+    with testbed.reporter.phase(f"{cell.id}: start workers"):
+        contender.fleet = contender.stack.enter_context(_fleet(testbed, cell, contender.folder))
+        contender.fleet.await_workers()
+        contender.fleet.spawn(cell.load.users)
 
 
-MEASURED_BY = {"service": _measure, "attached": _measure_attached, "program": programs.measure}
+def _warm_up_attached(testbed: Testbed, contender: Contender) -> None:
+    """Warm up an attached service. Whether it is warm is unknown, so the warm-up has a fixed length."""
+    before = attached.warm_up(contender.cell.load)
+    with testbed.reporter.phase(f"{contender.cell.id}: warm up"):
+        contender.fleet.run_phase(
+            LoadPhase(contender.service.url, before, warm_up=1), deadline_s(before, None) + session_s(testbed.plan)
+        )
 
 
 def prove_equal(testbed: Testbed, cell: Cell, folder: CellFolder, service: Service) -> None:
@@ -158,77 +206,14 @@ def prove_equal(testbed: Testbed, cell: Cell, folder: CellFolder, service: Servi
     equivalence.check_equal(testbed.proved, cell.variant, answers)
 
 
-def drive(testbed: Testbed, cell: Cell, service: Service, fleet: Fleet, observed: Observed) -> None:
-    """Run the measured load while sampling all processes, and read the counts of service and databases."""
-    plan, backing, owned, load = testbed.plan, testbed.backing, testbed.cores.owned, cell.load
-    parameters = plan.parameters_of(cell)
-    before, calls = actuator.requests_served(service), components.calls_counted(backing)
-    with testbed.reporter.phase(f"{cell.id}: measure {load.volume()}", load.planned_sessions) as update:
-        workers = {f"worker {number}": worker for number, worker in enumerate(fleet.workers, 1)}
-        others = {**workers, "master": fleet.master, **backing.running()}
-        with (
-            sampling(service, others, owned, into=observed.telemetry) as telemetry,
-            timing_cores(testbed.runtime, owned, testbed.run.logs / "cpu-speed.log", telemetry),
-        ):
-            fleet.run_phase(
-                LoadPhase(
-                    service.url, load, parameters, plan.scenario.path(parameters), seed=schedule.seed_of(plan, cell)
-                ),
-                deadline_s(load, prediction.predict(plan, cell)) + session_s(plan),
-                [service.running, *backing.running().values()],
-                progress=lambda so_far: update(so_far.done, _progress_note(so_far)),
-                into=observed.result,
-            )
-    if before is not None:
-        after = actuator.requests_served(service, before + observed.result.finished)
-        observed.served = None if after is None else after - before
-    # Of several kinds of request the ones with the most calls: then a count is awaited in vain, for a moment.
-    most = {name: max(each.values()) * observed.result.finished for name, each in calls_made(plan, cell).items()}
-    after_calls = components.calls_counted(backing, {name: calls.get(name, 0) + made for name, made in most.items()})
-    observed.calls = {name: count - calls[name] for name, count in after_calls.items() if name in calls}
-
-
-def calls_made(plan: Plan, cell: Cell) -> dict[str, dict[str, int]]:
-    """By component, how many calls each request of a cell makes to it, by the request's name."""
-    variant, parameters = plan.scenario.variant(cell.variant), plan.parameters_of(cell)
-    names = [component.name for component in plan.scenario.components]
-    return {name: prediction.calls_to(plan, variant, name, parameters) for name in names}
-
-
-def _progress_note(result: PhaseResult) -> str:
-    failed = f", {result.failed:,} failed" if result.failed else ""
-    return f"{result.finished:,} answered, {result.begun - result.finished:,} under way{failed}"
-
-
-def deadline_s(load: Load, predicted_mean_s: float | None) -> float:
-    """The timeout of a cell's load: generous compared with theory, and after the last request's own timeout.
-
-    Theory covers waiting only; for CPU work a core is taken to serve at least a thousand requests a second.
-    """
-    after_s = load.timeout_s + DRAIN_S
-    if isinstance(load, OpenLoop):
-        # Where a queue grows all the time, the last request waits twice the mean; that of a ramp waits longer, by less
-        # than the ramp lasts.
-        return 2 * (load.duration_s + 2 * (predicted_mean_s or 0.0)) + after_s
-    if isinstance(load, Closed):
-        return load.ramp_s + 2 * load.duration_s + after_s
-    mean_s = load.timeout_s if predicted_mean_s is None else predicted_mean_s
-    work_s = max(2 * mean_s * math.ceil(load.rounds), SLOWEST_WORK_S * load.planned_sessions)
-    return load.ramp_s + 2 * work_s + after_s
-
-
-def session_s(plan: Plan) -> float:
-    """How long a load may last beyond what is known of it, because a session does."""
-    return SESSION_S if plan.locustfile else 0.0
-
-
-def conclude(testbed: Testbed, cell: Cell, folder: CellFolder, observed: Observed, others: list[str]) -> None:
+def conclude(testbed: Testbed, contender: Contender, others: list[str]) -> None:
     """Store all measurements of a cell, judge it, and write the summary last.
 
     Args:
         others: other runs of this lab that were in progress when the cell began.
 
     """
+    cell, folder, observed = contender.cell, contender.folder, contender.observed
     remove_scratch(folder.logs)
     folder.keep_samples(observed.result.cut)
     metrics = observations.metrics(observed.result, observed.telemetry)
@@ -249,10 +234,13 @@ def conclude(testbed: Testbed, cell: Cell, folder: CellFolder, observed: Observe
         slow_connects=slow,
         others=list(dict.fromkeys([*others, *run_folder.others_running(testbed.run)])),
     )
-    pieces = list(folder.measured_pieces(steadiness.COLUMNS)) if cell.load.steady_span_s else []
+    columns = (*steadiness.COLUMNS, "window")
+    pieces = list(folder.measured_pieces(columns)) if cell.load.steady_span_s else []
     samples = pd.concat(pieces) if pieces else pd.DataFrame()
     evidence = observations.evidence(observed, conditions, cell.load, summary, samples)
     folder.keep("evidence", evidence.as_json())
+    if cell.load.windows > 1:
+        folder.keep("windows", {"windows": window_figures.of_windows(observed.windows, cell.load, samples, metrics)})
     judged = verdict.judge(evidence, summary, by_name.answered.total())
     folder.keep(
         "summary",

@@ -26,9 +26,10 @@ def check_machine(plan: Plan, users: int, runs: Path) -> None:
     on_loopback = plan.scenario.entry == "service" and not plan.bind
     host.check_ports(users, http_address.LOOPBACK_ADDRESSES if on_loopback else 1)
     host.check_backlog(max(plan.limits_of(cell.variant).accept_count or 0 for cell in plan.cells))
-    heaps_mb = (plan.limits_of(cell.variant).heap_mb or 0 for cell in plan.cells)
+    heaps_mb = (sum(plan.limits_of(cell.variant).heap_mb or 0 for cell in group) for group in plan.groups)
     called_mb = sum(CALLED_HEAP_MB for component in plan.scenario.components if component.module)
-    host.check_memory(max(heaps_mb) + called_mb, max(cell.load.workers for cell in plan.cells), users)
+    workers = max(sum(cell.load.workers for cell in group) for group in plan.groups)
+    host.check_memory(max(heaps_mb) + called_mb, workers, users)
     host.check_free_space(runs)
 
 

@@ -22,7 +22,8 @@ INCIDENTAL = {"time", "open_files", "runtime_because", "calibration", "jars"}
 def resume(run: RunFolder, invocation: Invocation, anyway: bool = False) -> RunFolder:
     """Measure the cells of an interrupted run that are missing, in the order that its seed decided.
 
-    Complete cells stay as they are; a cell that was cut off is set aside and measured again.
+    Complete cells stay as they are; a cell that was cut off is set aside and measured again. In windows so are all
+    cells of its start: what is compared must have been up together, and a service that was started anew is another.
 
     Args:
         invocation: its folder and runtime are replaced by those of the run.
@@ -46,20 +47,22 @@ def resume(run: RunFolder, invocation: Invocation, anyway: bool = False) -> RunF
         missing = run.missing()
         reporter.say(f"  {run.name}: {len(plan.cells) - len(missing)} of {len(plan.cells)} cells are done")
         _recall_contract(testbed)
-        for cell in conductor.in_random_order(plan):
-            if cell in missing:
-                run.cell(cell).set_aside()
-                conductor.measure(testbed, cell)
+        for group in conductor.in_random_order(plan):
+            if any(cell in missing for cell in group):
+                for cell in group:
+                    run.cell(cell).set_aside()
+                conductor.measure(testbed, *group)
     return run
 
 
 def _recall_contract(testbed: Testbed) -> None:
     """Make the answers of the measured cells the reference for the missing ones."""
-    for cell in conductor.in_random_order(testbed.plan):
-        folder = testbed.run.cell(cell)
-        if folder.settled:
-            for name, answer in folder.read("contract").items():
-                testbed.proved.setdefault(name, (cell.variant, answer))
+    for group in conductor.in_random_order(testbed.plan):
+        for cell in group:
+            folder = testbed.run.cell(cell)
+            if folder.settled:
+                for name, answer in folder.read("contract").items():
+                    testbed.proved.setdefault(name, (cell.variant, answer))
 
 
 def reopen(run: RunFolder, facts: Mapping[str, Any], command: Sequence[str], anyway: bool, reporter: Reporter) -> None:

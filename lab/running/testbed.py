@@ -25,6 +25,7 @@ from lab.runtimes.checkout import ROOT
 from lab.runtimes.docker import DockerRuntime
 from lab.runtimes.host import Cores
 from lab.runtimes.process import ProcessRuntime, confined
+from lab.spec.in_turns import BESIDES_HEAP_MB
 from lab.spec.limits import Limits
 from lab.spec.plan import Plan
 from lab.spec.planning import split_address
@@ -37,8 +38,6 @@ from lab.system.databases import Site
 from lab.system.jdk import Jdk, find_jdk
 from lab.system.launch import NOTHING, contained, service_launch
 
-# The memory of a JVM outside its heap: code, class metadata, threads, network buffers.
-BESIDES_HEAP_MB = 768
 # Longer words of a command line are no paths: what is executed may be among them.
 LONGEST_PATH = 256
 # Creates the folder of a new run, or reopens that of a resumed one, from the facts about this machine.

@@ -24,7 +24,7 @@ NAME = "service"
 # The options of a load on an attached service: its shape and its repeats.
 OF_A_LOAD = (
     *("ramp_up", "loops", "duration", "requests", "rate", "capacity", "ramp", "arrivals", "timeout"),
-    *("workers", "remote_workers", "bind", "repeat", "seed", "pin"),
+    *("workers", "remote_workers", "bind", "repeat", "interleave", "seed", "pin"),
 )
 OFFER = f"There is: {', '.join(OF_A_LOAD)}."
 LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
@@ -131,6 +131,8 @@ def warm_up(load: Load) -> Burst | Closed | Open | Ramp:
     It lasts :data:`WARM_UP_S` at most, in which a ramp goes from and to the same rates. Where the number of requests is
     fixed it is one of each user, so that not many more are sent than specified.
     """
+    if load.windows > 1:
+        return warm_up(structs.replace(load, windows=1))
     if isinstance(load, OpenLoop):
         return structs.replace(load, duration_s=min(load.duration_s, WARM_UP_S))
     if not isinstance(load, Closed):

@@ -9,6 +9,7 @@ from typing import Any
 from lab.errors import LabError, did_you_mean
 from lab.spec import numbers
 from lab.spec.limits import DEFAULT, EQUAL, TUNED
+from lab.spec.plan import CELLS, WINDOWS
 from lab.spec.scenario import Parameter, Scenario
 from lab.spec.workload import EVEN, POISSON
 
@@ -45,6 +46,7 @@ class Options:
         limits: the stance: ``equal``, ``default`` or ``tuned``.
         remote_workers: number of workers on other machines to wait for.
         bind: this machine's address for those workers, optionally with the master's port.
+        interleave: ``cells``, a variant after the other, or ``windows``: all are up, and take turns of seconds.
 
     """
 
@@ -74,6 +76,7 @@ class Options:
     limits: str = EQUAL
     remote_workers: int = 0
     bind: str | None = None
+    interleave: str = CELLS
 
 
 DEFAULTS = {field.name: field.default for field in fields(Options)}
@@ -101,7 +104,7 @@ NUMBERS: dict[str, tuple[Callable[[str, Any], float], float]] = {
 # Options of services and of the workers that load them, which programs do not have.
 OF_SERVICES = (
     *("ramp_up", "requests", "rate", "ramp", "arrivals", "workers", "remote_workers", "bind", "limits", *LIMITS),
-    *("link_latency_ms", "link_rate", "link_connection_rate"),
+    *("link_latency_ms", "link_rate", "link_connection_rate", "interleave"),
 )
 
 
@@ -115,6 +118,7 @@ def checked(scenario: Scenario, options: Options) -> Options:
     if not isinstance(options.pin, bool):
         raise LabError(f"pin {options.pin!r} is neither True nor False.", "Leave it out, or choose one of them.")
     _check_choice("stance --limits", options.limits, (EQUAL, DEFAULT, TUNED))
+    _check_choice("way to --interleave", options.interleave, (CELLS, WINDOWS))
     if options.arrivals is not None:
         _check_choice("arrivals", options.arrivals, (EVEN, POISSON))
     users = [numbers.at_least("--users", numbers.whole("--users", count), 1) for count in options.users]

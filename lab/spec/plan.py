@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -23,6 +23,10 @@ CAPACITY = "percent of capacity"
 RAMP = "ramp"
 # What may be part of a path: a run that was received from somebody must not lead out of its folder.
 IN_A_PATH = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+# How variants take turns: a cell of one after a cell of another, or, while all of them are up, in short windows.
+Interleave = Literal["cells", "windows"]
+CELLS: Interleave = "cells"
+WINDOWS: Interleave = "windows"
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,7 @@ class Plan:
             stored.
         one_request: what is sent to attached services; a GET if None.
         locustfile: what is played on attached services instead; None for one request.
+        interleave: whether variants take turns by cells or by windows: see :attr:`groups`.
 
     """
 
@@ -84,6 +89,7 @@ class Plan:
     header_names: tuple[str, ...] = ()
     one_request: OneRequest | None = None
     locustfile: Locustfile | None = None
+    interleave: Interleave = CELLS
 
     def limits_of(self, variant: str) -> Limits:
         """The limits that the lab sets for a variant; None for a limit that is left to the stack."""
@@ -135,6 +141,16 @@ class Plan:
     def variants(self) -> tuple[Variant, ...]:
         """The variants that are measured, in the order of the cells."""
         return tuple(map(self.scenario.variant, dict.fromkeys(cell.variant for cell in self.cells)))
+
+    @property
+    def groups(self) -> list[list[Cell]]:
+        """The cells whose services are up at once: each alone, or, in windows, all variants of a start at one load."""
+        if self.interleave == CELLS:
+            return [[cell] for cell in self.cells]
+        found: dict[tuple[int, float], list[Cell]] = {}
+        for cell in self.cells:
+            found.setdefault((cell.repeat, self.position(cell)), []).append(cell)
+        return list(found.values())
 
     @property
     def most_users(self) -> int:

@@ -9,13 +9,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 
 from lab.errors import LabError, did_you_mean
+from lab.spec import in_turns
+from lab.spec.in_turns import Point
 from lab.spec.limits import DEFAULT, EQUAL, NOT_KNOWN, NOT_SET, TUNED, Limits
 from lab.spec.load_options import load_of
 from lab.spec.options import LIMITS, OF_SERVICES, Options, Percent, checked, option, several
-from lab.spec.plan import CAPACITY, RAMP, RATE, USERS, Cell, Plan
+from lab.spec.plan import CAPACITY, RAMP, RATE, USERS, WINDOWS, Cell, Plan
 from lab.spec.scenario import Scenario
 from lab.spec.system import Link, Variant
-from lab.spec.workload import Load
 
 MOST_CELLS = 10_000
 MASTER_PORT = 5557  # Locust's own
@@ -41,21 +42,27 @@ def make_plan(scenario: Scenario, given: Options) -> Plan:
         axis=axis,
         stance=NOT_KNOWN if scenario.entry == "program" else options.limits,  # type: ignore[arg-type] # checked
     )
-    plan = replace(plan, own_limits=_own_limits(plan, options))
+    plan = replace(plan, own_limits=_own_limits(plan, options), bind=_bind(options))
     if axis == CAPACITY:
-        return replace(plan, cells=tuple(_of_capacity(plan, variants, options)), bind=_bind(options))
+        if options.interleave == WINDOWS:
+            raise LabError(
+                "Windows compare variants at the same rate, and a --rate in percent gives each one its own.",
+                "Leave --interleave windows out.",
+            )
+        return replace(plan, cells=tuple(_of_capacity(plan, variants, options)))
     points = _points(plan, options)
     count = len(points) * len(variants) * options.repeat
     if count > MOST_CELLS:
         raise LabError(f"That would be {count:,} cells.", f"Ask for {MOST_CELLS:,} at most.")
-    repeats = range(1, options.repeat + 1)
+    if options.interleave == WINDOWS:
+        return in_turns.planned(plan, variants, points, options.repeat)
     cells = tuple(
         Cell(variant.name, load, repeat, parameters, varied)
         for load, parameters, varied in points
         for variant in variants
-        for repeat in repeats
+        for repeat in range(1, options.repeat + 1)
     )
-    return replace(plan, cells=cells, bind=_bind(options))
+    return replace(plan, cells=cells)
 
 
 def _check_program(scenario: Scenario, options: Options) -> None:
@@ -91,9 +98,6 @@ def _axis(options: Options) -> str:
             raise LabError(f"{option(varied[0])} and a --rate in percent are both varied.", "Vary one at a time.")
         return CAPACITY
     return varied[0] if varied else RATE if options.rate else RAMP if options.ramp else USERS
-
-
-Point = tuple[Load, dict[str, int], str]
 
 
 def _points(plan: Plan, options: Options) -> list[Point]:

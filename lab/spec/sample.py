@@ -58,7 +58,9 @@ MOST_STEPS = np.iinfo(np.int16).max
 # step the requests of a session. warm_up is the number of the warm-up round, 0 for the measured load. error is empty
 # for a right answer; fallback says of a right one that it is a substitute. cut says that the end of a closed loop cut
 # the session off, so that it is not complete. waited_us is for how long the planned start of the session waited for a
-# free user, in an open loop: a user is busy until its last answer has come, or its last pause is over.
+# free user, in an open loop: a user is busy until its last answer has come, or its last pause is over. window is the
+# number of the window, from 0, in which it was sent; all times go on from one window to the next, without the time
+# between them, as if the load had been in one piece.
 SCHEMA = pa.schema(
     [
         ("planned_us", pa.int64()),
@@ -78,11 +80,14 @@ SCHEMA = pa.schema(
         ("warm_up", pa.int16()),
         ("cut", pa.bool_()),
         ("waited_us", pa.int64()),
+        ("window", pa.int16()),
     ]
 )
 
 
-def to_batch(records: bytes, names: Sequence[tuple[str, str]], worker: int, warm_up: int) -> pa.RecordBatch:
+def to_batch(
+    records: bytes, names: Sequence[tuple[str, str]], worker: int, warm_up: int, window: int = 0
+) -> pa.RecordBatch:
     """Turn the packed records of one worker into a batch of :data:`SCHEMA`; none of its sessions is cut yet.
 
     Args:
@@ -90,6 +95,7 @@ def to_batch(records: bytes, names: Sequence[tuple[str, str]], worker: int, warm
         names: the (method, name) that the records' ``name`` points into.
         worker: index of the worker that recorded them.
         warm_up: number of the warm-up round, 0 for the measured load.
+        window: number of the window, 0 where the load is in one piece.
 
     """
     rows = np.frombuffer(records, dtype=RECORD)
@@ -98,7 +104,7 @@ def to_batch(records: bytes, names: Sequence[tuple[str, str]], worker: int, warm
         "method": _spelled([method for method, _ in names], rows["name"]),
         "error": _spelled([*ERRORS, ""], rows["error"]),
     }
-    same = {"worker": worker, "warm_up": warm_up, "cut": False}
+    same = {"worker": worker, "warm_up": warm_up, "cut": False, "window": window}
     values = {
         **{name: np.full(len(rows), value) for name, value in same.items()},
         "fallback": rows["error"] == FALLBACK,
@@ -119,7 +125,7 @@ def with_later_columns(batch: pa.RecordBatch, columns: Sequence[str], before: in
     """Some columns of a batch, also of one of an older run, which lacks those that came later.
 
     In runs without sessions every request was a GET, and a session of its own; ``waited_us`` is 0 where it was not
-    recorded.
+    recorded, and ``window`` where there were none.
 
     Args:
         batch: with all columns but later ones.
@@ -136,6 +142,7 @@ def with_later_columns(batch: pa.RecordBatch, columns: Sequence[str], before: in
         "fallback": False,
         "cut": False,
         "waited_us": 0,
+        "window": 0,
     }
     missing = {name: later[name] for name in columns if name not in batch.schema.names}
     filled = {

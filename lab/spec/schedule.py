@@ -11,9 +11,9 @@ from lab.spec.workload import POISSON, Load, Open, Ramp
 Seed = tuple[int, ...]
 
 
-def seed_of(plan: Plan, cell: Cell) -> Seed:
-    """The seed of a cell's arrivals: the same for all variants of a repeat, another for every repeat."""
-    return (plan.seed, cell.repeat)
+def seed_of(plan: Plan, cell: Cell, window: int = 0) -> Seed:
+    """The seed of a cell's arrivals: the same for all variants of a repeat, another for every repeat and window."""
+    return (plan.seed, cell.repeat, window) if cell.load.windows > 1 else (plan.seed, cell.repeat)
 
 
 def planned_s(load: Load, seed: Seed) -> NDArray[np.float64]:

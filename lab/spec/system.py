@@ -11,7 +11,7 @@ from lab.spec.limits import NOT_SET, Limits
 # The component that is loaded, in stages, counts and readings; the others have names of their own.
 SERVICE = "service"
 # What readings of the lab's own processes and of the machine are named.
-RESERVED = (SERVICE, "lab", "machine", "master", "generator")
+RESERVED = (SERVICE, "lab", "machine", "master", "generator", "neighbours", "idle generators")
 # What a variant is: a service that the lab builds and starts, one that is there already, or a program that is executed.
 Entry = Literal["service", "attached", "program"]
 

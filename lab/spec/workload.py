@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from typing import ClassVar, Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 Arrivals = Literal["even", "poisson"]
 EVEN: Arrivals = "even"
 POISSON: Arrivals = "poisson"
 # From when to when, in seconds after the start.
 Span: TypeAlias = tuple[float, float]
+# In windows users start anew each time: their first sends are spread over this part of a window at most.
+WINDOW_RAMP_SHARE = 0.05
 
 
 class _AnyLoad(Struct, frozen=True, kw_only=True, tag_field="type", tag=str.lower):
@@ -37,6 +39,11 @@ class _AnyLoad(Struct, frozen=True, kw_only=True, tag_field="type", tag=str.lowe
 
     # Whether requests are sent independently of the answers, so that latency counts from the planned send.
     independent: ClassVar[bool] = False
+
+    @property
+    def window(self) -> Load:
+        """The load of one of its windows: itself where it is in one piece."""
+        return self  # type: ignore[return-value] # one of the five
 
     @property
     def kind(self) -> str:
@@ -86,6 +93,7 @@ class Burst(WaitingUsers, frozen=True, kw_only=True):
 
     loops: int = 1
     steady_span_s: ClassVar[Span | None] = None
+    windows: ClassVar[int] = 1
 
     @property
     def planned_sessions(self) -> int:
@@ -102,17 +110,29 @@ class Closed(WaitingUsers, frozen=True, kw_only=True):
     """A closed loop that a duration ends: users repeat until then.
 
     Attributes:
-        duration_s: seconds after the start until which users send.
+        duration_s: seconds after the start until which users send; of all windows together.
+        windows: in how many windows of equal length it is measured, between which other variants have theirs; 1 for a
+            load in one piece.
 
     """
 
     duration_s: float
+    windows: int = 1
     planned_sessions: ClassVar[int | None] = None
 
     @property
     def steady_span_s(self) -> Span | None:
         """The time in which the load should be steady; None for a load that never is."""
-        return self.ramp_s, self.duration_s
+        return self.window.ramp_s, self.duration_s
+
+    @property
+    def window(self) -> Closed:
+        """The load of one of its windows."""
+        if self.windows == 1:
+            return self
+        length_s = self.duration_s / self.windows
+        ramp_s = min(self.ramp_s, WINDOW_RAMP_SHARE * length_s)
+        return structs.replace(self, duration_s=length_s, ramp_s=ramp_s, windows=1)
 
 
 class Total(WaitingUsers, frozen=True, kw_only=True):
@@ -124,6 +144,7 @@ class Total(WaitingUsers, frozen=True, kw_only=True):
     """
 
     requests: int
+    windows: ClassVar[int] = 1
 
     @property
     def planned_sessions(self) -> int:
@@ -160,15 +181,17 @@ class Open(OpenLoop, frozen=True, kw_only=True):
 
     Attributes:
         rate_rps: requests a second that are planned for ``duration_s``.
+        windows: as of a :class:`Closed` loop.
 
     """
 
     rate_rps: float
+    windows: int = 1
 
     @property
     def planned_sessions(self) -> int:
-        """The total number of planned sends: rate times duration."""
-        return _whole(self.rate_rps * self.duration_s)
+        """The total number of planned sends: rate times duration, in each window a whole number."""
+        return _whole(self.rate_rps * self.duration_s / self.windows) * self.windows
 
     planned_starts = planned_sessions
 
@@ -181,6 +204,11 @@ class Open(OpenLoop, frozen=True, kw_only=True):
     def steady_span_s(self) -> Span | None:
         """The time in which the load should be steady: all of it."""
         return 0.0, self.duration_s
+
+    @property
+    def window(self) -> Open:
+        """The load of one of its windows."""
+        return structs.replace(self, duration_s=self.duration_s / self.windows, windows=1)
 
     def backlog(self, capacity_rps: float) -> float:
         """How many requests wait at the end for a service that answers only so many a second."""
@@ -202,6 +230,7 @@ class Ramp(OpenLoop, frozen=True, kw_only=True):
 
     from_rps: float
     to_rps: float
+    windows: ClassVar[int] = 1
     steady_span_s: ClassVar[Span | None] = None
 
     @property

@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +20,8 @@ from lab.system.service import Service
 from lab.telemetry.actuator import scrape
 
 MACHINE = "machine"
+# What is up while another service is loaded: all services together, and all of their generators.
+NEIGHBOURS, IDLE_GENERATORS = "neighbours", "idle generators"
 PROBE_NICENESS = 19
 # CPU time of all programs on an owner's cores, without interrupts, which some kernels count as program time too.
 CORES_BUSY = "cores_busy_s"
@@ -47,6 +49,7 @@ def sampling(
     cores: Mapping[str, frozenset[int]] | None = None,
     every_s: float = 1.0,
     into: Telemetry | None = None,
+    together: Mapping[str, Sequence[Running]] | None = None,
 ) -> Iterator[Telemetry]:
     """Read CPU, memory and threads of service, other processes and cores, and the service's metrics, while it lasts.
 
@@ -57,6 +60,7 @@ def sampling(
         others: the other processes of the run, by name.
         cores: the cores to read, by owner, such as ``{"generator": {1}}``.
         into: where readings are added as they are taken; a new one if None.
+        together: further processes, by a name for the CPU time of all of them.
 
     """
     telemetry, stop = into if into is not None else Telemetry(), threading.Event()
@@ -64,9 +68,13 @@ def sampling(
     ahead_s = time.time() - time.monotonic()
     pids = {name: running.pid for name, running in {"service": service.running, **others}.items()}
     trees = {name: ProcessTree(pid) for name, pid in pids.items()}
+    families = {name: [ProcessTree(one.pid) for one in several] for name, several in (together or {}).items()}
 
     def read_operating_system() -> None:
-        telemetry.rows += _operating_system_readings(time.monotonic() + ahead_s, trees, cores or {})
+        now = time.monotonic() + ahead_s
+        telemetry.rows += _operating_system_readings(now, trees, cores or {})
+        for name, family in families.items():
+            telemetry.rows.append((now, name, "cpu_s", sum(tree.usage().get("cpu_s", 0.0) for tree in family)))
 
     def read_service() -> None:
         now, values = time.monotonic() + ahead_s, scrape(service)

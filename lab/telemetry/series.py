@@ -8,9 +8,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from lab.telemetry.sampler import Reading
+from lab.telemetry.sampler import CORES_BUSY, Reading
 
 Floats = NDArray[np.float64]
+# Readings that only ever grow: seconds spent, and Prometheus' counters by their endings.
+GROWING, GROWING_ENDS = ("cpu_s", CORES_BUSY), ("_count", "_sum", "_total")
+
+
+def is_counter(name: str) -> bool:
+    """Whether a reading is a counter, of which only its growth says something."""
+    return name in GROWING or name.endswith(GROWING_ENDS)
 
 
 def cpu_s(metrics: pd.DataFrame, target: str, until_s: float, name: str = "cpu_s") -> float | None:

@@ -31,6 +31,14 @@ def test_a_clock_that_was_set_is_named_with_its_step(step_s, words):
     assert all("clock was set by" in reason and words in reason for reason in reasons)
 
 
+@pytest.mark.parametrize(("share", "found"), [(0.0, 0), (0.06, 0), (0.07, 1)])
+def test_neighbours_that_are_not_idle_are_named(share, found):
+    """A variant that compiles or collects while another is loaded takes its core."""
+    reasons = checks.neighbours(share)
+    assert len(reasons) == found
+    assert all("used 7% of the service's cores in its windows" in reason for reason in reasons)
+
+
 def test_a_stolen_core_is_named_with_its_owner():
     """The generator's cores and the service's are told apart."""
     (reason,) = checks.foreign_load({"service": 0.06, "generator": 0.55}, 0.4)

@@ -14,6 +14,7 @@ from lab.analysis.observations import NameCounts, calls_expected
 from lab.analysis.service_cost import service_cost
 from lab.analysis.steadiness import slowness, steadiness
 from lab.generator.fleet import PhaseResult
+from lab.spec.window import Window
 from lab.spec.workload import Burst, Closed, Open, Ramp
 from lab.telemetry.sampler import CORES_BUSY, FIXED_WORK, MACHINE, Telemetry
 
@@ -43,6 +44,18 @@ def test_what_is_left_of_a_core_was_taken_by_others():
 def test_cores_of_nobody_were_taken_by_nobody():
     """Without pinning there is nothing to say of anybody's cores."""
     assert observations.foreign_cores(telemetry(0.9), {}) == {}
+
+
+def test_services_that_are_up_in_turns_are_neighbours_and_no_other_programs():
+    """What they use of the service's core is theirs, and is no component's either; alone, a service has none."""
+    found = telemetry(generator_busy=0.42, service_busy=0.6)
+    found.rows += readings("neighbours", "cpu_s", 0.1) + readings("idle generators", "cpu_s", 0.02)
+    assert observations.foreign_cores(found, CORES) == pytest.approx({"service": 0.0, "generator": 0.0})
+    assert observations.neighbours(found, cores=1) == pytest.approx(0.1)
+    assert observations.neighbours(found, cores=2) == pytest.approx(0.05)
+    assert observations.beside(found) == {}
+    assert service_cost(found.rows, 0.0, 10.0, 100)["neighbours_cpu"] == pytest.approx(0.1)
+    assert observations.neighbours(telemetry(0.9), cores=1) is None
 
 
 def test_the_cost_of_a_request_is_cut_to_the_load():
@@ -245,10 +258,22 @@ def test_users_who_are_neither_waiting_nor_thinking_are_idle():
     load = Closed(users=10, ramp_s=0.0, duration_s=10.0)
     counts = [(t / 20, 9) for t in range(201)]
     result = replace(played(counts), finished=900)
-    assert observations.idle_s(result, load, 10.0) == pytest.approx(1 / 90)
-    assert observations.idle_s(replace(result, pauses=1), load, 10.0) is None
-    assert observations.idle_s(replace(result, not_single=1), load, 10.0) is None
-    assert observations.idle_s(result, Burst(users=10), 10.0) is None
+    piece = [Window(0, 0, 0.0, 0.0, 10.0, 10.0, 900, 0, None)]
+    assert observations.idle_s(result, load, 10.0, piece) == pytest.approx(1 / 90)
+    assert observations.idle_s(replace(result, pauses=1), load, 10.0, piece) is None
+    assert observations.idle_s(replace(result, not_single=1), load, 10.0, piece) is None
+    assert observations.idle_s(result, Burst(users=10), 10.0, piece) is None
+
+
+def test_users_are_not_idle_because_a_window_ends():
+    """Between the end of a window's load and the last of its answers fewer and fewer are under way, as they should."""
+    load = Closed(users=10, ramp_s=0.0, duration_s=4.0, windows=2)
+    first = [(t / 20, 10) for t in range(41)] + [(2 + t / 20, 10 - t) for t in range(1, 11)]
+    result = replace(played([*first, *((2.5 + t, count) for t, count in first)]), finished=400)
+    windows = [Window(k, 0, 0.0, 2.5 * k, 2.0, 2.5, 200, 0, None) for k in range(2)]
+    assert observations.idle_s(result, load, 5.0, windows) == 0.0
+    one_less = replace(result, ticks={"0": [(t, max(0, n - 1)) for t, n in result.ticks["0"]]})
+    assert observations.idle_s(one_less, load, 5.0, windows) == pytest.approx(1 / 80)
 
 
 def shared(generator_busy: float, service_cpu: float) -> Telemetry:

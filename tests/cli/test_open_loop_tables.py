@@ -12,7 +12,7 @@ from lab.experiments import scenarios
 from lab.formulas import queueing, stats
 from lab.formulas.calls import Calls
 from lab.reporting import run_view
-from lab.running.conductor import DRAIN_S, deadline_s
+from lab.running.turn_taking import DRAIN_S, deadline_s
 from lab.spec import prediction, schedule
 from lab.spec.options import Options
 from lab.spec.planning import make_plan

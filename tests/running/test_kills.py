@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import docker
+import pandas as pd
 import psutil
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -367,3 +368,72 @@ def test_two_runs_at_once_do_not_disturb_each_other(start):
     told = [name for folder in folders for name in folder.cells()[0].read("evidence")["others"]]
     assert told
     assert set(told) <= {folder.name for folder in folders}
+
+
+IN_WINDOWS = "--variants webflux,mvc --interleave windows --delay-ms 50 --duration 8"
+
+
+def in_windows(lab: Lab, windows: int = 2) -> None:
+    """Wait until each variant has had some windows."""
+
+    def had() -> bool:
+        records = list(lab.data.glob("*/cells/*/windows.json"))
+        return len(records) == 2 and all(len(windows_in(record.parent)) >= windows for record in records)
+
+    lab.await_that(had)
+
+
+def windows_in(cell: Path) -> list[dict[str, object]]:
+    """The windows that a cell has had."""
+    return list(json.loads((cell / "windows.json").read_text())["windows"])
+
+
+def assert_kept(cell: Path, samples: pd.DataFrame) -> None:
+    """The samples of each window that is complete are all there, and none of another is among them."""
+    measured = samples[samples["warm_up"] == 0]
+    for window in windows_in(cell):
+        assert (measured["window"] == window["number"]).sum() == window["requests"] > 0
+
+
+@pytest.mark.thorough
+def test_a_variant_that_dies_in_its_windows_takes_no_other_with_it(start):
+    """It is invalid with its reason; the other has all of its windows, and is believed."""
+    lab = start(IN_WINDOWS)
+    in_windows(lab)
+    found = lab.child("-Xlog:gc", "webflux")
+    assert found, lab.look()
+    found.kill()
+    lab.end()
+    lab.assert_nothing_left()
+    dead, whole = lab.run().cells
+    assert dead["verdict"] == "invalid"
+    assert "service was killed by SIGKILL" in " ".join(dead["reasons"])
+    assert whole["verdict"] in ("valid", "suspect"), whole["reasons"]
+    folder = lab.run().folder.cells()[1]
+    assert len(windows_in(folder.path)) == 8
+    assert_kept(folder.path, folder.samples())
+    assert lab.run().folder.state() == "complete"
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=["int", "kill"])
+def test_windows_that_were_interrupted_are_kept_and_their_start_is_made_anew(start, number):
+    """Each variant keeps what it had; 'resume' starts both again, as windows of two starts are of two services."""
+    lab = start(IN_WINDOWS)
+    in_windows(lab)
+    os.kill(lab.process.pid, number)
+    lab.process.wait()
+    lab.assert_nothing_left()
+    for folder in lab.run().folder.cells():
+        assert len(windows_in(folder.path)) >= 2
+        assert_kept(folder.path, folder.samples())
+        assert not folder.settled
+    again = start(f"{lab.run().path} --allow-suspect --anyway", "resume")
+    again.end()
+    again.assert_nothing_left()
+    assert lab.run().folder.state() == "complete"
+    for folder in lab.run().folder.cells():
+        assert len(windows_in(folder.path)) == 8
+        assert_kept(folder.path, folder.samples())
+        before = folder.path.with_name(f"{folder.path.name}.interrupted-1")
+        assert len(windows_in(before)) >= 2

@@ -62,6 +62,7 @@ def test_a_batch_holds_what_was_packed():
         "warm_up": 2,
         "cut": False,
         "waited_us": 7,
+        "window": 0,
     }
     times = ("planned_us", "sent_us", "latency_us", "waited_us")
     assert [rows[1][key] for key in times] == [-5, 2**40, 2**41, 2**42]

@@ -69,6 +69,19 @@ def test_what_children_use_counts_as_theirs(runtime, tmp_path):
     assert {value for _, value in rows_of(telemetry, "database", "threads")} == {2}
 
 
+def test_processes_that_are_idle_are_read_together(runtime, tmp_path):
+    """What all of them used is one figure; without any there is none."""
+    with started(runtime, tmp_path, SLEEP) as running:
+        service = Service(running, NOBODY, NOBODY)
+        with sampling(service, {}, every_s=1000, together={"neighbours": [running, running]}) as telemetry:
+            pass
+        with sampling(service, {}, every_s=1000) as alone:
+            pass
+    (one, _), (twice, _) = (rows_of(telemetry, name, "cpu_s") for name in ("service", "neighbours"))
+    assert twice[1] == pytest.approx(2 * one[1], abs=0.05)
+    assert rows_of(alone, "neighbours", "cpu_s") == []
+
+
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="the system does not say which cores there are")
 def test_a_core_is_watched_with_whatever_is_on_it(runtime, tmp_path):
     """A program that is not ours shows on the core that it uses."""

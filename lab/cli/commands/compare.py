@@ -63,7 +63,7 @@ def _print(found: Comparison) -> None:
         out.print(_table(*pair, [row for row in found.rows if (row.a, row.b) == pair]))
     for sentence in found.by_design:
         out.print(f"[dim]{escape(sentence)}[/]", soft_wrap=True)
-    for sentence in filter(None, (*found.verdict.splitlines(), found.correction, found.scoring)):
+    for sentence in filter(None, (*found.verdict.splitlines(), *found.in_windows, found.correction, found.scoring)):
         out.print(escape(sentence), soft_wrap=True)
     for note in found.notes:
         out.print(f"[yellow]{escape(as_typed.as_typed(note))}[/]", soft_wrap=True)

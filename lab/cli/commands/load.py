@@ -42,9 +42,10 @@ def load(
     python -m lab load http://127.0.0.1:8080 --locustfile mine.py --users 50 --duration 60
     python -m lab load http://127.0.0.1:8080/a http://127.0.0.1:8081/a --name old --name new --repeat 5
 
-    Several URLs are measured in turns, as variants are: give each a --name. Load only services that you may. The URL is
-    recorded with its query, headers only by name. Each measurement begins with a warm-up that is not counted: five
-    seconds of the same load, or with --loops and --requests one request of each user.
+    Several URLs are measured in turns, as variants are: give each a --name. With --interleave windows the turns last a
+    second, which finds small differences on a noisy machine. Load only services that you may. The URL is recorded with
+    its query, headers only by name. Each measurement begins with a warm-up that is not counted: five seconds of the
+    same load, or with --loops and --requests one request of each user.
 
     With --locustfile each user plays sessions of several requests and pauses, and --loops, --requests, --rate and
     --ramp count sessions. The file is played where it lies, beside what it imports and reads, and a copy of it is kept

@@ -135,7 +135,7 @@ def _settings(plan: Plan) -> dict[str, Any]:
     link = {f"link_{name}": value for name, value in asdict(plan.link).items()}
     load = plan.cells[0].load
     fields = structs.asdict(load)
-    shape = {name: fields[name] for name in fields if name not in ("users", "workers", "remote_workers")}
+    shape = {name: fields[name] for name in fields if name not in ("users", "workers", "remote_workers", "windows")}
     return {**plan.parameters_of(plan.cells[0]), **limits, **link, "load": load.kind, **shape}
 
 

@@ -201,7 +201,8 @@ class Master:
         if report["phase"] != self._phase:
             return
         if report["records"]:
-            self._writer.write_batch(sample.to_batch(report["records"], report["names"], worker, report["warm_up"]))
+            which = worker, report["warm_up"], report["window"]
+            self._writer.write_batch(sample.to_batch(report["records"], report["names"], *which))
             self._file.flush()
         self._counts[worker] = {key: report[key] for key in COUNTED}
         self._ticks.setdefault(worker, []).extend(report["ticks"])

@@ -21,7 +21,7 @@ from lab.generator.locust import token_pool
 from lab.generator.locust.arrivals import assigned_requests, assigned_sends, assigned_users
 from lab.generator.locust.clock import ClockWatch
 from lab.generator.locust.http import HttpClient, resolve
-from lab.generator.locust.recorder import Recorder, SessionCut, add_to_statistics
+from lab.generator.locust.recorder import Recorder, SessionCut, UserSink, add_to_statistics
 from lab.generator.locust.session import SESSION_ENDS, session_of
 from lab.runtimes.checkout import RUN_BY_LAB
 from lab.spec import schedule
@@ -43,11 +43,16 @@ CLOCK_READINGS, CLOCK_EVERY_S = 4, 0.02
 
 
 class Phase:
-    """One worker's part of one phase of load: a warm-up round (``warm_up`` > 0) or the measured load (0)."""
+    """One worker's part of one phase of load: a warm-up round (``warm_up`` > 0), the measured load or a window of it.
+
+    Between two windows of a load its users keep their connections, count their sessions on, and send nothing.
+    """
 
     def __init__(self, order: dict[str, Any], worker: int) -> None:
         self.number: int = order["number"]
         self.warm_up: int = order["warm_up"]
+        self.window: int = order.get("window", 0)
+        self.is_last_window = self.window == order.get("windows", 1) - 1
         self.load: Load = msgspec.convert(order["load"], Load)
         self.url: str = order["url"]
         self.headers: dict[str, str] = order.get("headers", {})
@@ -56,6 +61,9 @@ class Phase:
         self.one_request = msgspec.convert(order.get("one_request"), OneRequest | None)
         self.seed: schedule.Seed = tuple(order["seed"])
         self.unix_start: float = order["unix_start"]
+        before_us: int = order.get("before_us", 0)
+        # What the records' times count from.
+        self.unix_zero = self.unix_start - before_us / 1e6
         self.start_ns = monotonic_ns() + int(self.unix_start * 1e9) - time_ns()
         # Only a closed loop that a duration ends cuts sessions off: all others play theirs to the end.
         self.end_ns = self.start_ns + int(self.load.duration_s * 1e9) if isinstance(self.load, Closed) else 0
@@ -64,7 +72,8 @@ class Phase:
         self.to_send = assigned_requests(requests, order["counts"], worker)
         self.sends_ns = self._planned_ns(self.seed, order["counts"], worker)
         self.pending_sends = iter(self.sends_ns)
-        self.recorder = Recorder(self.start_ns, self.end_ns)
+        # As if the windows before had been right before this one.
+        self.recorder = Recorder(self.start_ns - before_us * 1000, self.end_ns)
         self.running_users = len(self.numbers)
         self.ticks: list[tuple[int, int]] = []
         self.clock = ClockWatch()
@@ -102,7 +111,7 @@ class Phase:
         of_load = int(self.numbers[number])
         user.random.seed(hash((*self.seed, of_load)))
         sink = self.recorder.sink(of_load)
-        user.client = client = HttpClient(self.url, sink, self.load.timeout_s, self.headers)
+        user.client = client = self._client(user, sink)
         sessions = [session_of(task) for task in user.tasks]
         session_ends = contextlib.suppress(*SESSION_ENDS)  # made once: that costs as much as entering it
         failed = 0
@@ -121,7 +130,17 @@ class Phase:
         except SessionCut:
             sink.cut_session()
         finally:
-            client.close()
+            if self.is_last_window:
+                client.close()
+
+    def _client(self, user: LabUser, sink: UserSink) -> HttpClient:
+        """The user's client: a new one, or the one of the window before."""
+        if not self.window:
+            return HttpClient(self.url, sink, self.load.timeout_s, self.headers)
+        before = user.client.sink
+        assert isinstance(before, UserSink)
+        sink.session, user.client.sink = before.session, sink
+        return user.client
 
     def _send_times(self, number: int) -> Iterator[int]:
         """Yield at the start of each session of a user: its planned time in ns, or 0 where that is the actual one.
@@ -220,7 +239,7 @@ class PhaseRunner:
         recorder = phase.recorder
         records = recorder.take()
         if records and not phase.warm_up:
-            add_to_statistics(self._runner.stats, records, recorder.names, phase.unix_start)
+            add_to_statistics(self._runner.stats, records, recorder.names, phase.unix_zero)
         if last:
             self._report_to_locust()
         ticks, phase.ticks = phase.ticks, []
@@ -230,6 +249,7 @@ class PhaseRunner:
             "problem": self._problem or phase.problem,
             "phase": phase.number,
             "warm_up": phase.warm_up,
+            "window": phase.window,
             "last": last,
             "clock_step_s": phase.clock.step_s(),
             "unix_now": time(),
@@ -268,7 +288,7 @@ def _count_under_way(phase: Phase) -> None:
 
 
 def _append_count(phase: Phase) -> None:
-    now_us = (monotonic_ns() - phase.start_ns) // 1000
+    now_us = (monotonic_ns() - phase.recorder.start_ns) // 1000
     phase.ticks.append((now_us, phase.recorder.begun - phase.recorder.finished))
 
 

@@ -32,7 +32,8 @@ class Recorder:
     """The samples of one worker in one phase, packed into a buffer that is emptied by :meth:`take`.
 
     Args:
-        start_ns: the phase's planned start on this machine's monotonic clock; all times are noted relative to it.
+        start_ns: what all times are noted relative to, on this machine's monotonic clock: the phase's planned start,
+            less the windows before it.
         end_ns: when sessions are cut off; 0 if all run to their ends.
 
     Attributes:

@@ -10,6 +10,7 @@ from lab.reporting.figures.shift import Curve, shift_figure
 from lab.reporting.figures.sliders import interactive
 from lab.reporting.figures.style import Picture
 from lab.reporting.figures.sweep import sweep_figure
+from lab.reporting.figures.windows import windows_figure
 
 __all__ = [
     "Bar",
@@ -26,4 +27,5 @@ __all__ = [
     "timeline_figure",
     "totals_figure",
     "waves_figure",
+    "windows_figure",
 ]

@@ -18,7 +18,7 @@ from lab.reporting.comparison_view import ComparisonView, compare
 from lab.reporting.formatting import errors_text, limit_text, rate_text, seconds_text, settings
 from lab.reporting.html import rerun_command
 from lab.reporting.run_view import INCOMPLETE, Run
-from lab.spec.plan import USERS
+from lab.spec.plan import USERS, WINDOWS
 from lab.storage import published
 
 if TYPE_CHECKING:
@@ -186,6 +186,8 @@ class Page:
             drawn.append(_plate(f"Over {self.varied or 'the number of users'}", SWEEP, run.sweep_figure))
         if self.has_repeats:
             drawn.append(_plate("The repeats", REPEATS, run.repeats_figure))
+        if run.plan.interleave == WINDOWS:
+            drawn.append(_plate("In turns", IN_TURNS, run.windows_figure))
         if self.comparison:
             drawn.append(_plate("The differences", FOREST, self.comparison.figure))
             drawn.append(_plate("The differences by percentile", SHIFT, self.comparison.shift_figure))
@@ -201,6 +203,11 @@ SWEEP = (
     "settings. Hollow: not valid."
 )
 REPEATS = "Every repeat: how far one lies from the next of the same variant. Hollow: not valid."
+IN_TURNS = (
+    "Each point is a round: one variant's rate in its window over the other's in the window next to it. Each line is "
+    "the mean of one start of the services, and the band is the 95 % interval by the starts. The grey band is 5 % to "
+    "either side."
+)
 FOREST = (
     "One variant's value over the other's, with its 95 % interval. Square: a difference was found. Diamond: the two "
     "are alike, as surely within the grey band of 5 % to either side. Circle: undecided."

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from lab.errors import LabError
-from lab.spec import attached, planning
+from lab.spec import attached, in_turns, planning
 from lab.spec.options import LIMITS, OF_SERVICES, Options
 from lab.spec.plan import CAPACITY, USERS, Plan
 from lab.spec.workload import Burst, Closed, Load, Open, Ramp, Total
@@ -100,7 +100,8 @@ def _everything(plan: Plan) -> dict[str, Any]:
         "workers": load.workers,
         "remote_workers": load.remote_workers,
         "bind": plan.bind or None,
-        "repeat": max(cell.repeat for cell in plan.cells),
+        "repeat": max(cell.repeat for cell in plan.cells) // in_turns.batch_count(plan),
+        "interleave": plan.interleave,
         "pin": plan.pin,
         "seed": plan.seed,
     }

@@ -27,6 +27,7 @@ ASKED = [
     ("jwt", {"users": [50], "requests": 20_000, "limits": "tuned", "pool": 7}),
     ("jwt", {"limits": "default", "loops": 3}),
     ("document", {"users": [100], "pool": 20, "link_latency_ms": 500, "heap_mb": 512, "accept_count": 100}),
+    ("jwt", {"users": [50, 100], "duration": 9, "interleave": "windows", "repeat": 2}),
 ]
 
 

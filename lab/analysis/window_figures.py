@@ -1,0 +1,78 @@
+"""The figures of each window of a load: rate, latencies and CPU cost, of its settled part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from lab.formulas import stats
+from lab.spec.window import Window
+from lab.spec.workload import Load
+from lab.telemetry.sampler import FIXED_WORK, Reading
+from lab.telemetry.series import counter, growth
+
+# The first part of a window, in which its users start and caches fill, is left out of rates and latencies.
+SETTLING_SHARE = 0.1
+# With fewer right answers the 99th percentile is one of the two slowest.
+FEWEST_FOR_P99 = 200
+# By owner of cores, the field with the CPU seconds of a fixed piece of work on them: how slow they were.
+SPEEDS = {"service": "yardstick_s", "generator": "generator_yardstick_s"}
+
+
+def of_windows(
+    windows: Sequence[Window], load: Load, samples: pd.DataFrame, rows: Iterable[Reading]
+) -> list[dict[str, Any]]:
+    """The records of windows with their figures, named as in ``summary.json``; None where one is not known.
+
+    Args:
+        samples: of the measured load, with :data:`lab.analysis.steadiness.COLUMNS` and ``window``.
+        rows: those of :func:`lab.analysis.observations.metrics`.
+
+    """
+    samples, rows = stats.as_planned(samples) if load.independent else samples, list(rows)
+    speeds = {owner: counter(rows, owner, FIXED_WORK) for owner in SPEEDS}
+    spent = counter(rows, "service", "cpu_s")
+    found = []
+    for window in windows:
+        mine = samples[(samples["window"] == window.number).to_numpy()] if len(samples) else samples
+        cpu_s = growth(*spent, window.began_s, window.began_s + window.elapsed_s)
+        cost = None if cpu_s is None or not window.requests else cpu_s * 1000 / window.requests
+        figures = {**_of_settled(window, mine), "cpu_s_per_1000_requests": cost}
+        speed = {field: _mean_within(window, *speeds[owner]) for owner, field in SPEEDS.items()}
+        found.append({**asdict(window), **figures, **speed})
+    return found
+
+
+def _mean_within(window: Window, times: np.ndarray, values: np.ndarray) -> float | None:
+    within = values[(times >= window.began_s) & (times <= window.began_s + window.elapsed_s)]
+    return float(within.mean()) if len(within) else None
+
+
+def _of_settled(window: Window, samples: pd.DataFrame) -> dict[str, float | None]:
+    """Rate and latencies of right answers in the settled part of a window.
+
+    A request that was under way at its begin or end counts in the rate by its share of time within: so neither the last
+    answers, nor users who are all answered at the same moments, raise or lower it.
+    """
+    begin_s, end_s = window.began_s + SETTLING_SHARE * window.length_s, window.began_s + window.length_s
+    right = samples[(samples["error"] == "").to_numpy()]
+    sent_s, latency_s = (right[name].to_numpy() / 1e6 for name in ("sent_us", "latency_us"))
+    within_s = np.clip(np.minimum(sent_s + latency_s, end_s) - np.maximum(sent_s, begin_s), 0.0, None)
+    done = float((within_s / np.maximum(latency_s, 1e-6)).sum())
+    settled_s = np.sort(latency_s[(sent_s >= begin_s) & (sent_s < end_s)])
+    return {
+        "ok_throughput_rps": done / (end_s - begin_s),
+        "mean_s": float(settled_s.mean()) if len(settled_s) else None,
+        "p50_s": _percentile(settled_s, 50, 1),
+        "p99_s": _percentile(settled_s, 99, FEWEST_FOR_P99),
+    }
+
+
+def _percentile(ordered_s: np.ndarray, percent: int, fewest: int) -> float | None:
+    if len(ordered_s) < fewest:
+        return None
+    return float(ordered_s[-(-len(ordered_s) * percent // 100) - 1])

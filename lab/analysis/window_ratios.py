@@ -1,0 +1,236 @@
+"""Variants that took turns, side by side: the ratio of each pair of neighbouring windows, start by start."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from lab.analysis import verdict
+from lab.analysis.window_figures import SPEEDS
+from lab.formulas.two_levels import TwoLevels, adjusted, least_effort, two_levels
+from lab.spec.plan import WINDOWS
+from lab.storage.cell_folder import CellFolder
+from lab.storage.run_folder import RunFolder
+
+# The figures that are compared, by their names in tables.
+FIGURES = {
+    "throughput": "ok_throughput_rps",
+    "mean": "mean_s",
+    "p50": "p50_s",
+    "p99": "p99_s",
+    "CPU a request": "cpu_s_per_1000_requests",
+}
+# Half of an interval that tells a difference of 5 % from none.
+WANTED_REACH = 0.03
+BELIEVED = (verdict.VALID, verdict.SUSPECT)
+
+
+@dataclass(frozen=True)
+class WindowRatio:
+    """B over A in one figure, at one load.
+
+    Attributes:
+        at: the load in words.
+        figure: of :data:`FIGURES`.
+        logs: by start, the logarithm of the ratio in each round, shape (rounds,), without rounds that lack either; and
+            where the CPU decides, without what the speed of the cores explains, which is the share ``explained``.
+        levels: their mean, its interval, and the two variances.
+        start_s: what a start took before its first window; ``round_s``, each round; ``window_s``, a window by plan.
+
+    """
+
+    a: str
+    b: str
+    at: str
+    figure: str
+    logs: tuple[np.ndarray, ...]
+    levels: TwoLevels
+    start_s: float
+    round_s: float
+    window_s: float
+    explained: float
+
+    @property
+    def ratio(self) -> float:
+        """The geometric mean of the starts' ratios."""
+        return math.exp(self.levels.mean)
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Where the ratio lies in 95 % of cases, by the starts; None with one start."""
+        reach = self.levels.reach
+        return None if reach is None else (math.exp(self.levels.mean - reach), math.exp(self.levels.mean + reach))
+
+    @property
+    def sentence(self) -> str:
+        """The ratio, its interval, and what it rests on."""
+        levels, interval = self.levels, self.interval
+        found = f" (95 %: {interval[0]:.3f} to {interval[1]:.3f})" if interval else ", which one start cannot judge"
+        starts = f"{levels.starts} start{'s' * (levels.starts != 1)}"
+        of = f"{starts} of {levels.windows:.3g} windows"
+        speed = f"; the cores' speed explains {self.explained:.0%} of how rounds differ, and is taken out" * bool(
+            self.explained
+        )
+        return f"{self.b} against {self.a} at {self.at}: {self.figure} × {self.ratio:.3f}{found}, in {of}{speed}."
+
+    def as_row(self) -> dict[str, Any]:
+        """Its figures as JSON types; ``within`` and ``between`` are standard deviations of the logarithm."""
+        low, high = self.interval or (None, None)
+        deviations = {
+            name: None if variance is None else math.sqrt(variance)
+            for name, variance in (("within", self.levels.within), ("between", self.levels.between))
+        }
+        counts = {"starts": self.levels.starts, "windows": self.levels.windows, "explained": self.explained}
+        named = {"a": self.a, "b": self.b, "at": self.at, "figure": self.figure}
+        return {**named, "ratio": self.ratio, "low": low, "high": high, **counts, **deviations}
+
+    @property
+    def advice(self) -> str:
+        """What would make the interval reach :data:`WANTED_REACH`, and how long that takes; empty if it does that."""
+        levels = self.levels
+        if levels.reach is None:
+            return "More starts would give it an interval: --repeat 4."
+        if levels.reach <= WANTED_REACH:
+            return ""
+        effort = least_effort(levels, WANTED_REACH, self.start_s, self.round_s)
+        if effort is None:
+            return "More starts and more windows would say what it takes: --repeat and --duration."
+        more = "more starts" if levels.within is not None and self._starts_differ else "more windows"
+        return (
+            f"± {WANTED_REACH:.0%} would take {more}: {effort.starts} starts of {effort.windows} windows, about "
+            f"{max(effort.elapsed_s / 60, 1):.0f} min for all variants and this load: --repeat {effort.starts} "
+            f"--duration {math.ceil(effort.windows * self.window_s)}."
+        )
+
+    @property
+    def _starts_differ(self) -> bool:
+        """Whether more of the interval is due to starts than to their windows."""
+        within, between = self.levels.within or 0.0, self.levels.between or 0.0
+        return between > within / self.levels.windows
+
+
+def of_run(
+    run: RunFolder, figures: Sequence[str] = tuple(FIGURES), pair: tuple[str, str] | None = None
+) -> list[WindowRatio]:
+    """The ratios of all pairs of variants of a run in windows, or of one, at each load; none of any other run.
+
+    Of starts in which a variant was not measured to its end, or is invalid, there are none.
+    """
+    plan = run.plan()
+    if plan.interleave != WINDOWS:
+        return []
+    pairs = [pair] if pair else list(combinations([variant.name for variant in plan.variants], 2))
+    return [
+        ratio
+        for position in plan.positions
+        for a, b in pairs
+        for figure in figures
+        if (ratio := _ratio(run, plan.at_position(position), position, a, b, figure))
+    ]
+
+
+def _ratio(run: RunFolder, at: str, position: float, a: str, b: str, figure: str) -> WindowRatio | None:
+    plan, starts = run.plan(), list[tuple[list[dict[str, Any]], list[dict[str, Any]], list[CellFolder]]]()
+    for group in plan.groups:
+        folders = {cell.variant: run.cell(cell) for cell in group}
+        if (
+            plan.position(group[0]) == position
+            and {a, b} <= folders.keys()
+            and all(map(usable, (folders[a], folders[b])))
+        ):
+            starts.append((windows_of(folders[a]), windows_of(folders[b]), list(folders.values())))
+    logs, explained = [_logs(one, other, FIGURES[figure]) for one, other, _ in starts], 0.0
+    if plan.scenario.cpu_decides:
+        speeds = [_speeds(one, other, FIGURES[figure]) for one, other, _ in starts]
+        if all(np.isfinite(speed).all() for speed in speeds):
+            logs, explained = adjusted(logs, speeds)
+    levels = two_levels(logs)
+    if levels is None:
+        return None
+    costs = np.array([_costs(folders) for _, _, folders in starts])
+    start_s, round_s, window_s = map(float, np.median(costs, axis=0))
+    return WindowRatio(a, b, at, figure, tuple(logs), levels, start_s, round_s, window_s, explained)
+
+
+def usable(folder: CellFolder) -> bool:
+    """Whether a cell may decide something."""
+    return folder.settled and folder.read("summary").get("verdict") in BELIEVED
+
+
+def windows_of(folder: CellFolder) -> list[dict[str, Any]]:
+    """The records of a cell's windows with their figures: see :mod:`lab.analysis.window_figures`."""
+    return list(folder.read("windows").get("windows", ()))
+
+
+Windows = Sequence[Mapping[str, Any]]
+
+
+def _rounds(one: Windows, other: Windows, field: str) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+    """The windows of each round in which both have a figure."""
+    theirs = {window["number"]: window for window in other}
+    for mine in one:
+        its = theirs.get(mine["number"], {})
+        if mine.get(field) and its.get(field):
+            yield mine, its
+
+
+def _logs(one: Windows, other: Windows, field: str) -> np.ndarray:
+    """The logarithm of the ratio in each round, shape (rounds,)."""
+    return np.array([math.log(its[field] / mine[field]) for mine, its in _rounds(one, other, field)])
+
+
+def _speeds(one: Windows, other: Windows, field: str) -> np.ndarray:
+    """The same of how slow cores were, of service and generator, shape (rounds, 2); NaN where that was not read."""
+
+    def log_ratio(mine: Mapping[str, Any], its: Mapping[str, Any], name: str) -> float:
+        return math.log(its[name] / mine[name]) if mine.get(name) and its.get(name) else math.nan
+
+    rows = [[log_ratio(*both, name) for name in SPEEDS.values()] for both in _rounds(one, other, field)]
+    return np.array(rows, dtype=float).reshape(-1, len(SPEEDS))
+
+
+def _costs(folders: Sequence[CellFolder]) -> tuple[float, float, float]:
+    """The seconds of a start without its windows, of a round, and of a window, by the cells that were up together."""
+    elapsed_s = sum(folder.read("timing").get("elapsed_s") or 0.0 for folder in folders)
+    windows = [window for folder in folders for window in windows_of(folder)]
+    begun = min(window["unix_start"] for window in windows)
+    ended = max(window["unix_start"] + window["elapsed_s"] for window in windows)
+    rounds = 1 + max(window["number"] for window in windows)
+    return max(0.0, elapsed_s - (ended - begun)), (ended - begun) / rounds, windows[0]["length_s"]
+
+
+def start_ratios(run: RunFolder, at: str, a: str, b: str, field: str) -> list[float]:
+    """B over A in a figure of ``summary.json``, one ratio a start; none without windows, or of any other figure."""
+    named = [figure for figure, name in FIGURES.items() if name == field]
+    found = [ratio for ratio in of_run(run, named, (a, b)) if ratio.at == at]
+    return [math.exp(mean) for ratio in found for mean in ratio.levels.means]
+
+
+def typical(folder: CellFolder, field: str) -> float | None:
+    """The geometric mean of a figure over a cell's windows; None where it has none, or is in one piece."""
+    values = [window.get(field) for window in windows_of(folder)]
+    known = [value for value in values if value]
+    return math.exp(sum(map(math.log, known)) / len(known)) if known else None
+
+
+def sentences(run: RunFolder, a: str = "", b: str = "") -> list[str]:
+    """What the windows of a run say of throughput, for all pairs or one, and what would say it better."""
+    ratios = of_run(run, ("throughput",), (a, b) if a else None)
+    return [" ".join(filter(None, (ratio.sentence, ratio.advice))) for ratio in ratios]
+
+
+def of_neighbours(run: RunFolder) -> str:
+    """What variants that were up, and not loaded, used of the cores meanwhile, as a sentence; empty if none were."""
+    used = {folder.cell.id: folder.read("summary").get("neighbours_cpu") for folder in run.cells() if folder.complete}
+    known = {name: cores for name, cores in used.items() if cores is not None}
+    if not known:
+        return ""
+    most = max(known, key=lambda name: known[name])
+    mean = sum(known.values()) / len(known)
+    used_most = f"at most {known[most]:.1%}, beside {most}"
+    return f"Variants that were up, and not loaded, used {mean:.1%} of a core meanwhile ({used_most})."

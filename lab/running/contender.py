@@ -1,0 +1,63 @@
+"""A cell while it is measured: what was started for it, what was observed of it, and how it ends if something fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+
+from lab.analysis.evidence import Ending
+from lab.analysis.observations import Observed
+from lab.errors import ComponentError
+from lab.generator.fleet import Fleet
+from lab.running.testbed import Testbed
+from lab.running.windows import Joined
+from lab.spec.plan import Cell
+from lab.storage.cell_folder import CellFolder
+from lab.system.service import Service
+
+
+@dataclass
+class Contender:
+    """A cell that is measured, alone or in turns with others: what was started for it, and what was observed.
+
+    Attributes:
+        stack: what ends with it.
+        joined: its windows so far.
+
+    """
+
+    cell: Cell
+    folder: CellFolder
+    observed: Observed = field(default_factory=Observed)
+    stack: ExitStack = field(default_factory=ExitStack)
+    service: Service = field(init=False)
+    fleet: Fleet = field(init=False)
+    joined: Joined = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Begin without a window."""
+        self.joined = Joined(self.observed, self.cell.load.windows)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether nothing has ended it."""
+        return self.observed.ending == Ending()
+
+
+@contextmanager
+def failure_observed(testbed: Testbed, contender: Contender) -> Iterator[None]:
+    """Where a component fails, note why its cell ends, and stop what was started for it."""
+    try:
+        yield
+    except ComponentError as error:
+        note_failure(testbed, contender, error)
+        contender.stack.close()
+
+
+def note_failure(testbed: Testbed, contender: Contender, error: ComponentError) -> None:
+    """Note and say why a cell ends."""
+    # If a database or link has ended, that is the cause of a service's errors, and comes first.
+    causes = dict.fromkeys([*testbed.backing.exit_reasons(), error.problem])
+    contender.observed.ending = Ending(tuple(causes))
+    testbed.reporter.say(f"  {error}", error.problem, "red")

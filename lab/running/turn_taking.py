@@ -1,0 +1,203 @@
+"""Loads cells whose services are up, in turns: each window by window, or one alone in one piece."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from lab.generator.fleet import LoadPhase, PhaseResult
+from lab.reporting import formatting
+from lab.running import components
+from lab.running.contender import Contender, failure_observed
+from lab.running.testbed import Testbed
+from lab.running.warm_up import MIN_ROUNDS, is_warm
+from lab.runtimes import Running
+from lab.spec import prediction, schedule, turns
+from lab.spec.plan import Cell, Plan
+from lab.spec.system import SERVICE
+from lab.spec.window import Window
+from lab.spec.workload import Closed, Load, OpenLoop
+from lab.telemetry import actuator
+from lab.telemetry.sampler import IDLE_GENERATORS, NEIGHBOURS, Telemetry, sampling, timing_cores
+
+DRAIN_S, SLOWEST_WORK_S = 30.0, 0.001
+# Of a locustfile of the user's own nothing is known: its sessions may take so long.
+SESSION_S = 3600.0
+
+
+def wake(testbed: Testbed, contenders: list[Contender]) -> None:
+    """Load contenders in turns, uncounted, until they are warm again: each has been idle since it was.
+
+    Where the CPU decides, a service that rests after its warm-up compiles anew what it is asked for then. It is awake
+    as soon as it is warm: see :func:`lab.running.warm_up.is_warm`. All others are after one window.
+    """
+    scenario, load = testbed.plan.scenario, contenders[0].cell.load.window
+    most = max(MIN_ROUNDS, scenario.rehearsal.rounds) if scenario.cpu_decides else 1
+    awake: dict[str, list[dict[str, float]]] = {each.cell.id: [] for each in contenders}
+    with testbed.reporter.phase(f"{', '.join(awake)}: wake up", most) as update:
+        for number in range(1, most + 1):
+            for each in contenders:
+                if each.goes_on:
+                    with failure_observed(testbed, each):
+                        awake[each.cell.id].append(_uncounted(testbed, each, load))
+            busy = ", ".join(f"{rounds[-1]['jit_share']:.0%}" for rounds in awake.values() if rounds and rounds[-1])
+            update(number, f"round {number}{f': compilers {busy}' * bool(busy)}")
+            still = [each for each in contenders if each.goes_on and scenario.cpu_decides]
+            for each in still:
+                each.observed.warm = is_warm(awake[each.cell.id], scenario.cpu_decides)
+            if all(each.observed.warm for each in still):
+                break
+
+
+def _uncounted(testbed: Testbed, contender: Contender, load: Load) -> dict[str, float]:
+    """Load a contender for one window that is a round of its warm-up; what it cost, if the lab started the service."""
+    service, observed, parameters = contender.service, contender.observed, testbed.plan.parameters_of(contender.cell)
+    path, number = testbed.plan.scenario.path(parameters), len(observed.warm_up) + 1
+    before = actuator.cpu_times(service) if service.management else None
+    phase = LoadPhase(service.url, load, parameters, path, warm_up=number)
+    result = contender.fleet.run_phase(phase, deadline_s(load, None) + session_s(testbed.plan), [service.running])
+    if before is None:
+        return {}
+    spent = actuator.cpu_times(service).since(before, result.finished)
+    observed.warm_up.append({**spent, "users": load.users})
+    return spent
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A contender's turn: one window of its load, or all of a load in one piece.
+
+    Attributes:
+        number: of the round, from 0.
+        place: in the round, from 0.
+        idle: what is up meanwhile, services and generators.
+        speed: where readings of the cores' speed are, of all turns.
+        update: shows the progress of the load.
+
+    """
+
+    number: int
+    place: int
+    idle: Mapping[str, Sequence[Running]]
+    speed: Telemetry
+    update: Callable[[PhaseResult], None]
+
+
+def take_turns(testbed: Testbed, contenders: list[Contender]) -> None:
+    """Load each contender in turn, round after round, until each has had its windows; a load in one piece has one."""
+    cell, load, speed = contenders[0].cell, contenders[0].cell.load, Telemetry()
+    rounds = turns.order(contenders, load.windows, cell.repeat, testbed.plan.seed)
+    in_windows, whose = load.windows > 1, ", ".join(each.cell.id for each in contenders)
+    total = load.windows * len(contenders) if in_windows else load.planned_sessions
+    with (
+        testbed.reporter.phase(f"{whose}: measure {load.volume()}{formatting.windows(load)}", total) as update,
+        timing_cores(testbed.runtime, testbed.cores.owned, testbed.run.logs / "cpu-speed.log", speed),
+    ):
+        for number, order in enumerate(rounds):
+            for place, each in enumerate(order):
+                if not each.goes_on:
+                    continue
+                done = number * len(order) + place
+
+                def shown(so_far: PhaseResult, each: Contender = each, done: int = done) -> None:
+                    which = f"window {done + 1}, {each.cell.variant}: " if in_windows else ""
+                    update(done if in_windows else so_far.done, which + _progress_note(so_far))
+
+                with failure_observed(testbed, each):
+                    drive(testbed, each, Turn(number, place, _idle(each, contenders), speed, shown))
+
+
+def _idle(contender: Contender, contenders: Iterable[Contender]) -> dict[str, list[Running]]:
+    """The processes that are up while a contender is loaded, of services that the lab started, and of generators."""
+    others = [each for each in contenders if each is not contender and each.goes_on]
+    services = [each.service.running for each in others if each.service.management]
+    generators = [running for each in others for running in (each.fleet.master, *each.fleet.workers)]
+    return {name: found for name, found in ((NEIGHBOURS, services), (IDLE_GENERATORS, generators)) if found}
+
+
+def drive(testbed: Testbed, contender: Contender, turn: Turn) -> None:
+    """Run a window of the measured load while sampling all processes, and read the counts of service and databases."""
+    plan, backing, owned, observed = testbed.plan, testbed.backing, testbed.cores.owned, contender.observed
+    cell, service, fleet, joined = contender.cell, contender.service, contender.fleet, contender.joined
+    load, parameters, before_us = cell.load.window, plan.parameters_of(cell), joined.before_us
+    result, readings = PhaseResult(), Telemetry()
+    before, calls = actuator.requests_served(service), components.calls_counted(backing)
+    workers = {f"worker {number}": worker for number, worker in enumerate(fleet.workers, 1)}
+    others = {**workers, "master": fleet.master, **backing.running()}
+    try:
+        with sampling(service, others, owned, into=readings, together=turn.idle):
+            fleet.run_phase(
+                LoadPhase(
+                    service.url,
+                    load,
+                    parameters,
+                    plan.scenario.path(parameters),
+                    seed=schedule.seed_of(plan, cell, turn.number),
+                    window=turn.number,
+                    windows=cell.load.windows,
+                    before_us=before_us,
+                ),
+                deadline_s(load, prediction.predict(plan, cell)) + session_s(plan),
+                [service.running, *backing.running().values()],
+                progress=turn.update,
+                into=result,
+            )
+    finally:
+        elapsed_s = joined.add(result, readings, turn.speed.rows)
+        observed.between_cpu_s = joined.between_s(SERVICE)
+    after = None if before is None else actuator.requests_served(service, before + result.finished)
+    served = None if before is None or after is None else after - before
+    # Of several kinds of request the ones with the most calls: then a count is awaited in vain, for a moment.
+    most = {name: max(each.values()) * result.finished for name, each in calls_made(plan, cell).items()}
+    after_calls = components.calls_counted(backing, {name: calls.get(name, 0) + made for name, made in most.items()})
+    made_now = {name: count - calls[name] for name, count in after_calls.items() if name in calls}
+    observed.add_window(
+        Window(
+            turn.number,
+            turn.place,
+            result.unix_start,
+            before_us / 1e6,
+            load.duration_s if isinstance(load, Closed | OpenLoop) else elapsed_s,
+            elapsed_s,
+            result.begun,
+            result.failed,
+            served,
+        ),
+        made_now,
+    )
+    contender.folder.keep("windows", {"windows": [asdict(window) for window in observed.windows]})
+
+
+def calls_made(plan: Plan, cell: Cell) -> dict[str, dict[str, int]]:
+    """By component, how many calls each request of a cell makes to it, by the request's name."""
+    variant, parameters = plan.scenario.variant(cell.variant), plan.parameters_of(cell)
+    names = [component.name for component in plan.scenario.components]
+    return {name: prediction.calls_to(plan, variant, name, parameters) for name in names}
+
+
+def _progress_note(result: PhaseResult) -> str:
+    failed = f", {result.failed:,} failed" if result.failed else ""
+    return f"{result.finished:,} answered, {result.begun - result.finished:,} under way{failed}"
+
+
+def deadline_s(load: Load, predicted_mean_s: float | None) -> float:
+    """The timeout of a cell's load: generous compared with theory, and after the last request's own timeout.
+
+    Theory covers waiting only; for CPU work a core is taken to serve at least a thousand requests a second.
+    """
+    after_s = load.timeout_s + DRAIN_S
+    if isinstance(load, OpenLoop):
+        # Where a queue grows all the time, the last request waits twice the mean; that of a ramp waits longer, by less
+        # than the ramp lasts.
+        return 2 * (load.duration_s + 2 * (predicted_mean_s or 0.0)) + after_s
+    if isinstance(load, Closed):
+        return load.ramp_s + 2 * load.duration_s + after_s
+    mean_s = load.timeout_s if predicted_mean_s is None else predicted_mean_s
+    work_s = max(2 * mean_s * math.ceil(load.rounds), SLOWEST_WORK_S * load.planned_sessions)
+    return load.ramp_s + 2 * work_s + after_s
+
+
+def session_s(plan: Plan) -> float:
+    """How long a load may last beyond what is known of it, because a session does."""
+    return SESSION_S if plan.locustfile else 0.0

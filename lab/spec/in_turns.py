@@ -1,0 +1,127 @@
+"""Plans the cells of a run in windows: what is up at once, how many windows a load has, and what fits into memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+
+from msgspec import structs
+
+from lab.errors import LabError
+from lab.spec import prediction, turns
+from lab.spec.limits import Limits
+from lab.spec.plan import WINDOWS, Cell, Plan
+from lab.spec.system import Variant
+from lab.spec.workload import Closed, Load, Open
+
+# A value of what is varied: its load, its value of a parameter, and its name; both empty where users vary.
+Point = tuple[Load, dict[str, int], str]
+
+# The memory of a JVM outside its heap: code, class metadata, threads, network buffers.
+BESIDES_HEAP_MB = 768
+# Without a limit the JVM takes a quarter of the machine for its heap.
+DEFAULT_HEAP_SHARE = 4
+# Locust's master or one of its workers, with the libraries that it imports; and what a user adds.
+GENERATOR_MB, USER_KB = 128, 20
+# Each component behind the services, be it a database or a service of ours; and the lab and the system themselves.
+COMPONENT_MB, OWN_MB = 1536, 1024
+
+
+def planned(plan: Plan, variants: Sequence[Variant], points: Sequence[Point], starts: int) -> Plan:
+    """The plan with its cells, one for each start of a variant's service at each point.
+
+    Where memory holds only some of the variants at once, a start is made in batches that all have the first variant:
+    then it has a cell in each of them.
+
+    Raises:
+        LabError: a load has no duration, there is one variant only, or not even two of them fit into memory.
+
+    """
+    plan = replace(plan, interleave=WINDOWS)
+    _check(plan, variants, points)
+    batches = _batches(plan, variants, points)
+    cells = tuple(
+        Cell(variant.name, in_windows(plan, variants, point, len(batch)), len(batches) * start + number, *point[1:])
+        for point in points
+        for place, variant in enumerate(variants)
+        for start in range(starts)
+        for number, batch in enumerate(batches, 1)
+        if place in batch
+    )
+    return replace(plan, cells=cells)
+
+
+def _check(plan: Plan, variants: Sequence[Variant], points: Sequence[Point]) -> None:
+    if len(variants) < 2:
+        raise LabError(
+            "Windows are turns that several variants take, and there is one.",
+            "Name another, or leave --interleave windows out.",
+        )
+    if plan.bind:
+        raise LabError(
+            "Workers on other machines serve one variant at a time, and in windows all are up.",
+            "Leave --interleave windows or --remote-workers out.",
+        )
+    for load, _, _ in points:
+        if not isinstance(load, Closed | Open):
+            raise LabError(
+                f"A {load.kind} cannot be measured in windows: it has no steady part that could be cut into pieces.",
+                "Give it a --duration, or leave --interleave windows out.",
+            )
+
+
+def in_windows(plan: Plan, variants: Sequence[Variant], point: Point, at_once: int) -> Load:
+    """The load of a point, cut into windows; their number is the same for all variants."""
+    load, parameters, _ = point
+    assert isinstance(load, Closed | Open)
+    cells = [Cell(variant.name, load, parameters=parameters) for variant in variants]
+    request_s = max((prediction.predict(plan, cell) or 0.0 for cell in cells), default=0.0)
+    return structs.replace(load, windows=turns.windows(load.duration_s, at_once, request_s))
+
+
+def _batches(plan: Plan, variants: Sequence[Variant], points: Sequence[Point]) -> list[list[int]]:
+    has_mb, each_mb = memory_mb(), max(_needed_mb(plan, v, load) for v in variants for load, _, _ in points)
+    shared_mb = OWN_MB + COMPONENT_MB * len(plan.scenario.components)
+    try:
+        return turns.batches(len(variants), (has_mb - shared_mb) // each_mb)
+    except ValueError:
+        raise LabError(
+            f"In windows two variants are up at once, which takes {each_mb:,} MiB each and {shared_mb:,} MiB for the "
+            f"rest, and this machine has {has_mb:,} MiB.",
+            "Choose a smaller --heap-mb, or leave --interleave windows out.",
+        ) from None
+
+
+def _needed_mb(plan: Plan, variant: Variant, load: Load) -> int:
+    """The memory of one variant that is up, with its generator."""
+    generator_mb = (1 + load.workers) * GENERATOR_MB + load.users * USER_KB // 1024
+    return generator_mb + (0 if variant.entry == "attached" else service_mb(plan.limits_of(variant.name)))
+
+
+def service_mb(limits: Limits) -> int:
+    """The memory of a service of ours."""
+    return (limits.heap_mb or memory_mb() // DEFAULT_HEAP_SHARE) + BESIDES_HEAP_MB
+
+
+def memory_mb() -> int:
+    """The memory of this machine."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
+
+
+def batch_count(plan: Plan) -> int:
+    """In how many batches the variants of one start are up; 1 where all are at once, or each is alone."""
+    return len(_together(plan)) if plan.interleave == WINDOWS else 1
+
+
+def _together(plan: Plan) -> list[tuple[str, ...]]:
+    return list(dict.fromkeys(tuple(cell.variant for cell in group) for group in plan.groups))
+
+
+def batched(plan: Plan) -> str:
+    """Which variants are up at once where memory does not hold all, as a sentence; empty where it does."""
+    if batch_count(plan) == 1:
+        return ""
+    together = _together(plan)
+    listed = "; ".join(", ".join(names) for names in together)
+    return f"Memory does not hold all variants at once, so they take turns in batches: {listed}."

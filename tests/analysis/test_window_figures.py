@@ -1,0 +1,212 @@
+"""Figures of a window, and of two variants in turns: what counts, what is left out, and what it rests on."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from lab.analysis import pairing, window_ratios
+from lab.analysis.window_figures import of_windows
+from lab.experiments import scenarios
+from lab.reporting.run_view import Run
+from lab.spec import planning
+from lab.spec.options import Options
+from lab.spec.window import Window
+from lab.spec.workload import Closed, Open
+from lab.storage.run_folder import RunFolder
+
+LENGTH_S, USERS = 2.0, 10
+LOAD = Closed(users=USERS, ramp_s=0.0, duration_s=4.0, windows=2)
+
+
+def in_lockstep(samples_of, latency_s: float, window: int, began_s: float, length_s: float = LENGTH_S):
+    """Users who all send together, again and again, until the window ends; each request takes as long."""
+    sends = np.arange(0, length_s, latency_s)
+    sent = np.repeat(began_s + sends, USERS)
+    return samples_of([latency_s] * len(sent), sent_s=list(sent), window=window)
+
+
+def windows(elapsed_s: float = 2.1) -> list[Window]:
+    """Two windows, one after the other."""
+    return [Window(k, 0, 100.0, k * elapsed_s, LENGTH_S, elapsed_s, 100, 0, 100) for k in range(2)]
+
+
+@pytest.mark.parametrize("latency_s", [0.01, 0.1, 0.3, 0.7, 1.1])
+def test_the_rate_is_that_of_users_who_never_rest(samples_of, latency_s):
+    """Ten users, each a request after the other: whatever the window cuts off, the rate is that of Little's law."""
+    (found, _) = of_windows(windows(), LOAD, in_lockstep(samples_of, latency_s, 0, 0.0), ())
+    assert found["ok_throughput_rps"] == pytest.approx(USERS / latency_s, rel=1e-4)
+    assert found["mean_s"] == pytest.approx(latency_s)
+
+
+def test_the_first_tenth_of_a_window_is_left_out(samples_of):
+    """However slow it was."""
+    slow = samples_of([0.19] * USERS, sent_s=0.0, window=1)
+    slow["sent_us"] += 2_100_000
+    fast = in_lockstep(samples_of, 0.01, 1, 2.1 + 0.2, 1.8)
+    (nothing, found) = of_windows(windows(), LOAD, _joined(slow, fast), ())
+    assert found["p99_s"] == pytest.approx(0.01)
+    assert found["ok_throughput_rps"] == pytest.approx(1000.0, rel=1e-4)
+    assert (nothing["ok_throughput_rps"], nothing["mean_s"], nothing["p99_s"]) == (0.0, None, None)
+
+
+def _joined(*pieces):
+    return pd.concat(pieces, ignore_index=True)
+
+
+def test_failed_requests_are_in_no_figure(samples_of):
+    """Rates and latencies are of right answers."""
+    right, wrong = in_lockstep(samples_of, 0.1, 0, 0.0), in_lockstep(samples_of, 0.05, 0, 0.0).assign(error="timeout")
+    (found, _) = of_windows(windows(), LOAD, _joined(right, wrong), ())
+    assert found["ok_throughput_rps"] == pytest.approx(100.0, rel=1e-4)
+    assert found["p50_s"] == pytest.approx(0.1)
+
+
+def test_an_open_loop_counts_from_the_plan(samples_of):
+    """As its table does."""
+    planned = np.linspace(0, LENGTH_S, 200, endpoint=False)
+    samples = samples_of([0.01] * 200, sent_s=list(planned + 0.04), planned_s=list(planned))
+    load = Open(users=10, rate_rps=100.0, duration_s=4.0, windows=2)
+    (found, _) = of_windows(windows(), load, samples, ())
+    assert found["mean_s"] == pytest.approx(0.05)
+    assert found["ok_throughput_rps"] == pytest.approx(100.0, rel=0.02)
+
+
+def test_a_window_has_the_cpu_that_was_spent_in_it(samples_of):
+    """A thousand requests of 100 ms are 0.1 s each; without readings nothing is known."""
+    readings = [(t, "service", "cpu_s", spent) for t, spent in ((0.0, 5.0), (2.1, 5.4), (4.2, 6.4))]
+    samples = in_lockstep(samples_of, 0.1, 0, 0.0)
+    costs = [found["cpu_s_per_1000_requests"] for found in of_windows(windows(), LOAD, samples, readings)]
+    assert costs == pytest.approx([4.0, 10.0])
+    assert of_windows(windows(), LOAD, samples, ())[0]["cpu_s_per_1000_requests"] is None
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A function that writes a run in windows: rates of two variants by start and round, and verdicts of the first."""
+
+    def make(rates: dict[str, np.ndarray], verdicts: tuple[str, ...] = ("valid",) * 9) -> RunFolder:
+        starts, rounds = next(iter(rates.values())).shape
+        options = Options(
+            users=[50], variants=list(rates), duration=rounds, repeat=starts, interleave="windows", seed=1
+        )
+        plan = planning.make_plan(scenarios()["jwt"], options)
+        folder = RunFolder.create(plan, ["test"], {}, tmp_path)
+        for cell in plan.cells:
+            written, own = folder.begin(cell), rates[cell.variant][cell.repeat - 1]
+            rows = [
+                {
+                    **{"number": k, "place": 0, "unix_start": 10.0 * k, "elapsed_s": 1.0, "length_s": 1.0},
+                    **{
+                        "ok_throughput_rps": rate,
+                        "mean_s": 50 / rate if rate else None,
+                        "cpu_s_per_1000_requests": None,
+                    },
+                }
+                for k, rate in enumerate(own)
+            ]
+            written.keep("windows", {"windows": rows})
+            written.keep("timing", {"elapsed_s": 100.0})
+            word = verdicts[cell.repeat - 1] if cell.variant == next(iter(rates)) else "valid"
+            counts = {"requests": 1000, "throughput_rps": 1.0, "ok_throughput_rps": 1.0, "errors": {}}
+            written.keep("summary", {**counts, "verdict": word, "reasons": [], "neighbours_cpu": 0.004})
+        return folder
+
+    return make
+
+
+def noisy(starts: int = 4, rounds: int = 10) -> dict[str, np.ndarray]:
+    """A machine whose speed changes by a third from round to round, under two services that differ by 8 %."""
+    chance = np.random.default_rng(1)
+    speed = chance.choice([1.0, 1.5], (starts, rounds))
+    luck = chance.normal(0, 0.01, (2, starts, rounds))
+    return {"mvc": 1000 * speed * np.exp(luck[0]), "webflux": 1080 * speed * np.exp(luck[1])}
+
+
+def test_neighbours_tell_what_a_machine_that_changes_hides(run):
+    """Whole starts differ by a fifth; the ratio of neighbours is known to a percent or two."""
+    found = {ratio.figure: ratio for ratio in window_ratios.of_run(run(noisy()))}
+    ratio = found["throughput"]
+    assert (ratio.a, ratio.b, ratio.at) == ("mvc", "webflux", "50 users")
+    assert ratio.interval
+    low, high = ratio.interval
+    assert low < 1.08 < high < 1.11
+    assert low > 1.05
+    assert found["mean"].ratio == pytest.approx(1 / ratio.ratio)
+    assert "CPU a request" not in found
+    assert ratio.sentence.startswith("webflux against mvc at 50 users: throughput × 1.0")
+    assert ratio.sentence.endswith("in 4 starts of 10 windows.")
+    assert ratio.advice == ""
+
+
+def test_starts_that_differ_ask_for_more_starts_and_windows_for_more_windows(run):
+    """With what to type, and how long that takes."""
+    rates = noisy(3, 10)
+    rates["webflux"] *= np.array([0.9, 1.0, 1.1])[:, None]
+    (ratio,) = window_ratios.of_run(run(rates), ("throughput",))
+    assert ratio.advice.startswith("± 3% would take more starts:")
+    assert "--repeat" in ratio.advice
+    rates = noisy(3, 10)
+    rates["webflux"] = rates["webflux"] * np.exp(np.tile([0.3, -0.3], (3, 5))) * np.array([0.95, 1.0, 1.05])[:, None]
+    (ratio,) = window_ratios.of_run(run(rates), ("throughput",))
+    assert "more windows" in ratio.advice
+
+
+def test_one_start_has_no_interval_and_is_told_what_gives_one(run):
+    """A thousand windows of one start say nothing of the next."""
+    (ratio,) = window_ratios.of_run(run(noisy(1, 30)), ("throughput",))
+    assert ratio.interval is None
+    assert "which one start cannot judge" in ratio.sentence
+    assert "--repeat" in ratio.advice
+
+
+def test_a_start_that_was_not_measured_to_its_end_decides_nothing(run):
+    """Nor does one with an invalid cell."""
+    (ratio,) = window_ratios.of_run(run(noisy(), ("valid", "invalid", "suspect", "valid")), ("throughput",))
+    assert ratio.levels.starts == 3
+
+
+def test_a_round_that_lacks_either_is_left_out(run):
+    """As where nothing was answered in a window."""
+    rates = noisy(2, 6)
+    rates["mvc"][0, 2] = 0.0
+    (ratio,) = window_ratios.of_run(run(rates), ("throughput",))
+    assert [len(logs) for logs in ratio.logs] == [5, 6]
+
+
+def test_a_comparison_is_of_the_windows_by_start(run):
+    """`lab compare` gives the same ratio and the same interval, and says what they rest on."""
+    folder = run(noisy())
+    found = pairing.compare(str(folder.path), None, False, folder.path.parent)
+    (row,) = [row for row in found.rows if row.metric == "throughput req/s"]
+    (ratio,) = window_ratios.of_run(folder, ("throughput",))
+    assert row.ratio
+    assert row.ratio.ratio == pytest.approx(ratio.ratio)
+    assert (row.ratio.low, row.ratio.high) == pytest.approx(ratio.interval)
+    assert row.ratio.pairs == 4
+    assert row.differs
+    assert found.in_windows == (ratio.sentence,)
+    assert json.dumps(found.as_json()["in_windows"])
+
+
+def test_the_table_of_ratios_and_what_neighbours_cost(run):
+    """For notebooks; and a sentence under the run's table."""
+    folder = run(noisy())
+    table = Run(folder).window_ratios()
+    row = table[table["figure"] == "throughput"].iloc[0]
+    assert (row["starts"], row["windows"]) == (4, 10)
+    assert row["within"] == pytest.approx(0.014, rel=0.4)
+    assert math.log(row["high"] / row["low"]) < 0.06
+    assert "used 0.4% of a core meanwhile" in window_ratios.of_neighbours(folder)
+    assert Run(folder).windows_figure().png()
+
+
+def test_a_run_by_cells_has_no_ratios_of_windows(plan, tmp_path):
+    """And nothing is said of neighbours, as nobody was up meanwhile."""
+    folder = RunFolder.create(plan, ["test"], {}, tmp_path)
+    assert window_ratios.of_run(folder) == []
+    assert window_ratios.of_neighbours(folder) == ""

@@ -1,0 +1,170 @@
+"""Measured in turns for real: windows of services that are all up, each with its own samples, counts and readings."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+
+import pandas as pd
+import pytest
+from any_server import serving
+
+import lab
+from lab.analysis import window_ratios
+from lab.experiments import scenarios
+from lab.running import conductor
+from lab.spec import planning
+from lab.spec.options import Options
+from lab.storage.cell_folder import CellFolder
+
+USERS, WINDOWS = 4, 4
+
+
+@pytest.fixture(scope="module")
+def server():
+    """A service that is there already."""
+    with serving() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def attached(server, tmp_path_factory):
+    """Two paths of it, in four windows of a second each."""
+    urls = {"old": f"{server.url}/ok", "new": f"{server.url}/ok?version=2"}
+    options = {"users": USERS, "duration": WINDOWS, "ramp_up": 0, "seed": 1, "interleave": "windows"}
+    return lab.load(urls, **options, data=tmp_path_factory.mktemp("runs"), quiet=True)
+
+
+def windows_of(folder: CellFolder) -> pd.DataFrame:
+    """The records of a cell's windows."""
+    return pd.DataFrame(window_ratios.windows_of(folder))
+
+
+def assert_windows_hold_their_own(folder: CellFolder, windows: int) -> None:
+    """Samples, counts and times of each window are of this window, and go on where the one before it ended."""
+    measured, records, evidence = folder.measured(), windows_of(folder), folder.read("evidence")
+    assert list(records["number"]) == list(range(windows))
+    assert measured["window"].value_counts().sort_index().tolist() == records["requests"].tolist()
+    assert records["requests"].sum() == evidence["begun"] == evidence["finished"] > 0
+    assert not measured.duplicated(["user", "session", "step"]).any()
+    for record in records.itertuples():
+        mine = measured[measured["window"] == record.number]
+        begin_us, end_us = 1e6 * record.began_s, 1e6 * (record.began_s + record.elapsed_s)
+        assert begin_us - 1 <= mine["sent_us"].min()
+        assert (mine["sent_us"] + mine["latency_us"]).max() <= end_us + 1
+        assert mine["sent_us"].max() <= begin_us + 1e6 * record.length_s + 1e5
+    assert (records["began_s"].diff()[1:] - records["elapsed_s"].to_numpy()[:-1]).abs().max() < 1e-6
+
+
+def assert_in_turns(folders: list[CellFolder]) -> None:
+    """One after the other, never two at a time, each of them in each place equally often."""
+    each = pd.concat([windows_of(folder).assign(variant=folder.cell.variant) for folder in folders])
+    ordered = each.sort_values("unix_start")
+    spans = list(zip(ordered["unix_start"], ordered["unix_start"] + ordered["elapsed_s"], strict=True))
+    assert all(ended <= begins for (_, ended), (begins, _) in pairwise(spans))
+    assert ordered["number"].is_monotonic_increasing
+    assert len(set(Counter(zip(each["variant"], each["place"], strict=True)).values())) == 1
+
+
+def test_starts_come_in_order_and_what_is_in_them_at_random():
+    """All loads of the first start before any of the second; which variant is warm first changes."""
+    options = Options(users=[50, 100], repeat=4, interleave="windows", seed=3)
+    plan = planning.make_plan(scenarios()["jwt"], options)
+    groups = conductor.in_random_order(plan)
+    assert [group[0].repeat for group in groups] == [1, 1, 2, 2, 3, 3, 4, 4]
+    assert sorted(cell.id for group in groups for cell in group) == sorted(cell.id for cell in plan.cells)
+    assert len({tuple(cell.variant for cell in group) for group in groups}) > 1
+    assert len({tuple(group[0].load.users for group in groups[at : at + 2]) for at in range(0, 8, 2)}) > 1
+    assert conductor.in_random_order(plan) == groups
+
+
+def test_what_would_be_measured_in_turns_is_listed(typed):
+    """A line for each start and load, with who is up; what cannot be in windows is refused with the reason."""
+    words = ("--interleave", "windows", "--dry-run")
+    listed = typed("run", "jwt", "--repeat", "2", "--variants", "mvc,webflux", *words)
+    assert listed.returncode == 0
+    starts = [line for line in listed.stdout.splitlines() if "in 20 windows of 1 s each" in line]
+    assert len(starts) == 2
+    assert all("mvc-u50-r" in line and "webflux-u50-r" in line for line in starts)
+    refused = typed("run", "delay", *words)
+    assert refused.returncode == 2
+    assert "A burst cannot be measured in windows" in refused.stderr
+    assert "--duration" in refused.stderr
+
+
+def test_attached_services_have_their_windows_in_turns(attached, server):
+    """The service counted what the samples hold, and the one request that asked whether anybody is there."""
+    folders = attached.folder.cells()
+    assert_in_turns(folders)
+    for folder, path in zip(folders, ("/ok", "/ok?version=2"), strict=True):
+        assert_windows_hold_their_own(folder, WINDOWS)
+        assert server.asked(path) == len(folder.samples()) + 1
+
+
+def test_connections_stay_open_between_windows(attached):
+    """Users connect in their first window, and are idle while another service has its turn."""
+    for folder in attached.folder.cells():
+        connected = folder.measured().groupby("window")["connect_us"].agg(lambda taken: (taken > 0).sum())
+        assert connected.tolist() == [USERS, 0, 0, 0]
+
+
+def test_time_between_windows_is_in_no_figure(attached):
+    """The load lasted for its windows, and nothing that stands in the table is stretched by the others'."""
+    for folder in attached.folder.cells():
+        summary, evidence, records = folder.read("summary"), folder.read("evidence"), windows_of(folder)
+        assert summary["elapsed_s"] == pytest.approx(records["elapsed_s"].sum(), abs=0.05)
+        assert evidence["stood_still_s"] < 0.9
+        assert evidence["counted_in_system"] == pytest.approx(summary["in_system"], abs=1.0)
+        assert folder.metrics()["t_s"].max() < records["elapsed_s"].sum() + 1
+
+
+def test_the_windows_are_shown_and_compared(attached, typed):
+    """Under the table, in the comparison, and as a figure."""
+    data = str(attached.path.parent)
+    assert "in 1 start of 4 windows." in typed("show", attached.name, "--data", data).stdout
+    assert "new against old at 4 users: throughput ×" in typed("compare", attached.name, "--data", data).stdout
+    assert (attached.path / "windows.png").stat().st_size > 10_000
+
+
+@pytest.mark.java
+@pytest.mark.thorough
+@pytest.mark.usefixtures("brief")
+class TestStarted:
+    """Services that the lab starts: both are up while one is loaded."""
+
+    @pytest.fixture(scope="class")
+    @staticmethod
+    def run(tmp_path_factory, brief):
+        """Two kinds of thread, in four windows of a second."""
+        options = {"users": 20, "delay_ms": 50, "duration": 4, "heap_mb": 256, "variants": ["mvc", "mvc-virtual"]}
+        return lab.run("delay", **options, interleave="windows", seed=1, data=tmp_path_factory.mktemp("r"), quiet=True)
+
+    def test_each_service_counted_the_requests_of_its_windows(self, run):
+        """In each of them."""
+        folders = run.folder.cells()
+        assert_in_turns(folders)
+        for folder in folders:
+            assert_windows_hold_their_own(folder, 4)
+            records = windows_of(folder)
+            assert records["served"].tolist() == records["requests"].tolist()
+            assert folder.read("evidence")["served"] == records["requests"].sum()
+
+    def test_readings_are_of_the_windows_alone(self, run):
+        """The service's CPU time is what it used in them; the other's is what it used meanwhile, and little."""
+        for folder in run.folder.cells():
+            metrics, summary = folder.metrics(), folder.read("summary")
+            for target in ("service", "neighbours", "worker 1"):
+                rows = metrics[(metrics["target"] == target) & (metrics["name"] == "cpu_s")]
+                assert rows["t_s"].is_monotonic_increasing
+                assert (rows["value"].diff()[1:] > -1e-6).all()
+                assert rows["t_s"].iloc[-1] - rows["t_s"].iloc[0] < summary["elapsed_s"] + 1
+            assert summary["neighbours_cpu"] < 1
+            assert summary["cpu_s_per_1000_requests"] > 0
+
+    def test_what_is_judged_of_a_load_in_one_piece_is_judged_of_its_windows(self, run):
+        """Nothing is called a stall, an idle user or a broken law because windows end."""
+        for row in run.cells:
+            said = " ".join(row["reasons"])
+            assert row["verdict"] in ("valid", "suspect"), said
+            for wrong in ("Little's law", "idle", "counted", "samples arrived", "stalled", "answered nobody"):
+                assert wrong not in said
