@@ -32,6 +32,7 @@ class Launch:
         image: the container image to start it from; empty for a process on this machine. The command replaces the
             image's, if it is not empty; the folder is there under the same path.
         memory_mb: the most memory its container may use, in MiB; 0 for no limit.
+        scratch: files and folders for its time only: they are removed in the end, even if the lab is killed.
 
     """
 
@@ -46,6 +47,7 @@ class Launch:
     grace_s: float = 3.0
     image: str = ""
     memory_mb: int = 0
+    scratch: tuple[Path, ...] = ()
 
 
 class Running(Protocol):
@@ -91,8 +93,8 @@ class Runtime(Protocol):
     def host(self) -> str:
         """The address of this machine as seen from inside the runtime."""
 
-    def discard(self, folder: Path) -> None:
-        """Remove a folder at the end, with what processes have written into it, even if the lab is killed."""
+    def discard(self, path: Path) -> None:
+        """Remove a file or a folder at the end, with what was written into it, even if the lab is killed."""
 
     def started(self, launch: Launch) -> AbstractContextManager[Running]:
         """Start a launch; it is stopped when the context ends, also after an error."""

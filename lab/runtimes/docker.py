@@ -223,9 +223,9 @@ class DockerRuntime:
         """The address of this machine on the run's network, for servers that containers connect to."""
         return str(self._network.attrs["IPAM"]["Config"][0]["Gateway"])
 
-    def discard(self, folder: Path) -> None:
-        """Remove a folder at the end, with what processes have written into it, even if the lab is killed."""
-        self._processes.discard(folder)
+    def discard(self, path: Path) -> None:
+        """Remove a file or a folder at the end, with what was written into it, even if the lab is killed."""
+        self._processes.discard(path)
 
     @contextmanager
     def started(self, launch: Launch) -> Iterator[DockerRunning | ProcessRunning]:
@@ -234,6 +234,8 @@ class DockerRuntime:
             with self._processes.started(launch) as process:
                 yield process
             return
+        for path in launch.scratch:
+            self.discard(path)
         container = self._create(launch)
         running = None
         try:

@@ -183,15 +183,17 @@ class ProcessRuntime:
         """Loopback."""
         return LOOPBACK
 
-    def discard(self, folder: Path) -> None:
-        """Remove a folder at the end, with what processes have written into it, even if the lab is killed."""
-        self._scratch.append(folder.absolute())
-        self._tell_guard(f"{folder.absolute()}")
+    def discard(self, path: Path) -> None:
+        """Remove a file or a folder at the end, with what was written into it, even if the lab is killed."""
+        self._scratch.append(path.absolute())
+        self._tell_guard(f"{path.absolute()}")
 
     @contextmanager
     def started(self, launch: Launch) -> Iterator[ProcessRunning]:
         """Start a process; on exit it is stopped."""
         running = None
+        for path in launch.scratch:
+            self.discard(path)
         try:
             with signals_deferred():  # a started process must be registered before an interrupt is handled
                 running = self._start(launch)
