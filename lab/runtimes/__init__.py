@@ -15,6 +15,8 @@ RUNTIMES = ("process", "docker", "auto")
 
 # What every process needs of the shell's environment.
 INHERITED = ("PATH", "HOME", "LD_LIBRARY_PATH", "TMPDIR")
+# What it gets instead of the shell's language: file names of any letters, and everywhere the same messages and sorting.
+LANGUAGE = {"LC_ALL": "C.UTF-8"}
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,8 @@ class Launch:
     Attributes:
         name: the name in messages, such as ``service`` or ``worker 1``.
         log: the file for its standard output and error (only error where ``talks``).
-        alone: whether it inherits nothing of the shell's environment but :data:`INHERITED`, as a container does.
+        alone: whether it inherits nothing of the shell's environment but :data:`INHERITED`, as a container does; both
+            have :data:`LANGUAGE`.
         folder: its working directory; the lab's own if None.
         cores: the cores it may use from the start; empty for all.
         talks: whether its stdin and stdout are pipes to the lab.

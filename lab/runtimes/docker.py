@@ -29,7 +29,7 @@ from docker.models.containers import Container  # type: ignore[import-untyped]
 from docker.types import Ulimit  # type: ignore[import-untyped]
 
 from lab.errors import ComponentError, LabError
-from lab.runtimes import Launch, appended, process_id, tail
+from lab.runtimes import LANGUAGE, Launch, appended, process_id, tail
 from lab.runtimes.checkout import IDENTITY, ROOT
 from lab.runtimes.process import ProcessRunning, ProcessRuntime, signals_deferred
 
@@ -263,7 +263,7 @@ class DockerRuntime:
                     name=f"lab-{_slug(self._run)}-{os.getpid()}-{_slug(launch.name)}-{next(self._numbers)}",
                     hostname=_slug(launch.name),
                     labels=self._labels,
-                    environment=dict(launch.environment),
+                    environment={**LANGUAGE, **launch.environment},
                     network=self._network.name,
                     cpuset_cpus=cpuset(launch.cores) or None,
                     mem_limit=memory,

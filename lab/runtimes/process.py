@@ -19,7 +19,7 @@ from typing import IO
 import psutil
 
 from lab.errors import LabError
-from lab.runtimes import INHERITED, Launch, appended, process_id, tail
+from lab.runtimes import INHERITED, LANGUAGE, Launch, appended, process_id, tail
 from lab.runtimes.checkout import ROOT
 
 KILL_S = 10.0
@@ -210,8 +210,10 @@ class ProcessRuntime:
 
     def _start(self, launch: Launch) -> ProcessRunning:
         launch.log.parent.mkdir(parents=True, exist_ok=True)
-        inherited = os.environ.keys() & set(INHERITED) if launch.alone else os.environ.keys()
-        environment = {**{name: os.environ[name] for name in inherited}, **launch.environment}
+        around = dict(os.environ)
+        if launch.alone:
+            around = {name: os.environ[name] for name in INHERITED if name in os.environ} | LANGUAGE
+        environment = {**around, **launch.environment}
         told = BEGINS_WHEN_TOLD if launch.talks else HAS_NOTHING_TO_READ
         with appended(launch.log) as log, confined(launch.cores or self._all_cores):
             try:
