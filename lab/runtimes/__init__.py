@@ -15,6 +15,8 @@ RUNTIMES = ("process", "docker", "auto")
 
 # What every process needs of the shell's environment.
 INHERITED = ("PATH", "HOME", "LD_LIBRARY_PATH", "TMPDIR")
+# What it gets instead of the shell's language: file names of any letters, and everywhere the same messages and sorting.
+LANGUAGE = {"LC_ALL": "C.UTF-8"}
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,8 @@ class Launch:
     Attributes:
         name: the name in messages, such as ``service`` or ``worker 1``.
         log: the file for its standard output and error (only error where ``talks``).
-        alone: whether it inherits nothing of the shell's environment but :data:`INHERITED`, as a container does.
+        alone: whether it inherits nothing of the shell's environment but :data:`INHERITED`, as a container does; both
+            have :data:`LANGUAGE`.
         folder: its working directory; the lab's own if None.
         cores: the cores it may use from the start; empty for all.
         talks: whether its stdin and stdout are pipes to the lab.
@@ -32,6 +35,7 @@ class Launch:
         image: the container image to start it from; empty for a process on this machine. The command replaces the
             image's, if it is not empty; the folder is there under the same path.
         memory_mb: the most memory its container may use, in MiB; 0 for no limit.
+        scratch: files and folders for its time only: they are removed in the end, even if the lab is killed.
 
     """
 
@@ -46,6 +50,7 @@ class Launch:
     grace_s: float = 3.0
     image: str = ""
     memory_mb: int = 0
+    scratch: tuple[Path, ...] = ()
 
 
 class Running(Protocol):
@@ -91,8 +96,8 @@ class Runtime(Protocol):
     def host(self) -> str:
         """The address of this machine as seen from inside the runtime."""
 
-    def discard(self, folder: Path) -> None:
-        """Remove a folder at the end, with what processes have written into it, even if the lab is killed."""
+    def discard(self, path: Path) -> None:
+        """Remove a file or a folder at the end, with what was written into it, even if the lab is killed."""
 
     def started(self, launch: Launch) -> AbstractContextManager[Running]:
         """Start a launch; it is stopped when the context ends, also after an error."""

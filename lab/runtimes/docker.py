@@ -29,7 +29,7 @@ from docker.models.containers import Container  # type: ignore[import-untyped]
 from docker.types import Ulimit  # type: ignore[import-untyped]
 
 from lab.errors import ComponentError, LabError
-from lab.runtimes import Launch, appended, process_id, tail
+from lab.runtimes import LANGUAGE, Launch, appended, process_id, tail
 from lab.runtimes.checkout import IDENTITY, ROOT
 from lab.runtimes.process import ProcessRunning, ProcessRuntime, signals_deferred
 
@@ -223,9 +223,9 @@ class DockerRuntime:
         """The address of this machine on the run's network, for servers that containers connect to."""
         return str(self._network.attrs["IPAM"]["Config"][0]["Gateway"])
 
-    def discard(self, folder: Path) -> None:
-        """Remove a folder at the end, with what processes have written into it, even if the lab is killed."""
-        self._processes.discard(folder)
+    def discard(self, path: Path) -> None:
+        """Remove a file or a folder at the end, with what was written into it, even if the lab is killed."""
+        self._processes.discard(path)
 
     @contextmanager
     def started(self, launch: Launch) -> Iterator[DockerRunning | ProcessRunning]:
@@ -234,6 +234,8 @@ class DockerRuntime:
             with self._processes.started(launch) as process:
                 yield process
             return
+        for path in launch.scratch:
+            self.discard(path)
         container = self._create(launch)
         running = None
         try:
@@ -261,7 +263,7 @@ class DockerRuntime:
                     name=f"lab-{_slug(self._run)}-{os.getpid()}-{_slug(launch.name)}-{next(self._numbers)}",
                     hostname=_slug(launch.name),
                     labels=self._labels,
-                    environment=dict(launch.environment),
+                    environment={**LANGUAGE, **launch.environment},
                     network=self._network.name,
                     cpuset_cpus=cpuset(launch.cores) or None,
                     mem_limit=memory,

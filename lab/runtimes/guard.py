@@ -2,11 +2,12 @@
 
 Reads lines ``+PID BORN`` and ``-PID BORN`` from stdin; at its end, kills the process groups still listed. A process id
 that was reused by another process meanwhile is recognised by :func:`lab.runtimes.process_id.birth` and left alone. A
-line that begins with ``/`` names a folder that is removed then, with what these processes had in it.
+line that begins with ``/`` names a file or a folder that is removed then, with what these processes had in it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import signal
 import sys
@@ -23,10 +24,10 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     processes: set[tuple[int, float]] = set()
-    folders: list[Path] = []
+    scratch: list[Path] = []
     for line in sys.stdin:
         if line[0] == "/":
-            folders.append(Path(line.rstrip("\n")))
+            scratch.append(Path(line.rstrip("\n")))
             continue
         pid, born = line[1:].split()
         process = (int(pid), float(born))
@@ -38,9 +39,10 @@ def main() -> None:
         if process_id.lives(pid, born):
             process_id.signal_group(pid, born, signal.SIGKILL)
     deadline = time.monotonic() + REMOVED_WITHIN_S  # what was killed may be writing for a moment yet
-    while (left := [folder for folder in folders if folder.exists()]) and time.monotonic() < deadline:
-        for folder in left:
-            shutil.rmtree(folder, ignore_errors=True)
+    while (left := [path for path in scratch if path.exists()]) and time.monotonic() < deadline:
+        for path in left:
+            with contextlib.suppress(OSError):
+                path.unlink() if path.is_file() else shutil.rmtree(path)
         time.sleep(AGAIN_S)
 
 

@@ -19,7 +19,7 @@ from typing import IO
 import psutil
 
 from lab.errors import LabError
-from lab.runtimes import INHERITED, Launch, appended, process_id, tail
+from lab.runtimes import INHERITED, LANGUAGE, Launch, appended, process_id, tail
 from lab.runtimes.checkout import ROOT
 
 KILL_S = 10.0
@@ -183,15 +183,17 @@ class ProcessRuntime:
         """Loopback."""
         return LOOPBACK
 
-    def discard(self, folder: Path) -> None:
-        """Remove a folder at the end, with what processes have written into it, even if the lab is killed."""
-        self._scratch.append(folder.absolute())
-        self._tell_guard(f"{folder.absolute()}")
+    def discard(self, path: Path) -> None:
+        """Remove a file or a folder at the end, with what was written into it, even if the lab is killed."""
+        self._scratch.append(path.absolute())
+        self._tell_guard(f"{path.absolute()}")
 
     @contextmanager
     def started(self, launch: Launch) -> Iterator[ProcessRunning]:
         """Start a process; on exit it is stopped."""
         running = None
+        for path in launch.scratch:
+            self.discard(path)
         try:
             with signals_deferred():  # a started process must be registered before an interrupt is handled
                 running = self._start(launch)
@@ -208,8 +210,10 @@ class ProcessRuntime:
 
     def _start(self, launch: Launch) -> ProcessRunning:
         launch.log.parent.mkdir(parents=True, exist_ok=True)
-        inherited = os.environ.keys() & set(INHERITED) if launch.alone else os.environ.keys()
-        environment = {**{name: os.environ[name] for name in inherited}, **launch.environment}
+        around = dict(os.environ)
+        if launch.alone:
+            around = {name: os.environ[name] for name in INHERITED if name in os.environ} | LANGUAGE
+        environment = {**around, **launch.environment}
         told = BEGINS_WHEN_TOLD if launch.talks else HAS_NOTHING_TO_READ
         with appended(launch.log) as log, confined(launch.cores or self._all_cores):
             try:

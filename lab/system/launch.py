@@ -21,6 +21,7 @@ if sys.platform == "linux":
 FIXED_POOL = "fixed-pool"
 # In a service's folder; removed when it has ended, as a JVM that is stopped leaves its temporary files behind.
 SCRATCH = "scratch"
+PORT_FILES = ("application.port", "application-management.port")
 # In that folder, the only part of a run that a container may write into: nothing of the lab's own lies there.
 INSIDE = "inside"
 NOTHING: Mapping[str, str] = {}
@@ -65,7 +66,8 @@ def service_launch(
         *(f"--{key}={value}" for key, value in properties.items()),
     )
     # Alone, as SERVER_… and SPRING_… of a shell would set properties, and JAVA_TOOL_OPTIONS flags, that nobody sees.
-    return Launch("service", command, folder / "service.log", {**environment, **pool}, folder=folder, alone=True)
+    around, scratch = {**environment, **pool}, tuple(folder / name for name in (SCRATCH, *PORT_FILES))
+    return Launch("service", command, folder / "service.log", around, folder=folder, alone=True, scratch=scratch)
 
 
 def contained(launch: Launch, image: str, jar: str, memory_mb: int) -> Launch:
@@ -84,7 +86,8 @@ def contained(launch: Launch, image: str, jar: str, memory_mb: int) -> Launch:
     assert launch.folder
     inside = launch.folder / INSIDE
     inside.mkdir(exist_ok=True)
-    return replace(launch, command=command, image=image, memory_mb=memory_mb, folder=inside)
+    scratch = (*launch.scratch, *(inside / path.name for path in launch.scratch))
+    return replace(launch, command=command, image=image, memory_mb=memory_mb, folder=inside, scratch=scratch)
 
 
 def remove_scratch(folder: Path) -> None:
