@@ -37,8 +37,8 @@ def worker(master: str, join: str) -> None:
     encrypted (CurveZMQ). What users send to the service is not: where its requests hold secrets, load it by https, or
     through a tunnel (ssh -L, WireGuard).
     """
-    check_join_token(join)
     host, port = planning.split_address(master)
+    check_join_token(join)
     try:
         socket.getaddrinfo(host, port)
     except OSError as error:
