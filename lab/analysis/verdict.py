@@ -242,10 +242,12 @@ def _connected(evidence: Evidence, summary: Summary, answered: int) -> list[Reas
 
 def _steady(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
     found, collecting_s = evidence.steadiness, (evidence.service.gc_share or 0.0) * summary.elapsed_s
+    # Variants that take turns are slowed alike, and what is left of it is taken out of their ratios.
+    slowed = found.slowed if evidence.counts.windows == 1 else {}
     reasons = [
         *checks.changed(found.latency_change, found.throughput_change, found.cpu_change),
         *checks.stalled(found.stalled_s, collecting_s),
-        *checks.slowed(found.slowed),
+        *checks.slowed(slowed),
     ]
     unsettled = ["Latency and throughput never settled: measure longer."] * (not found.settled and not reasons)
     return _mild(reasons + unsettled)

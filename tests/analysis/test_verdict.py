@@ -208,6 +208,12 @@ def test_evidence_that_speaks_against_it_is_named(changes, word, words):
     assert words in reasons
 
 
+def test_cores_that_slow_down_are_no_reason_to_doubt_a_load_in_turns():
+    """They slow down everybody who takes turns; what is the service's own is one."""
+    assert judged(slowed={"service": 0.5}, windows=20)[0] == VALID
+    assert judged(slowed={"service": 0.5}, cpu_change=0.1, windows=20)[0] == SUSPECT
+
+
 @pytest.mark.parametrize("name", verdict.WRONG)
 def test_a_single_wrong_answer_is_invalid(name):
     """If even one answer was wrong, something else than the scenario was measured."""
