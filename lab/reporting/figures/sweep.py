@@ -33,7 +33,7 @@ LEAST_GAP = 0.055
 TITLES = {
     USERS: ("the number of users", "users (R)"),
     RATE: ("the rate", "rate (planned a second)"),
-    CAPACITY: ("its rate", CAPACITY),
+    CAPACITY: ("the percentage of capacity", CAPACITY),
 }
 LIMITING = {"T": "T threads", "N": "N connections"}
 
