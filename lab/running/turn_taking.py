@@ -87,7 +87,10 @@ class Turn:
 def take_turns(testbed: Testbed, contenders: list[Contender]) -> None:
     """Load each contender in turn, round after round, until each has had its windows; a load in one piece has one."""
     cell, load, speed = contenders[0].cell, contenders[0].cell.load, Telemetry()
-    rounds = turns.order(contenders, load.windows, cell.repeat, testbed.plan.seed)
+    by_name = sorted(
+        contenders, key=lambda each: each.cell.variant
+    )  # the same in all starts, whoever was started first
+    rounds = turns.order(by_name, load.windows, cell.repeat, testbed.plan.seed)
     in_windows, whose = load.windows > 1, ", ".join(each.cell.id for each in contenders)
     total = load.windows * len(contenders) if in_windows else load.planned_sessions
     with (
