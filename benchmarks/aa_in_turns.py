@@ -108,7 +108,7 @@ def of_starts(run: RunFolder, starts: list[int], runs: Path) -> RunFolder:
 
 def compared(run: RunFolder, a: str, b: str) -> Comparison:
     """What ``lab compare RUN:a RUN:b`` finds."""
-    return pairing.compare(f"{run.path}:{a}", f"{run.path}:{b}", False, run.path.parent)
+    return pairing.compare(f"{run.path}:{a}", f"{run.path}:{b}", pairing.Terms(), run.path.parent)
 
 
 def throughput_reach(found: Comparison) -> float | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from statistics import fmean
@@ -100,7 +101,8 @@ def compare(a: str | None, b: str | None, terms: Terms, runs: Path) -> Compariso
     notes += [note for side in sides for note in _notes(side, terms, summaries)]
     if not terms.allow_suspect and any(_word(cell) == verdict.SUSPECT for side in sides for cell in side.cells()):
         notes.append("Suspect measurements take part with --allow-suspect.")
-    turns = window_ratios.sentences(one.run, one.variant, other.variant) if interleaved else ()
+    competes = partial(_competes, terms=terms)
+    turns = window_ratios.sentences(one.run, one.variant, other.variant, competes) if interleaved else ()
     return Comparison(
         tuple(corrected(rows)), interleaved, tuple(notes), summaries, tuple(by_design), tuple(paired), tuple(turns)
     )
@@ -261,16 +263,20 @@ class _Cells:
                 [self._value(unit, metric, fewest) for unit in units] for units in (competing.of_a, competing.of_b)
             )
             ratio = inference.ratio(in_a, in_b, self.interleaved)
-            a, b = self.a, self.b
-            if self.interleaved and (
-                by_start := window_ratios.start_ratios(a.run, self.at, a.variant, b.variant, METRICS[metric][0])
-            ):
-                ratio = inference.ratio([1.0] * len(by_start), by_start, True)
+            if by_start := self._by_start(metric):
+                ratio = inference.ratio([1.0] * len(by_start), by_start, self.interleaved)
             if ratio or metric not in UNTESTED:
                 values = inference.typical(in_a), inference.typical(in_b)
                 yield replace(
                     self._row(metric, *values), ratio=ratio, instead="" if programs else self._instead(metric)
                 )
+
+    def _by_start(self, metric: str) -> list[float]:
+        """Of a run in windows, B over A by the starts of the services; else none."""
+        if not self.interleaved:
+            return []
+        competes, sides = partial(_competes, terms=self.terms), (self.a.variant, self.b.variant)
+        return window_ratios.start_ratios(self.a.run, self.at, *sides, METRICS[metric][0], competes)
 
     def _instead(self, metric: str) -> str:
         """Why a metric is no finding of its own under this load; empty where it is one."""

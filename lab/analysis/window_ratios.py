@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -114,12 +114,22 @@ class WindowRatio:
         return between > within / self.levels.windows
 
 
+def usable(folder: CellFolder) -> bool:
+    """Whether a cell may be shown: it was measured to its end, and is not invalid."""
+    return folder.settled and folder.read("summary").get("verdict") in BELIEVED
+
+
 def of_run(
-    run: RunFolder, figures: Sequence[str] = tuple(FIGURES), pair: tuple[str, str] | None = None
+    run: RunFolder,
+    figures: Sequence[str] = tuple(FIGURES),
+    pair: tuple[str, str] | None = None,
+    takes_part: Callable[[CellFolder], bool] = usable,
 ) -> list[WindowRatio]:
     """The ratios of all pairs of variants of a run in windows, or of one, at each load; none of any other run.
 
-    Of starts in which a variant was not measured to its end, or is invalid, there are none.
+    Args:
+        takes_part: whether a cell does; a start of which either cell does not is left out.
+
     """
     plan = run.plan()
     if plan.interleave != WINDOWS:
@@ -130,18 +140,20 @@ def of_run(
         for position in plan.positions
         for a, b in pairs
         for figure in figures
-        if (ratio := _ratio(run, plan.at_position(position), position, a, b, figure))
+        if (ratio := _ratio(run, plan.at_position(position), position, a, b, figure, takes_part))
     ]
 
 
-def _ratio(run: RunFolder, at: str, position: float, a: str, b: str, figure: str) -> WindowRatio | None:
+def _ratio(
+    run: RunFolder, at: str, position: float, a: str, b: str, figure: str, takes_part: Callable[[CellFolder], bool]
+) -> WindowRatio | None:
     plan, starts = run.plan(), list[tuple[list[dict[str, Any]], list[dict[str, Any]], list[CellFolder]]]()
     for group in plan.groups:
         folders = {cell.variant: run.cell(cell) for cell in group}
         if (
             plan.position(group[0]) == position
             and {a, b} <= folders.keys()
-            and all(map(usable, (folders[a], folders[b])))
+            and all(map(takes_part, (folders[a], folders[b])))
         ):
             starts.append((windows_of(folders[a]), windows_of(folders[b]), list(folders.values())))
     logs, explained = [_logs(one, other, FIGURES[figure]) for one, other, _ in starts], 0.0
@@ -155,11 +167,6 @@ def _ratio(run: RunFolder, at: str, position: float, a: str, b: str, figure: str
     costs = np.array([_costs(folders) for _, _, folders in starts])
     start_s, round_s, window_s = map(float, np.median(costs, axis=0))
     return WindowRatio(a, b, at, figure, tuple(logs), levels, start_s, round_s, window_s, explained)
-
-
-def usable(folder: CellFolder) -> bool:
-    """Whether a cell may decide something."""
-    return folder.settled and folder.read("summary").get("verdict") in BELIEVED
 
 
 def windows_of(folder: CellFolder) -> list[dict[str, Any]]:
@@ -204,10 +211,12 @@ def _costs(folders: Sequence[CellFolder]) -> tuple[float, float, float]:
     return max(0.0, elapsed_s - (ended - begun)), (ended - begun) / rounds, windows[0]["length_s"]
 
 
-def start_ratios(run: RunFolder, at: str, a: str, b: str, field: str) -> list[float]:
+def start_ratios(
+    run: RunFolder, at: str, a: str, b: str, field: str, takes_part: Callable[[CellFolder], bool]
+) -> list[float]:
     """B over A in a figure of ``summary.json``, one ratio a start; none without windows, or of any other figure."""
     named = [figure for figure, name in FIGURES.items() if name == field]
-    found = [ratio for ratio in of_run(run, named, (a, b)) if ratio.at == at]
+    found = [ratio for ratio in of_run(run, named, (a, b), takes_part) if ratio.at == at]
     return [math.exp(mean) for ratio in found for mean in ratio.levels.means]
 
 
@@ -218,9 +227,9 @@ def typical(folder: CellFolder, field: str) -> float | None:
     return math.exp(sum(map(math.log, known)) / len(known)) if known else None
 
 
-def sentences(run: RunFolder, a: str = "", b: str = "") -> list[str]:
+def sentences(run: RunFolder, a: str = "", b: str = "", takes_part: Callable[[CellFolder], bool] = usable) -> list[str]:
     """What the windows of a run say of throughput, for all pairs or one, and what would say it better."""
-    ratios = of_run(run, ("throughput",), (a, b) if a else None)
+    ratios = of_run(run, ("throughput",), (a, b) if a else None, takes_part)
     return [" ".join(filter(None, (ratio.sentence, ratio.advice))) for ratio in ratios]
 
 

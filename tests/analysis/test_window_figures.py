@@ -181,7 +181,7 @@ def test_a_round_that_lacks_either_is_left_out(run):
 def test_a_comparison_is_of_the_windows_by_start(run):
     """`lab compare` gives the same ratio and the same interval, and says what they rest on."""
     folder = run(noisy())
-    found = pairing.compare(str(folder.path), None, False, folder.path.parent)
+    found = pairing.compare(str(folder.path), None, pairing.Terms(), folder.path.parent)
     (row,) = [row for row in found.rows if row.metric == "throughput req/s"]
     (ratio,) = window_ratios.of_run(folder, ("throughput",))
     assert row.ratio
