@@ -244,7 +244,7 @@ def test_clean_removes_what_a_run_has_left(engine, launch):
     """Running or not."""
     run = f"test-{uuid.uuid4().hex[:8]}"
     with DockerRuntime(run) as containers, containers.started(launch(WORKS)) as running:
-        assert clean(engine, [f"{RUN_LABEL}={run}"]) == 2
+        assert clean(engine, {RUN_LABEL: run}) == 2
         assert running.await_end() == "was killed by SIGKILL"
     assert left_behind(engine, run) == []
 
@@ -395,7 +395,7 @@ def test_engine_that_stops_is_a_component_error_and_no_traceback(engine, launch,
                 running.confine(frozenset({0}))
             with pytest.raises(ComponentError), containers.started(launch(WORKS)):
                 pass
-    clean(engine, [f"{RUN_LABEL}={run}"])
+    clean(engine, {RUN_LABEL: run})
 
 
 @pytest.mark.docker
@@ -413,7 +413,7 @@ def test_engine_that_hangs_is_a_component_error_too(engine, launch, tmp_path, mo
             running.cpu_s()
             assert running.exit_reason() == running.await_end() == "was lost with the Docker engine"
             relay.cut()
-    clean(engine, [f"{RUN_LABEL}={run}"])
+    clean(engine, {RUN_LABEL: run})
 
 
 class Relay:
