@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -57,10 +58,9 @@ def up(plan: Plan, runtime: str, endpoints: Endpoints) -> dict[str, Any]:
 
 def _up(plan: Plan, runtime: str, endpoints: Endpoints) -> dict[str, Any]:
     """Start the stack; the lock must be held."""
-    if running := up_state.running():
-        raise LabError(
-            f"{running['scenario']} with {running['variant']} is up already.", "End it first: python -m lab down"
-        )
+    if held := up_state.held():
+        state = "is up already" if "url" in held else "is being started"
+        raise LabError(f"{held['scenario']} with {held['variant']} {state}.", "End it first: python -m lab down")
     up_state.STATE.unlink(missing_ok=True)
     tidy()
     order = {"plan": plan.as_json(), "runtime": runtime, "endpoints": asdict(endpoints)}
@@ -73,6 +73,9 @@ def _up(plan: Plan, runtime: str, endpoints: Endpoints) -> dict[str, Any]:
             start_new_session=True,
             cwd=ROOT,
         )
+    # Before it begins: whoever comes next must find it, even if this process is killed while it waits.
+    whose = {"pid": holder.pid, "born": process_id.birth(holder.pid)}
+    write_json(up_state.STATE, {"scenario": plan.scenario.name, "variant": plan.cells[0].variant, **whose})
     assert holder.stdin
     holder.stdin.write(json.dumps(order).encode())
     holder.stdin.close()
@@ -94,19 +97,20 @@ def _tail() -> str:
 
 
 def down() -> str:
-    """Stop the stack that is up, and return its scenario and variant in words. LabError if none is up."""
-    running = up_state.running()
-    if running is None:
+    """Stop the stack that is up or being started; returns its scenario and variant in words. LabError if none is."""
+    held = up_state.held()
+    if held is None:
         raise LabError("No stack is up.", "Start one: python -m lab up delay")
-    holder = psutil.Process(running["pid"])
-    holder.terminate()
-    try:
-        holder.wait(DOWN_WITHIN_S)
-    except psutil.TimeoutExpired:
-        holder.kill()  # its guard ends what it started
+    with contextlib.suppress(psutil.NoSuchProcess):  # it has just ended by itself
+        holder = psutil.Process(held["pid"])
+        holder.terminate()
+        try:
+            holder.wait(DOWN_WITHIN_S)
+        except psutil.TimeoutExpired:
+            holder.kill()  # its guard ends what it started
     up_state.STATE.unlink(missing_ok=True)
     tidy()
-    return f"{running['scenario']} with {running['variant']}"
+    return f"{held['scenario']} with {held['variant']}"
 
 
 def tidy() -> None:

@@ -109,8 +109,11 @@ def appended(log: Path) -> IO[bytes]:
 
 
 def text_of(file: Path) -> str:
-    """The text of a file that something started has written; OSError where it is missing, or a link."""
-    with os.fdopen(os.open(file, os.O_RDONLY | os.O_NOFOLLOW), errors="replace") as opened:
+    """The text of a file that something started has written; OSError where it is missing, or a link.
+
+    A pipe in its place has no text, and is not waited for.
+    """
+    with os.fdopen(os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), errors="replace") as opened:
         return opened.read()
 
 

@@ -40,6 +40,6 @@ def signal_group(leader: int, born: float, number: signal.Signals) -> None:
         try:
             if birth(leader) != born:
                 return
-        except psutil.NoSuchProcess:
+        except (psutil.NoSuchProcess, ProcessLookupError):  # the latter while it ends
             pass
         os.killpg(leader, number)

@@ -185,6 +185,7 @@ def _in_paths(plan: Plan) -> Iterator[str]:
     for part in parts:
         yield part.name
         yield part.module or part.name
+    yield from (component.database for component in plan.scenario.components if component.database)
 
 
 def _unknown(value: Any, known: Any) -> Iterator[str]:

@@ -200,11 +200,11 @@ class RunFolder:
 
     @property
     def is_run(self) -> bool:
-        """Whether it holds what the lab writes into a run's folder, however it is called and damaged."""
-        try:
-            return {"format", "run", "plan"} <= read_json(self.path / "run.json").keys()
-        except LabError:
-            return all((self.path / name).is_file() for name in ("run.json", "environment.json"))
+        """Whether it holds what the lab writes into a run's folder, if only in one of two files."""
+        return any(
+            keys <= _keys(self.path / f"{name}.json")
+            for name, keys in {"run": {"format", "run", "plan"}, "environment": {"commit", "host", "packages"}}.items()
+        )
 
     @property
     def is_of_another_checkout(self) -> bool:
@@ -223,6 +223,13 @@ class RunFolder:
             return "running" if process_id.lives(int(owner["pid"]), owner.get("born", 0.0)) else "incomplete"
         except (LabError, AttributeError, KeyError, TypeError, ValueError, OverflowError):
             return "damaged"
+
+
+def _keys(path: Path) -> set[str]:
+    """The keys of a JSON object in a file; none if there is no such thing."""
+    with contextlib.suppress(LabError):
+        return set(read_json(path))
+    return set()
 
 
 def _me() -> dict[str, Any]:

@@ -20,7 +20,7 @@ import requests
 from filelock import FileLock
 
 from lab.errors import LabError
-from lab.runtimes import Launch, Running, Runtime
+from lab.runtimes import Launch, Running, Runtime, loopback
 from lab.runtimes.port_file import awaited_port
 from lab.system import artifacts
 
@@ -98,7 +98,7 @@ def _ask(training: Running, folder: Path) -> None:
     for file, paths in ASKED.items():
         host, port = training.reach(awaited_port(training, folder / file))
         for path in paths:
-            requests.get(f"http://{host}:{port}{path}", timeout=ANSWER_WITHIN_S)
+            loopback.get(f"http://{host}:{port}{path}", ANSWER_WITHIN_S)
 
 
 def cached(launch: Launch, folder: Path) -> Launch:

@@ -324,6 +324,11 @@ def test_clean_deletes_runs_by_their_content(typed, plan, tmp_path, no_builds):
     photos = tmp_path / "runs" / "20240101T000000Z-photos"
     photos.mkdir()
     (photos / "run.json").write_text("{}")
+    notes, damaged = photos.with_name("20240101T000001Z-notes"), photos.with_name("20240101T000002Z-delay")
+    for folder, about in ((notes, "[]"), (damaged, json.dumps(host.environment()))):
+        folder.mkdir()
+        (folder / "run.json").write_text("[")
+        (folder / "environment.json").write_text(about)
     done = typed("clean", "--runs", "--yes", "--data", str(tmp_path / "runs"))
     assert done.returncode == 0, done.stderr
     assert not mine.path.exists()
@@ -331,7 +336,9 @@ def test_clean_deletes_runs_by_their_content(typed, plan, tmp_path, no_builds):
     assert f"{theirs.name} stays: another checkout" in done.stdout
     assert (photos / "run.json").exists()
     assert f"{photos.name} stays: it holds no run" in done.stdout
-    assert "1 runs" in done.stdout
+    assert notes.exists()
+    assert not damaged.exists()
+    assert "2 runs" in done.stdout
 
 
 def test_clean_shows_the_runs_before_it_asks_and_reads_them_again_after(typed, plan, tmp_path, no_builds, monkeypatch):

@@ -33,6 +33,11 @@ SENT_BY_WORKERS = (
     *("lab-report", "lab-clock", "lab-ready", "lab-tokens-there", "unknown", "", 5, None),
 )
 ENDS_A_WORKER = ("quit", "client_stopped")
+# The numbers in a worker's report.
+COUNTS = (
+    *("begun", "finished", "failed", "sessions", "complete", "not_single", "pauses"),
+    *("dispatch_delay_s", "clock_step_s", "unix_now", "cpu_s"),
+)
 
 
 @contextmanager
@@ -95,10 +100,10 @@ def test_strangers_are_neither_heard_nor_told_anything(tmp_path):
         ):
             strangers = (plain, guesses, half)
             for stranger in strangers:
-                ready = message("client_ready", version, stranger.identity.decode())
-                with contextlib.suppress(zmq.Again):  # it has been refused already, and has nobody to send to
-                    for each in (ready, *(message(kind, None, name) for kind in ENDS_A_WORKER)):
-                        stranger.send(each, zmq.NOBLOCK)
+                said = [message("client_ready", version, stranger.identity.decode())]
+                for words in said + [message(kind, None, name) for kind in ENDS_A_WORKER]:
+                    with contextlib.suppress(zmq.Again):  # a refused one has nobody to send to for a moment
+                        stranger.send(words, zmq.NOBLOCK)
             raw.sendall(random.Random(1).randbytes(100_000))
             await_that(lambda: "not this run's" in (tmp_path / "locust-master.log").read_text())
             assert_plays(fleet)
@@ -185,6 +190,10 @@ def test_ten_thousand_wrong_messages_of_an_admitted_worker_end_nothing(tmp_path)
         fuzzer.send(message("lab-clock", {"unix": time.time()}, me))
         fuzzer.send(message("lab-ready", None, me))
         fleet.await_workers()
+        named = {**dict.fromkeys(COUNTS, 0), "phase": 0, "worker": 1, "warm_up": 0, "window": 0, "last": False}
+        named |= {"records": b"", "names": [], "ticks": [], "cut": [], "problem": {"event": "over"}}
+        fuzzer.send(message("lab-report", named, me))  # the lab could not tell what it says
+        await_that(lambda: "$.problem" in log.read_text())
     said = log.read_text()
     assert said.count(f"Dropped a message of {me}") > MESSAGES / 3
     assert "its sender's own" in said

@@ -12,12 +12,13 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 from orphans import orphaned
-from patience import PATIENCE_S
+from patience import PATIENCE_S, await_that
 
 from lab.cli import as_typed
 from lab.errors import LabError
 from lab.running import held_stack
 from lab.runtimes import process_id, up_state
+from lab.runtimes.checkout import ROOT
 from lab.storage.run_folder import RunFolder
 from lab.system.backends import NO_ENDPOINTS
 
@@ -48,10 +49,42 @@ def test_of_two_that_start_a_stack_one_is_refused(plan, tmp_path, monkeypatch):
     with FileLock(tmp_path / "up.lock"), pytest.raises(LabError, match="Another 'up'"):
         held_stack.up(plan, "process", NO_ENDPOINTS)
     me = {"pid": os.getpid(), "born": process_id.birth(os.getpid())}
-    (tmp_path / "up.json").write_text(json.dumps({**me, "scenario": "delay", "variant": "mvc"}))
-    with pytest.raises(LabError, match="is up already"):
-        held_stack.up(plan, "process", NO_ENDPOINTS)
+    for more, state in (({}, "is being started"), ({"url": "http://127.0.0.1:1"}, "is up already")):
+        (tmp_path / "up.json").write_text(json.dumps({**me, "scenario": "delay", "variant": "mvc", **more}))
+        with pytest.raises(LabError, match=state):
+            held_stack.up(plan, "process", NO_ENDPOINTS)
     assert (tmp_path / "up.log").read_text() == "the other's"
+
+
+def test_a_stack_whose_up_was_killed_is_found_by_the_next(plan, tmp_path):
+    """It goes on starting by itself: another one beside it would be forgotten, and 'down' ends it."""
+    script = f"""if True:
+        import pathlib, sys
+        from lab.running import held_stack
+        from lab.runtimes import up_state
+        from lab.spec.plan import Plan
+        from lab.system.backends import NO_ENDPOINTS
+        up_state.FOLDER = pathlib.Path({str(tmp_path)!r})
+        up_state.STATE, held_stack.LOG = up_state.FOLDER / "up.json", up_state.FOLDER / "up.log"
+        sys.executable = {str(tmp_path / "holder")!r}
+        held_stack.up(Plan.from_json({plan.as_json()!r}), "process", NO_ENDPOINTS)
+    """
+    (tmp_path / "holder").write_text("#!/bin/sh\nexec sleep 1000\n")
+    (tmp_path / "holder").chmod(0o755)
+    state = tmp_path / "up.json"
+    with subprocess.Popen([sys.executable, "-c", script], cwd=ROOT) as killed:
+        await_that(state.exists)
+        killed.kill()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(up_state, "FOLDER", tmp_path)
+        patched.setattr(up_state, "STATE", state)
+        with pytest.raises(LabError, match="is being started"):
+            held_stack.up(plan, "process", NO_ENDPOINTS)
+        holder = up_state.held()
+        assert holder
+        assert held_stack.down().startswith("delay with")
+    assert not process_id.lives(holder["pid"], holder["born"])
+    assert not state.exists()
 
 
 def test_down_removes_the_folder_of_the_stack(plan, tmp_path, monkeypatch):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import threading
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE_S
 
 from lab.errors import LabError
 from lab.runtimes import Launch, port_file
@@ -33,6 +36,16 @@ def test_what_is_no_port_is_none(tmp_path, text):
     if text is not None:
         (tmp_path / "port").write_bytes(text if isinstance(text, bytes) else text.encode())
     assert port_in(tmp_path / "port") is None
+
+
+def test_a_pipe_in_its_place_holds_nobody_up(tmp_path):
+    """Opening one would wait for a writer, and what was started may never be one."""
+    os.mkfifo(tmp_path / "port")
+    found = []
+    reader = threading.Thread(target=lambda: found.append(port_in(tmp_path / "port")), daemon=True)
+    reader.start()
+    reader.join(PATIENCE_S)
+    assert found == [None]
 
 
 def test_one_that_ends_is_not_waited_for(runtime: ProcessRuntime, tmp_path):

@@ -195,7 +195,7 @@ def test_a_damaged_plan_is_named(run, damage):
 
 
 @pytest.mark.parametrize("name", ["../../x", "/etc/x", "..", "a/b", ".hidden", "a\nb", ""])
-@pytest.mark.parametrize("where", ["variant", "scenario", "module", "varied"])
+@pytest.mark.parametrize("where", ["variant", "scenario", "module", "varied", "database"])
 def test_a_received_run_whose_names_lead_elsewhere_is_damaged(run, name, where):
     """Folders and files are named after them, so they are checked again when a run is read."""
     value = run.read()
@@ -206,6 +206,8 @@ def test_a_received_run_whose_names_lead_elsewhere_is_damaged(run, name, where):
         scenario["name"] = name
     elif where == "module":
         scenario["variants"][0]["module"] = name or "../x"
+    elif where == "database":
+        scenario["components"] = [{"name": "x", "database": name or "../x"}]
     else:
         scenario["variants"][0]["name"] = name
         for cell in cells:

@@ -110,8 +110,11 @@ def test_a_training_that_failed_is_not_tried_again(jar, runtime, tmp_path):
     assert aot_cache.train(jar, launcher(tmp_path), runtime, print, warnings.append) is not None
 
 
-def test_a_training_ends_with_the_first_answers(jar, runtime, tmp_path):
-    """What every start is asked before it is loaded, so that the cache has the classes of that too."""
+@pytest.mark.parametrize("proxy", ["", "http://127.0.0.1:1"])
+def test_a_training_ends_with_the_first_answers(jar, runtime, tmp_path, monkeypatch, proxy):
+    """What every start is asked before it is loaded, so that the cache has the classes of that too; by no proxy."""
+    monkeypatch.setenv("HTTP_PROXY", proxy)
+    monkeypatch.setenv("http_proxy", proxy)
     cache = aot_cache.train(jar, launcher(tmp_path), runtime, print, print)
     assert cache is not None
     assert (cache / "service.aot").read_text() == "a cache"

@@ -44,14 +44,22 @@ LOST_AFTER_S = 20
 COUNTED = ("begun", "finished", "failed", "sessions", "complete", "not_single", "pauses", "dispatch_delay_s")
 
 
+class Problem(msgspec.Struct, forbid_unknown_fields=True):
+    """What went wrong in a worker: see the event ``problem``."""
+
+    sentence: str
+    detail: str
+
+
 class Report(msgspec.Struct):
     """What a worker reports of a phase, some times a second: see :class:`lab.generator.locust.phases.PhaseRunner`."""
 
     phase: int
     worker: int
     warm_up: int
+    window: int
     last: bool
-    problem: dict[str, str]
+    problem: Problem | None
     records: bytes
     names: list[tuple[str, str]]
     ticks: list[tuple[int, int]]

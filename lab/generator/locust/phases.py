@@ -246,7 +246,7 @@ class PhaseRunner:
         cut, recorder.cut = recorder.cut, []
         counts: dict[str, Any] = {"begun": recorder.begun, "finished": recorder.finished, "failed": recorder.failed}
         report = {
-            "problem": self._problem or phase.problem,
+            "problem": self._problem or phase.problem or None,
             "phase": phase.number,
             "warm_up": phase.warm_up,
             "window": phase.window,

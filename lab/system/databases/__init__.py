@@ -32,7 +32,7 @@ class Database:
         product: what it really is, such as ``MariaDB 11.4.5``.
         stand_in: whether that is something else than the name of the kind says.
         name: the database on that server; always ``lab``.
-        options: what follows the ``?`` of the URL, such as ``tls=true``.
+        options: what follows the ``?`` of the URL, such as ``tls=true``; it may hold secrets too.
         scheme: of the URL, if it is not the kind's own (``mongodb+srv``).
         running: its process; None if it is not the lab's.
 
@@ -46,7 +46,7 @@ class Database:
     user: str = ""
     password: str = field(default="", repr=False)
     name: str = NAME
-    options: str = ""
+    options: str = field(default="", repr=False)
     scheme: str = ""
     running: Running | None = None
 

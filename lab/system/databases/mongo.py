@@ -28,6 +28,11 @@ COLLECTION = "documents"
 MARKS = "lab"
 MARK = {"_id": COLLECTION, "made_by": "lab; may be dropped"}
 PATIENCE_MS = 5000
+# How options begin that the lab's own driver obeys, and Java's passes over with a warning in its log.
+OF_PYTHON_ALONE = (
+    *("tlscafile", "tlscertificatekeyfile", "tlscrlfile", "tlsallowinvalidcertificates", "tlsdisableocsp"),
+    *("ssl_", "fsync", "tz_aware", "unicode_decode_error_handler", "datetime_conversion"),
+)
 
 
 @contextmanager
@@ -69,12 +74,20 @@ def parse(url: str) -> Database:
     if parts.path.strip("/") not in ("", NAME) or parts.fragment:
         raise LabError(f"The lab uses the database '{NAME}' only, and --mongo-url names another.", advice)
     options = parts.query
-    for name, value in parse_qsl(options, keep_blank_values=True):
+    given = parse_qsl(options, keep_blank_values=True)
+    for name, value in given:
+        if name.lower().startswith(OF_PYTHON_ALONE):
+            raise LabError(
+                f"--mongo-url has an option {name!r} that the variants' drivers do not have.",
+                "Leave it out, and lead the connection through a tunnel of yours (ssh -L) where it is needed.",
+            )
         try:
             uri_parser.validate_options({name: value})
         except (PyMongoError, ValueError, TypeError):  # it may repeat the value, which may be a secret
             raise LabError(f"--mongo-url has an option {name!r} that MongoDB's driver refuses.", "Mend it.") from None
-    if parts.username and "authSource" not in options:  # the default would be the database of the path: lab
+    if parts.username and "authsource" not in {
+        name.lower() for name, _ in given
+    }:  # the default would be the database of the path: lab
         options = f"{options}&authSource=admin".lstrip("&")
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
     scheme = "" if parts.scheme == "mongodb" else parts.scheme

@@ -150,6 +150,22 @@ def test_what_is_refused_of_a_url_is_not_repeated(url):
     assert "heim" not in f"{caught.value} {caught.value.next_step} {caught.value.detail}"
 
 
+@pytest.mark.parametrize("name", ["tlsCAFile", "tlsallowinvalidcertificates", "tlsCertificateKeyFilePassword"])
+def test_options_that_only_one_driver_has_are_refused(name):
+    """The lab would honour them, and the variants would pass them over."""
+    with pytest.raises(LabError, match=name) as caught:
+        mongo.parse(f"mongodb://h/?tls=true&{name}=geheim")
+    assert "geheim" not in str(caught.value)
+
+
+def test_the_options_of_a_url_have_any_case_and_are_not_shown():
+    """A database for logins that is named stays the one, and a session token is a secret too."""
+    database = mongo.parse("mongodb://me:p@h/?authsource=x&authMechanismProperties=AWS_SESSION_TOKEN:geheim")
+    assert database.url.count("=x") == 1
+    assert "admin" not in database.url
+    assert "geheim" not in repr(database)
+
+
 def test_a_url_of_a_cluster_keeps_its_scheme_and_options():
     """What a hosted MongoDB hands out works as it is, and is used for the database ``lab``."""
     database = mongo.parse("mongodb+srv://me:p%40ss@cluster.example.net/?retryWrites=true")
