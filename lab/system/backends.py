@@ -223,7 +223,11 @@ def _token_exchanges(scenario: Scenario, key: bytes) -> tuple[Exchange, ...]:
         Exchange(f"token: {each.name}", path, each.status, headers=_bearer(each.token))
         for each in tokens.hostile(key, honest[0].email)
     ]
-    return (*good, *bad)
+    odd = [
+        Exchange(f"token: {name}", path, status, headers={"Authorization": value})
+        for name, (value, status) in tokens.unusual(key, honest[0].email).items()
+    ]
+    return (*good, *bad, *odd)
 
 
 def _bearer(token: str | None) -> dict[str, str]:

@@ -69,7 +69,7 @@ def test_a_stack_whose_up_was_killed_is_found_by_the_next(plan, tmp_path):
         sys.executable = {str(tmp_path / "holder")!r}
         held_stack.up(Plan.from_json({plan.as_json()!r}), "process", NO_ENDPOINTS)
     """
-    (tmp_path / "holder").write_text("#!/bin/sh\nexec sleep 1000\n")
+    (tmp_path / "holder").write_text("#!/bin/sh\nexec sleep 100\n")
     (tmp_path / "holder").chmod(0o755)
     state = tmp_path / "up.json"
     with subprocess.Popen([sys.executable, "-c", script], cwd=ROOT) as killed:

@@ -131,19 +131,19 @@ def _seed(site: Site, server: Path, seeded: Path, fill: Callable[[Database], obj
     """Make data, fill them, and give them their name only when the server has ended; the lock must be held."""
     with _aside(seeded) as folder:
         data = folder / "data"
-        with temporary.folder() as plain:  # the installer takes paths apart that have blanks
+        with temporary.folder() as plain:  # the installer takes paths apart that have blanks, so these are relative
             (plain / "server").symlink_to(server.absolute())
             (plain / "made").symlink_to(folder.absolute())
             command = (
-                str(plain / "server" / "scripts" / "mariadb-install-db"),
+                "./server/scripts/mariadb-install-db",
                 "--no-defaults",
-                f"--basedir={plain / 'server'}",
-                f"--datadir={plain / 'made' / 'data'}",
+                "--basedir=./server",
+                "--datadir=./made/data",
                 "--auth-root-authentication-method=normal",
                 "--skip-test-db",
                 *_root_option(),
             )
-            launch = Launch("mariadb-install-db", command, site.logs / "mariadb-install.log", alone=True)
+            launch = Launch("mariadb-install-db", command, site.logs / "mariadb-install.log", alone=True, folder=plain)
             _run(site, launch, "MariaDB's data folder could not be made")
         with _running(site, server, data) as database:
             fill(database)

@@ -7,6 +7,7 @@ import hashlib
 import hmac
 import json
 import secrets
+import string
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,6 +25,7 @@ KEY_BYTES = 32
 # Fixed, so that the same key and seed give the same tokens: 2026-01-01 and 2100-01-01.
 ISSUED, EXPIRES = 1_767_225_600, 4_102_444_800
 UNAUTHORISED, UNKNOWN = 401, 404
+BASE64URL = f"{string.ascii_uppercase}{string.ascii_lowercase}{string.digits}-_"
 DIGESTS = {"HS256": "sha256", "HS384": "sha384", "RS256": "sha256"}
 
 
@@ -97,6 +99,22 @@ def hostile(key: bytes, email: str, now: float | None = None) -> list[HostileTok
 
     """
     return [*_malformed(), *_forged(key, email), *_wrong_claims(key, email, int(time.time() if now is None else now))]
+
+
+def unusual(key: bytes, email: str) -> dict[str, tuple[str, int]]:
+    """By name, values of ``Authorization`` that the variants may take or refuse, but all alike; with their status."""
+    honest = token(email, key)
+    # The last character of 32 bytes stands for four bits; the next one differs in bits that stand for nothing.
+    other_bits = honest[:-1] + BASE64URL[BASE64URL.index(honest[-1]) + 1]
+    overflowing = _signed("HS256", {**_claims(email), "exp": 2**63 - 1}, key)
+    return {
+        "scheme in lower case": (f"bearer {honest}", 200),
+        "scheme in upper case": (f"BEARER {honest}", 200),
+        "padded signature": (f"Bearer {honest}=", 200),
+        "signature padded too much": (f"Bearer {honest}==", UNAUTHORISED),
+        "signature that is not canonical": (f"Bearer {other_bits}", 200),
+        "overflowing exp": (f"Bearer {overflowing}", UNAUTHORISED),
+    }
 
 
 def _malformed() -> list[HostileToken]:

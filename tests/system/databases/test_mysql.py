@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -30,9 +31,10 @@ COUNT = 2000
 def site(jdk, tmp_path_factory):
     """A place for servers, with seeds of its own but for the unpacked server, which all tests share.
 
-    Its path is one that MariaDB's installer would take apart.
+    Its path is one that MariaDB's installer would take apart, and so is that of temporary folders.
     """
-    with ProcessRuntime() as runtime:
+    with pytest.MonkeyPatch.context() as patched, ProcessRuntime() as runtime:
+        patched.setattr(tempfile, "tempdir", str(tmp_path_factory.mktemp("my tëmp 1")))
         made = site_in(tmp_path_factory.mktemp("my läb 1"), runtime, jdk)
         mariadb.unpacked(replace(made, seeds=SEEDS))
         yield made

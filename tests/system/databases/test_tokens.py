@@ -153,6 +153,17 @@ def judged(token, key):
     return 200 if email == "ada@example.org" else 404
 
 
+def test_unusual_tokens_say_the_same_in_other_characters(key):
+    """What differs from an honest token is the scheme, or bits of the signature that stand for nothing."""
+    cases, honest = tokens.unusual(key, "ada@example.org"), tokens.token("ada@example.org", key)
+    assert {value.partition(" ")[0] for value, _ in cases.values()} == {"Bearer", "bearer", "BEARER"}
+    signature = honest.split(".")[2]
+    odd = cases["signature that is not canonical"][0].split(".")[2]
+    assert odd != signature
+    assert decoded(odd) == decoded(signature)
+    assert json.loads(decoded(cases["overflowing exp"][0].split(".")[1]))["exp"] == 2**63 - 1
+
+
 def test_hostile_tokens_are_what_their_names_say(key):
     """Some by their bytes: the size, the algorithm, the second."""
     now = 1_800_000_000
