@@ -89,7 +89,7 @@ def test_a_hostile_shell_changes_no_result(tmp_path):
         assert evidence["begun"] == evidence["finished"] == evidence["served"] > 20
         assert set(with_it.measured()["error"]) == {""}
         assert "planted" not in " ".join(limits["jvm_arguments"])
-        changing = {"jvm_arguments", "process_cpu_s", "request_threads_live"}
+        changing = {"pid", "jvm_arguments", "process_cpu_s", "request_threads_live"}
         assert {k: v for k, v in limits.items() if k not in changing} == {
             k: v for k, v in without.read("limits").items() if k not in changing
         }
