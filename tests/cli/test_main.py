@@ -289,10 +289,14 @@ def test_a_missing_tool_is_said_before_anything_starts(typed, tmp_path, java, na
     assert "→" in done.stdout
 
 
+# What a damaged run is known by: the facts in its environment.json.
+OF_A_RUN = {"commit": "", "host": "", "packages": {}}
+
+
 def test_clean_leaves_runs_that_go_on(typed, plan, tmp_path):
     """Incomplete and damaged runs are deleted when asked to, one that goes on is not."""
     going = RunFolder.create(plan, [], {}, tmp_path)
-    dead = RunFolder.create(plan, [], {}, tmp_path)
+    dead = RunFolder.create(plan, [], OF_A_RUN, tmp_path)
     (dead.path / "run.json").write_text("{")
     script = (
         "import lab.system.build as s, sys, pathlib; s.SERVICES = pathlib.Path(sys.argv[1]); "
@@ -455,7 +459,7 @@ def test_a_run_that_is_a_link_is_cleaned_without_what_it_leads_to(typed, plan, t
     """Its folder may be on another disk, where it stays; a file that is named like a run is none."""
     monkeypatch.setattr(build, "SERVICES", tmp_path / "services")
     build.SERVICES.mkdir()
-    elsewhere = RunFolder.create(plan, [], {}, tmp_path / "other").path
+    elsewhere = RunFolder.create(plan, [], OF_A_RUN, tmp_path / "other").path
     (elsewhere / "run.json").write_text("{")
     runs = tmp_path / "runs"
     runs.mkdir()
