@@ -105,7 +105,7 @@ def test_it_tells_the_whole_story(example):
 def test_repeats_are_compared_and_what_decided_is_said():
     """A run with repeats shows them, the ratios and the sentence."""
     text = html.render(run_view.open_run("jwt-repeats"))
-    assert len(Elements(text).images) == 4
+    assert len(Elements(text).images) == 5
     words = re.sub(r"data:image[^\"]*|<[^>]+>|\s+", " ", text)
     for part in ("webflux against mvc at 50 users (5 interleaved", "The CPU was the bottleneck"):
         assert part in words
