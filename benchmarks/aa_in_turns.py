@@ -24,8 +24,8 @@ from lab.analysis import pairing
 from lab.analysis.comparison import THROUGHPUT, Comparison
 from lab.experiments import find_scenario
 from lab.running import conductor, turn_taking
-from lab.running.contender import Contender
 from lab.running.invocation import Invocation
+from lab.running.measurement import Measurement
 from lab.running.testbed import Testbed
 from lab.running.turn_taking import Turn
 from lab.spec import planning
@@ -81,12 +81,12 @@ def slowed_down() -> Iterator[None]:
     """Have a program spin beside the slower copy in each of its windows."""
     drive, planted = turn_taking.drive, thief("service", SPINS_S, EVERY_S)
 
-    def slower(testbed: Testbed, contender: Contender, turn: Turn) -> None:
-        if contender.cell.variant != SLOWER:
-            drive(testbed, contender, turn)
+    def slower(testbed: Testbed, measurement: Measurement, turn: Turn) -> None:
+        if measurement.cell.variant != SLOWER:
+            drive(testbed, measurement, turn)
             return
-        with planted(Moment(testbed, contender.cell, contender.service, contender.fleet)):
-            drive(testbed, contender, turn)
+        with planted(Moment(testbed, measurement.cell, measurement.service, measurement.fleet)):
+            drive(testbed, measurement, turn)
 
     turn_taking.drive = slower
     try:

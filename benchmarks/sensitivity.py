@@ -28,8 +28,8 @@ from rich.console import Console
 from lab.analysis.verdict import VALID
 from lab.experiments import find_scenario
 from lab.running import conductor, turn_taking
-from lab.running.contender import Contender
 from lab.running.invocation import Invocation
+from lab.running.measurement import Measurement
 from lab.running.progress import Reporter
 from lab.running.testbed import Testbed
 from lab.running.turn_taking import Turn
@@ -297,12 +297,12 @@ def disturbing(planted: Planted) -> Iterator[None]:
     """Plant a fault in every load that is measured within the context, between warm-up and the end of the load."""
     drive = turn_taking.drive
 
-    def disturbed(testbed: Testbed, contender: Contender, turn: Turn) -> None:
-        service = contender.service
-        with planted(Moment(testbed, contender.cell, service, contender.fleet)) as url:
-            contender.service = replace(service, url=url or service.url)
-            drive(testbed, contender, turn)
-        contender.service = service
+    def disturbed(testbed: Testbed, measurement: Measurement, turn: Turn) -> None:
+        service = measurement.service
+        with planted(Moment(testbed, measurement.cell, service, measurement.fleet)) as url:
+            measurement.service = replace(service, url=url or service.url)
+            drive(testbed, measurement, turn)
+        measurement.service = service
 
     turn_taking.drive = disturbed
     try:

@@ -45,7 +45,7 @@ def of_run(run: RunFolder) -> dict[str, float]:
     plan = run.plan()
     for folder in run.cells():
         summary = folder.read("summary")
-        believed = summary.get("verdict") in (verdict.VALID, verdict.SUSPECT)
+        believed = summary.get("verdict") in verdict.BELIEVED
         if believed and isinstance(folder.cell.load, Closed | Total):
             at = rates.setdefault(folder.cell.variant, {}).setdefault(plan.at(folder.cell), [])
             at.append(float(summary["ok_throughput_rps"]))

@@ -179,7 +179,7 @@ def _loads(side: Side) -> list[str]:
 
 def _ran(side: Side) -> bool:
     """Whether any cell of a side gave numbers to believe, valid or suspect."""
-    return any(_word(cell) in (verdict.VALID, verdict.SUSPECT) for cell in side.cells())
+    return any(_word(cell) in verdict.BELIEVED for cell in side.cells())
 
 
 def _word(cell: CellFolder) -> str:

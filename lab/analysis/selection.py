@@ -15,6 +15,7 @@ from lab.storage import run_folder
 from lab.storage.cell_folder import CellFolder
 from lab.storage.run_folder import RunFolder
 
+# What makes a machine the same, by its facts in environment.json.
 MACHINE = ("host", "system", "cores", "memory_bytes", "service_cores", "generator_cores", "runtime", "jdk", "databases")
 # Limits that every service reports, and those that depend on its variant.
 STATED, STATED_OF_ONE_VARIANT = (

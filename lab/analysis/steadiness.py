@@ -27,7 +27,7 @@ MIN_STEADY_S = 9.0
 MIN_PER_READING = 20
 # In the first second every user connects, which is a different load.
 CONNECTING_S = 1.0
-# Readings of the fixed work are twelve a second; single ones hold an interrupt or a change of core.
+# Readings of the fixed work are twelve a second. Those above so many medians hold an interrupt or a change of core.
 SMOOTHED_READINGS, OUTLIER = 13, 2.0
 # Of latencies that were sent within a piece of time this long, the fastest tenth shows a service that answered nobody.
 STALL_PIECE_S, FASTEST_PERCENT, MIN_PER_PIECE = 0.05, 10, 10

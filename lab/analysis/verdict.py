@@ -13,6 +13,8 @@ from lab.formulas.stats import Summary
 from lab.spec.system import Entry
 
 VALID, SUSPECT, INVALID = "valid", "suspect", "invalid"
+# The verdicts of measurements whose figures may be shown and used, the second with its reasons.
+BELIEVED = (VALID, SUSPECT)
 
 # Above these shares of one core a Locust worker delays its own sends and its own clock readings.
 WORKER_CPU_SUSPECT, WORKER_CPU_INVALID = 0.70, 0.90

@@ -27,7 +27,6 @@ FIGURES = {
 }
 # Half of an interval that tells a difference of 5 % from none.
 WANTED_REACH = 0.03
-BELIEVED = (verdict.VALID, verdict.SUSPECT)
 
 
 @dataclass(frozen=True)
@@ -116,7 +115,7 @@ class WindowRatio:
 
 def usable(folder: CellFolder) -> bool:
     """Whether a cell may be shown: it was measured to its end, and is not invalid."""
-    return folder.settled and folder.read("summary").get("verdict") in BELIEVED
+    return folder.settled and folder.read("summary").get("verdict") in verdict.BELIEVED
 
 
 def of_run(

@@ -81,7 +81,7 @@ class Rates(Several):
         return [part if "%" in part else super(Rates, self).convert(part, param, ctx)[0] for part in parts]
 
 
-class Percent(click.ParamType[float]):
+class PercentText(click.ParamType[float]):
     """A percentage above zero, with or without its sign: ``5``, ``5 %``."""
 
     name = "PERCENT"

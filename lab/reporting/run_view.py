@@ -278,7 +278,7 @@ class Run:
 
     def bends(self) -> dict[str, SweepShape]:
         """Plateau, knee and first errors of each variant: means over the repeats of usable cells."""
-        usable = [row for row in self.cells if row["verdict"] in (verdict.VALID, verdict.SUSPECT)]
+        usable = [row for row in self.cells if row["verdict"] in verdict.BELIEVED]
         points = {
             variant: [_point([r for r in usable if (r["variant"], r["at"]) == (variant, at)]) for at in loads]
             for variant, loads in _loads(usable).items()
@@ -296,7 +296,7 @@ class Run:
 
     def rates_kept(self) -> dict[str, str]:
         """A sentence on each variant of a sweep over rates: up to which rate it answered what was asked."""
-        usable = [row for row in self.cells if row["verdict"] in (verdict.VALID, verdict.SUSPECT)]
+        usable = [row for row in self.cells if row["verdict"] in verdict.BELIEVED]
         return {
             variant: knee.rates_kept([_rate_point(row) for row in usable if row["variant"] == variant])
             for variant in dict.fromkeys(row["variant"] for row in usable)

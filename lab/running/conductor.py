@@ -19,10 +19,10 @@ from lab.formulas import stats
 from lab.formulas.breakdown import breakdown
 from lab.generator.fleet import Fleet, LoadPhase, Placement, running_fleet
 from lab.running import equivalence, programs
-from lab.running.contender import Contender, failure_observed, note_failure
 from lab.running.invocation import Invocation
+from lab.running.measurement import Measurement, failure_observed, note_failure
 from lab.running.testbed import Testbed, set_up
-from lab.running.turn_taking import calls_made, deadline_s, session_s, take_turns, wake
+from lab.running.turn_taking import calls_made, deadline_s, session_s, take_turns, warm_up_in_turns
 from lab.running.warm_up import REHEARSAL_USERS, first_users, warm_up
 from lab.runtimes.process import signals_deferred
 from lab.spec import attached, in_turns, prediction
@@ -77,97 +77,97 @@ def measure(testbed: Testbed, *cells: Cell) -> None:
     """
     if testbed.plan.locustfile:
         testbed.run.check_locustfile(testbed.plan.locustfile)
-    contenders = [Contender(cell, testbed.run.begin(cell)) for cell in cells]
+    measurements = [Measurement(cell, testbed.run.begin(cell)) for cell in cells]
     others, began = run_folder.others_running(testbed.run), time.monotonic()
     try:
-        MEASURED_BY[testbed.plan.scenario.entry](testbed, contenders)
+        MEASURED_BY[testbed.plan.scenario.entry](testbed, measurements)
     except ComponentError as error:  # of what they share
-        for each in contenders:
+        for each in measurements:
             if each.goes_on:
                 note_failure(testbed, each, error)
     except KeyboardInterrupt:
-        for each in contenders:
+        for each in measurements:
             each.observed.ending = replace(each.observed.ending, interrupted=True)
         raise
     finally:
         with signals_deferred():
             # Whose share of a start is whose is not known, and does not matter to how long the next ones take.
-            elapsed_s = (time.monotonic() - began) / len(contenders)
-            for each in contenders:
+            elapsed_s = (time.monotonic() - began) / len(measurements)
+            for each in measurements:
                 each.folder.keep("timing", {"elapsed_s": elapsed_s})
                 conclude(testbed, each, others)
 
 
-def _measure_programs(testbed: Testbed, contenders: list[Contender]) -> None:
-    for each in contenders:
+def _measure_programs(testbed: Testbed, measurements: list[Measurement]) -> None:
+    for each in measurements:
         with failure_observed(testbed, each):
             programs.measure(testbed, each.cell, each.folder, each.observed)
 
 
-def _measure_started(testbed: Testbed, contenders: list[Contender]) -> None:
+def _measure_started(testbed: Testbed, measurements: list[Measurement]) -> None:
     """Start services with their workers, prove them equal, warm each up, and load them in turns."""
     # Limits before the warm-up: what is asked after it leaves the paths that the compiler has optimised for.
-    _measure(testbed, contenders, (_start, _prove, _read_limits, _warm_up))
+    _measure(testbed, measurements, (_start, _prove, _read_limits, _warm_up))
 
 
-def _measure_attached(testbed: Testbed, contenders: list[Contender]) -> None:
+def _measure_attached(testbed: Testbed, measurements: list[Measurement]) -> None:
     """Warm up and load attached services in turns."""
-    _measure(testbed, contenders, (_start_workers, _warm_up_attached))
+    _measure(testbed, measurements, (_start_workers, _warm_up_attached))
 
 
 MEASURED_BY = {"service": _measure_started, "attached": _measure_attached, "program": _measure_programs}
-Step = Callable[[Testbed, Contender], None]
+Step = Callable[[Testbed, Measurement], None]
 
 
-def _measure(testbed: Testbed, contenders: list[Contender], steps: Iterable[Step]) -> None:
+def _measure(testbed: Testbed, measurements: list[Measurement], steps: Iterable[Step]) -> None:
     with ExitStack() as stack:
-        for each in contenders:
+        for each in measurements:
             stack.enter_context(each.stack)
         for step in steps:
-            for each in contenders:
+            for each in measurements:
                 if each.goes_on:
                     with failure_observed(testbed, each):
                         step(testbed, each)
-        if len(contenders) > 1:
-            wake(testbed, contenders)
-        take_turns(testbed, contenders)
+        if len(measurements) > 1:
+            warm_up_in_turns(testbed, measurements)
+        take_turns(testbed, measurements)
 
 
-def _start(testbed: Testbed, contender: Contender) -> None:
-    cell, folder, backing = contender.cell, contender.folder, testbed.backing
+def _start(testbed: Testbed, measurement: Measurement) -> None:
+    cell, folder, backing = measurement.cell, measurement.folder, testbed.backing
     variant = testbed.plan.scenario.variant(cell.variant)
     backing.check_alive()
     with testbed.reporter.phase(f"{cell.id}: start service and workers"):
-        running = contender.stack.enter_context(testbed.runtime.started(testbed.launch(variant, folder.logs)))
-        contender.fleet = contender.stack.enter_context(_fleet(testbed, cell, folder))
-        contender.fleet.await_workers()
+        running = measurement.stack.enter_context(testbed.runtime.started(testbed.launch(variant, folder.logs)))
+        measurement.fleet = measurement.stack.enter_context(_fleet(testbed, cell, folder))
+        measurement.fleet.await_workers()
         if backing.tokens:
-            contender.fleet.distribute_tokens(backing.tokens)
-        contender.fleet.spawn(max(cell.load.users, first_users(testbed, cell)))
-        contender.service = actuator.await_ready(running, folder.logs, testbed.bind and testbed.bind[0])
+            measurement.fleet.distribute_tokens(backing.tokens)
+        measurement.fleet.spawn(max(cell.load.users, first_users(testbed, cell)))
+        measurement.service = actuator.await_ready(running, folder.logs, testbed.bind and testbed.bind[0])
 
 
-def _prove(testbed: Testbed, contender: Contender) -> None:
-    prove_equal(testbed, contender.cell, contender.folder, contender.service)
+def _prove(testbed: Testbed, measurement: Measurement) -> None:
+    prove_equal(testbed, measurement.cell, measurement.folder, measurement.service)
 
 
-def _read_limits(testbed: Testbed, contender: Contender) -> None:
-    plan, cell, observed = testbed.plan, contender.cell, contender.observed
-    limits = actuator.limits(contender.service)
-    contender.folder.keep("limits", limits)
+def _read_limits(testbed: Testbed, measurement: Measurement) -> None:
+    plan, cell, observed = testbed.plan, measurement.cell, measurement.observed
+    limits = actuator.limits(measurement.service)
+    measurement.folder.keep("limits", limits)
     asked, has_pool = plan.limits_of(cell.variant), bool(plan.scenario.components)
     promised = promised_limits(plan.scenario.variant(cell.variant), asked, testbed.cores.cpus, has_pool)
     observed.limits_read = True
     observed.limits_broken += verdict.broken_limits(promised, limits)
 
 
-def _warm_up(testbed: Testbed, contender: Contender) -> None:
-    cell, backing = contender.cell, testbed.backing
+def _warm_up(testbed: Testbed, measurement: Measurement) -> None:
+    cell, backing = measurement.cell, testbed.backing
     backing.shape_links(on=False)
     with testbed.reporter.phase(f"{cell.id}: warm up", testbed.plan.scenario.rehearsal.rounds) as update:
-        warm_up(testbed, cell, contender.service, contender.fleet, contender.observed, update)
+        warm_up(testbed, cell, measurement.service, measurement.fleet, measurement.observed, update)
     backing.shape_links(on=True)
-    contender.service.running.confine(testbed.cores.service)
+    measurement.service.running.confine(testbed.cores.service)
 
 
 def _fleet(testbed: Testbed, cell: Cell, folder: CellFolder) -> AbstractContextManager[Fleet]:
@@ -178,21 +178,21 @@ def _fleet(testbed: Testbed, cell: Cell, folder: CellFolder) -> AbstractContextM
     return running_fleet(locustfile, cell.load, placement, testbed.headers, plan.one_request)
 
 
-def _start_workers(testbed: Testbed, contender: Contender) -> None:
-    cell = contender.cell
-    contender.service = attached_service(testbed.plan.scenario.variant(cell.variant).url)
+def _start_workers(testbed: Testbed, measurement: Measurement) -> None:
+    cell = measurement.cell
+    measurement.service = attached_service(testbed.plan.scenario.variant(cell.variant).url)
     with testbed.reporter.phase(f"{cell.id}: start workers"):
-        contender.fleet = contender.stack.enter_context(_fleet(testbed, cell, contender.folder))
-        contender.fleet.await_workers()
-        contender.fleet.spawn(cell.load.users)
+        measurement.fleet = measurement.stack.enter_context(_fleet(testbed, cell, measurement.folder))
+        measurement.fleet.await_workers()
+        measurement.fleet.spawn(cell.load.users)
 
 
-def _warm_up_attached(testbed: Testbed, contender: Contender) -> None:
+def _warm_up_attached(testbed: Testbed, measurement: Measurement) -> None:
     """Warm up an attached service. Whether it is warm is unknown, so the warm-up has a fixed length."""
-    before = attached.warm_up(contender.cell.load)
-    with testbed.reporter.phase(f"{contender.cell.id}: warm up"):
-        contender.fleet.run_phase(
-            LoadPhase(contender.service.url, before, warm_up=1), deadline_s(before, None) + session_s(testbed.plan)
+    before = attached.warm_up(measurement.cell.load)
+    with testbed.reporter.phase(f"{measurement.cell.id}: warm up"):
+        measurement.fleet.run_phase(
+            LoadPhase(measurement.service.url, before, warm_up=1), deadline_s(before, None) + session_s(testbed.plan)
         )
 
 
@@ -206,14 +206,14 @@ def prove_equal(testbed: Testbed, cell: Cell, folder: CellFolder, service: Servi
     equivalence.check_equal(testbed.proved, cell.variant, answers)
 
 
-def conclude(testbed: Testbed, contender: Contender, others: list[str]) -> None:
+def conclude(testbed: Testbed, measurement: Measurement, others: list[str]) -> None:
     """Store all measurements of a cell, judge it, and write the summary last.
 
     Args:
         others: other runs of this lab that were in progress when the cell began.
 
     """
-    cell, folder, observed = contender.cell, contender.folder, contender.observed
+    cell, folder, observed = measurement.cell, measurement.folder, measurement.observed
     remove_scratch(folder.logs)
     folder.keep_samples(observed.result.cut)
     metrics = observations.metrics(observed.result, observed.telemetry)

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from lab.generator.fleet import LoadPhase, PhaseResult
 from lab.reporting import formatting
 from lab.running import components
-from lab.running.contender import Contender, failure_observed
+from lab.running.measurement import Measurement, failure_observed
 from lab.running.testbed import Testbed
 from lab.running.warm_up import MIN_ROUNDS, is_warm
 from lab.runtimes import Running
@@ -26,37 +26,38 @@ DRAIN_S, SLOWEST_WORK_S = 30.0, 0.001
 SESSION_S = 3600.0
 
 
-def wake(testbed: Testbed, contenders: list[Contender]) -> None:
-    """Load contenders in turns, uncounted, until they are warm again: each has been idle since it was.
+def warm_up_in_turns(testbed: Testbed, measurements: list[Measurement]) -> None:
+    """Load measurements in turns, uncounted, until they are warm again: each has been idle since it was.
 
-    Where the CPU decides, a service that rests after its warm-up compiles anew what it is asked for then. It is awake
-    as soon as it is warm: see :func:`lab.running.warm_up.is_warm`. All others are after one window.
+    Where the CPU decides, a service that rests after its warm-up compiles anew what it is asked for then. It is done
+    as soon as it is warm again: see :func:`lab.running.warm_up.is_warm`. All others are after one window.
     """
-    scenario, load = testbed.plan.scenario, contenders[0].cell.load.window
+    scenario, load = testbed.plan.scenario, measurements[0].cell.load.window
     most = max(MIN_ROUNDS, scenario.rehearsal.rounds) if scenario.cpu_decides else 1
-    awake: dict[str, list[dict[str, float]]] = {each.cell.id: [] for each in contenders}
-    with testbed.reporter.phase(f"{', '.join(awake)}: wake up", most) as update:
+    rounds_of: dict[str, list[dict[str, float]]] = {each.cell.id: [] for each in measurements}
+    with testbed.reporter.phase(f"{', '.join(rounds_of)}: warm up in turns", most) as update:
         for number in range(1, most + 1):
-            for each in contenders:
+            for each in measurements:
                 if each.goes_on:
                     with failure_observed(testbed, each):
-                        awake[each.cell.id].append(_uncounted(testbed, each, load))
-            busy = ", ".join(f"{rounds[-1]['jit_share']:.0%}" for rounds in awake.values() if rounds and rounds[-1])
+                        rounds_of[each.cell.id].append(_uncounted(testbed, each, load))
+            busy = ", ".join(f"{rounds[-1]['jit_share']:.0%}" for rounds in rounds_of.values() if rounds and rounds[-1])
             update(number, f"round {number}{f': compilers {busy}' * bool(busy)}")
-            still = [each for each in contenders if each.goes_on and scenario.cpu_decides]
+            still = [each for each in measurements if each.goes_on and scenario.cpu_decides]
             for each in still:
-                each.observed.warm = is_warm(awake[each.cell.id], scenario.cpu_decides)
+                each.observed.warm = is_warm(rounds_of[each.cell.id], scenario.cpu_decides)
             if all(each.observed.warm for each in still):
                 break
 
 
-def _uncounted(testbed: Testbed, contender: Contender, load: Load) -> dict[str, float]:
-    """Load a contender for one window that is a round of its warm-up; what it cost, if the lab started the service."""
-    service, observed, parameters = contender.service, contender.observed, testbed.plan.parameters_of(contender.cell)
+def _uncounted(testbed: Testbed, measurement: Measurement, load: Load) -> dict[str, float]:
+    """Load a cell for one window that is a round of its warm-up; what it cost, if the lab started the service."""
+    service, observed = measurement.service, measurement.observed
+    parameters = testbed.plan.parameters_of(measurement.cell)
     path, number = testbed.plan.scenario.path(parameters), len(observed.warm_up) + 1
     before = actuator.cpu_times(service) if service.management else None
     phase = LoadPhase(service.url, load, parameters, path, warm_up=number)
-    result = contender.fleet.run_phase(phase, deadline_s(load, None) + session_s(testbed.plan), [service.running])
+    result = measurement.fleet.run_phase(phase, deadline_s(load, None) + session_s(testbed.plan), [service.running])
     if before is None:
         return {}
     spent = actuator.cpu_times(service).since(before, result.finished)
@@ -66,7 +67,7 @@ def _uncounted(testbed: Testbed, contender: Contender, load: Load) -> dict[str, 
 
 @dataclass(frozen=True)
 class Turn:
-    """A contender's turn: one window of its load, or all of a load in one piece.
+    """A measurement's turn: one window of its load, or all of a load in one piece.
 
     Attributes:
         number: of the round, from 0.
@@ -84,15 +85,14 @@ class Turn:
     update: Callable[[PhaseResult], None]
 
 
-def take_turns(testbed: Testbed, contenders: list[Contender]) -> None:
-    """Load each contender in turn, round after round, until each has had its windows; a load in one piece has one."""
-    cell, load, speed = contenders[0].cell, contenders[0].cell.load, Telemetry()
-    by_name = sorted(
-        contenders, key=lambda each: each.cell.variant
-    )  # the same in all starts, whoever was started first
+def take_turns(testbed: Testbed, measurements: list[Measurement]) -> None:
+    """Load each measurement in turn, round after round, until each has had its windows; a load in one piece has one."""
+    cell, load, speed = measurements[0].cell, measurements[0].cell.load, Telemetry()
+    # The same in all starts, whoever was started first.
+    by_name = sorted(measurements, key=lambda each: each.cell.variant)
     rounds = turns.order(by_name, load.windows, cell.repeat, testbed.plan.seed)
-    in_windows, whose = load.windows > 1, ", ".join(each.cell.id for each in contenders)
-    total = load.windows * len(contenders) if in_windows else load.planned_sessions
+    in_windows, whose = load.windows > 1, ", ".join(each.cell.id for each in measurements)
+    total = load.windows * len(measurements) if in_windows else load.planned_sessions
     with (
         testbed.reporter.phase(f"{whose}: measure {load.volume()}{formatting.windows(load)}", total) as update,
         timing_cores(testbed.runtime, testbed.cores.owned, testbed.run.logs / "cpu-speed.log", speed),
@@ -103,26 +103,26 @@ def take_turns(testbed: Testbed, contenders: list[Contender]) -> None:
                     continue
                 done = number * len(order) + place
 
-                def shown(so_far: PhaseResult, each: Contender = each, done: int = done) -> None:
+                def shown(so_far: PhaseResult, each: Measurement = each, done: int = done) -> None:
                     which = f"window {done + 1}, {each.cell.variant}: " if in_windows else ""
                     update(done if in_windows else so_far.done, which + _progress_note(so_far))
 
                 with failure_observed(testbed, each):
-                    drive(testbed, each, Turn(number, place, _idle(each, contenders), speed, shown))
+                    drive(testbed, each, Turn(number, place, _idle(each, measurements), speed, shown))
 
 
-def _idle(contender: Contender, contenders: Iterable[Contender]) -> dict[str, list[Running]]:
-    """The processes that are up while a contender is loaded, of services that the lab started, and of generators."""
-    others = [each for each in contenders if each is not contender and each.goes_on]
+def _idle(measurement: Measurement, measurements: Iterable[Measurement]) -> dict[str, list[Running]]:
+    """The processes that are up while a measurement is loaded, of services that the lab started, and of generators."""
+    others = [each for each in measurements if each is not measurement and each.goes_on]
     services = [each.service.running for each in others if each.service.management]
     generators = [running for each in others for running in (each.fleet.master, *each.fleet.workers)]
     return {name: found for name, found in ((NEIGHBOURS, services), (IDLE_GENERATORS, generators)) if found}
 
 
-def drive(testbed: Testbed, contender: Contender, turn: Turn) -> None:
+def drive(testbed: Testbed, measurement: Measurement, turn: Turn) -> None:
     """Run a window of the measured load while sampling all processes, and read the counts of service and databases."""
-    plan, backing, owned, observed = testbed.plan, testbed.backing, testbed.cores.owned, contender.observed
-    cell, service, fleet, joined = contender.cell, contender.service, contender.fleet, contender.joined
+    plan, backing, owned, observed = testbed.plan, testbed.backing, testbed.cores.owned, measurement.observed
+    cell, service, fleet, joined = measurement.cell, measurement.service, measurement.fleet, measurement.joined
     load, parameters, before_us = cell.load.window, plan.parameters_of(cell), joined.before_us
     result, readings = PhaseResult(), Telemetry()
     before, calls = actuator.requests_served(service), components.calls_counted(backing)
@@ -169,7 +169,8 @@ def drive(testbed: Testbed, contender: Contender, turn: Turn) -> None:
         ),
         made_now,
     )
-    contender.folder.keep("windows", {"windows": [asdict(window) for window in observed.windows]})
+    if cell.load.windows > 1:
+        measurement.folder.keep("windows", {"windows": [asdict(window) for window in observed.windows]})
 
 
 def calls_made(plan: Plan, cell: Cell) -> dict[str, dict[str, int]]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from lab.errors import LabError
-from lab.runtimes import Launch, Runtime
+from lab.runtimes import LANGUAGE, Launch, Runtime
 
 # Makes the jars, without what only tests need.
 PACKAGE = ("package", "-Dmaven.test.skip")
@@ -48,7 +48,7 @@ def run(
     command = (find(), "-B", "-ntp", "-f", str(project / "pom.xml"), "-pl", ",".join(modules), "-am", *goals)
     log = project / "target" / "maven.log"
     log.unlink(missing_ok=True)
-    environment = {"JAVA_HOME": str(java_home), "LC_ALL": "C.UTF-8"}  # the compiler's output is the same in all locales
+    environment = {"JAVA_HOME": str(java_home), **LANGUAGE}  # the compiler's output is the same in all locales
     launch = Launch("Maven", command, log, environment=environment, talks=True)
     # Its standard error goes into the same file by itself.
     with runtime.started(launch) as maven, log.open("a", buffering=1) as file:

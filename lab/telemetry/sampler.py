@@ -160,7 +160,7 @@ def _operating_system_readings(
     now: float, trees: Mapping[str, ProcessTree], cores: Mapping[str, frozenset[int]]
 ) -> list[Reading]:
     """One reading of machine, cores and processes by the operating system, at a Unix time."""
-    rows = [(now, MACHINE, "cpu_s", _busy_s(psutil.cpu_times(), ("irq", "softirq")))]
+    rows = [(now, MACHINE, "cpu_s", _busy_s(psutil.cpu_times()))]
     if any(cores.values()):
         each = dict(enumerate(psutil.cpu_times(percpu=True)))
         # Where some cores are offline, positions are not core numbers: skip an owner rather than read other cores.
@@ -173,9 +173,9 @@ def _operating_system_readings(
     return [*rows, *((now, name, key, value) for name, used in usage.items() for key, value in used.items())]
 
 
-def _busy_s(times: Any, more: tuple[str, ...] = ()) -> float:
-    """CPU seconds that cores ran programs, or that the host of a virtual machine withheld (steal)."""
-    spent = ("user", "nice", "system", "steal", *more)
+def _busy_s(times: Any) -> float:
+    """CPU seconds that cores ran programs or interrupts, or that the host of a virtual machine withheld (steal)."""
+    spent = ("user", "nice", "system", "steal", "irq", "softirq")
     return float(sum(getattr(times, name, 0.0) for name in spent))
 
 

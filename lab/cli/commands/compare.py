@@ -18,7 +18,7 @@ from lab.analysis.pairing import Terms
 from lab.analysis.slo import Objective
 from lab.cli import as_typed
 from lab.cli.console import NOT_VALID, exit_by_objectives, out
-from lab.cli.options import Percent, data_option, slo_option
+from lab.cli.options import PercentText, data_option, slo_option
 from lab.reporting import comparison_view
 
 COLOURS = {DIFFERENT: "green", ALIKE: "cyan", UNDECIDED: "yellow", ONCE: "yellow", NO_VALUE: "red"}
@@ -30,7 +30,11 @@ COLOURS = {DIFFERENT: "green", ALIKE: "cyan", UNDECIDED: "yellow", ONCE: "yellow
 @click.option("--although-different", is_flag=True, help="Compare also where machine, lab, limits or load differ.")
 @click.option("--allow-suspect", is_flag=True, help="Let suspect measurements take part too.")
 @click.option(
-    "--margin", type=Percent(), default="5 %", show_default=True, help="Sides that differ by less than this are alike."
+    "--margin",
+    type=PercentText(),
+    default="5 %",
+    show_default=True,
+    help="Sides that differ by less than this are alike.",
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON object, for programs; with ratios by percentile.")
 @slo_option

@@ -89,12 +89,11 @@ def clean(all_runs: bool, incomplete: bool, yes: bool, data: Path) -> None:
         raise LabError(f"There is no folder {data}, so no runs in it.", "Correct --data.")
     wanted = ("complete", "incomplete", "damaged") if all_runs else ("incomplete", "damaged") if incomplete else ()
     deleted = _delete_runs(data, wanted, yes)
-    running = any(folder.state() == "running" for folder in run_folder.all_runs(data))
     held_stack.tidy()
     temporary.tidy()
     with build.unused() as unused:
         removed = build.clean() if unused else 0
-        contained = testbed.clean_containers() if unused and not running else 0
+        contained = testbed.clean_containers() if unused else 0
     if not unused:
         out.print("Builds and containers were kept: a run of this checkout is in progress, or a stack is up.")
     out.print(f"Removed {removed} build folders, {deleted} runs, {contained} containers and networks.")

@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 import psutil
 
+from lab.analysis.selection import MACHINE
 from lab.analysis.verdict import INVALID
 from lab.errors import LabError
 from lab.experiments.reproduction.publication import JudgedClaim, Part, Publication, ReproducedRow
@@ -30,8 +31,6 @@ MOST_S = 3600.0
 # By default, cells are measured as often as fits into this time; more repeats than these narrow an interval slowly.
 REPEATED_WITHIN_S, MOST_REPEATS = 1800.0, 5
 RUNS_TO_LEARN_FROM = 20
-# What makes a machine the same, by its facts in environment.json.
-MACHINE = ("host", "system", "cores", "memory_bytes", "service_cores", "generator_cores", "runtime")
 
 
 @dataclass(frozen=True)
@@ -169,8 +168,9 @@ def _earlier(run: Run, runs: Path) -> dict[str, Measured]:
     found = {}
     for other in islice(newest, RUNS_TO_LEARN_FROM):
         try:
-            if _is_alike(run, Run(other)):
-                found[other.name] = Measured(Run(other).plan, Run(other).cells)
+            earlier = Run(other)
+            if _is_alike(run, earlier):
+                found[other.name] = Measured(earlier.plan, earlier.cells)
         except LabError:
             continue  # a damaged run, or one of another format, shows nothing
     return found

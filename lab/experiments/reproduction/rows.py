@@ -96,7 +96,7 @@ def _repeat(cell: Mapping[str, Any], factor: float) -> Repeat:
         ok_rps=factor * (cell["ok_throughput_rps"] or 0.0),
         error_share=failed / cell["requests"] if cell["requests"] else 0.0,
         verdict=cell["verdict"],
-        usable=cell["requests"] > 0 and cell["verdict"] in (verdict.VALID, verdict.SUSPECT),
+        usable=cell["requests"] > 0 and cell["verdict"] in verdict.BELIEVED,
     )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 
+from lab.analysis.comparison import MARGIN
 from lab.analysis.window_ratios import WindowRatio
 from lab.reporting.figures.forest import ticks
 from lab.reporting.figures.style import INK, KNOWN, SOFT_INK, Picture, legend, picture, prepare, say_empty
@@ -15,8 +16,7 @@ from lab.reporting.figures.style import INK, KNOWN, SOFT_INK, Picture, legend, p
 COLOUR = KNOWN["mvc-virtual"].colour
 # Between two starts, in rounds.
 GAP = 1.5
-BAND = 0.05
-LEGEND_NOTE = "Grey band: ± 5 %."
+LEGEND_NOTE = f"Grey band: ± {MARGIN:.0%}."
 ROUNDS = "rounds of windows, one start of the services after the other"
 
 
@@ -46,7 +46,7 @@ def windows_figure(title: str, ratios: Sequence[WindowRatio]) -> Picture:
 
 
 def _panel(axes: Axes, ratio: WindowRatio) -> None:
-    axes.axhspan(1 / (1 + BAND), 1 + BAND, color="#EEEEEE", zorder=0)
+    axes.axhspan(1 / (1 + MARGIN), 1 + MARGIN, color="#EEEEEE", zorder=0)
     axes.axhline(1, color=INK, linewidth=0.8)
     begin, ticks = 0.0, []
     for number, logs in enumerate(ratio.logs):
@@ -67,7 +67,7 @@ def _panel(axes: Axes, ratio: WindowRatio) -> None:
 def _scale(axes: Axes, ratios: Sequence[WindowRatio]) -> None:
     """One scale for all, on which twice and half are equally far, with ticks people can read."""
     logs = np.concatenate([of_start for ratio in ratios for of_start in ratio.logs])
-    low, high = min(float(np.exp(logs.min())), 1 / (1 + BAND)), max(float(np.exp(logs.max())), 1 + BAND)
+    low, high = min(float(np.exp(logs.min())), 1 / (1 + MARGIN)), max(float(np.exp(logs.max())), 1 + MARGIN)
     axes.set_yscale("log")
     axes.set_yticks(shown := ticks(low, high), [f"{tick:.10g}" for tick in shown])
     axes.yaxis.set_minor_locator(NullLocator())

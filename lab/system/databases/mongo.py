@@ -85,9 +85,8 @@ def parse(url: str) -> Database:
             uri_parser.validate_options({name: value})
         except (PyMongoError, ValueError, TypeError):  # it may repeat the value, which may be a secret
             raise LabError(f"--mongo-url has an option {name!r} that MongoDB's driver refuses.", "Mend it.") from None
-    if parts.username and "authsource" not in {
-        name.lower() for name, _ in given
-    }:  # the default would be the database of the path: lab
+    named = {name.lower() for name, _ in given}
+    if parts.username and "authsource" not in named:  # the default would be the database of the path: lab
         options = f"{options}&authSource=admin".lstrip("&")
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
     scheme = "" if parts.scheme == "mongodb" else parts.scheme

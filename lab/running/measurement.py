@@ -18,7 +18,7 @@ from lab.system.service import Service
 
 
 @dataclass
-class Contender:
+class Measurement:
     """A cell that is measured, alone or in turns with others: what was started for it, and what was observed.
 
     Attributes:
@@ -46,18 +46,18 @@ class Contender:
 
 
 @contextmanager
-def failure_observed(testbed: Testbed, contender: Contender) -> Iterator[None]:
+def failure_observed(testbed: Testbed, measurement: Measurement) -> Iterator[None]:
     """Where a component fails, note why its cell ends, and stop what was started for it."""
     try:
         yield
     except ComponentError as error:
-        note_failure(testbed, contender, error)
-        contender.stack.close()
+        note_failure(testbed, measurement, error)
+        measurement.stack.close()
 
 
-def note_failure(testbed: Testbed, contender: Contender, error: ComponentError) -> None:
+def note_failure(testbed: Testbed, measurement: Measurement, error: ComponentError) -> None:
     """Note and say why a cell ends."""
     # If a database or link has ended, that is the cause of a service's errors, and comes first.
     causes = dict.fromkeys([*testbed.backing.exit_reasons(), error.problem])
-    contender.observed.ending = Ending(tuple(causes))
+    measurement.observed.ending = Ending(tuple(causes))
     testbed.reporter.say(f"  {error}", error.problem, "red")
