@@ -16,7 +16,7 @@ from lab.runtimes import RUNTIMES
 from lab.spec.options import OF_SERVICES, option
 from lab.spec.own_load import METHODS
 from lab.spec.plan import CELLS, WINDOWS
-from lab.spec.scenario import Scenario
+from lab.spec.scenario import Parameter, Scenario
 from lab.spec.workload import EVEN, POISSON, Burst, Closed, Total
 from lab.storage import run_folder
 
@@ -48,16 +48,16 @@ slo_option = click.option("--slo", type=ObjectiveText(), multiple=True, help=SLO
 
 
 class Several(click.ParamType[list[Any]]):
-    """One number, or several with commas.
+    """One value, or several with commas.
 
     Args:
-        kind: ``int`` or ``float``.
+        kind: ``int``, ``float``, or ``str`` for names.
 
     """
 
     name = "N[,N…]"
 
-    def __init__(self, kind: type[int] | type[float] = int) -> None:
+    def __init__(self, kind: type[int] | type[float] | type[str] = int) -> None:
         self._kind = kind
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[Any]:
@@ -313,12 +313,16 @@ def _parameter_options(scenario: Scenario) -> list[click.Option]:
     return [
         _option(
             option(p.name),
-            Several(int),
-            f"{p.unit.upper() or 'N'}[,…]",
-            f"{p.help.capitalize()}; several for a sweep.  [default: {p.default}]",
+            Several(str if p.choices else int),
+            f"{'NAME' if p.choices else p.unit.upper() or 'N'}[,…]",
+            f"{p.help.capitalize()}{_choices(p)}; several for a sweep.  [default: {p.default}]",
         )
         for p in scenario.parameters
     ]
+
+
+def _choices(parameter: Parameter) -> str:
+    return f": {', '.join(parameter.choices)}" if parameter.choices else ""
 
 
 def _component_options(scenario: Scenario) -> list[click.Option]:

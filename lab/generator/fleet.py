@@ -22,6 +22,7 @@ from lab.errors import ComponentError, LabError
 from lab.runtimes import Launch, Running, Runtime
 from lab.runtimes.checkout import JOIN_TOKEN, ROOT, RUN_BY_LAB
 from lab.spec.own_load import OneRequest
+from lab.spec.scenario import Value
 from lab.spec.workload import Load
 
 CONNECT_WITHIN_S = 180.0
@@ -116,7 +117,7 @@ class LoadPhase:
 
     url: str
     load: Load
-    parameters: Mapping[str, int] = field(default_factory=dict)
+    parameters: Mapping[str, Value] = field(default_factory=dict)
     path: str = ""
     warm_up: int = 0
     seed: tuple[int, ...] = (0,)

@@ -25,13 +25,19 @@ def settings(plan: Plan) -> str:
     attached = {variant.name: variant.url for variant in plan.variants if variant.url}
     addresses = attached if len(attached) > 1 else {}  # a single one is the title
     users = {"users": load.users} if plan.unit != "execution" else {}
-    varied = {} if plan.axis in (USERS, RATE, RAMP, CAPACITY) else {plan.axis: _listed(plan.positions), **users}
+    varied = {} if plan.axis in (USERS, RATE, RAMP, CAPACITY) else {plan.axis: positions(plan), **users}
     parameters = ", ".join(f"{key} {value}" for key, value in {**plan.parameters, **varied, **addresses}.items())
     sent = f"headers {', '.join(plan.header_names)}" * bool(plan.header_names)
     before = warm_up_in_words(load, plan.unit) if attached else ""
     rates = _listed({cell.load.rate_rps for cell in plan.cells if isinstance(cell.load, Open)})
     shape, limits = _shape(load, plan.unit, rates) + windows(load), _asked_limits(plan)
     return "; ".join(filter(None, (parameters, shape, _sent(plan), sent, before, limits, f"seed {plan.seed}")))
+
+
+def positions(plan: Plan) -> str:
+    """The values of what is varied, with commas."""
+    choices = plan.scenario.choices(plan.axis)
+    return ", ".join(choices[int(at)] for at in plan.positions) if choices else _listed(plan.positions)
 
 
 def _sent(plan: Plan) -> str:

@@ -274,7 +274,10 @@ class Run:
         """Mean latency and throughput over what is varied, with the model and the published points."""
         from lab.reporting.figures import sweep_figure
 
-        return sweep_figure(self.subject, self.table(), prediction.plateaus(self.plan), self.plan.axis)
+        plan = self.plan
+        return sweep_figure(
+            self.subject, self.table(), prediction.plateaus(plan), plan.axis, plan.scenario.choices(plan.axis)
+        )
 
     def bends(self) -> dict[str, SweepShape]:
         """Plateau, knee and first errors of each variant: means over the repeats of usable cells."""

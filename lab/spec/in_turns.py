@@ -12,11 +12,12 @@ from lab.errors import LabError
 from lab.spec import prediction, turns
 from lab.spec.limits import Limits
 from lab.spec.plan import WINDOWS, Cell, Plan
+from lab.spec.scenario import Value
 from lab.spec.system import Variant
 from lab.spec.workload import Closed, Load, Open
 
 # A value of what is varied: its load, its value of a parameter, and its name; both empty where users vary.
-Point = tuple[Load, dict[str, int], str]
+Point = tuple[Load, dict[str, Value], str]
 
 # The memory of a JVM outside its heap: code, class metadata, threads, network buffers.
 BESIDES_HEAP_MB = 768

@@ -10,7 +10,7 @@ from lab.errors import LabError, did_you_mean
 from lab.spec import numbers
 from lab.spec.limits import DEFAULT, EQUAL, TUNED
 from lab.spec.plan import CELLS, WINDOWS
-from lab.spec.scenario import Parameter, Scenario
+from lab.spec.scenario import Parameter, Scenario, Value
 from lab.spec.workload import EVEN, POISSON
 
 LEAST_RATE = 0.01
@@ -72,7 +72,7 @@ class Options:
     link_connection_rate: int | None = None
     seed: int | None = None
     pin: bool = True
-    parameters: Mapping[str, int | Sequence[int]] | None = None
+    parameters: Mapping[str, Value | Sequence[Value]] | None = None
     limits: str = EQUAL
     remote_workers: int = 0
     bind: str | None = None
@@ -189,12 +189,14 @@ def _ramp(given: str | Sequence[float]) -> tuple[float, float, float]:
     return from_rps, to_rps, numbers.seconds("--ramp", duration_s)
 
 
-def _check_choice(what: str, name: str, known: Sequence[str]) -> None:
+def _check_choice(what: str, name: Any, known: Sequence[str]) -> None:
     if name not in known:
-        raise LabError(f"There is no {what} {name!r}{did_you_mean(name, known)}.", f"There is: {', '.join(known)}.")
+        raise LabError(
+            f"There is no {what} {name!r}{did_you_mean(str(name), known)}.", f"There is: {', '.join(known)}."
+        )
 
 
-def _parameters(scenario: Scenario, given: Mapping[str, int | Sequence[int]]) -> dict[str, list[int]]:
+def _parameters(scenario: Scenario, given: Mapping[str, Value | Sequence[Value]]) -> dict[str, list[Value]]:
     """The values of every parameter of a scenario: as given, or its default."""
     known = {parameter.name: parameter for parameter in scenario.parameters}
     values = {name: [value] for name, value in scenario.defaults().items()}
@@ -204,12 +206,15 @@ def _parameters(scenario: Scenario, given: Mapping[str, int | Sequence[int]]) ->
                 f"The scenario {scenario.name} has no parameter {name!r}{did_you_mean(name, known)}.",
                 f"It has: {', '.join(known)}.",
             )
-        values[name] = [_in_range(known[name], value) for value in several(asked)] or values[name]
+        values[name] = [_value(known[name], value) for value in several(asked)] or values[name]
     return values
 
 
-def _in_range(parameter: Parameter, value: Any) -> int:
-    """A value of a parameter; LabError if it is no whole number from its minimum to its maximum."""
+def _value(parameter: Parameter, value: Any) -> Value:
+    """A value of a parameter; LabError if it is none of its choices, or no whole number from minimum to maximum."""
+    if parameter.choices:
+        _check_choice(option(parameter.name), value, parameter.choices)
+        return str(value)
     number, least, most = numbers.whole(option(parameter.name), value), parameter.minimum, parameter.maximum
     if not least <= number <= most:
         step = f"Choose from {least} to {most} {parameter.unit}".rstrip() + "."

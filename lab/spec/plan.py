@@ -11,7 +11,7 @@ import msgspec
 
 from lab.spec.limits import EQUAL, Limits, Stance
 from lab.spec.own_load import Locustfile, OneRequest
-from lab.spec.scenario import Scenario
+from lab.spec.scenario import Scenario, Value
 from lab.spec.system import Component, Link, Variant
 from lab.spec.workload import Load, OpenLoop
 
@@ -43,7 +43,7 @@ class Cell:
     variant: str
     load: Load
     repeat: int = 1
-    parameters: Mapping[str, int] = field(default_factory=dict)
+    parameters: Mapping[str, Value] = field(default_factory=dict)
     varied: str = ""
     percent: float = 0.0
 
@@ -77,7 +77,7 @@ class Plan:
 
     scenario: Scenario
     cells: tuple[Cell, ...]
-    parameters: Mapping[str, int]
+    parameters: Mapping[str, Value]
     limits: Limits
     link: Link
     seed: int
@@ -95,17 +95,20 @@ class Plan:
         """The limits that the lab sets for a variant; None for a limit that is left to the stack."""
         return self.own_limits.get(variant, self.limits)
 
-    def parameters_of(self, cell: Cell) -> dict[str, int]:
+    def parameters_of(self, cell: Cell) -> dict[str, Value]:
         """Every parameter of a cell by its name."""
         return {**self.parameters, **cell.parameters}
 
     def position(self, cell: Cell) -> float:
-        """The value of what is varied: where the cell stands on the plan's :attr:`axis`."""
+        """Where the cell stands on the plan's :attr:`axis`: the value that is varied, or the place of a name."""
         if self.axis == CAPACITY:
             return cell.percent
         if isinstance(cell.load, OpenLoop) and self.axis in (RATE, RAMP):
             return cell.load.highest_rps
-        return cell.load.users if self.axis == USERS else self.parameters_of(cell)[self.axis]
+        if self.axis == USERS:
+            return cell.load.users
+        value = self.parameters_of(cell)[self.axis]
+        return self.scenario.choices(self.axis).index(value) if isinstance(value, str) else value
 
     def at(self, cell: Cell) -> str:
         """Where a cell stands, in words: ``400 users``, ``50 requests/s``, ``delay_ms 500``."""
@@ -118,7 +121,10 @@ class Plan:
         if self.axis in (RATE, RAMP):
             rate = f"{position:,g} {self.unit}s/s"
             return f"a ramp to {rate}" if self.axis == RAMP else rate
-        return f"{position:,.0f} user{'s' * (position != 1)}" if self.axis == USERS else f"{self.axis} {position:,.0f}"
+        if self.axis == USERS:
+            return f"{position:,.0f} user{'s' * (position != 1)}"
+        choices = self.scenario.choices(self.axis)
+        return choices[int(position)] if choices else f"{self.axis} {position:,.0f}"
 
     @property
     def unit(self) -> str:

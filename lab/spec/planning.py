@@ -15,7 +15,7 @@ from lab.spec.limits import DEFAULT, EQUAL, NOT_KNOWN, NOT_SET, TUNED, Limits
 from lab.spec.load_options import load_of
 from lab.spec.options import LIMITS, OF_SERVICES, Options, Percent, checked, option, several
 from lab.spec.plan import CAPACITY, RAMP, RATE, USERS, WINDOWS, Cell, Plan
-from lab.spec.scenario import Scenario
+from lab.spec.scenario import Scenario, Value
 from lab.spec.system import Link, Variant
 
 MOST_CELLS = 10_000
@@ -76,7 +76,7 @@ def _check_program(scenario: Scenario, options: Options) -> None:
         raise LabError("A program is executed by one user at a time.", "Leave --users out, or vary a parameter.")
 
 
-def _parameters(options: Options) -> dict[str, list[int]]:
+def _parameters(options: Options) -> dict[str, list[Value]]:
     """The values of every parameter, as :func:`lab.spec.options.checked` leaves them."""
     return {name: several(values) for name, values in (options.parameters or {}).items()}
 
@@ -87,7 +87,7 @@ def _axis(options: Options) -> str:
     for name, values in asked.items():
         if len(set(values)) < len(values):
             raise LabError(
-                f"{option(name)} names a number twice.", "Name each number once, and use --repeat to measure it again."
+                f"{option(name)} names a value twice.", "Name each value once, and use --repeat to measure it again."
             )
     varied = [name for name, values in asked.items() if len(values) > 1]
     if len(varied) > 1:
@@ -145,8 +145,8 @@ def _of_capacity(plan: Plan, variants: Sequence[Variant], options: Options) -> I
                 yield Cell(variant.name, load, repeat, {}, f"capacity{percent:.12g}", float(percent))
 
 
-def _varied(name: str, value: int) -> str:
-    return f"{name.replace('_', '-')}{value}"
+def _varied(name: str, value: Value) -> str:
+    return value if isinstance(value, str) else f"{name.replace('_', '-')}{value}"
 
 
 def _variants(scenario: Scenario, names: Sequence[str]) -> list[Variant]:

@@ -10,6 +10,7 @@ from lab.formulas import queueing
 from lab.formulas.calls import Calls
 from lab.spec import schedule
 from lab.spec.plan import Cell, Plan
+from lab.spec.scenario import Value
 from lab.spec.schedule import Seed
 from lab.spec.system import SERVICE, Stage, Variant
 from lab.spec.workload import Burst, Closed, Load, OpenLoop, Total
@@ -17,7 +18,7 @@ from lab.spec.workload import Burst, Closed, Load, OpenLoop, Total
 ANY_SEED: Seed = (0,)
 # Where theory has no service time, an estimate by CPU seconds: of a request with a query, and of each byte of it.
 WORK_S, WORK_S_PER_BYTE = 0.0003, 1e-8
-Parameters = Mapping[str, int]
+Parameters = Mapping[str, Value]
 
 
 def calls_of(plan: Plan, variant: Variant, parameters: Parameters) -> Calls | None:
@@ -46,12 +47,12 @@ def _time_s(plan: Plan, stage: Stage, parameters: Parameters) -> float | None:
     """How long one call of a stage takes; None where only measuring can tell."""
     link_s = 0.0 if stage.component == SERVICE else plan.link.latency_ms / 1000
     if stage.time_parameter:
-        return parameters[stage.time_parameter] / 1000 + link_s
+        return int(parameters[stage.time_parameter]) / 1000 + link_s
     return link_s or None
 
 
 def _count(calls: int | str, parameters: Parameters) -> int:
-    return parameters[calls] if isinstance(calls, str) else calls
+    return int(parameters[calls]) if isinstance(calls, str) else calls
 
 
 def calls_to(plan: Plan, variant: Variant, component: str, parameters: Parameters) -> dict[str, int]:

@@ -20,21 +20,35 @@ KINDS = ("small", "token", "large", "chunked")
 LARGE_BYTES = 65_536
 
 
+# A value of a parameter: a whole number, or one of its choices.
+Value = int | str
+
+
 @dataclass(frozen=True)
 class Parameter:
-    """A whole-number parameter of a scenario; ``delay_ms`` becomes the option ``--delay-ms``.
+    """A parameter of a scenario, a whole number or one of some names; ``delay_ms`` becomes the option ``--delay-ms``.
 
     Attributes:
+        minimum: of a whole number, as ``maximum``.
         unit: of its value, such as ``ms``; empty for a count.
+        choices: the names it may have; none if it is a number. Figures and tables keep their order.
+
+    ValueError if its default is none of its choices.
 
     """
 
     name: str
-    default: int
-    minimum: int
-    maximum: int
-    unit: str
-    help: str
+    default: Value
+    minimum: int = 0
+    maximum: int = 0
+    unit: str = ""
+    help: str = ""
+    choices: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check the default."""
+        if self.choices and self.default not in self.choices:
+            raise ValueError(f"the parameter {self.name} has no choice {self.default!r}, its default")
 
 
 @dataclass(frozen=True)
@@ -95,7 +109,7 @@ class Rehearsal:
 
     requests: int
     rounds: int
-    parameters: Mapping[str, int] = field(default_factory=dict)
+    parameters: Mapping[str, Value] = field(default_factory=dict)
 
 
 def _check_known(scenario: Scenario, what: str, names: Iterable[str], known: Collection[str]) -> None:
@@ -136,7 +150,7 @@ class Scenario:
     variants: tuple[Variant, ...]
     load: Burst | Closed | Total
     rehearsal: Rehearsal
-    sweep: Mapping[str, tuple[int, ...]]
+    sweep: Mapping[str, tuple[Value, ...]]
     components: tuple[Component, ...] = ()
     limits: Limits = ALL_EQUAL
     link: Link = UNSHAPED
@@ -217,7 +231,7 @@ class Scenario:
         """The kind of its requests that costs the generator most, of :data:`KINDS`."""
         return max((request.kind for request in self.requests), key=KINDS.index, default=KINDS[0])
 
-    def defaults(self) -> dict[str, int]:
+    def defaults(self) -> dict[str, Value]:
         """Every parameter at its default."""
         return {parameter.name: parameter.default for parameter in self.parameters}
 
@@ -225,6 +239,10 @@ class Scenario:
         """The variant of that name; KeyError if there is none."""
         return {variant.name: variant for variant in self.variants}[name]
 
-    def path(self, parameters: Mapping[str, int]) -> str:
+    def choices(self, name: str) -> tuple[str, ...]:
+        """The names that a parameter may have; none if it is a number, or no parameter."""
+        return next((parameter.choices for parameter in self.parameters if parameter.name == name), ())
+
+    def path(self, parameters: Mapping[str, Value]) -> str:
         """The path of its first request with these parameters; empty if it has none."""
         return self.requests[0].path.format(**parameters) if self.requests else ""

@@ -182,6 +182,16 @@ def test_repeats_have_an_interval(samples_of):
     assert figure.axes[0].containers
 
 
+def test_an_axis_of_names_has_them_in_their_order_and_joins_nothing():
+    """What lies between two names is nothing that a line could show."""
+    table = sweep_table(at=[2, 2, 2, 0, 0, 0])
+    figure = figures.sweep_figure("delay", table, [], "operation", ("add", "get", "remove"))
+    mean = figure.axes[0]
+    assert [label.get_text() for label in mean.get_xticklabels()] == ["add", "remove"]
+    assert list(mean.get_xticks()) == [0, 2]
+    assert all(line.get_linestyle() in ("None", "none") for line in mean.lines if len(line.get_xdata()) > 1)
+
+
 @pytest.mark.parametrize("verdict", ["valid", "suspect"])
 def test_repeats_stand_side_by_side(verdict):
     """A line a variant with all its repeats, throughput and p99; repeats in doubt are hollow."""

@@ -13,12 +13,13 @@ import lab
 from lab.cli.options import Seconds
 from lab.errors import LabError, did_you_mean
 from lab.experiments import find_scenario, scenarios
+from lab.reporting import formatting
 from lab.spec import numbers, planning, prediction
 from lab.spec.limits import NOT_SET, Limits
 from lab.spec.options import Options, names
 from lab.spec.plan import Plan
 from lab.spec.planning import make_plan
-from lab.spec.scenario import Request
+from lab.spec.scenario import Parameter, Request
 from lab.spec.system import SERVICE, Component, Stage
 from lab.spec.workload import Burst, Closed, Open, Ramp
 
@@ -227,6 +228,31 @@ def test_what_cannot_be_done_is_said_with_the_next_step(options, named):
 def test_a_parameter_may_be_at_its_bounds(value):
     """The bounds themselves are allowed."""
     assert plan_of(parameters={"delay_ms": value}).parameters == {"delay_ms": value}
+
+
+NAMED = replace(
+    DELAY, parameters=(*DELAY.parameters, Parameter("operation", "get", help="what is done", choices=("put", "get")))
+)
+
+
+def test_a_parameter_may_be_one_of_several_names():
+    """Names are varied like numbers: in paths, in the ids of cells, and in the order of the scenario in tables."""
+    asked = Options(users=[10], variants=["mvc"], parameters={"operation": ["get", "put"]})
+    plan = planning.make_plan(NAMED, asked)
+    assert [cell.id for cell in plan.cells] == ["mvc-get-r1", "mvc-put-r1"]
+    assert [plan.at(cell) for cell in plan.cells] == ["get", "put"]
+    assert plan.positions == [0, 1]
+    assert formatting.positions(plan) == "put, get"
+    assert Plan.from_json(json.loads(json.dumps(plan.as_json()))) == plan
+    assert planning.make_plan(NAMED, Options()).parameters["operation"] == "get"
+
+
+@pytest.mark.parametrize("given", ["gte", "", 0])
+def test_a_name_that_a_parameter_cannot_have_is_refused_with_those_it_can(given):
+    """The nearest is offered, and all are listed."""
+    with pytest.raises(LabError, match="There is no --operation") as refused:
+        planning.make_plan(NAMED, Options(parameters={"operation": given}))
+    assert "put, get" in refused.value.next_step
 
 
 def test_a_variant_named_twice_is_measured_once():

@@ -64,7 +64,7 @@ def test_a_rate_is_a_percentage_of_what_each_variant_can_do():
         ({"rate": ["0%"], "capacity": {"mvc": 100.0}}, "--rate"),
         ({"rate": ["50%"], "capacity": {"mvc": -1.0}}, "--capacity mvc="),
         ({"rate": ["50%"], "capacity": {"mvc": 9.0}, "parameters": {"delay_ms": [1, 2]}}, "both varied"),
-        ({"rate": ["50%", "50%"], "capacity": {"mvc": 100.0}}, "names a number twice"),
+        ({"rate": ["50%", "50%"], "capacity": {"mvc": 100.0}}, "names a value twice"),
     ],
 )
 def test_a_percentage_of_nothing_is_said(options, named):
@@ -97,8 +97,8 @@ def test_an_open_loop_has_a_length_without_being_told():
     [
         ({"users": [1, 10], "parameters": {"delay_ms": [100, 200]}}, "--users and --delay-ms"),
         ({"rate": [50, 60], "parameters": {"delay_ms": [100, 200]}}, "--rate and --delay-ms"),
-        ({"rate": [50, 50]}, "--rate names a number twice"),
-        ({"parameters": {"delay_ms": [100, 100]}}, "--delay-ms names a number twice"),
+        ({"rate": [50, 50]}, "--rate names a value twice"),
+        ({"parameters": {"delay_ms": [100, 100]}}, "--delay-ms names a value twice"),
         ({"parameters": {"delay_ms": [100, 70_000]}}, "--delay-ms 70000 is out of range"),
         ({"rate": [50, 0]}, "--rate"),
     ],

@@ -14,7 +14,7 @@ from lab.cli.options import data_option
 from lab.cli.tables import print_run
 from lab.errors import LabError
 from lab.reporting import export as export_
-from lab.reporting import html
+from lab.reporting import formatting, html
 from lab.reporting import run_view as report_
 from lab.spec.plan import USERS
 from lab.storage import run_folder
@@ -39,7 +39,7 @@ def _list_row(folder: run_folder.RunFolder) -> tuple[str, str, str, str]:
     state = folder.state()
     try:
         run = report_.Run(folder)
-        load = ",".join(f"{value:g}" for value in run.plan.positions)
+        load = formatting.positions(run.plan)
         load = f"{load} users" if run.plan.axis == USERS else f"{run.plan.axis} {load}"
         done = sum(cell.settled for cell in folder.cells())
         return state, load, f"{done}/{len(run.plan.cells)}", run.verdict if done else "–"

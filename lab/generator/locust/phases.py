@@ -26,6 +26,7 @@ from lab.generator.locust.session import SESSION_ENDS, session_of
 from lab.runtimes.checkout import RUN_BY_LAB
 from lab.spec import schedule
 from lab.spec.own_load import OneRequest
+from lab.spec.scenario import Value
 from lab.spec.workload import Burst, Closed, Load, Total
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class Phase:
         self.load: Load = msgspec.convert(order["load"], Load)
         self.url: str = order["url"]
         self.headers: dict[str, str] = order.get("headers", {})
-        self.parameters: dict[str, int] = order["parameters"]
+        self.parameters: dict[str, Value] = order["parameters"]
         self.path: str = order.get("path", "")
         self.one_request = msgspec.convert(order.get("one_request"), OneRequest | None)
         self.seed: schedule.Seed = tuple(order["seed"])

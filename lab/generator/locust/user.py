@@ -19,7 +19,7 @@ from lab.generator.locust.recorder import LocustSink
 from lab.generator.locust.session import SessionEnd
 from lab.runtimes import up_state
 from lab.spec.own_load import OneRequest
-from lab.spec.scenario import Scenario
+from lab.spec.scenario import Scenario, Value
 
 
 class LabUser(User):
@@ -45,7 +45,7 @@ class LabUser(User):
 
     def __init__(self, environment: Environment) -> None:
         super().__init__(environment)
-        self._parameters: Mapping[str, int] = {}
+        self._parameters: Mapping[str, Value] = {}
         self.path = ""
         self.random = random.Random()
         self.one_request: OneRequest | None = None
@@ -81,12 +81,12 @@ class LabUser(User):
         return self.random.choice(token_pool.pairs())
 
     @property
-    def parameters(self) -> Mapping[str, int]:
+    def parameters(self) -> Mapping[str, Value]:
         """The scenario's parameters by name."""
         return self._parameters
 
     @parameters.setter
-    def parameters(self, parameters: Mapping[str, int]) -> None:
+    def parameters(self, parameters: Mapping[str, Value]) -> None:
         self._parameters = parameters
         # Formatted once, not for each request.
         self.path = self.scenario.path(parameters) if self.scenario else ""
@@ -121,7 +121,8 @@ def _add_parameter_options(parser: LocustArgumentParser, **_: Any) -> None:
         group = parser.add_argument_group(f"parameters of the scenario {scenario.name}")
         for p in scenario.parameters:
             unit = f", in {p.unit}" * bool(p.unit)
-            group.add_argument(f"--{p.name.replace('_', '-')}", type=int, default=p.default, help=f"{p.help}{unit}")
+            kind: dict[str, Any] = {"choices": p.choices} if p.choices else {"type": int}
+            group.add_argument(f"--{p.name.replace('_', '-')}", default=p.default, help=f"{p.help}{unit}", **kind)
 
 
 def _scenarios(users: Iterable[type[User]]) -> list[Scenario]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,11 @@ LIMITING = {"T": "T threads", "N": "N connections"}
 
 
 def sweep_figure(
-    scenario: str, table: pd.DataFrame, plateaus: Sequence[tuple[str, float]], axis: str = USERS
+    scenario: str,
+    table: pd.DataFrame,
+    plateaus: Sequence[tuple[str, float]],
+    axis: str = USERS,
+    choices: Sequence[str] = (),
 ) -> Picture:
     """Mean latency and throughput over what is varied, with model, published points and intervals of repeats.
 
@@ -50,6 +55,8 @@ def sweep_figure(
         table: rows as :meth:`lab.reporting.run_view.Run.table` gives them.
         plateaus: what limits allow by theory, as :func:`lab.spec.prediction.plateaus` gives it.
         axis: what is varied: ``users``, ``rate``, or a parameter.
+        choices: the names that the parameter may have; then the column ``at`` counts them from 0, and no line joins
+            what is measured.
 
     """
     over, label = TITLES.get(axis, (axis, axis))
@@ -59,8 +66,9 @@ def sweep_figure(
     prepare(rate, "throughput of right answers", label, "answers a second")
     styles = styles_of(table["variant"])
     for variant, rows in table.groupby("variant", sort=False):
-        _curve(mean, str(variant), styles[str(variant)], rows, "mean_s")
-        _curve(rate, str(variant), styles[str(variant)], rows, "ok_throughput_rps")
+        style = styles[str(variant)] if not choices else replace(styles[str(variant)], dashes="none")
+        _curve(mean, str(variant), style, rows, "mean_s")
+        _curve(rate, str(variant), style, rows, "ok_throughput_rps")
     _models(mean, table)
     _published(mean, table, styles, "published_mean_s", "published mean")
     _published(rate, table, styles, "published_rps", "published, failed requests included")
@@ -69,9 +77,19 @@ def sweep_figure(
     for axes in (mean, rate):
         _explain_doubt(axes, table)
         plain_log_scale(axes, "y")
-        varied_axis(axes, sorted(table["at"].unique().tolist()))
+        values = sorted(table["at"].unique().tolist())
+        if choices:
+            named_axis(axes, values, choices)
+        else:
+            varied_axis(axes, values)
         legend(axes, loc="best")
     return figure
+
+
+def named_axis(axes: Axes, values: Sequence[float], choices: Sequence[str]) -> None:
+    """An x axis of names, each where it stands among all choices."""
+    axes.set_xticks(values, [choices[int(at)] for at in values], rotation=20, ha="right", rotation_mode="anchor")
+    axes.set_xlim(min(values) - 0.5, max(values) + 0.5)
 
 
 def varied_axis(axes: Axes, values: list[float]) -> None:

@@ -12,6 +12,7 @@ from lab.errors import LabError
 from lab.spec import attached, in_turns, planning
 from lab.spec.options import LIMITS, OF_SERVICES, Options
 from lab.spec.plan import CAPACITY, USERS, Plan
+from lab.spec.scenario import Value
 from lab.spec.workload import Burst, Closed, Load, Open, Ramp, Total
 from lab.storage.run_folder import RunFolder
 
@@ -134,9 +135,9 @@ def _of_capacity(plan: Plan) -> dict[str, Any]:
     return {"rate": [f"{percent:g}%" for percent in plan.positions], "capacity": known}
 
 
-def _varied(plan: Plan) -> dict[str, list[int]]:
+def _varied(plan: Plan) -> dict[str, list[Value]]:
     """The values of the parameter that is varied, if one is."""
-    values: dict[str, list[int]] = {}
+    values: dict[str, list[Value]] = {}
     for cell in plan.cells:
         for name, value in cell.parameters.items():
             values[name] = list(dict.fromkeys([*values.get(name, []), value]))
