@@ -124,12 +124,14 @@ class Part:
     Attributes:
         name: distinguishes it from the other parts; empty if it is the only one.
         table: the published table its rows are in.
+        instead_of: what the document sent, such as ``5,000,000 requests``, where this measures for a time; else empty.
 
     """
 
     name: str
     table: str
     options: Options
+    instead_of: str = ""
 
     def limit(self, name: str) -> int:
         """A limit at the document's size: the part's option, or the default of the stance ``equal``."""
@@ -139,10 +141,10 @@ class Part:
     def scales(self) -> list[float]:
         """The scales, ascending, at which threads, connections, and users where there is more than one, are whole.
 
-        At any other, rounding would change R/T or R/N. Empty where the number of requests is scaled instead.
+        At any other, rounding would change R/T or R/N. Only 1 where it measures for a time instead.
         """
-        if self.options.requests is not None:
-            return []
+        if self.instead_of:
+            return [1.0]
         steps = math.gcd(self.limit("threads"), self.limit("pool"))
         scales = (step / steps for step in range(1, steps + 1))
         return [scale for scale in scales if all(_is_whole(users * scale) for users in self.options.users)]
@@ -150,20 +152,18 @@ class Part:
     def scaled(self, scale: float) -> Options:
         """The options at a scale, with R/T, R/N, ramp/t and bytes a second for each user unchanged.
 
-        Where the number of requests is fixed, that is scaled and nothing else. A row of fewer than one user has one.
+        A row of fewer than one user has one.
 
         Raises:
-            LabError: the scale is above 1, would change R/T or R/N of a row, or leave a user without a request.
+            LabError: the scale is above 1, would change R/T or R/N of a row, or there is only one scale.
 
         """
         options = self.options
-        if options.requests is not None:
-            least = max(options.users) / options.requests
-            if not least <= scale <= 1:
-                raise LabError(
-                    f"--scale {scale:g} is not possible.", f"Choose from {least:g}, one request for each user, to 1."
-                )
-            return replace(options, requests=round(options.requests * scale))
+        if self.instead_of and scale != 1:
+            raise LabError(
+                f"--scale {scale:g} is not possible: this is measured for a time, at the document's connections.",
+                "Leave --scale out.",
+            )
         if not any(math.isclose(scale, possible) for possible in self.scales):
             nearest = min(self.scales, key=lambda possible: abs(possible - scale))
             raise LabError(
@@ -182,7 +182,7 @@ class Part:
 
     def users_at(self, users: int, scale: float) -> int:
         """The number of users at a scale for R of the document."""
-        return users if self.options.requests is not None else scaled_users(users, scale)
+        return scaled_users(users, scale)
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from lab.storage import run_folder
 SCALES = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
 MOST_S = 3600.0
 # By default, cells are measured as often as fits into this time; more repeats than these narrow an interval slowly.
-REPEATED_WITHIN_S, MOST_REPEATS = 1800.0, 5
+REPEATED_WITHIN_S, MOST_REPEATS = 1500.0, 5
 RUNS_TO_LEARN_FROM = 20
 
 
@@ -38,7 +38,7 @@ class Reproduction:
     """The result of a reproduction. As the last expression of a notebook's cell it shows table and claims.
 
     Attributes:
-        scale: of the users, or of the requests where their number is fixed; 1 is the document's size.
+        scale: of the users; 1 is the document's size.
         runs: one a part; a part that was not measured has none.
 
     """
@@ -220,7 +220,7 @@ def expected(
 
 
 def repeats_for_here(wanted: Publication, scale: float, runs: Path) -> int:
-    """As many repeats as fit into half an hour, at most five and at least one."""
+    """As many repeats as fit into :data:`REPEATED_WITHIN_S`, at most five and at least one."""
     many = range(MOST_REPEATS, 1, -1)
     return next((n for n in many if total_s(expected(wanted, scale, runs, n)) <= REPEATED_WITHIN_S), 1)
 
