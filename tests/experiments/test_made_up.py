@@ -160,6 +160,7 @@ def test_an_experiment_is_added_without_touching_another_file(add, tmp_path):
     assert (run.path / "figure.png").exists()
 
 
+@pytest.mark.thorough
 def test_sessions_of_several_requests_are_an_experiment_too(add, tmp_path):
     """Their requests demand different things, and what is behind the service must have counted just that."""
     name = add(SESSIONS, SESSION_LOCUSTFILE)

@@ -416,6 +416,25 @@ def test_a_variant_that_dies_in_its_windows_takes_no_other_with_it(start):
 
 
 @pytest.mark.thorough
+def test_a_service_that_died_in_one_load_is_started_anew_for_the_next(start):
+    """Both loads are served by one start of each service, and by two of the one that was killed in the first load."""
+    lab = start(IN_WINDOWS, f"sweep delay {SMALL.replace('--users 50', '--users 4,6')}")
+    in_windows(lab)
+    found = lab.child("-Xlog:gc", "webflux")
+    assert found, lab.look()
+    found.kill()
+    lab.end()
+    lab.assert_nothing_left()
+    cells = lab.run().folder.cells()
+    assert len(cells) == 4
+    of = {name: [folder for folder in cells if folder.cell.variant == name] for name in ("mvc", "webflux")}
+    assert [sum((folder.logs / "service.log").exists() for folder in of[name]) for name in of] == [1, 2]
+    words = {name: sorted(folder.read("summary")["verdict"] for folder in of[name]) for name in of}
+    assert words["webflux"].count("invalid") == 1
+    assert "invalid" not in words["mvc"]
+
+
+@pytest.mark.thorough
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=["int", "kill"])
 def test_windows_that_were_interrupted_are_kept_and_their_start_is_made_anew(start, number):
     """Each variant keeps what it had; 'resume' starts both again, as windows of two starts are of two services."""

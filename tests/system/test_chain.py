@@ -23,7 +23,7 @@ from lab.system import build
 from lab.system.launch import service_launch
 from lab.telemetry import actuator
 
-pytestmark = pytest.mark.java
+pytestmark = [pytest.mark.java, pytest.mark.thorough]
 
 TWINS = ("mvc-chain", "webflux-chain")
 POOL, AT_ONCE, DELAY_MS = 3, 12, 50

@@ -14,7 +14,7 @@ from lab.system import build, maven
 
 COUNTS = ("tests", "failures", "errors", "skipped")
 
-pytestmark = pytest.mark.java
+pytestmark = [pytest.mark.java, pytest.mark.thorough]
 
 
 @pytest.mark.skipif(
