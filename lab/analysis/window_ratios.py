@@ -27,6 +27,8 @@ FIGURES = {
 }
 # Half of an interval that tells a difference of 5 % from none.
 WANTED_REACH = 0.03
+# Records of windows: see :mod:`lab.analysis.window_figures`.
+Windows = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -146,34 +148,34 @@ def of_run(
 def _ratio(
     run: RunFolder, at: str, position: float, a: str, b: str, figure: str, takes_part: Callable[[CellFolder], bool]
 ) -> WindowRatio | None:
-    plan, starts = run.plan(), list[tuple[list[dict[str, Any]], list[dict[str, Any]], list[CellFolder]]]()
-    for group in plan.groups:
-        folders = {cell.variant: run.cell(cell) for cell in group}
-        if (
-            plan.position(group[0]) == position
-            and {a, b} <= folders.keys()
-            and all(map(takes_part, (folders[a], folders[b])))
-        ):
-            starts.append((windows_of(folders[a]), windows_of(folders[b]), list(folders.values())))
-    logs, explained = [_logs(one, other, FIGURES[figure]) for one, other, _ in starts], 0.0
+    plan, starts, costs = run.plan(), list[tuple[Windows, Windows]](), list[tuple[float, float, float]]()
+    for groups in plan.starts:
+        for group in groups:
+            folders = {cell.variant: run.cell(cell) for cell in group}
+            if (
+                plan.position(group[0]) == position
+                and {a, b} <= folders.keys()
+                and all(map(takes_part, (folders[a], folders[b])))
+            ):
+                starts.append((windows_of(folders[a]), windows_of(folders[b])))
+                # Whichever load came first in a start has paid for it.
+                start_s = max(_start_s([run.cell(cell) for cell in each]) for each in groups)
+                costs.append((start_s, *_lengths(list(folders.values()))))
+    logs, explained = [_logs(one, other, FIGURES[figure]) for one, other in starts], 0.0
     if plan.scenario.cpu_decides:
-        speeds = [_speeds(one, other, FIGURES[figure]) for one, other, _ in starts]
+        speeds = [_speeds(one, other, FIGURES[figure]) for one, other in starts]
         if all(np.isfinite(speed).all() for speed in speeds):
             logs, explained = adjusted(logs, speeds)
     levels = two_levels(logs)
     if levels is None:
         return None
-    costs = np.array([_costs(folders) for _, _, folders in starts])
-    start_s, round_s, window_s = map(float, np.median(costs, axis=0))
+    start_s, round_s, window_s = map(float, np.median(np.array(costs), axis=0))
     return WindowRatio(a, b, at, figure, tuple(logs), levels, start_s, round_s, window_s, explained)
 
 
 def windows_of(folder: CellFolder) -> list[dict[str, Any]]:
     """The records of a cell's windows with their figures: see :mod:`lab.analysis.window_figures`."""
     return list(folder.read("windows").get("windows", ()))
-
-
-Windows = Sequence[Mapping[str, Any]]
 
 
 def _rounds(one: Windows, other: Windows, field: str) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
@@ -200,14 +202,22 @@ def _speeds(one: Windows, other: Windows, field: str) -> np.ndarray:
     return np.array(rows, dtype=float).reshape(-1, len(SPEEDS))
 
 
-def _costs(folders: Sequence[CellFolder]) -> tuple[float, float, float]:
-    """The seconds of a start without its windows, of a round, and of a window, by the cells that were up together."""
+def _start_s(folders: Sequence[CellFolder]) -> float:
+    """The seconds of a load without its windows, by the cells that were up together."""
     elapsed_s = sum(folder.read("timing").get("elapsed_s") or 0.0 for folder in folders)
+    return max(0.0, elapsed_s - _in_windows_s([window for folder in folders for window in windows_of(folder)]))
+
+
+def _lengths(folders: Sequence[CellFolder]) -> tuple[float, float]:
+    """The seconds of a round and of a window, by the cells that were up together."""
     windows = [window for folder in folders for window in windows_of(folder)]
-    begun = min(window["unix_start"] for window in windows)
-    ended = max(window["unix_start"] + window["elapsed_s"] for window in windows)
-    rounds = 1 + max(window["number"] for window in windows)
-    return max(0.0, elapsed_s - (ended - begun)), (ended - begun) / rounds, windows[0]["length_s"]
+    return _in_windows_s(windows) / (1 + max(window["number"] for window in windows)), windows[0]["length_s"]
+
+
+def _in_windows_s(windows: Windows) -> float:
+    """The seconds from the first window to the end of the last; 0 without any."""
+    begun = min((window["unix_start"] for window in windows), default=0.0)
+    return max((window["unix_start"] + window["elapsed_s"] for window in windows), default=begun) - begun
 
 
 def start_ratios(
