@@ -27,7 +27,7 @@ from lab.telemetry import series
 from lab.telemetry.sampler import CORES_BUSY
 
 Floats = NDArray[np.float64]
-ESTIMATED = ("mean_s", "p50_s", "p99_s")
+ESTIMATED = ("mean_s", "p50_s", "p99_s", "p999_s")
 LINK = "link to "
 # Smaller differences are within the noise of repeats.
 UNEVEN_SHARE = 0.05
@@ -211,12 +211,14 @@ def intervals(run: RunFolder) -> list[dict[str, Any]]:
 def _estimates(cells: list[CellFolder]) -> dict[str, Estimate]:
     if len(cells) > 1:
         summaries = [folder.read("summary") for folder in cells]
-        found = {metric: inference.between_runs([summary[metric] for summary in summaries]) for metric in ESTIMATED}
+        values = {metric: [summary.get(metric) for summary in summaries] for metric in ESTIMATED}
+        found = {metric: inference.between_runs([v for v in of if v is not None]) for metric, of in values.items()}
         return {metric: estimate for metric, estimate in found.items() if estimate}
     if not cells or not cells[0].cell.load.steady_span_s:
         return {}
     ended_s, latency_s = _answers(cells[0])
-    return dict(zip(ESTIMATED, inference.within_run(ended_s - latency_s, latency_s, (50, 99)), strict=True))
+    percents = (50, 99, 99.9) if len(latency_s) >= stats.FEWEST_FOR_P999 else (50, 99)
+    return dict(zip(ESTIMATED, inference.within_run(ended_s - latency_s, latency_s, percents), strict=False))
 
 
 def usage_of(run: RunFolder, plan: Plan, variant: Variant, folder: CellFolder) -> Usage:

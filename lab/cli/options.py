@@ -43,7 +43,7 @@ INTERLEAVE_HELP = (
     "loaded for a second in turn, again and again, until it has had its --duration; --repeat N then starts the "
     "services N times. What disturbs the machine disturbs all alike: for small differences, and where the CPU decides."
 )
-SLO_HELP = "Exit with 1 unless every cell meets it: 'p99<200ms', 'errors<0.1%', 'throughput>1000'; repeat for several."
+SLO_HELP = "Exit with 1 unless every cell meets it: 'p99<200ms', 'p99.9<1s', 'errors<0.1%', 'throughput>1000'."
 slo_option = click.option("--slo", type=ObjectiveText(), multiple=True, help=SLO_HELP)
 
 

@@ -36,7 +36,7 @@ class BenchResult:
     Attributes:
         rps: answers a second, without the first quarter of the duration.
         added_mean_s: mean latency minus the mean delay that the server measured.
-        added_p99_s: the same for the 99th percentile.
+        added_p99_s: the same for the 99th percentile, and ``added_p999_s`` for the 99.9th.
         generator_cpu: share of the cores that the workers can use at once: theirs, and that of the processes of the lab
             on the same core.
         server_cpu: share of one core.
@@ -46,6 +46,7 @@ class BenchResult:
     rps: float
     added_mean_s: float
     added_p99_s: float
+    added_p999_s: float
     generator_cpu: float
     server_cpu: float
     failed: int
@@ -90,13 +91,14 @@ class Bench:
             rps=int(counted.sum()) / ((1 - UNCOUNTED_SHARE) * duration_s),
             added_mean_s=float(latency_s.mean()) - held["mean_s"],
             added_p99_s=float(np.percentile(latency_s, 99)) - held["p99_s"],
+            added_p999_s=float(np.percentile(latency_s, 99.9)) - held["p999_s"],
             generator_cpu=generator_cpu,
             server_cpu=server_cpu,
             failed=result.failed,
         )
 
     def _held(self) -> dict[str, float]:
-        """The delays that the server measured since the last call: ``count``, ``mean_s`` and ``p99_s``."""
+        """The delays that the server measured since the last call: ``count``, ``mean_s``, ``p99_s`` and ``p999_s``."""
         try:
             return dict(loopback.get(f"{self.url}/held", WITHIN_S).json())
         except (requests.RequestException, ValueError) as error:

@@ -37,6 +37,7 @@ class Step:
         added_mean_s: mean latency minus the mean delay that the server measured. It includes the network and the
             server's own work, so it is an upper bound of what the generator adds.
         added_p99_s: the same for the 99th percentile.
+        added_p999_s: the same for the 99.9th; None in a calibration of an older lab.
 
     """
 
@@ -44,6 +45,7 @@ class Step:
     rps: float
     added_mean_s: float
     added_p99_s: float
+    added_p999_s: float | None = None
 
 
 @dataclass(frozen=True)

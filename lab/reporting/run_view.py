@@ -160,7 +160,7 @@ class Run:
         return insights.deciding(self.folder)
 
     def intervals(self) -> pd.DataFrame:
-        """Mean, p50 and p99 with 95 % intervals of each variant and load: :func:`lab.analysis.insights.intervals`."""
+        """Mean, p50, p99 and p99.9 by variant and load, with 95 % intervals: :func:`lab.analysis.insights.intervals`."""
         return pd.DataFrame(insights.intervals(self.folder))
 
     def samples(self) -> pd.DataFrame:
@@ -209,6 +209,11 @@ class Run:
         at = self.plan.at_position(self._largest)
         ratios = [ratio for ratio in window_ratios.of_run(self.folder, (figure,)) if ratio.at == at]
         return windows_figure(self._at_largest_load("in turns"), ratios)
+
+    @property
+    def neighbours(self) -> str:
+        """What variants that were up, and not loaded, used of the cores meanwhile, in words; empty if none were."""
+        return window_ratios.of_neighbours(self.folder)
 
     def window_ratios(self) -> pd.DataFrame:
         """One row for each pair, load and figure of a run in windows: ratio, interval, starts, windows, and noise."""

@@ -117,7 +117,7 @@ def _ceiling(ready: Bench, kind: str, settings: CalibrationSettings, reporter: R
         update(1, f"{peak.rps:,.0f} a second at most")
         unloaded = _run_load(ready, kind, 1, 0, settings.unloaded_s)
         update(2, f"{peak.rps:,.0f} a second at most, {unloaded.added_mean_s * 1e6:,.0f} µs alone")
-        steps = [Step(0.0, unloaded.rps, unloaded.added_mean_s, unloaded.added_p99_s)]
+        steps = [_step(0.0, unloaded)]
         steps += _steps(ready, kind, settings, peak, unloaded, update)
     workers = len(ready.fleet.workers)
     return Ceiling(kind, peak.rps, limited_by(peak), peak.generator_cpu, peak.server_cpu, tuple(steps), workers)
@@ -130,9 +130,13 @@ def _steps(
     for number, share in enumerate(settings.shares, 3):
         users = users_for(share * peak.rps, DELAY_MS / 1000 + unloaded.added_mean_s)
         found = _run_load(ready, kind, users, DELAY_MS, settings.step_s)
-        steps.append(Step(share, found.rps, found.added_mean_s, found.added_p99_s))
+        steps.append(_step(share, found))
         update(number, f"{peak.rps:,.0f} a second at most, {found.added_mean_s * 1e6:,.0f} µs added at {share:.0%}")
     return steps
+
+
+def _step(share: float, found: BenchResult) -> Step:
+    return Step(share, found.rps, found.added_mean_s, found.added_p99_s, found.added_p999_s)
 
 
 def users_for(rps: float, cycle_s: float) -> int:

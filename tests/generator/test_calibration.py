@@ -82,7 +82,7 @@ def test_a_lower_bound_is_on_the_safe_side(kind, rps):
 )
 def test_what_was_busy_is_the_limit(generator, server, limit):
     """The generator if it was busy, else the server if that was, else something that is not ours."""
-    assert calibrate.limited_by(BenchResult(1000.0, 0.0, 0.0, generator, server, 0)) == limit
+    assert calibrate.limited_by(BenchResult(1000.0, 0.0, 0.0, 0.0, generator, server, 0)) == limit
 
 
 @pytest.mark.parametrize(("rps", "cycle_s", "users"), [(10_000, 0.02, 200), (1, 0.02, 1), (1e9, 0.02, 2000)])

@@ -38,20 +38,21 @@ def calibrate(as_json: bool) -> None:
 
 def _table(found: Calibration) -> Table:
     table = Table(header_style="bold", pad_edge=False)
-    for heading in ("requests", "load", "requests/s", "added mean", "added p99"):
+    for heading in ("requests", "load", "requests/s", "added mean", "added p99", "added p99.9"):
         table.add_column(heading, justify="left" if heading == "requests" else "right")
     for ceiling in found.ceilings:
         least = "" if ceiling.limited_by == calibration.GENERATOR else "≥ "
-        table.add_row(ceiling.kind, "ceiling", f"{least}{ceiling.rps:,.0f}", "", "")
+        table.add_row(ceiling.kind, "ceiling", f"{least}{ceiling.rps:,.0f}", "", "", "")
         for step in ceiling.steps:
             load = f"{step.share:.0%}" if step.share else "one user"
-            table.add_row("", load, f"{step.rps:,.0f}", _ms(step.added_mean_s), _ms(step.added_p99_s))
+            added = (step.added_mean_s, step.added_p99_s, step.added_p999_s)
+            table.add_row("", load, f"{step.rps:,.0f}", *map(_ms, added))
         table.add_section()
     return table
 
 
-def _ms(seconds: float) -> str:
-    return f"{seconds * 1000:.2f} ms"
+def _ms(seconds: float | None) -> str:
+    return "–" if seconds is None else f"{seconds * 1000:.2f} ms"
 
 
 def _lower_bound_reason(ceiling: Ceiling) -> str:
