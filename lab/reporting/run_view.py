@@ -160,7 +160,7 @@ class Run:
         return insights.deciding(self.folder)
 
     def intervals(self) -> pd.DataFrame:
-        """Mean, p50, p99 and p99.9 by variant and load, with 95 % intervals: :func:`lab.analysis.insights.intervals`."""
+        """Mean, p50, p99 and p99.9 by variant and load, with their intervals: see :mod:`lab.analysis.insights`."""
         return pd.DataFrame(insights.intervals(self.folder))
 
     def samples(self) -> pd.DataFrame:

@@ -346,10 +346,10 @@ def test_a_scale_keeps_the_ratios(name, scale):
 
 @pytest.mark.parametrize(
     ("name", "scale"),
-    [("document", 0.333), ("document", 0.05), ("document-latency", 0.05), ("document-fixed", 0.05), ("jwt", 0.00001)],
+    [("document", 0.333), ("document", 0.05), ("document-latency", 0.05), ("document-fixed", 0.05)],
 )
 def test_a_scale_that_would_judge_something_else_is_refused(name, scale):
-    """Half a connection, two and a half users or less than a request for each: what is possible is offered, and is."""
+    """Half a connection, or two and a half users: what is possible is offered, and is."""
     experiment = find_publication(name)
     with pytest.raises(LabError, match=f"--scale {scale:g}") as caught:
         experiment.plan(experiment.parts[0], scale)
@@ -441,16 +441,28 @@ def test_another_load_is_not_judged(name, asked, named, tmp_path):
 
 
 def test_the_example_of_jwt_says_how_small_it_is(typed):
-    """20,000 requests are not the document's 5,000,000, and only 50 of its connections were measured."""
-    done = lab.reproduce("jwt", from_run="jwt-repeats")
-    assert done.scale == 0.004
+    """Twenty seconds are not the document's 5,000,000 requests, and only 50 of its connections were measured."""
+    done = lab.reproduce("jwt", from_run="jwt-windows")
+    assert done.scale == 1
     table = done.table()
     assert set(table[table["repeats"] > 0]["users"]) == {50}
     assert {finding.claim: finding.word for finding in done.claims}[jwt.JWT.claims[1].text] == REFUTED
-    printed = typed("reproduce", "jwt", "--from", "jwt-repeats").stdout
-    assert "20,000 of the document's 5,000,000 requests" in printed
+    printed = typed("reproduce", "jwt", "--from", "jwt-windows").stdout
+    assert "for 20 s instead of 5,000,000 requests" in printed
     assert "At the document's size" not in printed
     assert re.search("^ +R +variant +mean s +req/s +failed$", printed, re.MULTILINE), "nothing else is known"
+
+
+def test_variants_take_turns_as_asked(typed):
+    """By windows where a load lasts; a burst has none, and says so."""
+    in_windows, refused = (
+        typed("reproduce", name, "--interleave", "windows", "--repeat", "1", "--dry-run") for name in ("chain", "delay")
+    )
+    assert in_windows.returncode == 0
+    assert refused.returncode == 2
+    assert "A burst cannot be measured in windows" in refused.stderr
+    parts = find_publication("chain").taking_turns("windows").parts
+    assert [part.options.interleave for part in parts] == ["windows"] * len(parts)
 
 
 def test_a_scaled_run_shows_how_many_stood_for_r(typed, tmp_path):
@@ -501,7 +513,7 @@ def test_the_command_prints_json(typed):
     assert len(printed["rows"]) == 21
 
 
-def test_it_repeats_what_fits_into_half_an_hour(typed, tmp_path):
+def test_it_repeats_what_fits_into_the_time(typed, tmp_path):
     """Five times what is quick, once what is slow; --repeat decides otherwise, and one time says what it is worth."""
     assert results.repeats_for_here(find_publication("chain"), 1.0, tmp_path) == 5
     assert results.repeats_for_here(find_publication("document"), 1.0, tmp_path) == 1

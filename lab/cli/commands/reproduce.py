@@ -28,6 +28,7 @@ from lab.reporting.formatting import rate_text, seconds_text
 from lab.running import estimate
 from lab.running.invocation import Invocation
 from lab.runtimes import RUNTIMES
+from lab.spec.plan import CELLS, WINDOWS, Interleave
 
 COLOURS = {CONFIRMED: "green", REFUTED: "red", UNDECIDED: "yellow", NOT_JUDGED: "dim"}
 
@@ -37,6 +38,11 @@ COLOURS = {CONFIRMED: "green", REFUTED: "red", UNDECIDED: "yellow", NOT_JUDGED: 
 @click.option("--scale", type=float, metavar="X", help="1 is the document's size.  [default: largest that fits here]")
 @click.option(
     "--repeat", type=int, metavar="N", help="Measure every cell N times, interleaved.  [default: what fits into 25 min]"
+)
+@click.option(
+    "--interleave",
+    type=click.Choice((CELLS, WINDOWS)),
+    help="A variant after the other, or all up and in turns of seconds.  [default: windows where the CPU decides]",
 )
 @click.option("--seed", type=int, metavar="N", help="Seed of arrivals and order, to repeat a run.")
 @click.option("--from", "from_", multiple=True, metavar="RUN", help="Judge an existing run; one for each part.")
@@ -92,11 +98,13 @@ def _measured(
     data: Path,
     scale: float | None,
     repeat: int | None,
+    interleave: Interleave | None,
     seed: int | None,
     runtime: str,
     dry_run: bool,
 ) -> Reproduction | None:
     """Measure an experiment at a scale; None if this is a dry run."""
+    wanted = wanted.taking_turns(interleave) if interleave else wanted
     chosen, why = (scale, "as asked") if scale is not None else results.scale_for_here(wanted, data)
     times = results.repeats_for_here(wanted, chosen, data) if repeat is None else repeat
     estimates = results.expected(wanted, chosen, data, times, seed)

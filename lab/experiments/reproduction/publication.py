@@ -12,7 +12,7 @@ from lab.experiments import find_scenario
 from lab.spec import planning
 from lab.spec.limits import Limits
 from lab.spec.options import Options
-from lab.spec.plan import Plan
+from lab.spec.plan import Interleave, Plan
 from lab.storage import published
 
 # The variants of all reproductions, whatever else a scenario can measure.
@@ -216,6 +216,11 @@ class Publication:
     def plan(self, part: Part, scale: float, seed: int | None = None, repeat: int = 1) -> Plan:
         """The plan of one part at a scale; LabError if that is not possible."""
         return planning.make_plan(find_scenario(self.scenario), replace(part.scaled(scale), seed=seed, repeat=repeat))
+
+    def taking_turns(self, interleave: Interleave) -> Publication:
+        """The same experiment with variants that take turns by cells, or by windows."""
+        parts = (replace(part, options=replace(part.options, interleave=interleave)) for part in self.parts)
+        return replace(self, parts=tuple(parts))
 
     def judge(self, rows: Sequence[ReproducedRow]) -> tuple[JudgedClaim, ...]:
         """Judge every claim by the measured rows."""
