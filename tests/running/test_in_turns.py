@@ -13,7 +13,7 @@ import lab
 from lab.analysis import window_ratios
 from lab.experiments import scenarios
 from lab.running import conductor
-from lab.spec import planning
+from lab.spec import in_turns, planning
 from lab.spec.options import Options
 from lab.storage.cell_folder import CellFolder
 
@@ -187,3 +187,23 @@ class TestStarted:
             assert row["verdict"] in ("valid", "suspect"), said
             for wrong in ("Little's law", "idle", "counted", "samples arrived", "stalled", "answered nobody"):
                 assert wrong not in said
+
+
+@pytest.mark.java
+@pytest.mark.thorough
+@pytest.mark.usefixtures("brief")
+def test_an_open_loop_of_more_variants_than_fit_is_measured_in_batches(tmp_path, monkeypatch):
+    """The first variant is in both; what each was sent is what was planned, within its own windows."""
+    monkeypatch.setattr(in_turns, "memory_mb", lambda: 4_500)
+    options = {"rate": 60, "delay_ms": 20, "duration": 4, "heap_mb": 256, "repeat": 1}
+    run = lab.run("delay", **options, interleave="windows", seed=1, data=tmp_path, quiet=True)
+    groups = run.folder.plan().groups
+    assert [[cell.variant for cell in group] for group in groups] == [["mvc", "mvc-virtual"], ["mvc", "webflux"]]
+    for group in groups:
+        folders = [run.folder.cell(cell) for cell in group]
+        assert_in_turns(folders)
+        for folder in folders:
+            assert_windows_hold_their_own(folder, 4)
+            assert folder.read("evidence")["begun"] == pytest.approx(240, abs=4)
+            assert folder.read("summary")["verdict"] in ("valid", "suspect"), folder.read("summary")["reasons"]
+    assert set(run.window_ratios()["b"]) == {"mvc-virtual", "webflux"}
