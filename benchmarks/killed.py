@@ -1,6 +1,7 @@
 """A lab that kills something that it has started, or itself, at a moment of its run: started by ``kills.py``.
 
-Arguments: a JSON object with the phase, the victim and a file for what happens, then the command line of the lab.
+Arguments: a JSON object with the phase, the victim, a file for what happens, and process ids by name of what lives all
+the time and is not started by the lab, then the command line of the lab.
 Without a victim nothing is killed. The file gets a line for everything that is started, with the phase it was started
 in, and one with the samples that were there when the victim was killed.
 """
@@ -11,7 +12,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -46,10 +47,10 @@ MEASURED = 60
 class Executioner:
     """Knows what lives in which phase, and kills the victim as soon as both are there."""
 
-    def __init__(self, phase: str, victim: str, record: Path) -> None:
+    def __init__(self, phase: str, victim: str, record: Path, others: Mapping[str, int]) -> None:
         self._wanted = phase, victim
         self._record = record
-        self._living: dict[str, int] = {LAB: os.getpid()}
+        self._living: dict[str, int] = {LAB: os.getpid(), **others}
         self._phase = ""
         self._streams: list[Path] = []
 
@@ -163,6 +164,6 @@ def shorten_warm_ups() -> None:
 
 if __name__ == "__main__":
     order = json.loads(sys.argv.pop(1))
-    watch(Executioner(order["phase"], order["victim"], Path(order["record"])))
+    watch(Executioner(order["phase"], order["victim"], Path(order["record"]), order["others"]))
     shorten_warm_ups()
     main()

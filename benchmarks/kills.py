@@ -4,7 +4,7 @@ A run of each scenario shows what is alive in which phase: build, images, seed, 
 one of these is killed by SIGKILL in each phase, the lab itself included, one in each run. The table shows what of it is
 still running ten seconds after the run has ended, what it left on the disk outside its record, and how many samples
 that were there before are lost. Goals: none. What a scenario starts is taken as it is, so that new components join by
-themselves.
+themselves. ``--engine PID`` has the Docker engine killed too, and started again as it was: give it one of its own.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from lab.storage import run_folder
 SHAPE = ("--users", "20", "--ramp-up", "0", "--duration", "4", "--seed", "1", "--allow-suspect")
 OF_SERVICES = ("--heap-mb", "256")
 # The one thing that differs between variants of a scenario is what is started; one of them is enough.
-ENDS_WITHIN_S, GONE_WITHIN_S = 300.0, 10.0
+ENDS_WITHIN_S, GONE_WITHIN_S, ANSWERS_WITHIN_S = 300.0, 10.0, 60.0
 HERE = Path(__file__).parent
 
 
@@ -70,13 +70,17 @@ def main() -> int:
     parser.add_argument("--runtime", choices=("process", "docker"), default="process")
     parser.add_argument("--phase", help="kill in this phase only")
     parser.add_argument("--victim", help="kill this only")
+    parser.add_argument("--engine", type=int, metavar="PID", help="process of a Docker engine that may be killed too")
     options = parser.parse_args()
+    engine = Engine(options.engine) if options.engine else None
 
     def chosen(phase: str, victim: str) -> bool:
         return options.phase in (None, phase) and options.victim in (None, victim)
 
     def measure() -> dict[str, Any]:
-        kills = [kill for name in options.scenario or services for kill in kills_of(name, options.runtime, chosen)]
+        kills = [
+            kill for name in options.scenario or services for kill in kills_of(name, options.runtime, chosen, engine)
+        ]
         missed = [
             f"{kill.scenario}, {kill.victim} in {kill.phase}"
             for kill in kills
@@ -87,26 +91,60 @@ def main() -> int:
     return goals.concluded(measure, as_table, options.json)
 
 
-def kills_of(scenario: str, runtime: str, chosen: Callable[[str, str], bool]) -> Iterator[Kill]:
+class Engine:
+    """A Docker engine that may be killed, and is started again as it was."""
+
+    def __init__(self, pid: int) -> None:
+        self._process = psutil.Process(pid)
+        self._command = self._process.cmdline()
+
+    @property
+    def pid(self) -> int:
+        """The process id of the one that lives."""
+        return self._process.pid
+
+    def revive(self) -> None:
+        """Start it again if it was killed, and wait until it answers; LabError if it does not."""
+        if self._process.is_running() and self._process.status() != psutil.STATUS_ZOMBIE:
+            return
+        nothing = subprocess.DEVNULL
+        started = subprocess.Popen(self._command, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True)
+        self._process = psutil.Process(started.pid)
+        deadline = time.monotonic() + ANSWERS_WITHIN_S
+        while True:
+            try:
+                docker.connect().close()
+                break
+            except LabError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.1)
+
+
+def kills_of(
+    scenario: str, runtime: str, chosen: Callable[[str, str], bool], engine: Engine | None = None
+) -> Iterator[Kill]:
     """One run that shows what there is to kill, and one for each of that in each phase."""
     variant = scenarios()[scenario].variants[-1].name
     command = ("run", scenario, "--variants", variant, *SHAPE, *OF_SERVICES, "--runtime", runtime)
     for _ in range(2):  # the first builds and calibrates what is not there yet, which the others then find
         with tempfile.TemporaryDirectory() as folder:
-            notes, _ = carried_out(command, "", "", Path(folder) / "runs")
+            notes, _ = carried_out(command, "", "", Path(folder) / "runs", engine)
     pairs = dict.fromkeys((note["phase"], note["lives"]) for note in notes if "lives" in note and note["phase"])
     if not pairs:
         raise LabError(f"A run of {scenario} started nothing.", "Try it: python -m lab run " + scenario)
     for phase, victim in pairs:
         if chosen(phase, victim):
             with tempfile.TemporaryDirectory() as folder:
-                yield killed(scenario, command, phase, victim, Path(folder) / "runs")
+                yield killed(scenario, command, phase, victim, Path(folder) / "runs", engine)
 
 
-def killed(scenario: str, command: tuple[str, ...], phase: str, victim: str, data: Path) -> Kill:
+def killed(scenario: str, command: tuple[str, ...], phase: str, victim: str, data: Path, engine: Engine | None) -> Kill:
     """Kill one thing in one run, and look what is left."""
     before = set(left_on_disk(data))
-    notes, lab = carried_out(command, phase, victim, data)
+    notes, lab = carried_out(command, phase, victim, data, engine)
+    if engine:
+        engine.revive()
     kept = sum(len(cell.measured()) for run in run_folder.all_runs(data) for cell in run.cells())
     had = sum(note["samples"] for note in notes if "killed" in note)
     deadline = time.monotonic() + GONE_WITHIN_S
@@ -162,11 +200,14 @@ class Lab:
 AROUND = {"PYTHONPATH": str(ROOT)}
 
 
-def carried_out(command: tuple[str, ...], phase: str, victim: str, data: Path) -> tuple[list[dict[str, Any]], Lab]:
+def carried_out(
+    command: tuple[str, ...], phase: str, victim: str, data: Path, engine: Engine | None
+) -> tuple[list[dict[str, Any]], Lab]:
     """Carry out a run in which the victim is killed in a phase; what it noted, and the lab."""
     record = data.with_name("record")
     record.touch()
-    order = json.dumps({"phase": phase, "victim": victim, "record": str(record)})
+    others = {"engine": engine.pid} if engine else {}
+    order = json.dumps({"phase": phase, "victim": victim, "record": str(record), "others": others})
     lab = Lab((sys.executable, str(HERE / "killed.py"), order, *command, "--data", str(data)), data.with_name("output"))
     lab.play()
     if victim in ("", LAB) and lab.status not in (0, 1, -signal.SIGKILL):
@@ -179,11 +220,11 @@ def left_on_disk(data: Path) -> list[str]:
 
     Temporary folders count once the next lab has tidied up, as every one does when it starts.
     """
-    for folder in Path(tempfile.gettempdir()).glob(f"{temporary.PREFIX}*"):
+    for folder in temporary.left_behind():
         with suppress(OSError):
             os.utime(folder, (0, 0))  # else they are too young to be told from those that are being made
     temporary.tidy()
-    scratch = [str(path) for path in Path(tempfile.gettempdir()).glob(f"{temporary.PREFIX}*")]
+    scratch = [str(path) for path in temporary.left_behind()]
     patterns = ("*/scratch/*", "*/**/application*.port", "*/**/.*.new", "*/cells/*/logs/**/scratch")
     return scratch + [str(path.relative_to(data)) for pattern in patterns for path in data.glob(pattern)]
 

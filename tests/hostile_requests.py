@@ -6,6 +6,7 @@ import base64
 import hmac
 import json
 import time
+import zlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -146,6 +147,9 @@ def _algorithms(key: bytes, email: str) -> Iterator[tuple[str, str]]:
         "unknown zip": {"zip": "LZMA"},
     }.items():
         yield name, _signed(key, {**HEAD, **more}, honest)
+    bomb = zlib.compressobj(wbits=-15)
+    packed = bomb.compress(b'{"a":"' + b" " * (8 << 20)) + bomb.flush()
+    yield "a bomb in a zip, signed by another key", _signed(own, {**HEAD, "zip": "DEF"}, packed)
     for key_ in (b"", b"\0" * 32, b"secret", b"changeit"):
         yield f"signed by {key_[:8]!r}", _signed(key_, HEAD, honest)
 

@@ -23,7 +23,7 @@ SHOWN = 120
 # Compared by themselves, or known to be a server's own habit: Tomcat dates its answers, Netty does not.
 NOT_COMPARED = {"connection", "content-length", "content-type", "date", "keep-alive", "server", "transfer-encoding"}
 # Of these headers the values are compared too; of others it is enough that both variants send them.
-VALUES_COMPARED = {"cache-control", "content-encoding", "vary"}
+VALUES_COMPARED = {"allow", "cache-control", "content-encoding", "vary", "www-authenticate"}
 # A date has 37 bytes and "Connection: close" 19; more than this is something that only one variant says.
 HEAD_WITHIN_BYTES = 100
 # From here on a status refuses: Tomcat closes the connection after some of these, and has no setting for it.
@@ -86,10 +86,11 @@ def prove(service: Service, contract: Iterable[Exchange]) -> dict[str, dict[str,
 
 def _ask(service: Service, exchange: Exchange) -> FramedAnswer:
     parts = http_address.split(service.url + exchange.path)
-    fields = http_address.head(parts, exchange.headers)
+    usual = http_address.head(parts, dict.fromkeys(exchange.headers, ""))
+    fields: dict[str, str | tuple[str, ...]] = {**usual, **exchange.headers}
     body = exchange.body.encode()
     if body:
-        fields |= {"Content-Length": str(len(body))}
+        fields["Content-Length"] = str(len(body))
     connection = http.client.HTTPConnection(parts.hostname or "", http_address.port(parts), WITHIN_S)
     try:
         with closing(connection):
@@ -97,8 +98,9 @@ def _ask(service: Service, exchange: Exchange) -> FramedAnswer:
             connection.putrequest(
                 exchange.method, http_address.target(parts), skip_host=True, skip_accept_encoding=True
             )
-            for name, value in fields.items():
-                connection.putheader(name, value.encode())
+            for name, values in fields.items():
+                for value in (values,) if isinstance(values, str) else values:
+                    connection.putheader(name, value.encode())
             connection.endheaders(body or None)
             response = connection.getresponse()
             return _framed(response, response.read())

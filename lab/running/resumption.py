@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any
@@ -12,6 +13,7 @@ from lab.running import conductor
 from lab.running.invocation import Invocation
 from lab.running.progress import Reporter
 from lab.running.testbed import Testbed, set_up
+from lab.spec.plan import Plan
 from lab.storage.run_folder import RunFolder
 
 # What environment.json records besides that does not decide a result: when, what is set anew for every run, and what
@@ -20,7 +22,7 @@ from lab.storage.run_folder import RunFolder
 INCIDENTAL = {"time", "open_files", "runtime_because", "calibration", "jars"}
 
 
-def resume(run: RunFolder, invocation: Invocation, anyway: bool = False) -> RunFolder:
+def resume(run: RunFolder, invocation: Invocation, anyway: bool = False, theirs: bool = False) -> RunFolder:
     """Measure the cells of an interrupted run that are missing, in the order that its seed decided.
 
     Complete cells stay as they are; a cell that was cut off is set aside and measured again. In windows so are all
@@ -29,12 +31,15 @@ def resume(run: RunFolder, invocation: Invocation, anyway: bool = False) -> RunF
     Args:
         invocation: its folder and runtime are replaced by those of the run.
         anyway: resume even if the machine, the commit or the packages have changed.
+        theirs: resume even if this checkout has not planned the run: it executes what its run.json says.
 
     Raises:
-        LabError: the run is complete or in progress, or conditions or its locustfile have changed; nothing was started
-            then.
+        LabError: the run is complete, in progress or somebody else's, or conditions or its locustfile have changed;
+            nothing was started then.
 
     """
+    if not theirs:
+        check_planned_here(run)
     plan, reporter = run.plan(), invocation.reporter
     if plan.locustfile:
         run.check_locustfile(plan.locustfile)
@@ -54,6 +59,35 @@ def resume(run: RunFolder, invocation: Invocation, anyway: bool = False) -> RunF
                 run.cell(cell).set_aside()
             conductor.measure_start(testbed, wanted)
     return run
+
+
+def check_planned_here(run: RunFolder) -> None:
+    """LabError, with all that a run would execute, unless this checkout has made its plan."""
+    if not run.is_planned_here:
+        raise LabError(
+            f"Run {run.name} was not planned by this checkout, or was changed since: it would execute what is above.",
+            "Begin a run of your own; or, if you trust all of that, add --theirs.",
+            "\n".join(line.encode("unicode_escape").decode() for line in _executed(run.plan())),
+        )
+
+
+def _executed(plan: Plan) -> Iterator[str]:
+    """What a plan starts, executes or loads, a line each."""
+    for component in plan.scenario.components:
+        if component.command:
+            yield shlex.join(component.command)
+        elif component.module:
+            yield f"java -jar {component.module}"
+    for variant in plan.variants:
+        if variant.url:
+            yield f"load on {variant.url}"
+        elif variant.command:
+            yield shlex.join(variant.command)
+        else:
+            settings = (f"--{name}={value}" for name, value in variant.properties.items())
+            yield shlex.join(("java", *variant.jvm_arguments, "-jar", variant.module, *settings))
+    if plan.locustfile:
+        yield plan.locustfile.path
 
 
 def _recall_contract(testbed: Testbed) -> None:

@@ -335,7 +335,7 @@ def _backing(
 ) -> Iterator[Backends]:
     """Start the components behind the services; LabError if a resumed run had other databases before."""
     if not (names := [component.name for component in plan.scenario.components]):
-        yield Backends(contract=plan.scenario.contract)
+        yield backends.without_components(plan.scenario)
         return
     with ExitStack() as stack:
         seeded = " and seed" * bool(plan.scenario.databases)

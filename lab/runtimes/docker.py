@@ -29,8 +29,8 @@ from docker.models.containers import Container  # type: ignore[import-untyped]
 from docker.types import Ulimit  # type: ignore[import-untyped]
 
 from lab.errors import ComponentError, LabError
-from lab.runtimes import LANGUAGE, Launch, appended, process_id, tail
-from lab.runtimes.checkout import IDENTITY, ROOT
+from lab.runtimes import LANGUAGE, Launch, appended, identity, process_id, tail
+from lab.runtimes.checkout import ROOT
 from lab.runtimes.process import ProcessRunning, ProcessRuntime, signals_deferred
 
 # Whose a container or a network is: the checkout, its run, and the process that conducts it.
@@ -306,7 +306,7 @@ def _slug(name: str) -> str:
 
 def _labels(run: str, pid: str, born: str) -> dict[str, str]:
     """The labels of what a run of this checkout makes."""
-    return {CHECKOUT_LABEL: IDENTITY, RUN_LABEL: run, PID_LABEL: pid, BORN_LABEL: born}
+    return {CHECKOUT_LABEL: identity.mine(), RUN_LABEL: run, PID_LABEL: pid, BORN_LABEL: born}
 
 
 def clean(engine: docker.DockerClient, labels: Mapping[str, str] | None = None) -> int:
@@ -319,17 +319,23 @@ def clean(engine: docker.DockerClient, labels: Mapping[str, str] | None = None) 
         How many things that were.
 
     """
-    wanted = {"label": [f"{key}={value}" for key, value in {**(labels or {}), CHECKOUT_LABEL: IDENTITY}.items()]}
+    return sum(
+        _clean(engine, {**(labels or {}), CHECKOUT_LABEL: mark}, any_run=not labels) for mark in identity.all_mine()
+    )
+
+
+def _clean(engine: docker.DockerClient, labels: Mapping[str, str], any_run: bool) -> int:
+    wanted = {"label": [f"{key}={value}" for key, value in labels.items()]}
     removed = 0
     with engine_asked("remove what the lab made"):
         for container in engine.containers.list(all=True, filters=wanted, ignore_removed=True):
-            if not labels and not _is_left(container.labels):
+            if any_run and not _is_left(container.labels):
                 continue
             with contextlib.suppress(NotFound):
                 container.remove(force=True, v=True)
                 removed += 1
         for network in engine.networks.list(filters=wanted):
-            if not labels and not _is_left(network.attrs["Labels"]):
+            if any_run and not _is_left(network.attrs["Labels"]):
                 continue
             with contextlib.suppress(NotFound):
                 network.remove()

@@ -12,9 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from lab.runtimes.checkout import IDENTITY
+from lab.runtimes import identity
 
-PREFIX = f"lab-scratch-{IDENTITY}-"
 # Between being made and being held, a folder looks like one that was left.
 YOUNG_S = 60.0
 
@@ -24,7 +23,7 @@ def folder() -> Iterator[Path]:
     """Make an empty temporary folder; other users may traverse but not list it."""
     tidy()
     with (
-        tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as made,
+        tempfile.TemporaryDirectory(prefix=_prefix(identity.mine()), ignore_cleanup_errors=True) as made,
         _held(Path(made), fcntl.LOCK_EX),
     ):
         Path(made).chmod(0o711)
@@ -33,10 +32,20 @@ def folder() -> Iterator[Path]:
 
 def tidy() -> None:
     """Remove the folders of killed labs of this checkout; those in use stay."""
-    for left in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+    for left in left_behind():
         with contextlib.suppress(OSError), _held(left, fcntl.LOCK_EX | fcntl.LOCK_NB):
             if time.time() - left.stat().st_mtime > YOUNG_S:
                 shutil.rmtree(left, ignore_errors=True)
+
+
+def left_behind() -> Iterator[Path]:
+    """All temporary folders that this checkout has made, also those in use."""
+    for mark in identity.all_mine():
+        yield from Path(tempfile.gettempdir()).glob(f"{_prefix(mark)}*")
+
+
+def _prefix(mark: str) -> str:
+    return f"lab-scratch-{mark}-"
 
 
 @contextmanager

@@ -85,6 +85,7 @@ class Exchange:
     Attributes:
         name: the name in messages, such as ``not a number``.
         status: the status of the only right answer.
+        headers: the value of each; several where a header is sent as often.
 
     """
 
@@ -92,7 +93,7 @@ class Exchange:
     path: str
     status: int
     method: str = "GET"
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
     body: str = ""
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
 import re
 import shlex
@@ -24,8 +25,8 @@ from typing import Any
 from filelock import FileLock
 
 from lab.errors import LabError
-from lab.runtimes import process_id
-from lab.runtimes.checkout import IDENTITY, ROOT
+from lab.runtimes import identity, process_id
+from lab.runtimes.checkout import ROOT
 from lab.spec.own_load import Locustfile
 from lab.spec.plan import Cell, Plan
 from lab.storage import format_1, format_2
@@ -65,8 +66,9 @@ class RunFolder:
                 break
         else:
             raise LabError(f"{runs} already has {attempt} runs of this second.", "Wait a second, then start it again.")
-        run = {"format": FORMAT, "run": folder.name, "command": list(command), "owner": _me(), "plan": plan.as_json()}
-        write_json(folder.path / "run.json", run)
+        planned = plan.as_json()
+        run = {"format": FORMAT, "run": folder.name, "command": list(command), "owner": _me(), "plan": planned}
+        write_json(folder.path / "run.json", {**run, "seal": identity.seal(_sealed(planned))})
         write_json(folder.path / "environment.json", environment)
         return folder
 
@@ -210,9 +212,16 @@ class RunFolder:
     def is_of_another_checkout(self) -> bool:
         """Whether another checkout, user or machine has made it, or goes on with it."""
         try:
-            return bool(self.read()["owner"].get("checkout", IDENTITY) != IDENTITY)
+            mark = self.read()["owner"].get("checkout")
+            return mark is not None and mark not in identity.all_mine()
         except (LabError, AttributeError, KeyError, TypeError):
             return False
+
+    @property
+    def is_planned_here(self) -> bool:
+        """Whether this checkout has made its plan, and nobody has changed it since: its seal says so, no owner does."""
+        run = self.read()
+        return identity.is_sealed(_sealed(run.get("plan")), run.get("seal"))
 
     def state(self) -> str:
         """``complete``, ``running``, ``incomplete`` or ``damaged``."""
@@ -232,8 +241,13 @@ def _keys(path: Path) -> set[str]:
     return set()
 
 
+def _sealed(plan: object) -> bytes:
+    """A plan as its seal covers it, whatever the order of its keys."""
+    return json.dumps(plan, sort_keys=True).encode()
+
+
 def _me() -> dict[str, Any]:
-    return {"pid": os.getpid(), "born": process_id.birth(os.getpid()), "checkout": IDENTITY}
+    return {"pid": os.getpid(), "born": process_id.birth(os.getpid()), "checkout": identity.mine()}
 
 
 def all_runs(runs: Path) -> list[RunFolder]:

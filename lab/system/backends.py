@@ -15,12 +15,9 @@ from lab.spec import http_address
 from lab.spec.plan import Plan
 from lab.spec.scenario import Exchange, Scenario
 from lab.spec.system import Component
-from lab.system import shaped_link
+from lab.system import contract, shaped_link
 from lab.system.databases import TITLES, Database, Site, tokens
-from lab.system.databases.rows import users
 from lab.system.service import Service
-
-HONEST_USERS = (0, 49_999, 99_999)
 
 
 @dataclass(frozen=True)
@@ -61,7 +58,7 @@ class Backends:
             command line. Those of :data:`TOKENS` hold the key of the tokens.
         links: what runs between services and components, by name.
         tokens: a file with a token of each seeded user, one a line; None if the scenario has none.
-        contract: the scenario's exchanges, and those with honest and hostile tokens.
+        contract: the scenario's exchanges, and those of :mod:`lab.system.contract`.
 
     """
 
@@ -137,6 +134,11 @@ def modules(scenario: Scenario, endpoints: Endpoints) -> set[str]:
     return {"mongo-standin"} if needs_stand_in else set()
 
 
+def without_components(scenario: Scenario) -> Backends:
+    """The backends of a service that calls nothing, or nothing yet."""
+    return Backends(contract=scenario.contract + contract.common(scenario))
+
+
 @contextmanager
 def running_backends(plan: Plan, site: Site, endpoints: Endpoints, images: Mapping[str, str]) -> Iterator[Backends]:
     """Start or find, seed and check the databases of a plan; the lab's own servers end with the context.
@@ -147,7 +149,7 @@ def running_backends(plan: Plan, site: Site, endpoints: Endpoints, images: Mappi
     """
     scenario = plan.scenario
     with ExitStack() as stack:
-        found = Backends(contract=scenario.contract)
+        found = without_components(scenario)
         for component in scenario.components:
             if kind := component.database:
                 database = stack.enter_context(_database(kind, site, endpoints, images.get(kind, "")))
@@ -159,7 +161,7 @@ def running_backends(plan: Plan, site: Site, endpoints: Endpoints, images: Mappi
         if scenario.sends_tokens:
             key, file = tokens.signing_key(site.seeds), tokens.token_file(site.seeds)
             found = found.telling(TOKENS, {"LAB_JWT_KEY": base64.b64encode(key).decode()})
-            found = replace(found, tokens=file, contract=found.contract + _token_exchanges(scenario, key))
+            found = replace(found, tokens=file, contract=found.contract + contract.of_tokens(scenario, key))
         yield found
 
 
@@ -210,25 +212,3 @@ def _database_environment(database: Database) -> dict[str, str]:
         "LAB_MYSQL_USER": database.user,
         "LAB_MYSQL_PASSWORD": database.password,
     }
-
-
-def _token_exchanges(scenario: Scenario, key: bytes) -> tuple[Exchange, ...]:
-    everybody = users()
-    honest = [everybody[number] for number in HONEST_USERS]
-    path = next(request.path for request in scenario.requests if request.token)
-    good = [
-        Exchange(f"token of {user.email}", path, 200, headers=_bearer(tokens.token(user.email, key))) for user in honest
-    ]
-    bad = [
-        Exchange(f"token: {each.name}", path, each.status, headers=_bearer(each.token))
-        for each in tokens.hostile(key, honest[0].email)
-    ]
-    odd = [
-        Exchange(f"token: {name}", path, status, headers={"Authorization": value})
-        for name, (value, status) in tokens.unusual(key, honest[0].email).items()
-    ]
-    return (*good, *bad, *odd)
-
-
-def _bearer(token: str | None) -> dict[str, str]:
-    return {} if token is None else {"Authorization": f"Bearer {token}"}

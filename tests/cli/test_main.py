@@ -20,8 +20,8 @@ from orphans import orphaned
 from patience import PATIENCE_S
 
 from lab.cli import main
-from lab.running import testbed
-from lab.runtimes import host
+from lab.running import held_stack, testbed
+from lab.runtimes import host, temporary
 from lab.runtimes.checkout import ROOT
 from lab.storage.run_folder import RunFolder
 from lab.system import build
@@ -364,6 +364,22 @@ def test_clean_shows_the_runs_before_it_asks_and_reads_them_again_after(typed, p
     assert "1 runs" in done.stdout
 
 
+def test_clean_that_is_told_no_removes_nothing_at_all(typed, plan, tmp_path, no_builds, monkeypatch):
+    """Neither the runs that it asks about, nor builds, nor anything that it would remove without a question."""
+    run = orphaned(RunFolder.create(plan, [], {}, tmp_path / "runs"))
+    jar = build.SERVICES / "mvc" / "target" / "mvc-exec.jar"
+    jar.parent.mkdir(parents=True)
+    jar.write_bytes(b"jar")
+    for room, name in ((testbed, "clean_containers"), (held_stack, "tidy"), (temporary, "tidy")):
+        monkeypatch.setattr(room, name, lambda: pytest.fail("something was removed"))
+    monkeypatch.setattr(sys, "stdin", io.StringIO("n\n"))
+    done = typed("clean", "--runs", "--data", str(tmp_path / "runs"))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("Nothing was removed.\n")
+    assert jar.exists()
+    assert run.path.exists()
+
+
 def test_clean_says_that_a_folder_is_not_there(typed, tmp_path, no_builds):
     """Instead of having removed nothing from it."""
     assert_said(typed("clean", "--runs", "--yes", "--data", str(tmp_path / "nowhere")), "There is no folder", "nowhere")
@@ -384,6 +400,18 @@ def test_clean_leaves_what_a_run_in_another_folder_uses(typed, tmp_path, monkeyp
         assert unused
         assert build.clean() == 1
     assert not jar.exists()
+
+
+@pytest.mark.parametrize("path", ["{there}", "{root}:{there}", "{there}:{root}"])
+def test_modules_from_elsewhere_are_refused_by_name(command, tmp_path, path):
+    """One of them could take the place of one that measures, and no run would tell."""
+    (tmp_path / "numpy.py").write_text("raise SystemExit('planted')")
+    assert_said(command("list", PYTHONPATH=path.format(there=tmp_path, root=ROOT)), f"PYTHONPATH names {tmp_path}")
+
+
+def test_the_checkout_itself_may_be_on_the_path(command):
+    """As it is for who works in several, and has one environment for them."""
+    assert command("list", PYTHONPATH=f"{ROOT}{os.pathsep}{ROOT / 'lab' / '..'}").returncode == 0
 
 
 def test_a_backlog_beyond_the_kernels_cap_is_refused(typed, tmp_path, monkeypatch):

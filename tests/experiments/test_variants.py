@@ -18,11 +18,12 @@ from patience import PATIENCE_S, await_that
 
 from lab.analysis import verdict
 from lab.experiments import scenarios
+from lab.running import equivalence
 from lab.runtimes import Launch, host
 from lab.runtimes.process import ProcessRuntime
 from lab.spec.limits import NOT_SET, Limits
 from lab.storage.run_folder import ROOT
-from lab.system import aot_cache, build
+from lab.system import aot_cache, build, contract
 from lab.system.jdk import Jdk
 from lab.system.launch import promised_limits, service_launch
 from lab.telemetry import actuator
@@ -64,6 +65,27 @@ def test_all_variants_give_the_same_answer(running, path):
     """Status, type and body are equal, for right and for wrong requests."""
     answers = {name: answer_of(service.url, path) for name, service in running.items()}
     assert len(set(answers.values())) == 1, answers
+
+
+def test_all_variants_refuse_wrong_methods_and_too_large_heads_alike(running):
+    """405 with what is allowed, 414 and 431, each as the contract of every scenario has it."""
+    asked = contract.common(scenarios()["delay"])
+    answers = {name: equivalence.prove(service, asked) for name, service in running.items()}
+    for name in ("mvc-virtual", "webflux"):
+        assert equivalence.unequal_answers(answers["mvc"], answers[name]) == []
+    assert [answer["headers"]["allow"] for answer in answers["mvc"].values() if answer["status"] == 405] == ["GET"]
+
+
+@pytest.mark.parametrize(
+    ("address", "field", "fields", "status"),
+    [(15_000, 0, 0, 404), (17_000, 0, 0, 414), (0, 15_000, 0, 404), (0, 17_000, 0, 431), (0, 1, 300, 404)],
+)
+def test_how_large_a_head_may_be_is_the_same_for_all_variants(running, address, field, fields, status):
+    """16 kB, in one field or in many: Tomcat's own limits are a hundred fields, Netty's an address of 4 kB."""
+    headers = {f"X-{number}": "a" for number in range(fields)} | {"X-Large": "a" * field}
+    for service in running.values():
+        answer = requests.get(f"{service.url}/{'a' * address}", headers=headers, timeout=PATIENCE_S)
+        assert answer.status_code == status
 
 
 @pytest.mark.parametrize(("path", "status"), [(path, 200 if path[7:] in ("0", "1") else 400) for path in ASKED[:6]])

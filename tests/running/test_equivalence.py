@@ -16,6 +16,7 @@ from lab.errors import ComponentError
 from lab.experiments import scenarios
 from lab.running import equivalence
 from lab.spec.scenario import Exchange
+from lab.system import contract
 from lab.telemetry.actuator import Service
 
 ANSWERS: dict[str, tuple[int, str, bytes]] = {
@@ -43,6 +44,8 @@ FRAMED = {
     "/varying": ("200 OK", SIZED + "Vary: Origin\r\n", BODY),
     "/tagged": ("200 OK", SIZED + 'ETag: "1"\r\n', BODY),
     "/tagged-too": ("200 OK", SIZED + 'ETag: "2"\r\n', BODY),
+    "/allowing": ("405 ", SIZED + "Allow: GET\r\n", BODY),
+    "/allowing-more": ("405 ", SIZED + "Allow: GET, POST\r\n", BODY),
     "/long-winded": ("200 OK", SIZED + f"Server: {'x' * 100}\r\n", BODY),
     "/refused": ("400 Bad Request", SIZED, BODY),
     "/refused-and-closed": ("400 Bad Request", SIZED + "Connection: close\r\n", BODY),
@@ -156,6 +159,23 @@ def test_the_value_of_a_header_that_changes_nothing_may_differ(service):
     assert difference(service, "/tagged", "/tagged-too") == []
 
 
+def test_what_a_refusal_allows_instead_is_compared(service):
+    """A method that one variant says it has, and the other does not, is a difference of what they offer."""
+    found = difference(service, "/allowing", "/allowing-more", 405)
+    assert found == ["it: the header allow is 'GET' here, 'GET, POST' there"]
+
+
+def test_a_header_can_be_sent_several_times(service):
+    """As several fields of one name, not as one with a comma."""
+    Handler.asked.clear()
+    exchange = Exchange("it", "/good", 200, headers={"Authorization": ("Bearer a", "Bearer b")})
+    equivalence.prove(service, [exchange])
+    assert [line for line in Handler.asked[0].splitlines() if line.startswith("Auth")] == [
+        "Authorization: Bearer a",
+        "Authorization: Bearer b",
+    ]
+
+
 def test_after_a_refusal_a_server_may_close_the_connection(service):
     """As Tomcat does after some; how a refusal is framed counts all the same."""
     assert difference(service, "/refused-and-closed", "/refused", 400) == []
@@ -203,3 +223,14 @@ def test_every_scenario_has_a_contract_of_good_and_bad():
         )  # whose good answers need tokens, which lab.system.backends adds
         assert any(status >= 400 for status in statuses)
         assert len({exchange.name for exchange in scenario.contract}) == len(scenario.contract)
+
+
+@pytest.mark.parametrize("name", [name for name, scenario in scenarios().items() if scenario.entry == "service"])
+def test_every_service_is_asked_by_a_wrong_method_and_with_too_large_heads(name):
+    """Each of its endpoints, whatever the scenario's own contract says; under names that are not taken."""
+    scenario = scenarios()[name]
+    shared, own = contract.common(scenario), {exchange.name for exchange in scenario.contract}
+    wrong = {exchange.path for exchange in shared if exchange.status == 405}
+    assert wrong == {request.path.format(**scenario.defaults()) for request in scenario.requests}
+    assert {exchange.status for exchange in shared} == {405, 414, 431}
+    assert own.isdisjoint(exchange.name for exchange in shared)

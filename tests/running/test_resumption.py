@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+
 import pytest
 from orphans import orphaned
 
 from lab.errors import LabError
+from lab.experiments import scenarios
 from lab.running import resumption
+from lab.running.invocation import Invocation
 from lab.running.progress import Reporter
+from lab.spec.options import Options
+from lab.spec.planning import make_plan
+from lab.spec.scenario import Rehearsal
+from lab.spec.system import Variant
+from lab.spec.workload import Burst
 from lab.storage import run_folder
 from lab.storage.cell_folder import CellFolder
 from lab.storage.run_folder import RunFolder
@@ -120,3 +130,73 @@ def test_the_newest_incomplete_run_is_found(run, plan):
     measured(run, 1)
     with pytest.raises(LabError, match="incomplete"):
         run_folder.find_resumable(None, run.path.parent)
+
+
+def changed(run: RunFolder, change) -> None:
+    """Change what a run's run.json holds, as anybody can who sends it."""
+    value = run.read()
+    change(value)
+    (run.path / "run.json").write_text(json.dumps(value))
+
+
+def test_the_owner_of_a_run_decides_nothing_about_its_plan(run):
+    """Another process goes on with it; its plan is still this checkout's, in whatever order its keys are."""
+    changed(run, lambda value: value["owner"].update(pid=1))
+    changed(run, lambda value: value.update(plan=dict(reversed(value["plan"].items()))))
+    resumption.check_planned_here(run)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda value: value["plan"]["scenario"]["components"].append({"name": "a", "command": ["touch", "there"]}),
+        lambda value: value["plan"]["scenario"]["variants"][0].update(jvm_arguments=["-XX:OnError=touch there"]),
+        lambda value: value["plan"]["scenario"]["variants"][0].update(properties={"planted": "touch there"}),
+        lambda value: value["plan"].update(locustfile={"path": "touch there", "sha256": ""}),
+        lambda value: [each.update(url="http://touch there") for each in value["plan"]["scenario"]["variants"]],
+        lambda value: value["plan"]["scenario"]["variants"][0].update(jvm_arguments=["touch there\x1b[2J"]),
+    ],
+)
+def test_a_run_that_somebody_else_has_planned_is_not_resumed_unasked(run, change):
+    """It would execute what it says, so all of that is shown, and the owner that it names proves nothing."""
+    changed(run, change)
+    with pytest.raises(LabError) as caught:
+        resumption.resume(run, Invocation(["lab"], run.path.parent, QUIET), anyway=True)
+    assert "touch there" in (caught.value.detail or "")
+    assert "\x1b" not in (caught.value.detail or "")
+    assert "--theirs" in caught.value.next_step
+    assert run.state() == "incomplete"
+
+
+@pytest.mark.parametrize("seal", [None, "", "0" * 64])
+def test_a_run_without_a_seal_of_this_checkout_is_somebody_elses(run, seal):
+    """Such as one from before there were seals, or of another checkout."""
+    changed(run, lambda value: value.update(seal=seal))
+    with pytest.raises(LabError, match="was not planned by this checkout"):
+        resumption.check_planned_here(run)
+
+
+def test_somebody_elses_run_is_resumed_by_who_trusts_it(tmp_path, typed):
+    """Its program is executed only then."""
+    there = tmp_path / "there"
+    programs = replace(
+        scenarios()["delay"],
+        name="theirs",
+        requests=(),
+        contract=(),
+        parameters=(),
+        components=(),
+        variants=(Variant("touch", "", "touch", command=("touch", str(there))),),
+        load=Burst(users=1, ramp_s=0.0, loops=1),
+        rehearsal=Rehearsal(requests=0, rounds=1),
+        sweep={},
+    )
+    theirs = orphaned(RunFolder.create(make_plan(programs, Options(users=[1])), [], {}, tmp_path / "runs"))
+    changed(theirs, lambda value: value.pop("seal"))
+    words = ("resume", theirs.name, "--anyway", "--allow-suspect", "--data", str(tmp_path / "runs"))
+    refused = typed(*words)
+    assert refused.returncode == 2
+    assert f"touch {there}" in refused.stderr
+    assert not there.exists()
+    typed(*words, "--theirs")
+    assert there.exists()

@@ -21,8 +21,8 @@ from docker.errors import NotFound
 from patience import PATIENCE_S, await_that
 
 from lab.errors import ComponentError, LabError
-from lab.runtimes import Launch, process_id, tail
-from lab.runtimes.checkout import IDENTITY, JOIN_TOKEN, ROOT
+from lab.runtimes import Launch, identity, process_id, tail
+from lab.runtimes.checkout import JOIN_TOKEN, ROOT
 from lab.runtimes.docker import (
     BORN_LABEL,
     CHECKOUT_LABEL,
@@ -298,8 +298,9 @@ def test_clean_removes_only_what_a_dead_run_of_this_checkout_made(bare_engine, a
     """A stranger's container with the lab's old label survives, and another checkout's run that is over."""
     dead, living = {PID_LABEL: str(os.getpid()), BORN_LABEL: "1.0"}, os.getpid()
     lives = {PID_LABEL: str(living), BORN_LABEL: str(process_id.birth(living))}
-    mine = {CHECKOUT_LABEL: IDENTITY, RUN_LABEL: "a"}
-    gone = anothers_things(mine | dead)
+    now, before = identity.all_mine()
+    mine = {CHECKOUT_LABEL: now, RUN_LABEL: "a"}
+    gone = {anothers_things(mine | dead), anothers_things({**mine, **dead, CHECKOUT_LABEL: before})}
     kept = [
         anothers_things(labels)
         for labels in (
@@ -313,7 +314,7 @@ def test_clean_removes_only_what_a_dead_run_of_this_checkout_made(bare_engine, a
     clean(bare_engine)
     names = {container.name for container in bare_engine.containers.list(all=True)}
     networks = {network.name for network in bare_engine.networks.list()}
-    assert gone not in names | networks
+    assert gone.isdisjoint(names | networks)
     assert set(kept) <= names & networks
 
 
@@ -323,11 +324,12 @@ def test_images_of_another_checkout_stay(bare_engine, monkeypatch):
     name = f"test-{uuid.uuid4().hex[:8]}"
     builder = Builder(bare_engine, None, lambda _: None)
 
-    def tags(identity):
-        return {t for image in bare_engine.images.list(name) for t in image.tags if t.endswith(f"-{identity}")}
+    def tags(mark):
+        return {t for image in bare_engine.images.list(name) for t in image.tags if t.endswith(f"-{mark}")}
 
-    def build(identity, numbers):
-        monkeypatch.setattr(images_builder, "IDENTITY", identity)
+    def build(mark, numbers):
+        monkeypatch.setattr(identity, "all_mine", lambda: (mark,))
+        monkeypatch.setattr(identity, "mine", lambda: mark)
         for number in numbers:
             builder.built(Recipe(name, f"ARG BASE\nFROM scratch\nLABEL number={number}\n", "scratch"))
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from lab.errors import LabError
-from lab.runtimes import temporary
+from lab.runtimes import identity, temporary
 from lab.runtimes.process import ProcessRuntime
 from lab.system.images import bases
 from lab.system.images.builder import Builder
@@ -56,7 +56,7 @@ def test_the_folder_of_a_killed_lab_goes_when_the_next_is_made(tmpdir):
     assert killed.returncode == -signal.SIGKILL
     left = aged(Path(killed.stdout.strip()))
     assert (left / "much").exists()
-    young = tmpdir / f"{temporary.PREFIX}young"
+    young = tmpdir / f"lab-scratch-{identity.mine()}-young"
     young.mkdir()
     with temporary.folder() as used:
         aged(used)

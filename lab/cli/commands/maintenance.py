@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import click
@@ -19,6 +19,7 @@ from lab.errors import LabError
 from lab.running import held_stack, testbed
 from lab.runtimes import temporary
 from lab.storage import run_folder
+from lab.storage.run_folder import RunFolder
 from lab.system import build
 from lab.system.backends import Endpoints
 from lab.system.databases import TITLES
@@ -88,7 +89,11 @@ def clean(all_runs: bool, incomplete: bool, yes: bool, data: Path) -> None:
     if data != run_folder.RUNS and not data.exists():
         raise LabError(f"There is no folder {data}, so no runs in it.", "Correct --data.")
     wanted = ("complete", "incomplete", "damaged") if all_runs else ("incomplete", "damaged") if incomplete else ()
-    deleted = _delete_runs(data, wanted, yes)
+    doomed = _doomed_runs(data, wanted)
+    if doomed and not yes and not click.confirm(f"Delete {len(doomed)} runs in {data}?"):
+        out.print("Nothing was removed.")
+        return
+    deleted = _delete_runs(doomed, wanted)
     held_stack.tidy()
     temporary.tidy()
     with build.unused() as unused:
@@ -99,8 +104,8 @@ def clean(all_runs: bool, incomplete: bool, yes: bool, data: Path) -> None:
     out.print(f"Removed {removed} build folders, {deleted} runs, {contained} containers and networks.")
 
 
-def _delete_runs(data: Path, wanted: Sequence[str], yes: bool) -> int:
-    """Show the runs in a folder that have one of these states, ask, and delete those that still have; returns how many.
+def _doomed_runs(data: Path, wanted: Sequence[str]) -> list[RunFolder]:
+    """Show and return the runs in a folder that have one of these states.
 
     What only has the name of a run stays, and so does another checkout's run; each is named.
     """
@@ -111,16 +116,19 @@ def _delete_runs(data: Path, wanted: Sequence[str], yes: bool) -> int:
         elif (state := folder.state()) in wanted:
             doomed.append(folder)
             out.print(f"{folder.name} {state}", markup=False, soft_wrap=True)
-    if doomed and not yes and not click.confirm(f"Delete {len(doomed)} runs in {data}?"):
-        return 0
+    return doomed
+
+
+def _delete_runs(doomed: Iterable[RunFolder], wanted: Sequence[str]) -> int:
+    """Delete those runs that still have one of these states; returns how many."""
     # Read again: one of them may have been resumed, or replaced, while the question stood there.
-    doomed = [folder for folder in doomed if not _why_kept(folder) and folder.state() in wanted]
-    for folder in doomed:
+    still = [folder for folder in doomed if not _why_kept(folder) and folder.state() in wanted]
+    for folder in still:
         folder.path.unlink() if folder.path.is_symlink() else shutil.rmtree(folder.path)
-    return len(doomed)
+    return len(still)
 
 
-def _why_kept(folder: run_folder.RunFolder) -> str:
+def _why_kept(folder: RunFolder) -> str:
     """Why a folder with the name of a run must not be deleted; empty if it may be."""
     if not folder.is_run:
         return "it holds no run, whatever its name"

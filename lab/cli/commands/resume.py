@@ -22,11 +22,18 @@ from lab.system.databases import TITLES
 @click.command()
 @click.argument("run", required=False)
 @click.option("--anyway", is_flag=True, help="Resume even if machine, commit or packages have changed.")
+@click.option("--theirs", is_flag=True, help="Resume a run that this checkout did not plan: execute what it says.")
 @click.option("--allow-suspect", is_flag=True, help="Exit with 0 also if the verdict is 'suspect'.")
 @header_option
 @data_option
 def resume(
-    run: str | None, anyway: bool, allow_suspect: bool, headers: tuple[str, ...], data: Path, **options: Any
+    run: str | None,
+    anyway: bool,
+    theirs: bool,
+    allow_suspect: bool,
+    headers: tuple[str, ...],
+    data: Path,
+    **options: Any,
 ) -> None:
     """Measure the missing cells of an interrupted RUN; the newest incomplete one if none is named."""
     folder = run_view.open_run(str(run_folder.find_resumable(run, data).path)).folder
@@ -34,7 +41,7 @@ def resume(
     err.print(f"  {folder.name}: {expected}", markup=False, soft_wrap=True)
     endpoints = replace(endpoints_of(options), headers=attached.headers(headers))
     invocation = Invocation(typed_command(), data, reporter(), endpoints=endpoints)
-    show_and_exit(resumption.resume(folder, invocation, anyway), ResultOptions(data, allow_suspect))
+    show_and_exit(resumption.resume(folder, invocation, anyway, theirs), ResultOptions(data, allow_suspect))
 
 
 resume.params += [join_option(), *(server_option(kind, "The same as in the interrupted run.") for kind in TITLES)]

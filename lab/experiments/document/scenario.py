@@ -10,6 +10,7 @@ from lab.spec.system import Component, Stage
 from lab.spec.workload import Burst
 
 TEXT_BYTES = 1_019_684
+ALREADY_THERE = '{"id":"1000","text":""}'
 FETCHES = {"/documents": (Stage("mongo", answer_bytes=TEXT_BYTES),)}
 
 SCENARIO = Scenario(
@@ -20,6 +21,9 @@ SCENARIO = Scenario(
         Exchange("the document", "/documents/1000", 200),
         Exchange("no such document", "/documents/999", 404),
         Exchange("not JSON", "/documents", 400, "POST", {"Content-Type": "application/json"}, "{"),
+        Exchange("no type of JSON", "/documents", 415, "POST", {"Content-Type": "text/plain"}, ALREADY_THERE),
+        Exchange("already there", "/documents", 409, "POST", {"Content-Type": "application/json"}, ALREADY_THERE),
+        Exchange("all documents at once", "/documents", 405),
         Exchange("no such path", "/nowhere", 404),
     ),
     parameters=(),

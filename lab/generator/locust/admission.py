@@ -61,12 +61,14 @@ def _admit_only(public_key: bytes, context: Any) -> None:
     """Answer libzmq's questions about new connections to the sockets of a context."""
     asked, known = context.socket(zmq.REP), z85.decode(public_key)
     asked.bind(AUTHENTICATOR)
+    told: set[bytes] = set()  # once an address, as whoever is refused may come again as often as he likes
 
     def answer() -> None:
         while True:
             version, request, _domain, address, _identity, _mechanism, *credentials = asked.recv_multipart()
             admitted = credentials == [known]
-            if not admitted:
+            if not admitted and address not in told:
+                told.add(address)
                 dropped(address.decode(), "it wants to connect with a key that is not this run's")
             asked.send_multipart([version, request, ADMITTED if admitted else REFUSED, b"", b"", b""])
 
@@ -110,5 +112,5 @@ def dropping(listener: Callable[..., None]) -> Callable[..., None]:
 
 
 def dropped(sender: str, why: Any) -> None:
-    """Say in the log that a message of a sender was dropped."""
-    logging.warning("Dropped a message of %s: %s", sender[:SHOWN], repr(why)[:SHOWN])
+    """Say in the log that a message of a sender was dropped, in one line, whatever the sender calls itself."""
+    logging.warning("Dropped a message of %s: %s", ascii(sender)[1:-1][:SHOWN], repr(why)[:SHOWN])

@@ -101,15 +101,34 @@ def hostile(key: bytes, email: str, now: float | None = None) -> list[HostileTok
     return [*_malformed(), *_forged(key, email), *_wrong_claims(key, email, int(time.time() if now is None else now))]
 
 
-def unusual(key: bytes, email: str) -> dict[str, tuple[str, int]]:
-    """By name, values of ``Authorization`` that the variants may take or refuse, but all alike; with their status."""
+def unusual(key: bytes, email: str) -> dict[str, tuple[str | tuple[str, ...], int]]:
+    """By name, values of ``Authorization`` that the variants may take or refuse, but all alike; with their status.
+
+    Several values are as many headers.
+    """
     honest = token(email, key)
     # The last character of 32 bytes stands for four bits; the next one differs in bits that stand for nothing.
     other_bits = honest[:-1] + BASE64URL[BASE64URL.index(honest[-1]) + 1]
     overflowing = _signed("HS256", {**_claims(email), "exp": 2**63 - 1}, key)
+    email_twice = _signed_text(f'{{"email":"nobody@example.org","email":"{email}","exp":{EXPIRES}}}', key)
+    exp_twice = _signed_text(f'{{"email":"{email}","exp":1,"exp":{EXPIRES}}}', key)
+    bearer = f"Bearer {honest}"
     return {
         "scheme in lower case": (f"bearer {honest}", 200),
         "scheme in upper case": (f"BEARER {honest}", 200),
+        "scheme and several blanks": (f"Bearer   {honest}", 200),
+        "scheme and a tab": (f"Bearer\t{honest}", UNAUTHORISED),
+        "scheme and a colon": (f"Bearer: {honest}", UNAUTHORISED),
+        "scheme without a blank": (f"Bearer{honest}", UNAUTHORISED),
+        "another scheme": (f"Basic {honest}", UNAUTHORISED),
+        "no scheme": (honest, UNAUTHORISED),
+        "scheme only": ("Bearer", UNAUTHORISED),
+        "two tokens": (f"{bearer} {honest}", UNAUTHORISED),
+        "two headers, alike": ((bearer, bearer), UNAUTHORISED),
+        "two headers, the first honest": ((bearer, "Bearer a.b.c"), UNAUTHORISED),
+        "two headers, the second honest": (("Bearer a.b.c", bearer), UNAUTHORISED),
+        "email twice": (f"Bearer {email_twice}", UNAUTHORISED),
+        "exp twice": (f"Bearer {exp_twice}", UNAUTHORISED),
         "padded signature": (f"Bearer {honest}=", 200),
         "signature padded too much": (f"Bearer {honest}==", UNAUTHORISED),
         "signature that is not canonical": (f"Bearer {other_bits}", 200),
@@ -186,8 +205,16 @@ def _claims(email: str) -> dict[str, Any]:
 def _signed(algorithm: str, claims: Mapping[str, Any], key: bytes, more: Mapping[str, Any] | None = None) -> str:
     """A token by hand, as libraries rightly refuse to make some of these, with more fields in its header."""
     body = f"{_encoded({'alg': algorithm, 'typ': 'JWT', **(more or {})})}.{_encoded(claims)}"
-    mac = hmac.digest(key, body.encode(), DIGESTS[algorithm])
-    return f"{body}.{_base64(mac)}"
+    return _with_mac(body, key, DIGESTS[algorithm])
+
+
+def _signed_text(claims: str, key: bytes) -> str:
+    """A token of claims as they are written, such as the same one twice."""
+    return _with_mac(f"{_encoded({'alg': 'HS256', 'typ': 'JWT'})}.{_base64(claims.encode())}", key, DIGESTS["HS256"])
+
+
+def _with_mac(body: str, key: bytes, digest: str) -> str:
+    return f"{body}.{_base64(hmac.digest(key, body.encode(), digest))}"
 
 
 def _encoded(value: Mapping[str, Any]) -> str:

@@ -17,8 +17,7 @@ import requests
 from docker.errors import APIError, DockerException, ImageNotFound  # type: ignore[import-untyped]
 
 from lab.errors import LabError
-from lab.runtimes import Launch, Runtime, temporary
-from lab.runtimes.checkout import IDENTITY
+from lab.runtimes import Launch, Runtime, identity, temporary
 from lab.runtimes.docker import engine_asked
 
 HERE = Path(__file__).parent
@@ -113,7 +112,7 @@ class Builder:
 
     def built(self, recipe: Recipe) -> Image:
         """The image of a recipe, built if it is not there. LabError with the builder's last lines if that fails."""
-        tag = f"{recipe.tag}-{IDENTITY}"
+        tag = f"{recipe.tag}-{identity.mine()}"
         if found := self.find(tag):
             return found
         if not self._share(recipe, tag):
@@ -140,7 +139,8 @@ class Builder:
         """Keep the last few of this checkout's images of a name: sources change often, and jars are not small."""
         with contextlib.suppress(DockerException, requests.RequestException):
             made = {tag: str(image.attrs["Created"]) for image in self.engine.images.list(name) for tag in image.tags}
-            mine = [tag for tag in made if tag.endswith(f"-{IDENTITY}") and tag != newest]
+            marks = tuple(f"-{mark}" for mark in identity.all_mine())
+            mine = [tag for tag in made if tag.endswith(marks) and tag != newest]
             for tag in sorted(mine, key=made.__getitem__, reverse=True)[KEPT - 1 :]:
                 self.forget(tag)
 

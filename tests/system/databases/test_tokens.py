@@ -156,12 +156,30 @@ def judged(token, key):
 def test_unusual_tokens_say_the_same_in_other_characters(key):
     """What differs from an honest token is the scheme, or bits of the signature that stand for nothing."""
     cases, honest = tokens.unusual(key, "ada@example.org"), tokens.token("ada@example.org", key)
-    assert {value.partition(" ")[0] for value, _ in cases.values()} == {"Bearer", "bearer", "BEARER"}
+    believed = {value.partition(" ")[0] for value, status in cases.values() if status == 200}
+    assert believed == {"Bearer", "bearer", "BEARER"}
     signature = honest.split(".")[2]
     odd = cases["signature that is not canonical"][0].split(".")[2]
     assert odd != signature
     assert decoded(odd) == decoded(signature)
     assert json.loads(decoded(cases["overflowing exp"][0].split(".")[1]))["exp"] == 2**63 - 1
+
+
+def test_two_headers_and_claims_said_twice_are_refused(key):
+    """Which of the two is meant is not for a service to choose; both parts are honest but for that."""
+    cases = tokens.unusual(key, "ada@example.org")
+    several = {name: case for name, case in cases.items() if not isinstance(case[0], str)}
+    assert {name: (len(values), status) for name, (values, status) in several.items()} == {
+        "two headers, alike": (2, 401),
+        "two headers, the first honest": (2, 401),
+        "two headers, the second honest": (2, 401),
+    }
+    for claim in ("email", "exp"):
+        value, status = cases[f"{claim} twice"]
+        _, token = value.split()
+        assert decoded(token.split(".")[1]).count(f'"{claim}"'.encode()) == 2
+        assert jwt.decode(token, key, ["HS256"])["email"] == "ada@example.org"  # the signature is right
+        assert status == 401
 
 
 def test_hostile_tokens_are_what_their_names_say(key):

@@ -1,13 +1,17 @@
 package lab.limits;
 
 import java.lang.management.ManagementFactory;
+import java.util.Arrays;
 
 import javax.management.InstanceNotFoundException;
 import javax.management.JMException;
 import javax.management.ObjectName;
 
+import org.apache.catalina.Pipeline;
 import org.apache.catalina.connector.Connector;
+import org.apache.catalina.core.StandardHost;
 import org.apache.catalina.util.ServerInfo;
+import org.apache.catalina.valves.ErrorReportValve;
 import org.apache.coyote.http11.AbstractHttp11Protocol;
 import org.apache.tomcat.util.threads.ThreadPoolExecutor;
 import org.apache.tomcat.util.threads.VirtualThreadExecutor;
@@ -28,7 +32,20 @@ class MainServer implements WebServerFactoryCustomizer<TomcatServletWebServerFac
 
 	@Override
 	public void customize(TomcatServletWebServerFactory factory) {
-		factory.addConnectorCustomizers((connector) -> this.connector = connector);
+		factory.addConnectorCustomizers(this::customize);
+		factory.addContextCustomizers((context) -> refuse((StandardHost) context.getParent()));
+	}
+
+	private void customize(Connector connector) {
+		this.connector = connector;
+		protocol().setMaxHeaderCount(-1); // their size is limited, as it is by Netty
+	}
+
+	private static void refuse(StandardHost host) {
+		Pipeline valves = host.getPipeline();
+		Arrays.stream(valves.getValves()).filter(ErrorReportValve.class::isInstance).forEach(valves::removeValve);
+		valves.addValve(new Refusals());
+		host.setErrorReportValveClass(null);
 	}
 
 	@Override

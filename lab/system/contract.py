@@ -1,0 +1,55 @@
+"""What is asked of every service besides its scenario's own contract: too large heads, wrong methods, all tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lab.spec.scenario import Exchange, Request, Scenario, Value
+from lab.system.databases import tokens
+from lab.system.databases.rows import users
+
+# The services read heads of at most 16 kB.
+TOO_LARGE = 17_000
+HONEST_USERS = (0, 49_999, 99_999)
+
+
+def common(scenario: Scenario) -> tuple[Exchange, ...]:
+    """The exchanges of all scenarios of services: a head that is too large, and a method that is not meant."""
+    parameters = scenario.defaults()
+    wrong = tuple(_by_another_method(request, parameters) for request in scenario.requests)
+    if not scenario.requests:
+        return wrong
+    path = scenario.path(parameters)
+    return (
+        *wrong,
+        Exchange("an address of 17 kB", f"{path}?{'a' * TOO_LARGE}", 414),
+        Exchange("a header of 17 kB", path, 431, headers={"X-Large": "a" * TOO_LARGE}),
+    )
+
+
+def _by_another_method(request: Request, parameters: Mapping[str, Value]) -> Exchange:
+    method = "PUT" if request.method == "DELETE" else "DELETE"
+    return Exchange(f"{method} {request.name}", request.path.format(**parameters), 405, method)
+
+
+def of_tokens(scenario: Scenario, key: bytes) -> tuple[Exchange, ...]:
+    """Requests with honest, hostile and unusual tokens, for a scenario whose requests have some."""
+    everybody = users()
+    honest = [everybody[number] for number in HONEST_USERS]
+    path = next(request.path for request in scenario.requests if request.token)
+    good = [
+        Exchange(f"token of {user.email}", path, 200, headers=_bearer(tokens.token(user.email, key))) for user in honest
+    ]
+    bad = [
+        Exchange(f"token: {each.name}", path, each.status, headers=_bearer(each.token))
+        for each in tokens.hostile(key, honest[0].email)
+    ]
+    odd = [
+        Exchange(f"token: {name}", path, status, headers={"Authorization": value})
+        for name, (value, status) in tokens.unusual(key, honest[0].email).items()
+    ]
+    return (*good, *bad, *odd)
+
+
+def _bearer(token: str | None) -> dict[str, str]:
+    return {} if token is None else {"Authorization": f"Bearer {token}"}
