@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from lab.spec.scenario import Exchange, Request, Scenario, Value
+from lab.spec.scenario import Exchange, Scenario
 from lab.system.databases import tokens
 from lab.system.databases.rows import users
 
@@ -16,7 +14,11 @@ HONEST_USERS = (0, 49_999, 99_999)
 def common(scenario: Scenario) -> tuple[Exchange, ...]:
     """The exchanges of all scenarios of services: a head that is too large, and a method that is not meant."""
     parameters = scenario.defaults()
-    wrong = tuple(_by_another_method(request, parameters) for request in scenario.requests)
+    method = _unused_method(scenario)
+    wrong = tuple(
+        Exchange(f"{method} {request.name}", request.path.format(**parameters), 405, method)
+        for request in scenario.requests
+    )
     if not scenario.requests:
         return wrong
     path = scenario.path(parameters)
@@ -27,9 +29,10 @@ def common(scenario: Scenario) -> tuple[Exchange, ...]:
     )
 
 
-def _by_another_method(request: Request, parameters: Mapping[str, Value]) -> Exchange:
-    method = "PUT" if request.method == "DELETE" else "DELETE"
-    return Exchange(f"{method} {request.name}", request.path.format(**parameters), 405, method)
+def _unused_method(scenario: Scenario) -> str:
+    """A method that no request of a scenario has: the same path may be meant for several."""
+    meant = {request.method for request in scenario.requests}
+    return next((method for method in ("DELETE", "PUT", "PATCH") if method not in meant), "TRACE")
 
 
 def of_tokens(scenario: Scenario, key: bytes) -> tuple[Exchange, ...]:
