@@ -137,6 +137,7 @@ def _start(testbed: Testbed, measurement: Measurement) -> None:
     cell, folder, backing = measurement.cell, measurement.folder, testbed.backing
     variant = testbed.plan.scenario.variant(cell.variant)
     backing.check_alive()
+    measurement.stack.callback(_restore, testbed, cell)  # once the service, which may still write, has ended
     with testbed.reporter.phase(f"{cell.id}: start service and workers"):
         running = measurement.stack.enter_context(testbed.runtime.started(testbed.launch(variant, folder.logs)))
         measurement.fleet = measurement.stack.enter_context(_fleet(testbed, cell, folder))
@@ -145,6 +146,14 @@ def _start(testbed: Testbed, measurement: Measurement) -> None:
             measurement.fleet.distribute_tokens(backing.tokens)
         measurement.fleet.spawn(max(cell.load.users, first_users(testbed, cell)))
         measurement.service = actuator.await_ready(running, folder.logs, testbed.bind and testbed.bind[0])
+
+
+def _restore(testbed: Testbed, cell: Cell) -> None:
+    """Leave databases as they were seeded; if they cannot be, say so, and the next run that uses them mends them."""
+    try:
+        testbed.backing.restore(testbed.plan.scenario, testbed.plan.parameters_of(cell))
+    except ComponentError as error:
+        testbed.reporter.say(f"  The entities were not restored: {error.problem}", error.problem, "yellow")
 
 
 def _prove(testbed: Testbed, measurement: Measurement) -> None:
