@@ -20,7 +20,7 @@ from lab.formulas.inference import Estimate
 from lab.formulas.laws import LoadLevel
 from lab.spec import prediction
 from lab.spec.plan import USERS, WINDOWS, Plan
-from lab.spec.system import Variant
+from lab.spec.system import COMMANDS, Stage, Variant
 from lab.storage.cell_folder import CellFolder
 from lab.storage.run_folder import RunFolder
 from lab.telemetry import series
@@ -42,6 +42,7 @@ def sentences(run: RunFolder) -> list[str]:
         *_missing_samples(run),
         *_changed_conditions(run),
         *(sentence for variant in plan.variants for sentence in _of_variant(run, plan, variant)),
+        *_commands(run, plan),
     ]
     if plan.interleave == WINDOWS:  # where an uneven machine disturbs all alike
         return [*found, *window_ratios.sentences(run), *filter(None, (window_ratios.of_neighbours(run),))]
@@ -61,6 +62,22 @@ def _changed_conditions(run: RunFolder) -> Iterator[str]:
             return
         if there.get("different"):
             yield f"The run was resumed under different conditions: {'; '.join(there['different'])}."
+
+
+def _commands(run: RunFolder, plan: Plan) -> Iterator[str]:
+    """A sentence on each cell whose commands were counted one by one: how many of them a request made."""
+    for folder in run.cells():
+        evidence = folder.read("evidence")
+        of_each = evidence.get("calls", {}).items() if any(stage.command for stage in _stages(plan, folder)) else ()
+        counted = {name.rpartition(" ")[2]: count for name, count in of_each if name.rpartition(" ")[2] in COMMANDS}
+        if made := [f"{count / evidence['finished']:,.4g} {name}" for name, count in counted.items() if count]:
+            repeat = f", repeat {folder.cell.repeat}" * any(cell.repeat > 1 for cell in plan.cells)
+            where = f"{folder.cell.variant} at {plan.at(folder.cell)}{repeat}"
+            yield f"{where}: the database counted {' and '.join(made)} a request."
+
+
+def _stages(plan: Plan, folder: CellFolder) -> tuple[Stage, ...]:
+    return plan.scenario.variant(folder.cell.variant).stages
 
 
 def _uneven_machine(run: RunFolder) -> str | None:

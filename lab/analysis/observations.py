@@ -15,6 +15,7 @@ from lab.analysis.evidence import Counts, Ending, Evidence, GeneratorState, Inte
 from lab.analysis.steadiness import steadiness
 from lab.formulas.stats import Summary
 from lab.generator.fleet import PhaseResult
+from lab.spec.prediction import CallsMade
 from lab.spec.system import Entry
 from lab.spec.window import Window
 from lab.spec.workload import Closed, Load, OpenLoop
@@ -179,28 +180,28 @@ def evidence(
     return Evidence(counts, generator, interference, steady, service, observed.ending)
 
 
-def calls_expected(
-    made: Mapping[str, Mapping[str, int]], by_name: NameCounts, begun: int
-) -> dict[str, tuple[int, int]]:
-    """The least and the most calls that each component must have counted: those of all answers, and of all requests.
+def calls_expected(made: Mapping[str, CallsMade], by_name: NameCounts, begun: int) -> dict[str, tuple[int, int]]:
+    """The least and the most calls that must have been counted: those of all answers, and of all requests.
 
     A wrong answer must have made its calls too: one that did not is another request than the one that is measured.
 
     Args:
-        made: by component, how many calls each request makes to it, by the request's name; names that it does not have
-            make none.
+        made: by what is counted, the calls that each request makes, by the request's name; names that it does not have
+            make none. Where those of one that was sent are unknown, so is the count.
         by_name: the samples by name.
         begun: requests sent, of which some may have left no sample.
 
     """
     lost = begun - by_name.sent.total()
-    return {
-        component: (
-            sum(each.get(name, 0) * count for name, count in by_name.answered.items()),
-            sum(each.get(name, 0) * count for name, count in by_name.sent.items()) + max(each.values()) * lost,
-        )
-        for component, each in made.items()
-    }
+    expected = {}
+    for counted, each in made.items():
+        sent = each if lost else {name: calls for name, calls in each.items() if name in by_name.sent}
+        known = {name: calls for name, calls in sent.items() if calls is not None}
+        if len(known) == len(sent):
+            least = sum(known[name][0] * count for name, count in by_name.answered.items() if name in known)
+            most = sum(known[name][1] * count for name, count in by_name.sent.items() if name in known)
+            expected[counted] = (least, most + lost * max((calls[1] for calls in known.values()), default=0))
+    return expected
 
 
 def metrics(result: PhaseResult, telemetry: Telemetry) -> list[Reading]:

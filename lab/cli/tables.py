@@ -116,7 +116,7 @@ def _table(run: Run) -> Table:
     for heading, justify in _columns(optional):
         table.add_column(heading, justify=justify, no_wrap=heading == "variant")  # type: ignore[arg-type]
     for row, peer in zip(run.cells, peers, strict=True):
-        table.add_row(*_cells(row, peer, optional))
+        table.add_row(*_cells(row, peer, optional, run))
     return table
 
 
@@ -172,7 +172,13 @@ def _parts_table(title: str, words: Sequence[str], numbers: Sequence[str], run: 
 
 
 def _which_cell(row: Mapping[Any, Any], run: Run) -> list[str]:
-    return [row["variant"], f"{row['at']:,g}", *[str(row["repeat"])] * _has_repeats(run)]
+    return [row["variant"], _position(row["at"], run), *[str(row["repeat"])] * _has_repeats(run)]
+
+
+def _position(at: float, run: Run) -> str:
+    """The value of what is varied: a number, or a name."""
+    names = run.scenario.choices(run.plan.axis)
+    return names[int(at)] if names else f"{at:,g}"
 
 
 def _limits_table(limits: pd.DataFrame, stance: str) -> Table:
@@ -202,13 +208,13 @@ def _columns(optional: OptionalColumns) -> list[tuple[str, str]]:
     return [*columns, ("verdict", "left")]
 
 
-def _cells(row: Mapping[str, Any], peer: PublishedRow | None, optional: OptionalColumns) -> list[str]:
+def _cells(row: Mapping[str, Any], peer: PublishedRow | None, optional: OptionalColumns, run: Run) -> list[str]:
     latencies = [formatting.seconds_text(row[key]) for key in optional.latencies.values()]
     rates = [formatting.rate_text(row[key]) for key in ("throughput_rps", "ok_throughput_rps")]
     word = f"[{COLOURS[row['verdict']]}]{row['verdict']}[/]"
     cells = [
         row["variant"],
-        *[f"{row['at']:,g}"] * bool(optional.varied),
+        *[_position(row["at"], run)] * bool(optional.varied),
         *[f"{row['users']:,}"] * optional.users,
         *[str(row["repeat"])] * optional.repeat,
         f"{row['requests']:,}",
@@ -227,4 +233,5 @@ def _published(peer: PublishedRow | None) -> str:
         return "–"
     failed = f", {peer.errors_percent:g} % failed" if peer.errors_percent else ""
     ramp = f", ramp {peer.ramp_s:g} s" if peer.ramp_s else ""
-    return f"{peer.mean_s:.3f}, {peer.throughput_rps:.1f}{failed}{ramp}"
+    rate = "" if peer.throughput_rps is None else f", {peer.throughput_rps:.1f}"
+    return f"{peer.mean_s:.3f}{rate}{failed}{ramp}"

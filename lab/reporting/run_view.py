@@ -55,8 +55,9 @@ LATER = ("cpu_s_per_1000_requests", "gc_pause_s", "pool_in_use", "pool_wait")
 LATENCIES = ("mean_s", "p50_s", "p90_s", "p99_s", "p999_s", "max_s")
 FIGURES = (*LATENCIES, *ALL_REQUESTS, "throughput_rps", "ok_throughput_rps", "predicted_mean_s")
 OPEN_FIGURES = ("service_mean_s", "service_p50_s", "service_p99_s", "service_p999_s")
-# Figures of a cell's parts, which it has where there are several names, or several requests a session.
-PARTS = ("by_name", "sessions")
+# Figures of a cell's parts, which it has where there are several names, or several requests a session; and the calls
+# that were counted behind the service.
+PARTS = ("by_name", "sessions", "calls")
 SESSION_COUNTS = ("complete", "failed", "cut", "requests")
 
 
@@ -387,6 +388,8 @@ def _row(folder: CellFolder, at: float) -> dict[str, Any]:
     keys: tuple[str, ...] = FIGURES
     if isinstance(cell.load, OpenLoop):
         row, keys = {**row, **_rates(cell.load), "arrivals": cell.load.arrivals}, FIGURES + OPEN_FIGURES
+    if calls := folder.read("evidence").get("calls"):
+        row["calls"] = calls
     if not folder.complete:
         kept = sum(len(piece) for piece in folder.measured_pieces(["error"]))
         there = f" {kept:,} samples of it are kept." * bool(kept)

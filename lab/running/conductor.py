@@ -160,6 +160,7 @@ def _start(testbed: Testbed, measurement: Measurement) -> None:
     with testbed.reporter.phase(f"{cell.id}: start {'workers' if start.service else 'service and workers'}"):
         running = None
         if not start.service:
+            start.stack.callback(_restore, testbed, cell)  # once the service, which may still write, has ended
             start.stack.callback(remove_scratch, folder.logs)
             running = start.stack.enter_context(testbed.runtime.started(testbed.launch(variant, folder.logs)))
         measurement.fleet = measurement.stack.enter_context(_fleet(testbed, cell, folder))
@@ -171,6 +172,14 @@ def _start(testbed: Testbed, measurement: Measurement) -> None:
             start.service = actuator.await_ready(running, folder.logs, testbed.bind and testbed.bind[0])
         assert start.service
         measurement.service = start.service
+
+
+def _restore(testbed: Testbed, cell: Cell) -> None:
+    """Leave databases as they were seeded; if they cannot be, say so, and the next run that uses them mends them."""
+    try:
+        testbed.backing.restore(testbed.plan.scenario, testbed.plan.parameters_of(cell))
+    except ComponentError as error:
+        testbed.reporter.say(f"  The entities were not restored: {error.problem}", error.problem, "yellow")
 
 
 def _prove(testbed: Testbed, measurement: Measurement) -> None:

@@ -15,6 +15,7 @@ from lab.running.warm_up import MIN_ROUNDS, is_warm
 from lab.runtimes import Running
 from lab.spec import prediction, schedule, turns
 from lab.spec.plan import Cell, Plan
+from lab.spec.prediction import CallsMade
 from lab.spec.system import SERVICE
 from lab.spec.window import Window
 from lab.spec.workload import Closed, Load, OpenLoop
@@ -125,6 +126,7 @@ def drive(testbed: Testbed, measurement: Measurement, turn: Turn) -> None:
     cell, service, fleet, joined = measurement.cell, measurement.service, measurement.fleet, measurement.joined
     load, parameters, before_us = cell.load.window, plan.parameters_of(cell), joined.before_us
     result, readings = PhaseResult(), Telemetry()
+    backing.restore(plan.scenario, parameters)
     before, calls = actuator.requests_served(service), components.calls_counted(backing)
     workers = {f"worker {number}": worker for number, worker in enumerate(fleet.workers, 1)}
     others = {**workers, "master": fleet.master, **backing.running()}
@@ -152,8 +154,11 @@ def drive(testbed: Testbed, measurement: Measurement, turn: Turn) -> None:
     after = None if before is None else actuator.requests_served(service, before + result.finished)
     served = None if before is None or after is None else after - before
     # Of several kinds of request the ones with the most calls: then a count is awaited in vain, for a moment.
-    most = {name: max(each.values()) * result.finished for name, each in calls_made(plan, cell).items()}
-    after_calls = components.calls_counted(backing, {name: calls.get(name, 0) + made for name, made in most.items()})
+    most = {
+        name: max((of[1] for of in each.values() if of), default=0) for name, each in calls_made(plan, cell).items()
+    }
+    awaited = {name: calls.get(name, 0) + made * result.finished for name, made in most.items()}
+    after_calls = components.calls_counted(backing, awaited)
     made_now = {name: count - calls[name] for name, count in after_calls.items() if name in calls}
     observed.add_window(
         Window(
@@ -173,11 +178,13 @@ def drive(testbed: Testbed, measurement: Measurement, turn: Turn) -> None:
         measurement.folder.keep("windows", {"windows": [asdict(window) for window in observed.windows]})
 
 
-def calls_made(plan: Plan, cell: Cell) -> dict[str, dict[str, int]]:
-    """By component, how many calls each request of a cell makes to it, by the request's name."""
+def calls_made(plan: Plan, cell: Cell) -> dict[str, CallsMade]:
+    """By what is counted behind the service, how many calls each request of a cell makes, by the request's name."""
     variant, parameters = plan.scenario.variant(cell.variant), plan.parameters_of(cell)
-    names = [component.name for component in plan.scenario.components]
-    return {name: prediction.calls_to(plan, variant, name, parameters) for name in names}
+    made: dict[str, CallsMade] = {}
+    for component in plan.scenario.components:
+        made |= prediction.calls_to(plan, variant, component.name, parameters)
+    return made
 
 
 def _progress_note(result: PhaseResult) -> str:

@@ -12,7 +12,7 @@ from lab.spec import schedule
 from lab.spec.plan import Cell, Plan
 from lab.spec.scenario import Value
 from lab.spec.schedule import Seed
-from lab.spec.system import SERVICE, Stage, Variant
+from lab.spec.system import COMMANDS, SERVICE, Batches, Stage, Variant
 from lab.spec.workload import Burst, Closed, Load, OpenLoop, Total
 
 ANY_SEED: Seed = (0,)
@@ -29,9 +29,10 @@ def calls_of(plan: Plan, variant: Variant, parameters: Parameters) -> Calls | No
     """
     stages = variant.stages
     times_s = [_time_s(plan, stage, parameters) for stage in stages]
-    if len(variant.demands) != 1 or not stages or None in times_s:
+    ranges = [_range(stage, parameters) for stage in stages]
+    counts = [least for least, most in filter(None, ranges) if least == most]
+    if len(variant.demands) != 1 or not stages or None in times_s or len(counts) < len(stages):
         return None
-    counts = [_count(stage.calls, parameters) for stage in stages]
     total_s = sum(count * (time_s or 0.0) for count, time_s in zip(counts, times_s, strict=True))
     limits = plan.limits_of(variant.name).or_else(variant.own)
     return Calls(
@@ -51,20 +52,50 @@ def _time_s(plan: Plan, stage: Stage, parameters: Parameters) -> float | None:
     return link_s or None
 
 
-def _count(calls: int | str, parameters: Parameters) -> int:
-    return int(parameters[calls]) if isinstance(calls, str) else calls
+def _range(stage: Stage, parameters: Parameters) -> tuple[int, int] | None:
+    """The least and the most calls that a stage makes; None where only counting can tell."""
+    match stage.calls:
+        case Batches(documents, size_parameter):
+            size = str(parameters[size_parameter])
+            if not size.isdecimal():
+                return None
+            least = math.ceil(documents / int(size)) - 1
+            return least, documents // int(size)
+        case None:
+            return None
+        case str(parameter):
+            return int(parameters[parameter]), int(parameters[parameter])
+        case number:
+            return number, number
 
 
-def calls_to(plan: Plan, variant: Variant, component: str, parameters: Parameters) -> dict[str, int]:
-    """How many calls each request of a variant makes to a component, by the request's name."""
-    return {
-        request.name: sum(
-            _count(stage.calls, parameters)
-            for stage in variant.demands.get(request.name, ())
-            if stage.component == component
-        )
+# By the name of a request, the least and the most calls that it makes; None where only counting can tell.
+CallsMade = dict[str, tuple[int, int] | None]
+
+
+def calls_to(plan: Plan, variant: Variant, component: str, parameters: Parameters) -> dict[str, CallsMade]:
+    """The calls that each request of a variant makes to a component, by what is counted.
+
+    Counted are its calls, by its name; or, where a stage names a command, each command, such as ``mongo find``.
+    """
+    demands = {
+        request.name: [stage for stage in variant.demands.get(request.name, ()) if stage.component == component]
         for request in plan.scenario.requests
     }
+    by_command = any(stage.command for stages in demands.values() for stage in stages)
+    counted = {f"{component} {command}": command for command in COMMANDS} if by_command else {component: ""}
+    return {
+        name: {
+            request: _total([_range(stage, parameters) for stage in stages if stage.command == command])
+            for request, stages in demands.items()
+        }
+        for name, command in counted.items()
+    }
+
+
+def _total(ranges: list[tuple[int, int] | None]) -> tuple[int, int] | None:
+    known = [each for each in ranges if each is not None]
+    return (sum(least for least, _ in known), sum(most for _, most in known)) if len(known) == len(ranges) else None
 
 
 def _connections(plan: Plan, variant: Variant) -> int | None:

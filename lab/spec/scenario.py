@@ -10,7 +10,7 @@ from string import Formatter
 
 from lab.errors import did_you_mean
 from lab.spec.limits import ALL_EQUAL, Limits
-from lab.spec.system import SERVICE, UNSHAPED, Component, Entry, Link, Variant
+from lab.spec.system import SERVICE, UNSHAPED, Batches, Component, Entry, Link, Variant
 from lab.spec.workload import Burst, Closed, Total
 
 # Kinds of request by their cost for the generator: a small answer, a small one for a token, 1 MB whose length the head
@@ -183,6 +183,10 @@ class Scenario:
         for variant in self.variants:
             yield from (stage.time_parameter for stage in variant.stages if stage.time_parameter)
             yield from (stage.calls for stage in variant.stages if isinstance(stage.calls, str))
+            yield from (stage.calls.size_parameter for stage in variant.stages if isinstance(stage.calls, Batches))
+        for component in self.components:
+            if component.entities and component.entities.index_parameter:
+                yield component.entities.index_parameter
         yield from self.rehearsal.parameters
         yield from (axis for axis in self.sweep if axis not in ("users", "rate"))
 

@@ -44,6 +44,30 @@ class Link:
 UNSHAPED = Link()
 
 
+# The commands of a database that are counted one by one, where the demands of a variant name one of them.
+COMMANDS = ("find", "getMore", "insert", "update", "delete")
+
+
+@dataclass(frozen=True)
+class Entities:
+    """A collection of entities in a MongoDB database, which is the same before each measured load, and after it.
+
+    Entities have a key, an integer, a text and doubles: see :mod:`lab.system.databases.entities`.
+
+    Attributes:
+        count: how many there are.
+        doubles: of each.
+        integers: how many different integers they have, each as often as the others.
+        index_parameter: the parameter that names the indexed field, or is ``none``; empty for no index ever.
+
+    """
+
+    count: int
+    doubles: int
+    integers: int
+    index_parameter: str = ""
+
+
 @dataclass(frozen=True)
 class Component:
     """A part of the system behind the service that is loaded: a database, another service, or a program.
@@ -62,6 +86,7 @@ class Component:
             service that is loaded is.
         own_pool: how many connections to it the service's client opens at most by default; None if unlimited or
             unknown.
+        entities: what a database of the kind ``mongo`` holds besides its document, which requests may change.
 
     """
 
@@ -71,6 +96,7 @@ class Component:
     command: tuple[str, ...] = ()
     calls: tuple[str, ...] = ()
     own_pool: int | None = None
+    entities: Entities | None = None
 
     def __post_init__(self) -> None:
         """ValueError where its name is that of another target of readings, or it is not one thing."""
@@ -78,6 +104,24 @@ class Component:
             raise ValueError(f"a component cannot be named {self.name!r}: readings of the lab itself are")
         if sum(map(bool, (self.database, self.module, self.command))) != 1:
             raise ValueError(f"the component {self.name} is not one of database, module and command")
+        if self.entities and self.database != "mongo":
+            raise ValueError(f"the component {self.name} holds entities, and is no database of the kind mongo")
+
+
+@dataclass(frozen=True)
+class Batches:
+    """How often a cursor fetches more after its first batch: ⌈documents / size⌉ − 1.
+
+    A server that notices only on the next look that nothing is left is asked once more where the last batch is full.
+
+    Attributes:
+        size_parameter: the parameter that is the size of a batch. Where that is no number, the driver chooses it, and
+            how often is unknown.
+
+    """
+
+    documents: int
+    size_parameter: str
 
 
 @dataclass(frozen=True)
@@ -88,19 +132,27 @@ class Stage:
         component: :data:`SERVICE` where the service itself takes the time, else the name of what it calls.
         time_parameter: the parameter that is the time of one call in ms; empty where only the link's latency is known
             beforehand.
-        calls: how many calls a request makes, or the parameter that says so.
+        calls: how many calls a request makes, or the parameter that says so; None where only counting can tell.
         parallel: whether a request makes all its calls at once; else one after the other.
         answer_bytes: bytes of the answer to one call, where the link to the component may take time for them.
         cpu: whether it is the CPU time of the call that takes long, so that the code must be fully compiled.
+        command: which of :data:`COMMANDS` each call is, where the component is a database whose commands are counted
+            one by one; then requests make no other of these than their stages say.
 
     """
 
     component: str
     time_parameter: str = ""
-    calls: int | str = 1
+    calls: int | str | Batches | None = 1
     parallel: bool = False
     answer_bytes: int = 0
     cpu: bool = False
+    command: str = ""
+
+    def __post_init__(self) -> None:
+        """ValueError where its command is none that is counted."""
+        if self.command and self.command not in COMMANDS:
+            raise ValueError(f"nobody counts the command {self.command!r} of {self.component}")
 
 
 @dataclass(frozen=True)

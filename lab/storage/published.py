@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from typing import Any
 
@@ -24,15 +25,17 @@ class PublishedRow:
     Attributes:
         throughput_rps: counts failed requests too, as JMeter does.
         ramp_s: the ramp that the numbers fit, where it is not that of the published test plan.
+        settings: those of this row alone, beside those of the table.
 
     """
 
     users: int
     variant: str
     mean_s: float
-    throughput_rps: float
-    errors_percent: float
+    throughput_rps: float | None = None
+    errors_percent: float | None = None
     ramp_s: float | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 @cache
@@ -60,7 +63,10 @@ def row_for(plan: Plan, cell: Cell, variant: Variant, name: str = "") -> Publish
     shape = {"loops": load.loops, "ramp_s": load.ramp_s, "arrivals": load.arrivals}
     # A stack without such a limit of its own is as it was published.
     mine = {**plan.parameters_of(cell), **{k: v for k, v in limits.items() if v is not None}, **link, **shape}
-    if any(mine.get(key, value) != value for key, value in published["settings"].items()):
-        return None
     rows = [row for row in published["rows"] if (row.users, row.variant) == (load.users, variant.published_as)]
-    return rows[0] if rows else None
+    fitting = (row for row in rows if _fits(mine, {**published["settings"], **row.settings}))
+    return next(fitting, None)
+
+
+def _fits(mine: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
+    return all(mine.get(key, value) == value for key, value in settings.items())

@@ -13,7 +13,7 @@ from lab.errors import ComponentError, LabError
 from lab.runtimes import Running
 from lab.spec import http_address
 from lab.spec.plan import Plan
-from lab.spec.scenario import Exchange, Scenario
+from lab.spec.scenario import Exchange, Scenario, Value
 from lab.spec.system import Component
 from lab.system import contract, shaped_link
 from lab.system.databases import TITLES, Database, Site, tokens
@@ -110,17 +110,44 @@ class Backends:
             shaped_link.switch(running, on)
 
     def queries(self) -> dict[str, int]:
-        """Queries that each database has answered, if it counts them. ComponentError if one has ended."""
+        """Queries that each database has answered, and each of its commands, such as ``mongo find``, if it counts them.
+
+        ComponentError if a database has ended.
+        """
         if not self.databases:
             return {}
         from lab.system.databases import counters
 
-        try:
+        with self._alive():
             counts = {name: counters.queries(database) for name, database in self.databases.items()}
+            of_commands = {
+                f"{name} {command}": count
+                for name, database in self.databases.items()
+                for command, count in counters.commands(database).items()
+            }
+        return {name: count for name, count in counts.items() if count is not None} | of_commands
+
+    def restore(self, scenario: Scenario, parameters: Mapping[str, Value]) -> None:
+        """Put the entities that requests may have changed into the state that was seeded.
+
+        ComponentError if a database has ended, or refuses that.
+        """
+        for component in scenario.components:
+            if of := component.entities:
+                from lab.system.databases import restoring
+
+                index = str(parameters[of.index_parameter]) if of.index_parameter else restoring.NO_INDEX
+                with self._alive():
+                    restoring.restore(self.databases[component.name], of, index)
+
+    @contextmanager
+    def _alive(self) -> Iterator[None]:
+        """A database that has ended is the cause of what fails here, and said instead."""
+        try:
+            yield
         except LabError as error:
             self.check_alive()
             raise ComponentError(error.problem, error.next_step) from error
-        return {name: count for name, count in counts.items() if count is not None}
 
 
 NO_ENDPOINTS = Endpoints()
@@ -158,6 +185,7 @@ def running_backends(plan: Plan, site: Site, endpoints: Endpoints, images: Mappi
                 address, links = stack.enter_context(with_link)
                 seen = database.via(address[1], address[0]) if links else database
                 found = found.telling(component.name, _database_environment(seen), links)
+        found.restore(scenario, plan.parameters_of(plan.cells[0]))
         if scenario.sends_tokens:
             key, file = tokens.signing_key(site.seeds), tokens.token_file(site.seeds)
             found = found.telling(TOKENS, {"LAB_JWT_KEY": base64.b64encode(key).decode()})

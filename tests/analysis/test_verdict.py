@@ -68,6 +68,9 @@ def judged(summary: Summary = GOOD, answered: int = 1000, **changes) -> tuple[st
         ({"backend": 999}, 1, INVALID),
         ({"backend": 1000}, 1, VALID),
         ({}, 1, VALID),  # nothing is behind it
+        ({"mongo find": 1000, "mongo update": 1000}, 1, VALID),
+        ({"mongo find": 1001}, 1, INVALID),  # nobody else executes commands
+        ({"mongo getMore": 1}, 0, INVALID),
     ],
 )
 def test_every_component_must_have_counted_its_calls(counted, each, word):

@@ -216,3 +216,75 @@ def test_a_service_with_another_key_is_invalid_and_not_fast(tmp_path):
     assert trusted["verdict"] == "invalid"
     assert sum(trusted["errors"].values()) == trusted["requests"] == 500
     assert any("mysql counted" in reason for reason in trusted["reasons"])
+
+
+ACCESS_COUNTS = {
+    "add-one": {"insert": 1},
+    "update-one": {"update": 1},
+    "remove-one": {"insert": 1, "delete": 1},
+    "update-many": {"update": 1},
+    "get-by-query": {"find": 1},
+}
+
+
+def counted(cell) -> dict[str, int]:
+    """The commands that the database counted in a cell, without those that were none."""
+    calls = cell.read("evidence")["calls"]
+    return {name.removeprefix("mongo "): count for name, count in calls.items() if " " in name and count}
+
+
+@pytest.mark.parametrize(
+    ("runtime", "operation", "variant"),
+    [
+        ("process", "update-one", "webflux-repository"),
+        *(pytest.param("process", operation, "all", marks=pytest.mark.thorough) for operation in ACCESS_COUNTS),
+        pytest.param("docker", "update-one", "all", marks=[pytest.mark.thorough, pytest.mark.docker]),
+    ],
+    indirect=["runtime"],
+)
+def test_each_way_to_mongodb_executes_its_commands_and_no_other(runtime, operation, variant, tmp_path):
+    """All variants answer alike; a repository finds what it updates, and everything else is one command."""
+    parameters = {"operation": operation, "elements": 3}
+    run = measured("mongo-access", runtime, variant, tmp_path, users=[20], loops=2, parameters=parameters)
+    for cell in run.folder.cells():
+        evidence, sessions = cell.read("evidence"), 40
+        assert not evidence["component_errors"], evidence["component_errors"]
+        assert set(cell.measured()["error"]) == {""}
+        due = {name: sessions * count for name, count in ACCESS_COUNTS[operation].items()}
+        if cell.cell.variant.endswith("repository") and operation.startswith("update"):
+            due = {"find": sessions, "update": sessions * (3 if operation == "update-many" else 1)}
+        if runtime == "process":  # FerretDB, which may stand in for MongoDB in containers, does not count
+            assert counted(cell) == due
+            assert evidence["calls_expected"]["mongo find"] == [due.get("find", 0)] * 2
+    assert not [reason for row in run.cells for reason in row["reasons"] if "counted" in reason]
+
+
+@pytest.mark.parametrize(
+    ("runtime", "way", "batch", "variant"),
+    [
+        ("process", "streamed", "1000", "webflux-template"),
+        *(
+            pytest.param("process", way, batch, "all", marks=pytest.mark.thorough)
+            for way in ("collected", "streamed", "paged")
+            for batch in ("default", "100", "1000")
+        ),
+        pytest.param("docker", "streamed", "1000", "all", marks=[pytest.mark.thorough, pytest.mark.docker]),
+    ],
+    indirect=["runtime"],
+)
+def test_a_set_batch_decides_how_often_the_database_is_asked_for_more(runtime, way, batch, variant, tmp_path):
+    """All variants answer alike, and all entities come; with the driver's own batches the number is shown."""
+    parameters = {"operation": "get-all", "way": way, "batch_size": batch}
+    run = measured("large-data", runtime, variant, tmp_path, users=[1], loops=3, parameters=parameters)
+    for cell in run.folder.cells():
+        evidence = cell.read("evidence")
+        assert not evidence["component_errors"], evidence["component_errors"]
+        assert set(cell.measured()["error"]) == {""}
+        if runtime == "process":
+            assert evidence["calls"]["mongo find"] == 3 * (11 if way == "paged" else 1)
+            assert evidence["calls"]["mongo getMore"] >= 0
+            if way != "paged" and batch != "default":
+                least = 3 * (10_000 // int(batch) - 1)
+                assert least <= evidence["calls"]["mongo getMore"] <= least + 3
+                assert evidence["calls_expected"]["mongo getMore"] == [least, least + 3]
+    assert not [reason for row in run.cells for reason in row["reasons"] if "counted" in reason]

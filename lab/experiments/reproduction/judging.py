@@ -42,6 +42,10 @@ class Noise:
     freedom: int
 
 
+# What is counted exactly, and the same the next time.
+COUNTED = Noise(0.0, 1)
+
+
 @dataclass(frozen=True)
 class ClaimCheck:
     """A measured number that a claim depends on, with the range in which the claim holds.
@@ -204,6 +208,16 @@ def at_most(rows: Iterable[ReproducedRow], measure: Measure, most: Expect, unit:
     return [_checked(row, measure, -math.inf, most(row), unit) for row in rows]
 
 
+def within(rows: Iterable[ReproducedRow], measure: Measure, low: float, high: float, unit: str) -> list[ClaimCheck]:
+    """Checks that a count is in a range. Counts have no noise: one measurement decides."""
+    return [ClaimCheck(row.label, measured(row, measure), low, high, unit, COUNTED) for row in rows]
+
+
+def exactly(rows: Iterable[ReproducedRow], measure: Measure, expect: Expect, unit: str) -> list[ClaimCheck]:
+    """Checks that a count is what is due, as in :func:`within`."""
+    return [check for row in rows for check in within([row], measure, expect(row), expect(row), unit)]
+
+
 def ratios(
     pairs: Iterable[tuple[ReproducedRow, ReproducedRow]], measure: Measure, low: float, high: float
 ) -> list[ClaimCheck]:
@@ -269,6 +283,11 @@ def ok_rps(repeat: Repeat) -> float:
 def error_percent(repeat: Repeat) -> float:
     """Failed requests in percent."""
     return 100 * repeat.error_share
+
+
+def counted(name: str) -> Measure:
+    """A measure: how many calls a request made, by what was counted, such as ``mongo find``."""
+    return lambda repeat: repeat.calls.get(name)
 
 
 def time_for_all_s(row: ReproducedRow) -> Measure:

@@ -31,6 +31,7 @@ class Repeat:
         rps: answers and failures a second, as JMeter counts.
         error_share: failed requests over all, 0 to 1.
         usable: whether it may decide a claim: it is complete, not invalid, and not empty.
+        calls: by what is counted behind the service, such as ``mongo find``, how many calls a request made.
 
     """
 
@@ -41,6 +42,7 @@ class Repeat:
     error_share: float
     verdict: str
     usable: bool
+    calls: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,7 @@ class ReproducedRow:
         link_rate: bandwidth of the link in bytes/s, scaled back; 0 where it is not limited.
         earlier: by run, the repeats of the very same cell in earlier runs on this machine, if there were several: they
             show how far one measurement lies from the next.
+        stand_in: the title of what stood in for a database, if anything did.
 
     """
 
@@ -74,6 +77,7 @@ class ReproducedRow:
     link_rate: float
     repeats: tuple[Repeat, ...]
     earlier: Mapping[str, tuple[Repeat, ...]] = field(default_factory=dict)
+    stand_in: str = ""
 
     @property
     def usable(self) -> tuple[Repeat, ...]:
@@ -99,6 +103,7 @@ class Claim:
         judge: returns a verdict and its evidence from rows.
         made_for: the settings that it was made for, by name; any if empty.
         elsewhere: the publication that measures these, if this one does not.
+        of_database: whether it is about the speed of the database itself, of which a stand-in says nothing.
 
     """
 
@@ -106,6 +111,7 @@ class Claim:
     judge: Judge
     made_for: Mapping[str, int] = field(default_factory=dict)
     elsewhere: str = ""
+    of_database: bool = False
 
 
 @dataclass(frozen=True)
@@ -125,6 +131,7 @@ class Part:
         name: distinguishes it from the other parts; empty if it is the only one.
         table: the published table its rows are in.
         instead_of: what the document sent, such as ``5,000,000 requests``, where this measures for a time; else empty.
+        request: the name of the request whose latency its rows show, where sessions have several; else that of all.
 
     """
 
@@ -132,6 +139,7 @@ class Part:
     table: str
     options: Options
     instead_of: str = ""
+    request: str = ""
 
     def limit(self, name: str) -> int:
         """A limit at the document's size: the part's option, or the default of the stance ``equal``."""
@@ -224,7 +232,10 @@ class Publication:
 
     def judge(self, rows: Sequence[ReproducedRow]) -> tuple[JudgedClaim, ...]:
         """Judge every claim by the measured rows."""
-        return tuple(JudgedClaim(claim.text, *(self._not_judged(claim) or claim.judge(rows))) for claim in self.claims)
+        return tuple(
+            JudgedClaim(claim.text, *(self._not_judged(claim) or _by_stand_in(claim, rows) or claim.judge(rows)))
+            for claim in self.claims
+        )
 
     def _not_judged(self, claim: Claim) -> tuple[str, str] | None:
         """Why a claim is not judged by these measurements: it was made for other settings. None if it is judged."""
@@ -237,6 +248,14 @@ class Publication:
                     f"python -m lab reproduce {claim.elsewhere}"
                 )
         return None
+
+
+def _by_stand_in(claim: Claim, rows: Sequence[ReproducedRow]) -> tuple[str, str] | None:
+    """Why a claim about a database is undecided: something else stood in for it. None if that is not so."""
+    stand_ins = dict.fromkeys(row.stand_in for row in rows if row.stand_in)
+    if not claim.of_database or not stand_ins:
+        return None
+    return UNDECIDED, f"This was measured on {' and '.join(stand_ins)}, whose speed is its own."
 
 
 def scaled_users(users: int, scale: float) -> int:

@@ -155,9 +155,14 @@ def _judged(wanted: Publication, scale: float, measured: Mapping[str, Run], runs
     rows: list[ReproducedRow] = []
     for part in wanted.parts:
         run = measured.get(part.name)
-        of_part = Measured(run.plan, run.cells, _earlier(run, runs)) if run else Measured(wanted.plan(part, scale))
+        of_part = _measured(run, runs) if run else Measured(wanted.plan(part, scale))
         rows += rows_of(wanted, part, scale, of_part)
     return Reproduction(wanted, scale, tuple(measured.values()), tuple(rows))
+
+
+def _measured(run: Run, runs: Path) -> Measured:
+    stand_ins = [str(database["title"]) for database in run.folder.databases() if database.get("stand_in")]
+    return Measured(run.plan, run.cells, _earlier(run, runs), " and ".join(stand_ins))
 
 
 def _earlier(run: Run, runs: Path) -> dict[str, Measured]:

@@ -24,17 +24,21 @@ class Measured:
     Attributes:
         cells: of :attr:`lab.reporting.run_view.Run.cells`; none if nothing was measured.
         earlier: by name, earlier runs on the same machine with the same settings.
+        stand_in: the title of what stood in for a database, if anything did.
 
     """
 
     plan: Plan
     cells: Sequence[Mapping[str, Any]] = ()
     earlier: Mapping[str, Measured] = field(default_factory=dict)
+    stand_in: str = ""
 
-    def repeats(self, variant: str, load: Load, factor: float) -> tuple[Repeat, ...]:
-        """The repeats of a variant under a load, with rates multiplied by a factor."""
+    def repeats(self, variant: str, load: Load, factor: float, request: str) -> tuple[Repeat, ...]:
+        """The repeats of a variant under a load, with rates multiplied by a factor, and the latency of a request."""
         both = zip(self.plan.cells, self.cells, strict=True) if self.cells else ()
-        return tuple(_repeat(row, factor) for cell, row in both if (cell.variant, cell.load) == (variant, load))
+        return tuple(
+            _repeat(row, factor, request) for cell, row in both if (cell.variant, cell.load) == (variant, load)
+        )
 
 
 def rows_of(experiment: Publication, part: Part, scale: float, measured: Measured) -> list[ReproducedRow]:
@@ -71,32 +75,38 @@ def _row(part: Part, full: Plan, cell: Cell, scale: float, measured: Measured) -
         answer_bytes=prediction.moved_bytes(full) if full.link.is_limited else 0,
         link_rate=float(full.link.rate),
         repeats=tuple(
-            _repeat(c, factor) for c in measured.cells if (c["variant"], c["users"]) == (cell.variant, users)
+            _repeat(c, factor, part.request)
+            for c in measured.cells
+            if (c["variant"], c["users"]) == (cell.variant, users)
         ),
-        earlier=_earlier(measured, cell.variant, users, factor),
+        earlier=_earlier(measured, cell.variant, users, factor, part.request),
+        stand_in=measured.stand_in,
     )
 
 
-def _earlier(measured: Measured, variant: str, users: int, factor: float) -> dict[str, tuple[Repeat, ...]]:
+def _earlier(
+    measured: Measured, variant: str, users: int, factor: float, request: str
+) -> dict[str, tuple[Repeat, ...]]:
     """By earlier run, the usable repeats of a variant under the very load that was measured, where it has several."""
     loads = [c.load for c in measured.plan.cells if (c.variant, c.load.users) == (variant, users)]
     if not loads:
         return {}
-    found = {name: run.repeats(variant, loads[0], factor) for name, run in measured.earlier.items()}
+    found = {name: run.repeats(variant, loads[0], factor, request) for name, run in measured.earlier.items()}
     usable = {name: tuple(repeat for repeat in repeats if repeat.usable) for name, repeats in found.items()}
     return {name: repeats for name, repeats in usable.items() if len(repeats) > 1}
 
 
-def _repeat(cell: Mapping[str, Any], factor: float) -> Repeat:
-    failed = sum(cell["errors"].values())
+def _repeat(cell: Mapping[str, Any], factor: float, request: str) -> Repeat:
+    failed, of_name = sum(cell["errors"].values()), {part["name"]: part for part in cell.get("by_name", ())}
     return Repeat(
         number=cell["repeat"],
-        mean_s=cell["mean_s"],
+        mean_s=of_name.get(request, cell)["mean_s"],
         rps=factor * (cell["throughput_rps"] or 0.0),
         ok_rps=factor * (cell["ok_throughput_rps"] or 0.0),
         error_share=failed / cell["requests"] if cell["requests"] else 0.0,
         verdict=cell["verdict"],
         usable=cell["requests"] > 0 and cell["verdict"] in verdict.BELIEVED,
+        calls={name: count / cell["requests"] for name, count in cell.get("calls", {}).items() if cell["requests"]},
     )
 
 

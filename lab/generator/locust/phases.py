@@ -109,7 +109,7 @@ class Phase:
         user.one_request = self.one_request
         if self.path:
             user.path = self.path
-        of_load = int(self.numbers[number])
+        user.number = of_load = int(self.numbers[number])
         user.random.seed(hash((*self.seed, of_load)))
         sink = self.recorder.sink(of_load)
         user.client = client = self._client(user, sink)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import count
 from typing import Any, ClassVar, NoReturn
 
 from locust import User, events
@@ -36,18 +37,21 @@ class LabUser(User):
         path: the scenario's path with this user's parameters filled in.
         one_request: what the locustfile ``load`` sends; None for a GET.
         random: seeded for each user and load, so that ``--seed`` repeats what it draws.
+        number: which of the load's users it is, from 0.
 
     """
 
     abstract = True
     scenario: ClassVar[Scenario | None] = None
     timeout_s: ClassVar[float] = 120.0
+    _numbers: ClassVar[Iterator[int]] = count()  # under plain Locust
 
     def __init__(self, environment: Environment) -> None:
         super().__init__(environment)
         self._parameters: Mapping[str, Value] = {}
         self.path = ""
         self.random = random.Random()
+        self.number = next(LabUser._numbers)
         self.one_request: OneRequest | None = None
         self.client: HttpClient
 

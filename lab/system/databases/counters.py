@@ -12,3 +12,8 @@ def queries(database: Database) -> int | None:
     when they connect, and some again the first time that a connection is used.
     """
     return mysql.queries(database) if database.kind == "mysql" else mongo.queries(database)
+
+
+def commands(database: Database) -> dict[str, int]:
+    """How many of each command of :data:`lab.spec.system.COMMANDS` the server has executed; empty if it counts none."""
+    return mongo.commands(database) if database.kind == "mongo" else {}

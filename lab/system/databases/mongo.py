@@ -17,6 +17,7 @@ from pymongo.errors import PyMongoError
 from lab.errors import LabError
 from lab.runtimes import Launch, Running
 from lab.runtimes.port_file import awaited_port
+from lab.spec.system import COMMANDS
 from lab.system.databases import LOOPBACK, NAME, Database, Site
 from lab.system.databases.free_port import server_on_free_port
 from lab.system.databases.rows import DOCUMENT_ID, SEED, document
@@ -26,7 +27,7 @@ STAND_IN_HEAP = "512m"
 COLLECTION = "documents"
 # One document in this collection says which others the lab made.
 MARKS = "lab"
-MARK = {"_id": COLLECTION, "made_by": "lab; may be dropped"}
+MADE_BY = {"made_by": "lab; may be dropped"}
 PATIENCE_MS = 5000
 # How options begin that the lab's own driver obeys, and Java's passes over with a warning in its log.
 OF_PYTHON_ALONE = (
@@ -180,14 +181,7 @@ def seed_document(database: Database, seed: int = SEED) -> int:
     expected = {"_id": DOCUMENT_ID, "text": document(seed)}
     with client(database) as link:
         lab = link[NAME]
-        if lab[MARKS].find_one({"_id": COLLECTION}) != MARK:
-            if lab.list_collection_names(filter={"name": {"$in": [COLLECTION, MARKS]}}):
-                raise LabError(
-                    f"The database '{NAME}' on {database.host}:{database.port} has a collection '{COLLECTION}' or "
-                    f"'{MARKS}' that is not the lab's.",
-                    "Rename it, or give --mongo-url of another server; the lab drops nothing that it did not make.",
-                )
-            lab[MARKS].insert_one(dict(MARK))
+        claim(database, lab, COLLECTION)
         documents = lab[COLLECTION]
         if _holds(documents, expected):
             return 0
@@ -198,13 +192,40 @@ def seed_document(database: Database, seed: int = SEED) -> int:
     return 1
 
 
+def claim(database: Database, lab: Any, collection: str) -> None:
+    """Mark a collection as the lab's own; LabError if there is one of that name that the lab did not make."""
+    mark = {"_id": collection, **MADE_BY}
+    if lab[MARKS].find_one({"_id": collection}) == mark:
+        return
+    there = lab.list_collection_names(filter={"name": {"$in": [collection, MARKS]}})
+    if collection in there or (there and not lab[MARKS].find_one(MADE_BY)):
+        raise LabError(
+            f"The database '{NAME}' on {database.host}:{database.port} has a collection '{collection}' or '{MARKS}' "
+            "that is not the lab's.",
+            "Rename it, or give --mongo-url of another server; the lab drops nothing that it did not make.",
+        )
+    lab[MARKS].insert_one(mark)
+
+
 def _holds(documents: Any, expected: Mapping[str, Any]) -> bool:
     return bool(documents.count_documents({}) == 1 and documents.find_one({"_id": DOCUMENT_ID}) == expected)
 
 
 def queries(database: Database) -> int | None:
     """How many finds the server has executed so far, for whomever; None if it does not count them."""
-    with client(database) as link:
-        status = link.admin.command("serverStatus")
-    counts = status.get("opcounters", {})
+    counts = _status(database).get("opcounters", {})
     return int(counts["query"]) if "query" in counts else None
+
+
+def commands(database: Database) -> dict[str, int]:
+    """How often the server has executed each of :data:`COMMANDS` so far, for whomever; empty if it does not count.
+
+    By command, however many documents it is about; ``opcounters`` would count those.
+    """
+    counts = _status(database).get("metrics", {}).get("commands", {})
+    return {name: int(counts.get(name, {}).get("total", 0)) for name in COMMANDS} if counts else {}
+
+
+def _status(database: Database) -> dict[str, Any]:
+    with client(database) as link:
+        return dict(link.admin.command("serverStatus"))

@@ -1,0 +1,1 @@
+"""Operations on a collection of 10,000 entities: batches, streams and pages."""

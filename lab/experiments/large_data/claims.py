@@ -1,0 +1,150 @@
+"""The claims about large results: that reactive streams of them are slow, and that batches or pages cure that."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from lab.experiments.large_data.scenario import ENTITIES, OF_AN_INTEGER
+from lab.experiments.reproduction.judging import (
+    NEAR,
+    ClaimCheck,
+    alike,
+    at_least,
+    counted,
+    decide,
+    exactly,
+    mean_s,
+    ratios,
+    rows_of_variant,
+    variant_pairs,
+    within,
+)
+from lab.experiments.reproduction.publication import Claim, Part, Publication, ReproducedRow
+from lab.spec.options import Options
+
+STACKS, ACCESSES = ("mvc", "webflux"), ("driver", "template", "repository")
+VARIANTS = tuple(f"{stack}-{access}" for stack in STACKS for access in ACCESSES)
+BATCH, MANY_USERS = 1000, 1000
+COLLECTED, STREAMED, PAGED = "all, collected", "all, streamed", "all, paged"
+IN_BATCHES, QUERY = f"all, streamed in batches of {BATCH}", "query over 1000"
+QUERY_STREAMED, UPDATE_MANY = f"{QUERY}, streamed", "update of 1000"
+ONES = ("insert-one", "get-one", "update-one")
+SEVERAL_TIMES, HALF = 2.0, 0.5
+Judge = Callable[[Sequence[ReproducedRow]], tuple[str, str]]
+
+
+def against_blocking(part: str, low: float, high: float, blocking: str = COLLECTED) -> Judge:
+    """That the mean of reactive access in a part is within a range of times that of blocking access in another."""
+
+    def judge(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
+        return decide(ratios(_across(rows, part, blocking), mean_s, low, high))
+
+    return judge
+
+
+def _across(rows: Sequence[ReproducedRow], part: str, blocking: str) -> list[tuple[ReproducedRow, ReproducedRow]]:
+    return [
+        pair
+        for access in ACCESSES
+        for pair in zip(
+            rows_of_variant(rows, f"webflux-{access}", part),
+            rows_of_variant(rows, f"mvc-{access}", blocking),
+            strict=False,  # of a part that was not measured there are none
+        )
+    ]
+
+
+def batches_counted(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
+    """Whether all entities take one find, and one more request for each further batch; or one for the end of the last.
+
+    The database is asked once more where the last batch is full and it has not seen the end.
+    """
+    set_, further = [row for row in rows if row.part == IN_BATCHES], math.ceil(ENTITIES.count / BATCH) - 1
+    more: list[ClaimCheck] = within(set_, counted("mongo getMore"), further, further + 1, " further batches")
+    return decide([*exactly(set_, counted("mongo find"), lambda _: 1, " finds"), *more])
+
+
+def streams_ask_more(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
+    """Whether reactive streams ask the database for more batches than blocking ones, where the driver chooses."""
+    pairs = _across(rows, STREAMED, STREAMED)
+    least = {reactive.variant: _most(blocking) + 1 for reactive, blocking in pairs}
+    return decide(
+        at_least(
+            [one for one, _ in pairs], counted("mongo getMore"), lambda row: least[row.variant], " further batches"
+        )
+    )
+
+
+def _most(row: ReproducedRow) -> float:
+    """The most further batches that a repeat of a row took; infinitely many where that was not counted."""
+    return max((repeat.calls.get("mongo getMore", math.inf) for repeat in row.usable), default=math.inf)
+
+
+def update_many_counts(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
+    """Whether a repository updates a thousand entities one by one, and the others by one command."""
+    updates = [row for row in rows if row.part == UPDATE_MANY]
+    due = {row.variant: OF_AN_INTEGER if row.variant.endswith("repository") else 1 for row in updates}
+    return decide(exactly(updates, counted("mongo update"), lambda row: due[row.variant], " updates"))
+
+
+def update_many_faster(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
+    """Whether a reactive repository updates a thousand entities in half the time of a blocking one, or less."""
+    pairs = [
+        pair for pair in variant_pairs(rows, "webflux-repository", "mvc-repository") if pair[0].part == UPDATE_MANY
+    ]
+    return decide(ratios(pairs, mean_s, -math.inf, HALF))
+
+
+def ones_alike(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
+    """Whether single operations take equally long."""
+    pairs = [pair for access in ACCESSES for pair in variant_pairs(rows, f"webflux-{access}", f"mvc-{access}")]
+    return decide(alike([pair for pair in pairs if pair[0].part in ONES], mean_s))
+
+
+def _part(name: str, operation: str, **parameters: str) -> Part:
+    options = Options(
+        variants=VARIANTS, users=(1,), ramp_up=0.0, loops=10, parameters={"operation": operation, **parameters}
+    )
+    return Part(name, "large-data", options)
+
+
+def _of_many_users(operation: str) -> Part:
+    options = Options(variants=VARIANTS, users=(MANY_USERS,), ramp_up=1.0, parameters={"operation": operation})
+    return Part(operation, "large-data", options)
+
+
+LARGE_DATA = Publication(
+    name="large-data",
+    title="10,000 entities: all, a thousand or one of them, in batches, as streams or in pages",
+    scenario="large-data",
+    parts=(
+        _part(COLLECTED, "get-all", way="collected"),
+        _part(STREAMED, "get-all", way="streamed"),
+        _part(IN_BATCHES, "get-all", way="streamed", batch_size=str(BATCH)),
+        _part(PAGED, "get-all", way="paged"),
+        _part(QUERY, "query-1k", way="collected"),
+        _part(QUERY_STREAMED, "query-1k", way="streamed"),
+        _part(UPDATE_MANY, "update-many-1k"),
+        *map(_of_many_users, ONES),
+    ),
+    claims=(
+        Claim("All entities in batches of n take one find and a request for each further batch.", batches_counted),
+        Claim("By default, a reactive stream asks for more batches than a blocking one.", streams_ask_more),
+        Claim(
+            "A reactive stream of all entities takes several times as long as a blocking list.",
+            against_blocking(STREAMED, SEVERAL_TIMES, math.inf),
+        ),
+        Claim(
+            "A reactive stream of a query over 1000 takes several times as long as a blocking list.",
+            against_blocking(QUERY_STREAMED, SEVERAL_TIMES, math.inf, QUERY),
+        ),
+        Claim("A set batch size cures that.", against_blocking(IN_BATCHES, -math.inf, 1 + NEAR)),
+        Claim("Sorted pages cure that.", against_blocking(PAGED, -math.inf, 1 + NEAR)),
+        Claim("A repository updates a thousand entities one by one, the others by one command.", update_many_counts),
+        Claim("A reactive repository updates a thousand entities in half the time, or less.", update_many_faster),
+        Claim("Operations on one entity take equally long.", ones_alike),
+    ),
+)
+
+PUBLICATIONS = (LARGE_DATA,)

@@ -1,0 +1,90 @@
+"""The scenario ``large-data``: one, a thousand or all of 10,000 entities, in batches, as streams or in pages."""
+
+from __future__ import annotations
+
+from lab.experiments.entity_access import CONTRACT, command, variants
+from lab.spec.scenario import Exchange, Parameter, Rehearsal, Request, Scenario
+from lab.spec.system import Batches, Component, Entities, Stage
+from lab.spec.workload import Burst
+
+# Small, so that all of them fit into an answer: 2.5 MB of JSON.
+ENTITIES = Entities(count=10_000, doubles=10, integers=10)
+OF_AN_INTEGER = ENTITIES.count // ENTITIES.integers
+# The number of entities of a page in the services. What fills its pages is asked for one more, which is empty.
+PAGE = 1000
+
+INSERT, FIND, UPDATE = (command(name) for name in ("insert", "find", "update"))
+
+
+def _fetched(entities: int) -> tuple[Stage, ...]:
+    """One cursor over so many entities."""
+    return FIND, command("getMore", Batches(entities, "batch_size"))
+
+
+def _paged(entities: int) -> tuple[Stage, ...]:
+    """A find for each page; whether a server sends a page at once is its own matter."""
+    return command("find", entities // PAGE + 1), command("getMore", None)
+
+
+DIRECT = {
+    "insert-one": (INSERT,),
+    "get-one": (FIND,),
+    "update-one": (UPDATE,),
+    "query-1k": _fetched(OF_AN_INTEGER),
+    "query-1k-paged": _paged(OF_AN_INTEGER),
+    "get-all": _fetched(ENTITIES.count),
+    "get-all-paged": _paged(ENTITIES.count),
+    "update-many-1k": (UPDATE,),
+}
+# It saves what it has found, one by one; it finds it in batches of the driver's choice.
+REPOSITORY = {
+    **DIRECT,
+    "update-one": (FIND, UPDATE),
+    "update-many-1k": (FIND, command("getMore", None), command("update", OF_AN_INTEGER)),
+}
+ALL = tuple(
+    Exchange(f"all of them, {way}, batch {batch}", f"/entities?way={way}&batch={batch}", 200)
+    for way in ("collected", "streamed", "paged")
+    for batch in ("default", "1000")
+)
+
+SCENARIO = Scenario(
+    name="large-data",
+    question="What do batches, streams and pages do for large results, on threads and on event loops?",
+    requests=(
+        Request("insert-one", "/entities", "POST"),
+        Request("get-one", "/entities/KEY"),
+        Request("update-one", "/entities/KEY", "PUT"),
+        Request("query-1k", "/entities/by-integer/INTEGER"),
+        Request("query-1k-paged", "/entities/by-integer/INTEGER"),
+        Request("get-all", "/entities"),
+        Request("get-all-paged", "/entities"),
+        Request("update-many-1k", "/entities/by-integer/INTEGER", "PUT"),
+    ),
+    contract=CONTRACT + ALL,
+    parameters=(
+        Parameter(
+            "operation",
+            "get-all",
+            choices=("insert-one", "get-one", "query-1k", "get-all", "update-one", "update-many-1k"),
+            help="what each request does",
+        ),
+        Parameter(
+            "way",
+            "collected",
+            choices=("collected", "streamed", "paged"),
+            help="how query-1k and get-all fetch: into one list, as it comes, or in sorted pages of 1000",
+        ),
+        Parameter(
+            "batch_size",
+            "default",
+            choices=("default", "100", "1000"),
+            help="entities that the database sends at once: the driver's choice, or so many",
+        ),
+    ),
+    variants=variants({"driver": DIRECT, "template": DIRECT, "repository": REPOSITORY}),
+    load=Burst(users=1, ramp_s=0.0, loops=10),
+    rehearsal=Rehearsal(requests=20, rounds=12),
+    sweep={"batch_size": ("default", "100", "1000")},
+    components=(Component("mongo", database="mongo", own_pool=100, entities=ENTITIES),),
+)

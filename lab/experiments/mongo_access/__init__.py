@@ -1,0 +1,1 @@
+"""Six ways to MongoDB: driver, template and repository, blocking and reactive."""

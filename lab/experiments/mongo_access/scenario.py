@@ -1,0 +1,53 @@
+"""The scenario ``mongo-access``: one operation on entities of 59 kB, by driver, template or repository."""
+
+from __future__ import annotations
+
+from lab.experiments.entity_access import CONTRACT, command, variants
+from lab.spec.scenario import Parameter, Rehearsal, Request, Scenario
+from lab.spec.system import Component, Entities
+from lab.spec.workload import Burst
+
+OPERATIONS = ("add-one", "get-one", "update-one", "remove-one", "add-many", "get-many", "update-many", "get-by-query")
+# 59 kB of JSON each, nearly all of it doubles; as many as the memory of a stand-in takes beside those that are added.
+ENTITIES = Entities(count=1000, doubles=3245, integers=1000, index_parameter="index")
+
+FIND, INSERT, UPDATE, DELETE = (command(name) for name in ("find", "insert", "update", "delete"))
+DIRECT = {
+    "add-one": (INSERT,),
+    "get-one": (FIND,),
+    "update-one": (UPDATE,),
+    "remove-one": (DELETE,),
+    "add-many": (INSERT,),
+    "get-many": (FIND,),
+    "update-many": (UPDATE,),
+    "get-by-query": (FIND,),
+}
+# It saves what it has found, one by one.
+REPOSITORY = {**DIRECT, "update-one": (FIND, UPDATE), "update-many": (FIND, command("update", "elements"))}
+
+SCENARIO = Scenario(
+    name="mongo-access",
+    question="What does each way to MongoDB cost an operation, on threads and on event loops?",
+    requests=(
+        Request("add-one", "/entities", "POST"),
+        Request("get-one", "/entities/KEY"),
+        Request("update-one", "/entities/KEY", "PUT"),
+        Request("remove-one", "/entities/KEY", "DELETE"),
+        Request("add-many", "/entities/many", "POST"),
+        Request("get-many", "/entities/by-ids/KEYS"),
+        Request("update-many", "/entities/by-ids/KEYS", "PUT"),
+        Request("get-by-query", "/entities/by-integer/INTEGER"),
+    ),
+    contract=CONTRACT,
+    parameters=(
+        Parameter("operation", "get-one", choices=OPERATIONS, help="what each session does"),
+        Parameter("contention", "distinct", choices=("distinct", "same"), help="whether users share one entity"),
+        Parameter("elements", 1, 1, 100, "", "entities of an operation on many"),
+        Parameter("index", "none", choices=("none", "integer"), help="the field that get-by-query finds by an index"),
+    ),
+    variants=variants({"driver": DIRECT, "template": DIRECT, "repository": REPOSITORY}),
+    load=Burst(users=200),
+    rehearsal=Rehearsal(requests=200, rounds=6),
+    sweep={"operation": OPERATIONS},
+    components=(Component("mongo", database="mongo", own_pool=100, entities=ENTITIES),),
+)

@@ -1,0 +1,41 @@
+"""The mongo-access scenario: every session does one operation on entities, and removes only what it has added.
+
+In the lab:     python -m lab run mongo-access --operation update-one --contention same
+"""
+
+from locust import task
+
+from lab.experiments.mongo_access.scenario import ENTITIES, SCENARIO
+from lab.generator.locust import LabUser
+from lab.system.databases import entities
+
+JSON = {"Content-Type": "application/json"}
+
+
+class EntityUser(LabUser):
+    """Works on entities of its own, or on the same as all others, and takes only whole ones for right."""
+
+    scenario = SCENARIO
+
+    @task
+    def operate(self) -> None:
+        """Do what is asked for."""
+        name, elements, text = str(self.parameters["operation"]), int(self.parameters["elements"]), entities.new_text()
+        first = 0 if self.parameters["contention"] == "same" else self.number * elements
+        keys = entities.keys(ENTITIES, first, elements)
+        path = f"/entities/by-ids/{','.join(keys)}" if name.endswith("many") else f"/entities/{keys[0]}"
+        match name:
+            case "get-one" | "get-many":
+                listed = elements if name == "get-many" else None
+                self.client.get(path, name=name, check=entities.answer_bytes(ENTITIES, listed))
+            case "get-by-query":
+                path = f"/entities/by-integer/{entities.integer(ENTITIES, first)}?way=collected&batch=default"
+                self.client.get(path, name=name, check=entities.answer_bytes(ENTITIES, 1))
+            case "update-one" | "update-many":
+                self.client.put(path, name=name, body=entities.content(ENTITIES, text), headers=JSON)
+            case "add-many":
+                self.client.post("/entities/many", name=name, body=entities.several(ENTITIES, elements), headers=JSON)
+            case _:
+                self.client.post("/entities", name="add-one", body=entities.new(ENTITIES, text), headers=JSON)
+                if name == "remove-one":
+                    self.client.delete(f"/entities/{text}", name=name)

@@ -1,0 +1,7 @@
+package lab.entity;
+
+/**
+ * How many entities an update found.
+ */
+record Matched(long matched) {
+}

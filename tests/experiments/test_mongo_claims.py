@@ -1,0 +1,121 @@
+"""The claims about MongoDB: counts decide at once, times by their intervals, and a stand-in's speed decides nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from lab.experiments import find_publication, find_scenario
+from lab.experiments.large_data import claims as large
+from lab.experiments.mongo_access import claims as access
+from lab.experiments.reproduction.publication import CONFIRMED, REFUTED, UNDECIDED, Repeat, ReproducedRow
+from lab.spec import planning, prediction
+from lab.spec.options import Options
+from lab.storage import published
+
+
+def row(variant: str, part: str, mean_s: float = 1.0, stand_in: str = "", **calls: float) -> ReproducedRow:
+    """A row of three repeats, of which each request had these commands executed."""
+    counted = {f"mongo {name}": count for name, count in calls.items()}
+    times = [0.99 * mean_s, mean_s, 1.01 * mean_s]
+    repeats = tuple(Repeat(n, s, 1.0, 1.0, 0.0, "valid", True, counted) for n, s in enumerate(times, 1))
+    return ReproducedRow(part, 200, 200, variant, None, None, None, None, 0.0, 0, 0.0, repeats, stand_in=stand_in)
+
+
+@pytest.mark.parametrize(("finds", "word"), [(1, CONFIRMED), (0, REFUTED), (1.005, REFUTED)])
+def test_an_update_through_a_repository_is_exactly_two_commands(finds, word):
+    """One find more in two hundred updates is one too many."""
+    rows = [
+        row("mvc-repository", "update-one", find=finds, update=1),
+        row("webflux-template", "update-one", find=0, update=1),
+    ]
+    assert access.update_counts(rows)[0] == word
+
+
+def test_one_count_is_enough():
+    """It does not vary: a claim about counts needs no repeats."""
+    once = row("mvc-driver", "update-one", find=0, update=1)
+    assert access.update_counts([ReproducedRow(**{**vars(once), "repeats": once.repeats[:1]})])[0] == CONFIRMED
+
+
+@pytest.mark.parametrize(("repository_s", "word"), [(19.139, CONFIRMED), (10.3, REFUTED)])
+def test_a_repository_takes_about_twice_as_long(repository_s, word):
+    """As published, and as the template does."""
+    rows = [row("mvc-repository", "update-one", repository_s), row("mvc-template", "update-one", 10.243)]
+    (claim,) = [claim for claim in access.ACCESS.claims if "twice" in claim.text]
+    assert claim.judge(rows)[0] == word
+
+
+def test_the_speed_of_a_stand_in_says_nothing_of_mongodb():
+    """What is claimed of the database itself is undecided there, and judged on MongoDB."""
+    rows = [row("mvc-driver", "update-one", 9.9), row("mvc-template", "update-one", 10.2)]
+    on_stand_in = [row("mvc-driver", "update-one", 9.9, stand_in="a stand-in 1.0, standing in for MongoDB")]
+    by_text = {claim.claim: claim for claim in access.ACCESS.judge(rows)}
+    (found,) = [claim for text, claim in by_text.items() if "ten seconds" in text]
+    assert found.word == CONFIRMED
+    (found,) = [claim for claim in access.ACCESS.judge(on_stand_in) if "ten seconds" in claim.claim]
+    assert (found.word, "standing in for MongoDB" in found.evidence) == (UNDECIDED, True)
+
+
+@pytest.mark.parametrize(("more", "word"), [(9, CONFIRMED), (10, CONFIRMED), (8, REFUTED), (11, REFUTED)])
+def test_all_entities_come_in_as_many_batches_as_they_need(more, word):
+    """10,000 in batches of 1000: nine further ones, and one more where a server sees the end only on the next look."""
+    assert large.batches_counted([row("webflux-driver", large.IN_BATCHES, find=1, getMore=more)])[0] == word
+
+
+@pytest.mark.parametrize(("reactive", "word"), [(100, CONFIRMED), (1, REFUTED)])
+def test_a_reactive_stream_asks_more_often_or_not(reactive, word):
+    """Compared with a blocking stream of the same way of access."""
+    rows = [
+        row("mvc-driver", large.STREAMED, getMore=1),
+        row("webflux-driver", large.STREAMED, getMore=reactive),
+    ]
+    assert large.streams_ask_more(rows)[0] == word
+    assert large.streams_ask_more(rows[1:])[0] == UNDECIDED
+
+
+@pytest.mark.parametrize(("reactive_s", "word"), [(18.0, CONFIRMED), (2.0, REFUTED)])
+def test_parts_are_compared_with_one_another(reactive_s, word):
+    """A reactive stream against the list of the same way of access."""
+    rows = [row("mvc-template", large.COLLECTED, 2.0), row("webflux-template", large.STREAMED, reactive_s)]
+    assert large.against_blocking(large.STREAMED, 2.0, 100.0)(rows)[0] == word
+
+
+def test_published_rows_are_found_by_their_operation():
+    """A table of several operations has a row for each; what was published for one user is not shown for 200."""
+    publication = find_publication("mongo-access")
+    found = {}
+    for part in publication.parts:
+        plan = publication.plan(part, 1.0)
+        for cell in plan.cells:
+            peer = published.row_for(plan, cell, plan.scenario.variant(cell.variant), part.table)
+            found[part.name, cell.variant, cell.load.users] = peer and peer.mean_s
+    assert found["update-one", "mvc-repository", 200] == 19.139
+    assert found["get-by-query", "webflux-template", 200] == 3.755
+    assert found["remove-one", "mvc-driver", 1] == 5.792
+    assert found["remove-one", "mvc-driver", 200] is None
+    assert found["get-one, 10 threads", "mvc-driver", 200] is None
+    assert sum(mean_s is not None for mean_s in found.values()) == 48
+
+
+@pytest.mark.parametrize(
+    ("batch", "more"),
+    [("100", (99, 100)), ("1000", (9, 10)), ("default", None)],
+)
+def test_demands_say_how_many_batches_are_due(batch, more):
+    """Of the driver's own batches nobody knows how many."""
+    scenario = find_scenario("large-data")
+    plan = planning.make_plan(scenario, Options(parameters={"batch_size": batch}))
+    calls = prediction.calls_to(plan, scenario.variant("mvc-driver"), "mongo", plan.parameters)
+    assert calls["mongo getMore"]["get-all"] == more
+    assert calls["mongo find"]["get-all"] == (1, 1)
+    assert calls["mongo update"]["get-all"] == (0, 0)
+
+
+def test_a_repository_saves_as_many_as_it_has_found():
+    """Updates of several by a repository are a find and an update of each."""
+    scenario = find_scenario("mongo-access")
+    plan = planning.make_plan(scenario, Options(parameters={"elements": 7}))
+    calls = prediction.calls_to(plan, scenario.variant("webflux-repository"), "mongo", plan.parameters)
+    assert (calls["mongo find"]["update-many"], calls["mongo update"]["update-many"]) == ((1, 1), (7, 7))
+    calls = prediction.calls_to(plan, scenario.variant("webflux-template"), "mongo", plan.parameters)
+    assert (calls["mongo find"]["update-many"], calls["mongo update"]["update-many"]) == ((0, 0), (1, 1))
