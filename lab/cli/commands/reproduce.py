@@ -29,6 +29,7 @@ from lab.running import estimate
 from lab.running.invocation import Invocation
 from lab.runtimes import RUNTIMES
 
+MIB = 1 << 20
 COLOURS = {CONFIRMED: "green", REFUTED: "red", UNDECIDED: "yellow", NOT_JUDGED: "dim"}
 
 
@@ -196,6 +197,14 @@ def _percent(value: float | None) -> str:
     return "–" if value is None else f"{value:.3g} %"
 
 
+def _count(value: float | None) -> str:
+    return "–" if value is None else f"{value:,.0f}"
+
+
+def _mib(value: float | None) -> str:
+    return "–" if value is None else f"{value / MIB:,.0f}"
+
+
 @dataclass(frozen=True)
 class Column:
     """A column of the table: its heading, and its key in :func:`lab.experiments.reproduction.results.flat`."""
@@ -212,6 +221,11 @@ COLUMNS = (
     Column("model s", "model_mean_s", seconds_text),
     Column("req/s", "rps", rate_text),
     Column("failed", "error_percent", _percent),
+    Column("start s", "start_s", seconds_text),
+    Column("CPU s", "execution_cpu_s", seconds_text),
+    Column("threads", "most_threads", _count),
+    Column("memory MiB", "peak_bytes", _mib),
+    Column("read MiB", "read_bytes", _mib),
     Column("mean s", "published_mean_s", seconds_text, published=True),
     Column("req/s", "published_rps", rate_text, published=True),
     Column("failed", "published_error_percent", _percent, published=True),

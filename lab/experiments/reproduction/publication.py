@@ -13,6 +13,7 @@ from lab.spec import planning
 from lab.spec.limits import Limits
 from lab.spec.options import Options
 from lab.spec.plan import Plan
+from lab.spec.scenario import Scenario
 from lab.storage import published
 
 # The variants of all reproductions, whatever else a scenario can measure.
@@ -31,6 +32,7 @@ class Repeat:
         rps: answers and failures a second, as JMeter counts.
         error_share: failed requests over all, 0 to 1.
         usable: whether it may decide a claim: it is complete, not invalid, and not empty.
+        figures: of programs, what an execution used, by name: see :func:`lab.analysis.program_use.program_use`.
 
     """
 
@@ -41,6 +43,7 @@ class Repeat:
     error_share: float
     verdict: str
     usable: bool
+    figures: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,13 @@ class ReproducedRow:
         """Its name in sentences, such as ``mvc at R = 4,000 (pool 50, suspect)``."""
         suspect = SUSPECT if any(repeat.verdict == SUSPECT for repeat in self.usable) else ""
         about = ", ".join(filter(None, (self.part, suspect)))
-        return f"{self.variant} at R = {self.users:,}" + (f" ({about})" if about else "")
+        at = "" if self.of_programs else f" at R = {self.users:,}"
+        return f"{self.variant}{at}" + (f" ({about})" if about else "")
+
+    @property
+    def of_programs(self) -> bool:
+        """Whether it is of a program, of which nobody waits for another one's end."""
+        return any(repeat.figures for repeat in self.repeats)
 
 
 Judge = Callable[[Sequence[ReproducedRow]], tuple[str, str]]
@@ -124,12 +133,14 @@ class Part:
     Attributes:
         name: distinguishes it from the other parts; empty if it is the only one.
         table: the published table its rows are in.
+        scenario: what it measures, where that is not what the other parts of its publication measure.
 
     """
 
     name: str
     table: str
     options: Options
+    scenario: str = ""
 
     def limit(self, name: str) -> int:
         """A limit at the document's size: the part's option, or the default of the stance ``equal``."""
@@ -190,6 +201,7 @@ class Publication:
     """An experiment of a document, as data.
 
     Attributes:
+        scenario: what its parts measure, unless they name another one.
         parts: its runs; several where they differ in more than users and variants.
         cores: the cores that the document's size needs, with ``memory_gb`` of memory.
 
@@ -215,7 +227,13 @@ class Publication:
 
     def plan(self, part: Part, scale: float, seed: int | None = None, repeat: int = 1) -> Plan:
         """The plan of one part at a scale; LabError if that is not possible."""
-        return planning.make_plan(find_scenario(self.scenario), replace(part.scaled(scale), seed=seed, repeat=repeat))
+        scenario = self.scenario_of(part)
+        options = _of_programs(part, scale) if scenario.entry == "program" else part.scaled(scale)
+        return planning.make_plan(scenario, replace(options, seed=seed, repeat=repeat))
+
+    def scenario_of(self, part: Part) -> Scenario:
+        """The scenario that a part measures."""
+        return find_scenario(part.scenario or self.scenario)
 
     def judge(self, rows: Sequence[ReproducedRow]) -> tuple[JudgedClaim, ...]:
         """Judge every claim by the measured rows."""
@@ -232,6 +250,13 @@ class Publication:
                     f"python -m lab reproduce {claim.elsewhere}"
                 )
         return None
+
+
+def _of_programs(part: Part, scale: float) -> Options:
+    """The options of a part that executes programs, which have neither users nor limits; LabError at another scale."""
+    if scale != 1:
+        raise LabError(f"--scale {scale:g} is not possible, as programs have no users.", "Leave it out.")
+    return part.options
 
 
 def scaled_users(users: int, scale: float) -> int:

@@ -15,10 +15,10 @@ import psutil
 from lab.analysis.selection import MACHINE
 from lab.analysis.verdict import INVALID
 from lab.errors import LabError
-from lab.experiments.reproduction.publication import JudgedClaim, Part, Publication, ReproducedRow
+from lab.experiments.reproduction.publication import JudgedClaim, Part, Publication, Repeat, ReproducedRow
 from lab.experiments.reproduction.rows import Measured, deviations, rows_of, scale_of
 from lab.reporting import run_view
-from lab.reporting.run_view import INCOMPLETE, Run
+from lab.reporting.run_view import INCOMPLETE, OF_PROGRAMS, Run
 from lab.running import conductor, estimate
 from lab.running.estimate import TimeEstimate
 from lab.running.invocation import Invocation
@@ -98,8 +98,15 @@ def flat(row: ReproducedRow) -> dict[str, Any]:
         "error_percent": 100 * fmean(repeat.error_share for repeat in usable) if usable else None,
         "published_error_percent": row.published.errors_percent if row.published else None,
         "repeats": len(usable),
+        **_figures(usable),
         "not_usable": [repeat.verdict for repeat in row.repeats if not repeat.usable],
     }
+
+
+def _figures(repeats: Sequence[Repeat]) -> dict[str, float | None]:
+    """What an execution of a program used, by name, as a mean over the repeats; None where it is not known."""
+    known = {name: [repeat.figures[name] for repeat in repeats if name in repeat.figures] for name in OF_PROGRAMS}
+    return {name: fmean(values) if values else None for name, values in known.items()}
 
 
 def carry_out(

@@ -11,6 +11,7 @@ from msgspec import structs
 from lab.analysis import verdict
 from lab.errors import LabError
 from lab.experiments.reproduction.publication import Part, Publication, Repeat, ReproducedRow
+from lab.reporting.run_view import OF_PROGRAMS
 from lab.spec import prediction
 from lab.spec.plan import USERS, Cell, Plan
 from lab.spec.workload import Load, Total, WaitingUsers
@@ -97,6 +98,7 @@ def _repeat(cell: Mapping[str, Any], factor: float) -> Repeat:
         error_share=failed / cell["requests"] if cell["requests"] else 0.0,
         verdict=cell["verdict"],
         usable=cell["requests"] > 0 and cell["verdict"] in verdict.BELIEVED,
+        figures={name: cell[name] for name in OF_PROGRAMS if cell.get(name) is not None},
     )
 
 
@@ -105,6 +107,8 @@ def scale_of(part: Part, plan: Plan) -> float:
 
     0 where it has none, such as for a load that a duration ends.
     """
+    if plan.scenario.entry == "program":
+        return 1.0
     if part.options.requests is not None:
         load = plan.cells[0].load
         return load.requests / part.options.requests if isinstance(load, Total) else 0.0
@@ -117,8 +121,8 @@ def deviations(experiment: Publication, part: Part, plan: Plan) -> list[str]:
     Threads, pool, backlog, link, parameters and all of the load but its users decide; heap, users, generator and
     repeats may differ.
     """
-    if plan.scenario.name != experiment.scenario:
-        return [f"scenario {plan.scenario.name}, not {experiment.scenario}"]
+    if plan.scenario.name != (wanted_name := experiment.scenario_of(part).name):
+        return [f"scenario {plan.scenario.name}, not {wanted_name}"]
     if plan.axis != USERS and plan.is_sweep:
         return [f"what varies is {plan.axis}, not users"]
     try:
