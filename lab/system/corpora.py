@@ -7,12 +7,12 @@ import hashlib
 import json
 import mmap
 import os
+import random
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import numpy as np
 from filelock import FileLock
 
 from lab.errors import ComponentError, LabError
@@ -27,10 +27,14 @@ SPARE_BYTES = 512 * MIB
 # Changes whenever the same recipe gives other files.
 MADE_BY = 1
 WORDS = 5000
+# Of made-up words; a letter is half as likely as the one that stands twice as far in front.
+LETTERS = "etaoinsrhldcumfpgwybvkxjqzäöüéßñ"
+OFTEN = [1 / place for place in range(2, len(LETTERS) + 2)]
 # Lines are drawn from this many, which is much quicker than to make each of them, and no program can tell.
-LINES = 20_000
+LINES = 10_000
 WORDS_A_LINE = 12
 FILES_A_FOLDER = 1000
+BINARY = ".bin"
 PIECE = 1 << 20
 
 
@@ -57,12 +61,22 @@ class Files:
 
         ComponentError where it does not forget.
         """
-        kept = sum(not _dropped(file) for file in _files_in(ROOT / self.folder))
+        if not hasattr(os, "posix_fadvise"):
+            raise ComponentError(
+                "This system has no posix_fadvise, so files stay in memory: measure with --cache warm."
+            )
+        kept = self._not_dropped()
+        if kept:
+            os.sync()  # what the disk does not have yet cannot be dropped
+            kept = self._not_dropped()
         if kept:
             raise ComponentError(
                 f"{kept:,} of the {self.count:,} files of {self.folder} stay in memory, so they cannot be read cold: "
                 "measure with --cache warm, or move the checkout to a file system on a disk."
             )
+
+    def _not_dropped(self) -> int:
+        return sum(not _dropped(file) for file in _files_in(ROOT / self.folder))
 
 
 def make(recipe: Recipe, runtime: Runtime, say: Callable[[str], None], corpora: Path = CORPORA) -> Files:
@@ -90,8 +104,8 @@ def make(recipe: Recipe, runtime: Runtime, say: Callable[[str], None], corpora: 
         unfinished = corpora / f".{place.name}"
         shutil.rmtree(unfinished, ignore_errors=True)  # of a lab that was killed together with its guard
         runtime.discard(unfinished)
-        say(f"make {place.name}")
         try:
+            say(f"make {place.name}")
             _write(recipe, unfinished / "files")
             found = _measured(unfinished / "files")
             (unfinished / "corpus.json").write_text(json.dumps({"digest": found.digest, **asdict(recipe)}, indent=2))
@@ -163,55 +177,47 @@ def _measured(folder: Path) -> Files:
 
 
 def _write(recipe: Recipe, folder: Path) -> None:
-    """Write all files of a recipe, and wait until the disk has them: what it does not have, cannot be dropped."""
-    chance = np.random.default_rng(SEED)
+    """Write all files of a recipe, text before binary ones."""
+    chance = random.Random(SEED)
     lines = _lines(recipe, chance)
-    left = recipe.total_bytes - sum(int(share * recipe.total_bytes) for share in recipe.content.text.values())
-    kinds = [(ending, int(share * recipe.total_bytes)) for ending, share in recipe.content.text.items()]
+    kinds = {ending: int(share * recipe.total_bytes) for ending, share in recipe.content.text.items()}
     number = 0
-    for ending, total in (*kinds, (".bin", left)):
-        while total > 0:
-            size = min(total, recipe.file_bytes)
+    for ending, total in (*kinds.items(), (BINARY, recipe.total_bytes - sum(kinds.values()))):
+        for begin in range(0, total, recipe.file_bytes):
+            size = min(recipe.file_bytes, total - begin)
             path = folder / f"{number // FILES_A_FOLDER:03}" / f"{number:06}{ending}"
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("wb") as file:
-                for piece in _binary(recipe, chance, size) if ending == ".bin" else _text(lines, chance, size):
-                    file.write(piece)
-            total, number = total - size, number + 1
-    os.sync()
+                file.writelines(_binary(recipe, chance, size) if ending == BINARY else _text(lines, chance, size))
+            number += 1
 
 
-def _lines(recipe: Recipe, chance: np.random.Generator) -> list[bytes]:
+def _lines(recipe: Recipe, chance: random.Random) -> list[bytes]:
     """Lines of made-up words, some with letters beyond ASCII; one in ``lines_a_word`` holds the recipe's word."""
-    letters = np.array(list("etaoinsrhldcumfpgwybvkxjqzäöüéßñ"))
-    share = 1.0 / np.arange(2, len(letters) + 2)
-    words = ["".join(chance.choice(letters, chance.integers(2, 11), p=share / share.sum())) for _ in range(WORDS)]
-    made = [" ".join(words[i] for i in chance.integers(0, WORDS, WORDS_A_LINE)) for _ in range(LINES)]
-    with_word = range(0, LINES, recipe.lines_a_word)
-    for at in with_word:
-        made[at] = f"{made[at][:20]} {recipe.word} {made[at][20:]}"
-    return [f"{line}\n".encode() for line in made]
+    words = ["".join(chance.choices(LETTERS, OFTEN, k=chance.randint(2, 10))) for _ in range(WORDS)]
+    lines = [" ".join(chance.choices(words, k=WORDS_A_LINE)) for _ in range(LINES)]
+    lines[:: recipe.lines_a_word] = [f"{recipe.word} {line}" for line in lines[:: recipe.lines_a_word]]
+    return [f"{line}\n".encode() for line in lines]
 
 
-def _text(lines: list[bytes], chance: np.random.Generator, size: int) -> Iterator[bytes]:
-    """So many bytes of whole lines, but for the last one, which may be cut where a letter ends."""
+def _text(lines: list[bytes], chance: random.Random, size: int) -> Iterator[bytes]:
+    """So many bytes of lines, in pieces; the last one is filled up with empty lines."""
     while size > 0:
-        piece = b"".join(lines[i] for i in chance.integers(0, len(lines), min(LINES, size // 40 + 1)))[:size]
-        if len(piece) == size:
-            whole = piece.decode(errors="ignore").encode()
-            piece = whole + b"\n" * (size - len(whole))
+        piece = b"".join(chance.choices(lines, k=min(LINES, size // 40 + 1)))
+        if len(piece) > size:
+            piece = piece[: piece.rfind(b"\n", 0, size) + 1].ljust(size, b"\n")
         yield piece
         size -= len(piece)
 
 
-def _binary(recipe: Recipe, chance: np.random.Generator, size: int) -> Iterator[bytes]:
-    """So many bytes of any value, a zero first; the word stands in about one of ``lines_a_word`` lines."""
-    every = recipe.lines_a_word * 256  # any byte in 256 is a line feed
+def _binary(recipe: Recipe, chance: random.Random, size: int) -> Iterator[bytes]:
+    """So many bytes of any value, in pieces that begin with a zero; in the middle of each stands the recipe's word."""
+    every = recipe.lines_a_word * 256  # one byte in 256 ends a line
     while size > 0:
-        piece = bytearray(chance.bytes(min(size, every)))
+        piece = bytearray(chance.randbytes(min(size, every)))
         piece[0] = 0
         at = len(piece) // 2
-        if len(piece) > len(recipe.word) + at:
+        if at > len(recipe.word):
             piece[at : at + len(recipe.word)] = recipe.word.encode()
         yield bytes(piece)
         size -= len(piece)
@@ -222,12 +228,12 @@ def _dropped(file: Path) -> bool:
     handle = os.open(file, os.O_RDONLY)
     try:
         os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
-        return not _cached_pages(handle)
+        return not cached_pages(handle)
     finally:
         os.close(handle)
 
 
-def _cached_pages(handle: int) -> int:
+def cached_pages(handle: int) -> int:
     """How many pages of a file are in memory. It is mapped for that and not read: to read would bring pages there."""
     size = os.fstat(handle).st_size
     if not size:

@@ -32,7 +32,8 @@ class Repeat:
         rps: answers and failures a second, as JMeter counts.
         error_share: failed requests over all, 0 to 1.
         usable: whether it may decide a claim: it is complete, not invalid, and not empty.
-        figures: of programs, what an execution used, by name: see :func:`lab.analysis.program_use.program_use`.
+        figures: by name, the CPU that requests cost, and of programs what an execution used (see
+            :func:`lab.analysis.program_use.program_use`).
 
     """
 
@@ -94,7 +95,7 @@ class ReproducedRow:
     @property
     def of_programs(self) -> bool:
         """Whether it is of a program, of which nobody waits for another one's end."""
-        return any(repeat.figures for repeat in self.repeats)
+        return any("execution_cpu_s" in repeat.figures for repeat in self.repeats)
 
 
 Judge = Callable[[Sequence[ReproducedRow]], tuple[str, str]]
@@ -204,6 +205,7 @@ class Publication:
         scenario: what its parts measure, unless they name another one.
         parts: its runs; several where they differ in more than users and variants.
         cores: the cores that the document's size needs, with ``memory_gb`` of memory.
+        repeated_within_s: cells are measured as often as fits into this time, unless somebody says how often.
 
     """
 
@@ -214,6 +216,12 @@ class Publication:
     claims: tuple[Claim, ...]
     cores: int = 2
     memory_gb: float = 8.0
+    repeated_within_s: float = 1800.0
+
+    @property
+    def of_programs(self) -> bool:
+        """Whether its parts execute programs, which have neither users nor a size of the document's."""
+        return all(self.scenario_of(part).entry == "program" for part in self.parts)
 
     @property
     def document(self) -> str:

@@ -28,8 +28,8 @@ from lab.storage import run_folder
 
 SCALES = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
 MOST_S = 3600.0
-# By default, cells are measured as often as fits into this time; more repeats than these narrow an interval slowly.
-REPEATED_WITHIN_S, MOST_REPEATS = 1800.0, 5
+# More repeats than these narrow an interval slowly.
+MOST_REPEATS = 5
 RUNS_TO_LEARN_FROM = 20
 
 
@@ -227,9 +227,9 @@ def expected(
 
 
 def repeats_for_here(wanted: Publication, scale: float, runs: Path) -> int:
-    """As many repeats as fit into half an hour, at most five and at least one."""
+    """As many repeats as fit into the time that a publication takes for them, at most five and at least one."""
     many = range(MOST_REPEATS, 1, -1)
-    return next((n for n in many if total_s(expected(wanted, scale, runs, n)) <= REPEATED_WITHIN_S), 1)
+    return next((n for n in many if total_s(expected(wanted, scale, runs, n)) <= wanted.repeated_within_s), 1)
 
 
 def total_s(estimates: Sequence[TimeEstimate]) -> float:

@@ -17,6 +17,9 @@ from lab.spec.plan import USERS, Cell, Plan
 from lab.spec.workload import Load, Total, WaitingUsers
 from lab.storage import published
 
+# What the requests of a cell cost the service.
+COST = "cpu_s_per_1000_requests"
+
 
 @dataclass(frozen=True)
 class Measured:
@@ -98,7 +101,7 @@ def _repeat(cell: Mapping[str, Any], factor: float) -> Repeat:
         error_share=failed / cell["requests"] if cell["requests"] else 0.0,
         verdict=cell["verdict"],
         usable=cell["requests"] > 0 and cell["verdict"] in verdict.BELIEVED,
-        figures={name: cell[name] for name in OF_PROGRAMS if cell.get(name) is not None},
+        figures={name: cell[name] for name in (COST, *OF_PROGRAMS) if cell.get(name) is not None},
     )
 
 
