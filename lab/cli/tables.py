@@ -37,6 +37,15 @@ LATENCIES = {
 # Latencies that many a run does not have: no column then.
 SELDOM = ("predicted_mean_s", "p999_s", *OPEN_FIGURES)
 STATISTICS = {"mean s": "mean", "p50": "p50", "p95": "p95", "p99": "p99", "p99.9": "p999", "max": "max"}
+USED = {
+    "start s": "start_s",
+    "CPU s": "execution_cpu_s",
+    "threads": "most_threads",
+    "memory\nMiB": "peak_bytes",
+    "read\nMiB": "read_bytes",
+    "read\nMiB/s": "read_bytes_per_s",
+}
+MIB = 1 << 20
 SESSION_TIMES = {"steps": "sum of the requests", "wall": "from first to last", "think": "thinking between"}
 COLOURS = {verdict.VALID: "green", verdict.SUSPECT: "yellow", verdict.INVALID: "red", INCOMPLETE: "magenta"}
 
@@ -48,6 +57,7 @@ class OptionalColumns:
     Attributes:
         latencies: headings, and the figures under them.
         unit: what is counted: see :attr:`lab.spec.plan.Plan.unit`.
+        used: of programs, headings, and what an execution used.
 
     """
 
@@ -56,6 +66,7 @@ class OptionalColumns:
     published: bool
     varied: str
     unit: str
+    used: Mapping[str, str]
 
     @property
     def users(self) -> bool:
@@ -111,6 +122,7 @@ def _table(run: Run) -> Table:
         published=any(peers),
         varied=varied,
         unit=run.plan.unit,
+        used={heading: key for heading, key in USED.items() if any(key in row for row in run.cells)},
     )
     table = Table(header_style="bold", pad_edge=False)
     for heading, justify in _columns(optional):
@@ -201,16 +213,20 @@ def _columns(optional: OptionalColumns) -> list[tuple[str, str]]:
     varied = (optional.varied,) * bool(optional.varied)
     counted = ("requests", "req/s") if optional.users else ("executions", "a second")
     users = ("users",) * optional.users
-    numbers = (*varied, *users, *repeat, counted[0], *optional.latencies, counted[1], "ok/s", "CPU\ns/1000")
+    rates = (counted[1], "ok/s", "CPU\ns/1000") if optional.users else (counted[1], *optional.used)
+    numbers = (*varied, *users, *repeat, counted[0], *optional.latencies, *rates)
     columns = [("variant", "left"), *((name, "right") for name in numbers), ("errors", "left")]
     if optional.published:
-        columns.append(("published\nmean, req/s", "right"))
+        columns.append(("published\nmean" + ", req/s" * optional.users, "right"))
     return [*columns, ("verdict", "left")]
 
 
 def _cells(row: Mapping[str, Any], peer: PublishedRow | None, optional: OptionalColumns, run: Run) -> list[str]:
     latencies = [formatting.seconds_text(row[key]) for key in optional.latencies.values()]
-    rates = [formatting.rate_text(row[key]) for key in ("throughput_rps", "ok_throughput_rps")]
+    rates = [formatting.rate_text(row["throughput_rps"])]
+    if optional.users:
+        cost = formatting.seconds_text(row["cpu_s_per_1000_requests"])
+        rates += [formatting.rate_text(row["ok_throughput_rps"]), cost]
     word = f"[{COLOURS[row['verdict']]}]{row['verdict']}[/]"
     cells = [
         row["variant"],
@@ -220,17 +236,28 @@ def _cells(row: Mapping[str, Any], peer: PublishedRow | None, optional: Optional
         f"{row['requests']:,}",
         *latencies,
         *rates,
-        formatting.seconds_text(row["cpu_s_per_1000_requests"]),
+        *(_used(key, row.get(key)) for key in optional.used.values()),
         escape(formatting.errors_text(row["errors"])),
     ]
     if optional.published:
-        cells.append(_published(peer))
+        cells.append(_published(peer, optional.users))
     return [*cells, word]
 
 
-def _published(peer: PublishedRow | None) -> str:
+def _used(key: str, value: float | None) -> str:
+    """What an execution used, in the unit of its column."""
+    if value is None:
+        return "–"
+    if "bytes" in key:
+        return f"{value / MIB:,.0f}"
+    return f"{value:,.0f}" if key == "most_threads" else formatting.seconds_text(value)
+
+
+def _published(peer: PublishedRow | None, users: bool) -> str:
     if peer is None:
         return "–"
+    if not users:
+        return formatting.seconds_text(peer.mean_s)
     failed = f", {peer.errors_percent:g} % failed" if peer.errors_percent else ""
     ramp = f", ramp {peer.ramp_s:g} s" if peer.ramp_s else ""
     rate = "" if peer.throughput_rps is None else f", {peer.throughput_rps:.1f}"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lab.errors import ComponentError, LabError
-from lab.runtimes import Launch
+from lab.runtimes import Launch, process_id
 from lab.runtimes.process import Ended, ProcessRunning, ProcessRuntime
 from lab.spec import sample
 
@@ -23,6 +23,8 @@ SHOWN = 120
 LINES = 12
 # How long an ended program's output is awaited, where a child of it still has it open.
 OUTPUT_WITHIN_S = 5.0
+# How often a program is looked at while it is executed: each look costs some 0.05 ms of another core, if there is one.
+LOOK_EVERY_S = 0.005
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
@@ -36,6 +38,8 @@ class Execution:
         error: index of its failure in :data:`lab.spec.sample.ERRORS`; 0 if it succeeded.
         problem: the failure in words that follow the program's name; empty if it succeeded.
         said: the last lines of its standard error.
+        threads: the most threads that were seen, looking every few milliseconds; 0 if it was over before.
+        peak_bytes: the most memory, seen in the same way.
 
     """
 
@@ -44,6 +48,8 @@ class Execution:
     error: int = sample.OK
     problem: str = ""
     said: str = ""
+    threads: int = 0
+    peak_bytes: int = 0
 
     @property
     def elapsed_s(self) -> float:
@@ -78,14 +84,16 @@ def execute(runtime: ProcessRuntime, launch: Launch, timeout_s: float, right: st
             raise ComponentError(f"{launch.name} cannot be executed: {launch.command[0]}: {why}.", step) from failed
         with suppress(OSError):
             running.stdin.close()  # it has nothing to read
-        output = _Output(running)
+        output, looks = _Output(running), _Looks(running)
         output.start()
+        looks.start()
         timer = threading.Timer(timeout_s, running.kill)
         timer.start()
         try:
             ended = running.await_ended()
         finally:
             timer.cancel()
+            looks.stop()
         output.join(OUTPUT_WITHIN_S)
         left_behind = output.is_alive()
     printed = output.text
@@ -97,7 +105,8 @@ def execute(runtime: ProcessRuntime, launch: Launch, timeout_s: float, right: st
         failure = sample.WRONG_OUTPUT, "ended, but left a process behind that still has its output open"
     else:
         failure = _failure(ended, printed, right)
-    return Execution(ended, printed, *failure, said=_said(launch.log, before))
+    said = _said(launch.log, before)
+    return Execution(ended, printed, *failure, said=said, threads=looks.threads, peak_bytes=looks.peak_bytes)
 
 
 def _failure(ended: Ended, output: bytes, right: str) -> tuple[int, str]:
@@ -146,3 +155,23 @@ class _Output(threading.Thread):
                     self.too_much = True
                     self._running.kill()
                     return
+
+
+class _Looks(threading.Thread):
+    """Looks at a program every few milliseconds: how many threads it has, and how much memory it has had."""
+
+    def __init__(self, running: ProcessRunning) -> None:
+        super().__init__(name="looks", daemon=True)
+        self._pid, self._over = running.pid, threading.Event()
+        self.threads = self.peak_bytes = 0
+
+    def run(self) -> None:
+        """Look until told to stop."""
+        while not self._over.wait(LOOK_EVERY_S):
+            threads, peak_bytes = process_id.most_used(self._pid)
+            self.threads, self.peak_bytes = max(self.threads, threads), max(self.peak_bytes, peak_bytes)
+
+    def stop(self) -> None:
+        """Stop looking."""
+        self._over.set()
+        self.join()

@@ -58,6 +58,8 @@ OPEN_FIGURES = ("service_mean_s", "service_p50_s", "service_p99_s", "service_p99
 # Figures of a cell's parts, which it has where there are several names, or several requests a session; and the calls
 # that were counted behind the service.
 PARTS = ("by_name", "sessions", "calls")
+# What an execution of a program used: see :func:`lab.analysis.program_use.program_use`; and how fast it read.
+OF_PROGRAMS = ("execution_cpu_s", "start_s", "peak_bytes", "most_threads", "read_bytes")
 SESSION_COUNTS = ("complete", "failed", "cut", "requests")
 
 
@@ -397,7 +399,11 @@ def _row(folder: CellFolder, at: float) -> dict[str, Any]:
         return {**row, **nothing, "verdict": INCOMPLETE, "reasons": [f"It was not measured to its end.{there}"]}
     summary = summary_of(folder)
     try:
-        later = {key: summary.get(key) for key in LATER} | {key: summary[key] for key in PARTS if key in summary}
+        later = {key: summary.get(key) for key in LATER} | {
+            key: summary[key] for key in (*PARTS, *OF_PROGRAMS) if key in summary
+        }
+        if later.get("read_bytes") and summary["mean_s"]:
+            later["read_bytes_per_s"] = later["read_bytes"] / summary["mean_s"]
         return {**row, **later, **{key: summary[key] for key in ("requests", "errors", *keys, "verdict", "reasons")}}
     except KeyError as error:
         raise LabError(

@@ -14,12 +14,13 @@ import pandas as pd
 
 from lab.analysis import observations, steadiness, verdict, window_figures
 from lab.analysis.observations import Conditions, NameCounts
+from lab.analysis.program_use import program_use
 from lab.analysis.service_cost import service_cost
 from lab.errors import ComponentError
 from lab.formulas import stats
 from lab.formulas.breakdown import breakdown
 from lab.generator.fleet import Fleet, LoadPhase, Placement, running_fleet
-from lab.running import equivalence, programs
+from lab.running import equivalence, prerequisites, programs
 from lab.running.invocation import Invocation
 from lab.running.measurement import Measurement, failure_observed, note_failure
 from lab.running.starts import Starts
@@ -46,6 +47,7 @@ def conduct(plan: Plan, invocation: Invocation) -> RunFolder:
     A cell whose components fail is recorded as invalid, and the next one follows. LabError where nothing could be
     started; KeyboardInterrupt after all processes are stopped and all measurements stored.
     """
+    plan = prerequisites.with_programs(plan, invocation.reporter)
     with set_up(plan, invocation, most_users(plan)) as testbed:
         if batches := in_turns.batched(plan):
             testbed.reporter.say(f"  {batches}")
@@ -283,6 +285,7 @@ def conclude(testbed: Testbed, measurement: Measurement, others: list[str]) -> N
             **asdict(summary),
             **breakdown(folder.measured_pieces, summary.elapsed_s, cell.load.independent),
             **service_cost(metrics, summary.began_s, summary.began_s + summary.elapsed_s, summary.requests),
+            **program_use(metrics),
             "predicted_mean_s": prediction.predict(testbed.plan, cell),
             "verdict": judged.word,
             "reasons": list(judged.reasons),

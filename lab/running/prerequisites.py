@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import socket
+from dataclasses import replace
 from pathlib import Path
 
 from lab.errors import LabError
@@ -31,6 +33,29 @@ def check_machine(plan: Plan, users: int, runs: Path) -> None:
     workers = max(sum(cell.load.workers for cell in group) for group in plan.groups)
     host.check_memory(max(heaps_mb) + called_mb, workers, users)
     host.check_free_space(runs)
+
+
+def with_programs(plan: Plan, reporter: Reporter) -> Plan:
+    """A plan without the programs that this machine does not have, each of which is told.
+
+    LabError where variants were chosen, and the program of one of them is missing, or where all are.
+    """
+    missing = [variant for variant in plan.variants if variant.command and not _is_here(variant.command[0])]
+    here = [variant for variant in plan.variants if variant not in missing]
+    chosen = len(plan.variants) < len(plan.scenario.variants)
+    for variant in missing:
+        said = f"{variant.name} needs the program {variant.command[0]}, which is not installed here"
+        if chosen or not here:
+            others = ",".join(each.name for each in here)
+            step = "Install it" + f", or leave it out: --variants {others}" * bool(here) + "."
+            raise LabError(f"{said}.", step)
+        reporter.say(f"  {said}: it is left out", "left out", "yellow")
+    return replace(plan, cells=tuple(cell for cell in plan.cells if plan.scenario.variant(cell.variant) in here))
+
+
+def _is_here(program: str) -> bool:
+    """Whether a program can be executed in the checkout; what has a placeholder is found when it is executed."""
+    return "{" in program or shutil.which(str(ROOT / program) if "/" in program else program) is not None
 
 
 def check_locustfile(scenario: str) -> None:

@@ -27,11 +27,14 @@ from lab.spec.plan import USERS, Cell, Plan
 from lab.spec.system import SERVICE
 from lab.spec.workload import Closed
 from lab.storage.cell_folder import CellFolder
+from lab.system import corpora
 from lab.system.attached import attached_service
 from lab.telemetry.sampler import sampling, timing_cores
 
 # Of an execution in samples.parquet, in place of an HTTP method.
 METHOD = "RUN"
+# How often a program is executed with nothing to do, to see how long its start takes.
+STARTS = 5
 
 
 @dataclass
@@ -42,6 +45,8 @@ class _Program:
         launch: of each execution.
         right: a regular expression for its output; any does if empty.
         name: of the samples.
+        files: the corpus that it reads, if the scenario has one.
+        cold: whether that must be read from the disk.
         first: what it printed in its first execution, which it must print in all others.
         executions: how many there were, of the warm-up too.
 
@@ -52,12 +57,16 @@ class _Program:
     timeout_s: float
     right: str
     name: str
+    files: corpora.Files | None = None
+    cold: bool = False
     first: dict[str, Any] | None = None
     executions: int = 0
 
     def execute(self) -> Execution:
         """Execute it once; where it prints something else than the first time, it has failed."""
         self.executions += 1
+        if self.files and self.cold:
+            self.files.drop()
         done = execute(self.runtime, self.launch, self.timeout_s, self.right)
         if done.error:
             return done
@@ -67,6 +76,11 @@ class _Program:
             return done
         problem = f"printed {printed['body_begin']!r}, but {self.first['body_begin']!r} before"
         return replace(done, error=sample.WRONG_OUTPUT, problem=problem)
+
+    def used(self, done: Execution) -> dict[str, float]:
+        """What an execution used, by the names of readings."""
+        found = {"most_threads": done.threads, "peak_bytes": done.peak_bytes, "read_bytes": done.ended.read_bytes}
+        return {"execution_cpu_s": done.ended.cpu_s, **{name: float(value) for name, value in found.items() if value}}
 
     def record(self, done: Execution, start_s: float, warm_up: int) -> pa.RecordBatch:
         """The sample of its last execution.
@@ -107,8 +121,22 @@ def measure(testbed: Testbed, cell: Cell, folder: CellFolder, observed: Observed
             answers = {_which(testbed.plan, cell): program.first or {}}
             folder.keep("contract", answers)
             check_equal(testbed.proved, cell.variant, answers)
+        starts_s = _starts_s(testbed, cell, folder, program)
         with phase(f"{cell.id}: measure", cell.load.planned_sessions) as update:
             _load(testbed, cell, program, writer, observed, update)
+    rows = observed.telemetry.rows
+    rows += [(observed.result.unix_start, SERVICE, "start_s", elapsed_s) for elapsed_s in starts_s]
+
+
+def _starts_s(testbed: Testbed, cell: Cell, folder: CellFolder, program: _Program) -> list[float]:
+    """How long the program takes where it has nothing to do, a few times: with a corpus without a file.
+
+    Nothing for programs that read no corpus. What they print, and their exit status, do not matter.
+    """
+    if not program.files:
+        return []
+    nothing_to_do = _program(testbed, cell, folder, corpora.empty(program.files))
+    return [nothing_to_do.execute().elapsed_s for _ in range(STARTS)]
 
 
 def _find_reference(testbed: Testbed, cell: Cell, folder: CellFolder) -> None:
@@ -117,7 +145,8 @@ def _find_reference(testbed: Testbed, cell: Cell, folder: CellFolder) -> None:
     Of those that fail, the next one: their own cells say why.
     """
     plan, which = testbed.plan, _which(testbed.plan, cell)
-    for variant in plan.variants:
+    scope = plan.scenario.variant(cell.variant).scope
+    for variant in (variant for variant in plan.variants if variant.scope == scope):
         if which in testbed.proved or variant.name == cell.variant:
             return
         with suppress(ComponentError):
@@ -136,20 +165,33 @@ def _answer(done: Execution) -> dict[str, Any]:
 
 
 def _which(plan: Plan, cell: Cell) -> str:
-    """The name of a cell's output, which must be the same for all variants."""
-    return "output" if plan.axis == USERS else f"output at {plan.at(cell)}"
+    """The name of a cell's output, which must be the same for all variants of its scope."""
+    scope = plan.scenario.variant(cell.variant).scope
+    what = "output" + f" ({scope})" * bool(scope)
+    return what if plan.axis == USERS else f"{what} at {plan.at(cell)}"
 
 
-def _program(testbed: Testbed, cell: Cell, folder: CellFolder) -> _Program:
+def _program(testbed: Testbed, cell: Cell, folder: CellFolder, reads: corpora.Files | None = None) -> _Program:
+    """The program of a cell.
+
+    Args:
+        reads: the corpus that it reads; that of the cell if None.
+
+    """
     plan, made = testbed.plan, testbed.artifacts
+    parameters, corpus = plan.parameters_of(cell), plan.scenario.corpus
+    files = reads or (testbed.corpora[corpus.recipe(parameters).name] if corpus else None)
     variant = plan.scenario.variant(cell.variant)
     known = {"python": sys.executable, "java": made.java, "jar": made.jars.get(variant.module, "")}
-    command = filled(variant.command, {**known, **plan.parameters_of(cell)})
+    known |= {"corpus": files.folder} if files else {}
+    command = filled(variant.command, {**parameters, **known})
     log = folder.logs / f"{variant.name}.log"
-    launch = Launch(variant.name, command, log, cores=testbed.cores.service, folder=ROOT, talks=True, grace_s=0.0)
+    cores = testbed.cores.service
+    launch = Launch(variant.name, command, log, variant.environment, cores, folder=ROOT, talks=True, grace_s=0.0)
     assert isinstance(testbed.runtime, ProcessRuntime)  # as a testbed of programs has
-    (right,) = filled((variant.output,), plan.parameters_of(cell))
-    return _Program(testbed.runtime, launch, cell.load.timeout_s, right, plan.scenario.name)
+    (right,) = filled((variant.output,), parameters)
+    cold = corpus.is_cold(parameters) if corpus else False
+    return _Program(testbed.runtime, launch, cell.load.timeout_s, right, plan.scenario.name, files, cold)
 
 
 def _load(
@@ -182,6 +224,8 @@ def _load(
             writer.write_batch(program.record(done, start_s, 0))
             cpu_s += done.ended.cpu_s
             used(done.ended.ended_s)
+            at_s = result.unix_start + done.ended.ended_s - start_s
+            telemetry.rows += [(at_s, SERVICE, name, value) for name, value in program.used(done).items()]
             program.check(done, f"execution {result.finished:,}")
             update(result.finished, f"{result.finished:,} done, the last one in {done.elapsed_s:.3f} s")
         used(time.monotonic())

@@ -32,8 +32,9 @@ from lab.spec.planning import split_address
 from lab.spec.system import Variant
 from lab.spec.workload import Load
 from lab.storage.run_folder import RunFolder
-from lab.system import aot_cache, artifacts, attached, backends, build, images
+from lab.system import aot_cache, artifacts, attached, backends, build, corpora, images
 from lab.system.backends import Backends
+from lab.system.corpora import Files
 from lab.system.databases import Site
 from lab.system.jdk import Jdk, find_jdk
 from lab.system.launch import NOTHING, contained, service_launch
@@ -90,6 +91,7 @@ class Testbed:
         headers: additional headers of every request to attached services.
         join_token: what workers on other machines must know; empty if there are none.
         proved: by name, the first variant's answers to the contract, which the others must equal.
+        corpora: the files that programs read, by the name of their recipe.
 
     """
 
@@ -104,6 +106,7 @@ class Testbed:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     join_token: str = field(default="", repr=False)
     proved: Proved = field(default_factory=dict)
+    corpora: Mapping[str, Files] = field(default_factory=dict)
 
     @property
     def bind(self) -> tuple[str, int] | None:
@@ -228,14 +231,30 @@ def _build_programs(plan: Plan, invocation: Invocation, users: int, opened: Open
     facts["sources"] = {module: build.source_hash(module) for module in sorted(modules)} | _digests(words)
     if jdk:
         facts["jdk"] = {"version": jdk.version, "found_in": jdk.found_in}
-    run = opened(facts)
-    with failure_noted(run, reporter), build.in_use(), ProcessRuntime() as runtime, confined(cores.generator):
-        made = Artifacts()
-        if jdk:
-            with reporter.phase("build the programs") as update:
-                made = Artifacts(jdk.java, build.jars(modules, jdk, runtime, _shortened(update)))
-            run.add_to_environment("jars", {module: artifacts.digest(jar) for module, jar in made.jars.items()})
-        yield Testbed(plan, run, reporter, runtime, cores, made)
+    with build.in_use(), ProcessRuntime() as runtime, confined(cores.generator):
+        files = _made_corpora(plan, runtime, reporter)
+        if files:
+            facts["corpora"] = {name: each.digest for name, each in files.items()}
+        run = opened(facts)
+        with failure_noted(run, reporter):
+            made = Artifacts()
+            if jdk:
+                with reporter.phase("build the programs") as update:
+                    made = Artifacts(jdk.java, build.jars(modules, jdk, runtime, _shortened(update)))
+                run.add_to_environment("jars", {module: artifacts.digest(jar) for module, jar in made.jars.items()})
+            yield Testbed(plan, run, reporter, runtime, cores, made, corpora=files)
+
+
+def _made_corpora(plan: Plan, runtime: Runtime, reporter: Reporter) -> dict[str, Files]:
+    """The files that the programs of a plan read, by the name of their recipe; none if they read none of ours."""
+    if not plan.scenario.corpus:
+        return {}
+    recipes = {}
+    for cell in plan.cells:
+        recipe = plan.scenario.corpus.recipe(plan.parameters_of(cell))
+        recipes[recipe.name] = recipe
+    with reporter.phase("make the files to read", len(recipes)) as update:
+        return {name: corpora.make(recipe, runtime, _shortened(update)) for name, recipe in recipes.items()}
 
 
 def _digests(words: Iterable[str]) -> dict[str, str]:

@@ -33,12 +33,14 @@ HAS_NOTHING_TO_READ = ("sh", "-c", 'read -r _ && exec "$@" < /dev/null', "sh")
 
 @dataclass(frozen=True)
 class Ended:
-    """How a process ended, and the CPU seconds that it used, with those of the children that it waited for.
+    """How a process ended, and what it used, with what the children used that it waited for.
 
     Attributes:
         began_s: when it was told to begin, by the monotonic clock.
         ended_s: when it ended, by the same.
         status: its exit status; of one that was killed, the negative number of the signal.
+        cpu_s: CPU seconds.
+        read_bytes: what it asked the kernel to read, from the disk or from memory; None where nobody counts that.
 
     """
 
@@ -46,6 +48,7 @@ class Ended:
     ended_s: float
     status: int
     cpu_s: float
+    read_bytes: int | None = None
 
     @property
     def how(self) -> str:
@@ -105,10 +108,11 @@ class ProcessRunning:
 
     def await_ended(self) -> Ended:
         """Wait until it has ended, and return how and when, and what it used."""
+        os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+        ended_s, read_bytes = time.monotonic(), process_id.read_bytes(self.pid)
         _, status, used = os.wait4(self.pid, 0)
-        ended_s = time.monotonic()
         self._process.returncode = os.waitstatus_to_exitcode(status)
-        return Ended(self.began_s, ended_s, self._process.returncode, used.ru_utime + used.ru_stime)
+        return Ended(self.began_s, ended_s, self._process.returncode, used.ru_utime + used.ru_stime, read_bytes)
 
     def kill(self) -> None:
         """Kill it and its children at once."""

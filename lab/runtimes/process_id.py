@@ -1,4 +1,4 @@
-"""Process identity: a PID with its start time, since PIDs are used again."""
+"""Process identity: a PID with its start time, since PIDs are used again; and what Linux tells of one."""
 
 from __future__ import annotations
 
@@ -43,3 +43,27 @@ def signal_group(leader: int, born: float, number: signal.Signals) -> None:
         except (psutil.NoSuchProcess, ProcessLookupError):  # the latter while it ends
             pass
         os.killpg(leader, number)
+
+
+def read_bytes(pid: int) -> int | None:
+    """How many bytes a process, also one that has just ended, has read by calls of the kernel; None if unknown."""
+    with contextlib.suppress(OSError, KeyError, ValueError):
+        fields = dict(line.split(": ") for line in Path(f"/proc/{pid}/io").read_text().splitlines())
+        return int(fields["rchar"])
+    return None
+
+
+def most_used(pid: int) -> tuple[int, int]:
+    """The threads of a process now, and the most memory that it has had, in bytes; zeros if unknown.
+
+    The memory is that of the program which it is now: ``ru_maxrss`` would also count what its process had before it
+    began the program, which is the memory of who started it.
+    """
+    threads = peak_kb = 0
+    with contextlib.suppress(OSError):
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                peak_kb = int(line.split()[1])
+            elif line.startswith("Threads:"):
+                threads = int(line.split()[1])
+    return threads, peak_kb << 10

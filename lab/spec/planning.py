@@ -38,7 +38,7 @@ def make_plan(scenario: Scenario, given: Options) -> Plan:
         limits=_limits(scenario, options),
         link=_link(scenario, options),
         seed=random.randrange(1_000_000) if options.seed is None else options.seed,
-        pin=options.pin,
+        pin=options.pin and not scenario.all_cores,
         axis=axis,
         stance=NOT_KNOWN if scenario.entry == "program" else options.limits,  # type: ignore[arg-type] # checked
     )

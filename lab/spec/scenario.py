@@ -9,6 +9,7 @@ from graphlib import CycleError, TopologicalSorter
 from string import Formatter
 
 from lab.errors import did_you_mean
+from lab.spec.corpus import Corpus
 from lab.spec.limits import ALL_EQUAL, Limits
 from lab.spec.system import SERVICE, UNSHAPED, Batches, Component, Entry, Link, Variant
 from lab.spec.workload import Burst, Closed, Total
@@ -137,6 +138,9 @@ class Scenario:
         components: what is behind the service: see :attr:`start_order`.
         limits: the limits of the stance ``equal``.
         link: the link to each component, unless options say otherwise.
+        corpus: the files that its programs read; None if they read none that the lab makes.
+        all_cores: whether its programs are executed on all cores, as where several threads are what is compared; else
+            on half of them, and what watches over them on the others.
 
     ValueError where services are to be compared with programs, programs have more than one user, a variant's demands
     are of an unknown request, or components call unknown ones, or one another in a circle.
@@ -155,6 +159,8 @@ class Scenario:
     components: tuple[Component, ...] = ()
     limits: Limits = ALL_EQUAL
     link: Link = UNSHAPED
+    corpus: Corpus | None = None
+    all_cores: bool = False
 
     def __post_init__(self) -> None:
         """Check that its variants are of one kind and speak of its requests, and who calls whom."""
@@ -188,6 +194,7 @@ class Scenario:
             if component.entities and component.entities.index_parameter:
                 yield component.entities.index_parameter
         yield from self.rehearsal.parameters
+        yield from self.corpus.parameters if self.corpus else ()
         yield from (axis for axis in self.sweep if axis not in ("users", "rate"))
 
     def _component_names(self) -> Iterator[str]:

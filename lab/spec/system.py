@@ -181,8 +181,9 @@ class Variant:
             the parameter's value, ``{python}`` the lab's own Python, ``{java}`` the JDK's launcher, and ``{jar}`` the
             module's jar.
         output: a regular expression for the whole standard output of a right execution, with parameters filled in as in
-            ``command``; any does if empty. All variants must print the same lines, in any order. What programs read is
-            made beforehand: the lab makes no files for them.
+            ``command``; any does if empty. All variants of one scope must print the same lines, in any order.
+        scope: what the program works on, in words, where that is not what the others do: then it may print something
+            else, and is faster or slower at another task.
 
     """
 
@@ -201,6 +202,8 @@ class Variant:
     url: str = ""
     command: tuple[str, ...] = ()
     output: str = ""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    scope: str = ""
 
     @property
     def entry(self) -> Entry:

@@ -56,11 +56,12 @@ def row_for(plan: Plan, cell: Cell, variant: Variant, name: str = "") -> Publish
     the queue gets.
     """
     published, load = table(name or plan.scenario.name), cell.load
-    if not published or not isinstance(load, Burst):
+    if not published or not (isinstance(load, Burst) or plan.scenario.entry == "program"):
         return None
     link = {f"link_{key}": value for key, value in asdict(plan.link).items()}
     limits = asdict(plan.limits_of(variant.name).or_else(variant.own))
-    shape = {"loops": load.loops, "ramp_s": load.ramp_s, "arrivals": load.arrivals}
+    # Of a program, each execution is one, however many there are.
+    shape = {"loops": load.loops, "ramp_s": load.ramp_s, "arrivals": load.arrivals} if isinstance(load, Burst) else {}
     # A stack without such a limit of its own is as it was published.
     mine = {**plan.parameters_of(cell), **{k: v for k, v in limits.items() if v is not None}, **link, **shape}
     rows = [row for row in published["rows"] if (row.users, row.variant) == (load.users, variant.published_as)]

@@ -104,9 +104,9 @@ def test_a_parameter_is_swept(measured):
 
 
 BAD = {
-    "a program that is missing": (
-        Variant("bad", "", "bad", command=("no-such-program",)),
-        "bad cannot be executed: no-such-program: No such file or directory.",
+    "one that the file it names does not have": (
+        Variant("bad", "", "bad", command=("{folder}/no-such-program",)),
+        "bad cannot be executed: {folder}/no-such-program: No such file or directory.",
     ),
     "one that fails": (
         says("bad", "import sys; print(499500); sys.exit(3)"),
@@ -158,7 +158,7 @@ def test_a_program_that_does_not_do_its_work_is_invalid_by_name(measured, name, 
 
 def test_where_the_first_program_fails_the_next_one_is_the_reference(measured):
     """Two that agree are compared, and a third that differs is named."""
-    gone, other = Variant("gone", "", "gone", command=("no-such-program",)), says("other", "print(499500)")
+    gone, other = says("gone", "raise SystemExit(3)"), says("other", "print(499500)")
     run = measured(gone, SUM, other, says("bad", "print(7)"), loops=1, seed=1)
     assert [row["verdict"] == INVALID for row in run.cells] == [True, False, False, True]
     assert "bad and sum are not equal" in " ".join(run.cells[3]["reasons"])
@@ -184,6 +184,52 @@ def test_a_failure_amid_the_load_is_a_sample_and_ends_it(measured, tmp_path):
     assert "tires exited with status 1 (execution 3): AssertionError: tired" in row["reasons"]
     assert "Only 3 of 5 planned executions were begun." in row["reasons"]
     assert (row["requests"], row["errors"]) == (3, {"exit status": 1})
+
+
+MISSING = Variant("missing", "", "missing", command=("no-such-program",))
+
+
+def test_a_program_that_is_not_installed_is_left_out(tmp_path, capsys):
+    """Where nobody asked for it: the run is of the others, and says which one is not there."""
+    plan = planning.make_plan(programs(SUM, MISSING), Options(seed=1, loops=1))
+    run = Run(conductor.conduct(plan, Invocation(["lab.run"], tmp_path, Reporter())))
+    assert [row["variant"] for row in run.cells] == ["sum"]
+    said = "missing needs the program no-such-program, which is not installed here: it is left out"
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("known", "asked", "step"),
+    [
+        (
+            (SUM, MISSING, replace(SUM, name="other")),
+            ["sum", "missing"],
+            "Install it, or leave it out: --variants sum.",
+        ),
+        ((MISSING,), [], "Install it."),
+    ],
+)
+def test_a_program_that_was_asked_for_and_is_not_installed_is_refused(tmp_path, known, asked, step):
+    """So is a run of which nothing would be left; and no folder of a run is made."""
+    plan = planning.make_plan(programs(*known), Options(variants=asked))
+    with pytest.raises(LabError, match="missing needs the program no-such-program, which is not") as refused:
+        conductor.conduct(plan, Invocation(["lab.run"], tmp_path, Reporter()))
+    assert refused.value.next_step == step
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_an_execution_used_is_recorded(measured):
+    """Memory of the program and not of the lab, its threads, what it read, and its CPU time, as a row of each."""
+    code = "import threading, time; held = b'x' * 150_000_000; open('/dev/zero', 'rb').read(20_000_000);"
+    code += "[threading.Thread(target=time.sleep, args=(0.3,)).start() for _ in range(6)]; print(499500)"
+    quiet, greedy = measured(SUM, says("greedy", code), loops=2).cells
+    assert greedy["most_threads"] == 7
+    assert quiet["most_threads"] == 1
+    assert greedy["peak_bytes"] > 150_000_000
+    assert quiet["peak_bytes"] < 60_000_000
+    assert 20_000_000 < greedy["read_bytes"] < 40_000_000
+    assert greedy["read_bytes_per_s"] == pytest.approx(greedy["read_bytes"] / greedy["mean_s"])
+    assert 0 < quiet["execution_cpu_s"] < 5
 
 
 KILLED = """

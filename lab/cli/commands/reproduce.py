@@ -30,6 +30,9 @@ from lab.running.invocation import Invocation
 from lab.runtimes import RUNTIMES
 from lab.spec.plan import CELLS, WINDOWS, Interleave
 
+MIB = 1 << 20
+# Columns that say nothing of programs.
+OF_SERVICES = ("rps", "error_percent", "published_rps", "published_error_percent")
 COLOURS = {CONFIRMED: "green", REFUTED: "red", UNDECIDED: "yellow", NOT_JUDGED: "dim"}
 
 
@@ -37,7 +40,10 @@ COLOURS = {CONFIRMED: "green", REFUTED: "red", UNDECIDED: "yellow", NOT_JUDGED: 
 @click.argument("name", required=False)
 @click.option("--scale", type=float, metavar="X", help="1 is the document's size.  [default: largest that fits here]")
 @click.option(
-    "--repeat", type=int, metavar="N", help="Measure every cell N times, interleaved.  [default: what fits into 25 min]"
+    "--repeat",
+    type=int,
+    metavar="N",
+    help="Measure every cell N times, interleaved.  [default: what fits into 25 min, or less]",
 )
 @click.option(
     "--interleave",
@@ -109,8 +115,9 @@ def _measured(
     times = results.repeats_for_here(wanted, chosen, data) if repeat is None else repeat
     estimates = results.expected(wanted, chosen, data, times, seed)
     console = out if dry_run else err
-    console.print(f"  {wanted.name}: {wanted.title}; scale {chosen:g} ({why})", soft_wrap=True)
-    console.print(f"  {_times(times, repeat)}", soft_wrap=True)
+    size = "" if wanted.of_programs else f"; scale {chosen:g} ({why})"
+    console.print(f"  {wanted.name}: {wanted.title}{size}", soft_wrap=True)
+    console.print(f"  {_times(times, repeat, wanted.repeated_within_s)}", soft_wrap=True)
     for part, expected in zip(wanted.parts, estimates, strict=True):
         console.print(f"  {part.name + ': ' if part.name else ''}{expected}", soft_wrap=True)
     if len(estimates) > 1:
@@ -121,12 +128,13 @@ def _measured(
     return results.carry_out(wanted, chosen, invocation, seed=seed, repeat=times)
 
 
-def _times(times: int, asked: int | None) -> str:
+def _times(times: int, asked: int | None, within_s: float) -> str:
     """How often each cell is measured, in words, and why."""
+    room = f"into {within_s / 60:.0f} minutes"
     if times == 1:
-        more = "" if asked else ", as more does not fit into 25 minutes"
+        more = "" if asked else f", as more does not fit {room}"
         return f"each cell once{more}: so claims are undecided; --repeat 3 decides them"
-    return f"each cell {times} times" + ", as fits into 25 minutes" * (asked is None)
+    return f"each cell {times} times" + f", as fits {room}" * (asked is None)
 
 
 def _listed() -> Table:
@@ -141,12 +149,14 @@ def _listed() -> Table:
 def _print(done: Reproduction) -> None:
     out.print(f"\n[bold]{done.experiment.name}[/]: {done.experiment.title}", soft_wrap=True)
     out.print(f"[dim]{escape(done.experiment.document)}[/]", soft_wrap=True)
-    out.print(_scale(done), soft_wrap=True)
+    if not done.experiment.of_programs:
+        out.print(_scale(done), soft_wrap=True)
     rows = [results.flat(row) for row in done.rows]
     for part in done.experiment.parts:
         out.print()
-        print_whole(_table(part.name, [row for row in rows if row["part"] == part.name], _columns(rows)), out)
-    out.print("\n[dim]req/s: failures included[/]")
+        of_part = [row for row in rows if row["part"] == part.name]
+        print_whole(_table(part.name, of_part, _columns(rows, done.experiment.of_programs)), out)
+    out.print("" if done.experiment.of_programs else "\n[dim]req/s: failures included[/]")
     out.print("[dim]in brackets: 95 % over repeats, or by those of earlier runs here[/]\n")
     for finding in done.claims:
         out.print(f"[{COLOURS[finding.word]}]{finding.word:10}[/] {escape(finding.claim)}", soft_wrap=True)
@@ -193,15 +203,25 @@ def _table(part: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[Colum
     return table
 
 
-def _columns(rows: Sequence[Mapping[str, Any]]) -> list[Column]:
+def _columns(rows: Sequence[Mapping[str, Any]], of_programs: bool) -> list[Column]:
     """The columns that any row has a value for; the scaled users only where they differ from R."""
     known = [column for column in COLUMNS if any(row[column.key] is not None for row in rows)]
+    if of_programs:
+        known = [column for column in known if column.key not in OF_SERVICES]
     scaled = any(row["measured_users"] != row["users"] for row in rows)
     return [column for column in known if scaled or column.key != "measured_users"]
 
 
 def _percent(value: float | None) -> str:
     return "–" if value is None else f"{value:.3g} %"
+
+
+def _count(value: float | None) -> str:
+    return "–" if value is None else f"{value:,.0f}"
+
+
+def _mib(value: float | None) -> str:
+    return "–" if value is None else f"{value / MIB:,.0f}"
 
 
 @dataclass(frozen=True)
@@ -220,6 +240,11 @@ COLUMNS = (
     Column("model s", "model_mean_s", seconds_text),
     Column("req/s", "rps", rate_text),
     Column("failed", "error_percent", _percent),
+    Column("start s", "start_s", seconds_text),
+    Column("CPU s", "execution_cpu_s", seconds_text),
+    Column("threads", "most_threads", _count),
+    Column("memory MiB", "peak_bytes", _mib),
+    Column("read MiB", "read_bytes", _mib),
     Column("mean s", "published_mean_s", seconds_text, published=True),
     Column("req/s", "published_rps", rate_text, published=True),
     Column("failed", "published_error_percent", _percent, published=True),

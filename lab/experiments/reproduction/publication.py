@@ -13,6 +13,7 @@ from lab.spec import planning
 from lab.spec.limits import Limits
 from lab.spec.options import Options
 from lab.spec.plan import Interleave, Plan
+from lab.spec.scenario import Scenario
 from lab.storage import published
 
 # The variants of all reproductions, whatever else a scenario can measure.
@@ -32,6 +33,8 @@ class Repeat:
         error_share: failed requests over all, 0 to 1.
         usable: whether it may decide a claim: it is complete, not invalid, and not empty.
         calls: by what is counted behind the service, such as ``mongo find``, how many calls a request made.
+        figures: by name, the CPU that requests cost, and of programs what an execution used (see
+            :func:`lab.analysis.program_use.program_use`).
 
     """
 
@@ -43,6 +46,7 @@ class Repeat:
     verdict: str
     usable: bool
     calls: Mapping[str, float] = field(default_factory=dict)
+    figures: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -89,7 +93,13 @@ class ReproducedRow:
         """Its name in sentences, such as ``mvc at R = 4,000 (pool 50, suspect)``."""
         suspect = SUSPECT if any(repeat.verdict == SUSPECT for repeat in self.usable) else ""
         about = ", ".join(filter(None, (self.part, suspect)))
-        return f"{self.variant} at R = {self.users:,}" + (f" ({about})" if about else "")
+        at = "" if self.of_programs else f" at R = {self.users:,}"
+        return f"{self.variant}{at}" + (f" ({about})" if about else "")
+
+    @property
+    def of_programs(self) -> bool:
+        """Whether it is of a program, of which nobody waits for another one's end."""
+        return any("execution_cpu_s" in repeat.figures for repeat in self.repeats)
 
 
 Judge = Callable[[Sequence[ReproducedRow]], tuple[str, str]]
@@ -132,6 +142,7 @@ class Part:
         table: the published table its rows are in.
         instead_of: what the document sent, such as ``5,000,000 requests``, where this measures for a time; else empty.
         request: the name of the request whose latency its rows show, where sessions have several; else that of all.
+        scenario: what it measures, where that is not what the other parts of its publication measure.
 
     """
 
@@ -140,6 +151,7 @@ class Part:
     options: Options
     instead_of: str = ""
     request: str = ""
+    scenario: str = ""
 
     def limit(self, name: str) -> int:
         """A limit at the document's size: the part's option, or the default of the stance ``equal``."""
@@ -198,8 +210,10 @@ class Publication:
     """An experiment of a document, as data.
 
     Attributes:
+        scenario: what its parts measure, unless they name another one.
         parts: its runs; several where they differ in more than users and variants.
         cores: the cores that the document's size needs, with ``memory_gb`` of memory.
+        repeated_within_s: cells are measured as often as fits into this time, unless somebody says how often.
 
     """
 
@@ -210,6 +224,12 @@ class Publication:
     claims: tuple[Claim, ...]
     cores: int = 2
     memory_gb: float = 8.0
+    repeated_within_s: float = 1500.0
+
+    @property
+    def of_programs(self) -> bool:
+        """Whether its parts execute programs, which have neither users nor a size of the document's."""
+        return all(self.scenario_of(part).entry == "program" for part in self.parts)
 
     @property
     def document(self) -> str:
@@ -223,7 +243,13 @@ class Publication:
 
     def plan(self, part: Part, scale: float, seed: int | None = None, repeat: int = 1) -> Plan:
         """The plan of one part at a scale; LabError if that is not possible."""
-        return planning.make_plan(find_scenario(self.scenario), replace(part.scaled(scale), seed=seed, repeat=repeat))
+        scenario = self.scenario_of(part)
+        options = _of_programs(part, scale) if scenario.entry == "program" else part.scaled(scale)
+        return planning.make_plan(scenario, replace(options, seed=seed, repeat=repeat))
+
+    def scenario_of(self, part: Part) -> Scenario:
+        """The scenario that a part measures."""
+        return find_scenario(part.scenario or self.scenario)
 
     def taking_turns(self, interleave: Interleave) -> Publication:
         """The same experiment with variants that take turns by cells, or by windows."""
@@ -256,6 +282,13 @@ def _by_stand_in(claim: Claim, rows: Sequence[ReproducedRow]) -> tuple[str, str]
     if not claim.of_database or not stand_ins:
         return None
     return UNDECIDED, f"This was measured on {' and '.join(stand_ins)}, whose speed is its own."
+
+
+def _of_programs(part: Part, scale: float) -> Options:
+    """The options of a part that executes programs, which have neither users nor limits; LabError at another scale."""
+    if scale != 1:
+        raise LabError(f"--scale {scale:g} is not possible, as programs have no users.", "Leave it out.")
+    return part.options
 
 
 def scaled_users(users: int, scale: float) -> int:

@@ -15,10 +15,10 @@ import psutil
 from lab.analysis.selection import MACHINE
 from lab.analysis.verdict import INVALID
 from lab.errors import LabError
-from lab.experiments.reproduction.publication import JudgedClaim, Part, Publication, ReproducedRow
+from lab.experiments.reproduction.publication import JudgedClaim, Part, Publication, Repeat, ReproducedRow
 from lab.experiments.reproduction.rows import Measured, deviations, rows_of, scale_of
 from lab.reporting import run_view
-from lab.reporting.run_view import INCOMPLETE, Run
+from lab.reporting.run_view import INCOMPLETE, OF_PROGRAMS, Run
 from lab.running import conductor, estimate
 from lab.running.estimate import TimeEstimate
 from lab.running.invocation import Invocation
@@ -28,8 +28,8 @@ from lab.storage import run_folder
 
 SCALES = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
 MOST_S = 3600.0
-# By default, cells are measured as often as fits into this time; more repeats than these narrow an interval slowly.
-REPEATED_WITHIN_S, MOST_REPEATS = 1500.0, 5
+# More repeats than these narrow an interval slowly.
+MOST_REPEATS = 5
 RUNS_TO_LEARN_FROM = 20
 
 
@@ -98,8 +98,15 @@ def flat(row: ReproducedRow) -> dict[str, Any]:
         "error_percent": 100 * fmean(repeat.error_share for repeat in usable) if usable else None,
         "published_error_percent": row.published.errors_percent if row.published else None,
         "repeats": len(usable),
+        **_figures(usable),
         "not_usable": [repeat.verdict for repeat in row.repeats if not repeat.usable],
     }
+
+
+def _figures(repeats: Sequence[Repeat]) -> dict[str, float | None]:
+    """What an execution of a program used, by name, as a mean over the repeats; None where it is not known."""
+    known = {name: [repeat.figures[name] for repeat in repeats if name in repeat.figures] for name in OF_PROGRAMS}
+    return {name: fmean(values) if values else None for name, values in known.items()}
 
 
 def carry_out(
@@ -225,9 +232,9 @@ def expected(
 
 
 def repeats_for_here(wanted: Publication, scale: float, runs: Path) -> int:
-    """As many repeats as fit into :data:`REPEATED_WITHIN_S`, at most five and at least one."""
+    """As many repeats as fit into the time that a publication takes for them, at most five and at least one."""
     many = range(MOST_REPEATS, 1, -1)
-    return next((n for n in many if total_s(expected(wanted, scale, runs, n)) <= REPEATED_WITHIN_S), 1)
+    return next((n for n in many if total_s(expected(wanted, scale, runs, n)) <= wanted.repeated_within_s), 1)
 
 
 def total_s(estimates: Sequence[TimeEstimate]) -> float:

@@ -11,10 +11,14 @@ from msgspec import structs
 from lab.analysis import verdict
 from lab.errors import LabError
 from lab.experiments.reproduction.publication import Part, Publication, Repeat, ReproducedRow
+from lab.reporting.run_view import OF_PROGRAMS
 from lab.spec import prediction
 from lab.spec.plan import USERS, Cell, Plan
 from lab.spec.workload import Load, WaitingUsers
 from lab.storage import published
+
+# What the requests of a cell cost the service.
+COST = "cpu_s_per_1000_requests"
 
 
 @dataclass(frozen=True)
@@ -107,11 +111,14 @@ def _repeat(cell: Mapping[str, Any], factor: float, request: str) -> Repeat:
         verdict=cell["verdict"],
         usable=cell["requests"] > 0 and cell["verdict"] in verdict.BELIEVED,
         calls={name: count / cell["requests"] for name, count in cell.get("calls", {}).items() if cell["requests"]},
+        figures={name: cell[name] for name in (COST, *OF_PROGRAMS) if cell.get(name) is not None},
     )
 
 
 def scale_of(part: Part, plan: Plan) -> float:
-    """The scale of a plan of a part: the ratio of its threads to the document's."""
+    """The scale of a plan of a part: the ratio of its threads to the document's; that of programs, which have none."""
+    if plan.scenario.entry == "program":
+        return 1.0
     return (plan.limits.threads or 0) / part.limit("threads")
 
 
@@ -121,8 +128,8 @@ def deviations(experiment: Publication, part: Part, plan: Plan) -> list[str]:
     Threads, pool, backlog, link, parameters and all of the load but its users decide; heap, users, generator and
     repeats may differ.
     """
-    if plan.scenario.name != experiment.scenario:
-        return [f"scenario {plan.scenario.name}, not {experiment.scenario}"]
+    if plan.scenario.name != (wanted_name := experiment.scenario_of(part).name):
+        return [f"scenario {plan.scenario.name}, not {wanted_name}"]
     if plan.axis != USERS and plan.is_sweep:
         return [f"what varies is {plan.axis}, not users"]
     try:

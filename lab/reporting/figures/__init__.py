@@ -2,7 +2,7 @@
 
 from lab.reporting.figures.errors import errors_figure
 from lab.reporting.figures.forest import Bar, forest
-from lab.reporting.figures.formulas import totals_figure, waves_figure
+from lab.reporting.figures.formulas import Trial, totals_figure, trials_figure, waves_figure
 from lab.reporting.figures.panel import Panel
 from lab.reporting.figures.repeats import repeats_figure
 from lab.reporting.figures.run import run_figure, timeline_figure
@@ -17,6 +17,7 @@ __all__ = [
     "Curve",
     "Panel",
     "Picture",
+    "Trial",
     "errors_figure",
     "forest",
     "interactive",
@@ -26,6 +27,7 @@ __all__ = [
     "sweep_figure",
     "timeline_figure",
     "totals_figure",
+    "trials_figure",
     "waves_figure",
     "windows_figure",
 ]

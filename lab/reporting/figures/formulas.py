@@ -2,15 +2,73 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 
 from lab.formulas import laws, queueing
-from lab.reporting.figures.style import KNOWN, MODEL, SOFT_INK, Picture, legend, picture, prepare, thousands
+from lab.reporting.figures.style import (
+    INK,
+    KNOWN,
+    MODEL,
+    SMALL,
+    SOFT_INK,
+    Picture,
+    legend,
+    picture,
+    plain_log_scale,
+    prepare,
+    say_empty,
+    styles_of,
+    thousands,
+)
 from lab.spec import schedule
 from lab.spec.workload import Burst
 
 POINTS = 400
 HELD, FREE = KNOWN["mvc"], KNOWN["webflux"]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A formula that was tried on one cell: what it says, and what was measured, in seconds.
+
+    Attributes:
+        formula: the formula as people write it.
+        label: of the cell, where it is named in the figure.
+
+    """
+
+    formula: str
+    label: str
+    predicted_s: float
+    measured_s: float
+
+
+def trials_figure(trials: Sequence[Trial], within: float) -> Picture:
+    """Measured over predicted, every cell a point; those that are further off than ``within`` have their label."""
+    figure = picture("Measured over predicted time for R requests at once", 5.2)
+    axes = figure.subplots()
+    prepare(axes, "", f"seconds that the formula says; band: ±{100 * within:g} %", "measured over predicted")
+    if not trials:
+        say_empty(axes, "nothing was measured")
+        return figure
+    axes.axhspan(1 - within, 1 + within, color="#EEEEEE", zorder=0)
+    axes.axhline(1, color=INK, linewidth=0.8)
+    for formula, style in styles_of(trial.formula for trial in trials).items():
+        mine = [trial for trial in trials if trial.formula == formula]
+        x, y = [t.predicted_s for t in mine], [t.measured_s / t.predicted_s for t in mine]
+        axes.plot(x, y, style.marker, color=style.colour, label=formula, alpha=0.85)
+    for trial in trials:
+        ratio = trial.measured_s / trial.predicted_s
+        if abs(ratio - 1) > within:
+            at = (trial.predicted_s, ratio)
+            axes.annotate(trial.label, at, (5, 4), textcoords="offset points", fontsize=SMALL - 1, color=SOFT_INK)
+    plain_log_scale(axes, "x")
+    axes.margins(x=0.12)
+    legend(axes, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return figure
 
 
 def totals_figure(

@@ -1,0 +1,173 @@
+"""The printed formulas for R requests at once, each against measurements on a grid of R, T, N, x and t.
+
+T is the number of threads, N that of connections, x how many independent calls a request makes, and t how long each
+of them takes. Every cell is within 10 % of its formula, or is named with what the formula leaves out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from lab.experiments.reproduction.judging import ClaimCheck, decide, near, time_for_all_s
+from lab.experiments.reproduction.publication import CONFIRMED, Claim, Part, Publication, ReproducedRow
+from lab.formulas import laws, queueing
+from lab.spec.options import Options
+
+WITHIN = 0.10
+# A part of what a formula leaves out that explains a deviation, if it is at least this share of it.
+EXPLAINS = 0.5
+SYNC, REACTIVE = "mvc", "webflux"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One run of the grid: the limits and the time of a call, at several R.
+
+    Attributes:
+        limits: which of the printed rows it is: what limits requests, in the document's order.
+        connections: N; 0 where nothing is called.
+        calls: x; 0 where the scenario has no such parameter.
+
+    """
+
+    limits: str
+    scenario: str
+    users: tuple[int, ...]
+    threads: int
+    t_ms: int
+    connections: int = 0
+    calls: int = 0
+
+    @property
+    def name(self) -> str:
+        """What its part is called, such as ``delay: T 10, t 1000 ms``."""
+        known = {"T": self.threads, "N": self.connections, "x": self.calls}
+        limits = ", ".join(f"{letter} {value}" for letter, value in known.items() if value)
+        return f"{self.scenario}: {limits}, t {self.t_ms} ms"
+
+    @property
+    def part(self) -> Part:
+        """Its part of the publication."""
+        calls = {"calls": self.calls} if self.calls else {}
+        parameters = {"delay_ms": self.t_ms} if self.scenario == "delay" else calls
+        options = Options(
+            variants=(SYNC, REACTIVE),
+            users=self.users,
+            ramp_up=0.0,
+            threads=self.threads,
+            pool=self.connections or None,
+            link_latency_ms=self.t_ms if self.connections else None,
+            parameters=parameters,
+        )
+        return Part(self.name, "formulas", options, self.scenario)
+
+    def printed_s(self, variant: str, users: int) -> float:
+        """The time for R requests by the printed formula of a synchronous or a reactive service."""
+        t_s, calls, connections = self.t_ms / 1000, self.calls or 1, self.connections or None
+        if variant == SYNC:
+            return laws.total_synchronous(users, t_s, self.threads, connections, calls)
+        return laws.total_reactive(users, t_s, connections, calls)
+
+    def by_call_s(self, users: int) -> float:
+        """The same for a synchronous service whose requests give their connection back after each call."""
+        waves = queueing.wave_count(users * (self.calls or 1), min(self.threads, self.connections or self.threads))
+        return waves * self.t_ms / 1000
+
+
+NONE, THREADS, CONNECTIONS, CALLS = "one thread", "T threads", "T threads, N connections", "and x calls a request"
+GRID = (
+    Setting(NONE, "delay", (1, 5, 25), threads=1, t_ms=200),
+    Setting(THREADS, "delay", (10, 25, 100), threads=10, t_ms=1000),
+    Setting(CONNECTIONS, "fanout", (20, 50, 200), threads=20, t_ms=200, connections=100, calls=1),
+    Setting(CONNECTIONS, "fanout", (20, 50, 200), threads=200, t_ms=200, connections=20, calls=1),
+    Setting(CONNECTIONS, "document", (10, 40), threads=10, t_ms=500, connections=20),
+    Setting(CALLS, "fanout", (10, 40, 100), threads=20, t_ms=200, connections=100, calls=5),
+    Setting(CALLS, "fanout", (10, 30, 100), threads=200, t_ms=200, connections=20, calls=5),
+)
+BY_NAME = {setting.name: setting for setting in GRID}
+# As the document prints them, by what limits requests.
+PRINTED = {
+    (NONE, SYNC): "R·t",
+    (NONE, REACTIVE): "t",
+    (THREADS, SYNC): "⌈R/T⌉·t",
+    (THREADS, REACTIVE): "t",
+    (CONNECTIONS, SYNC): "⌈R/min(N,T)⌉·t",
+    (CONNECTIONS, REACTIVE): "⌈R/N⌉·t",
+    (CALLS, SYNC): "⌈R/min(N,T)⌉·t·x",
+    (CALLS, REACTIVE): "⌈R·x/N⌉·t",
+}
+
+
+def printed_s(row: ReproducedRow) -> float:
+    """The time for all requests of a row by the formula that is printed for it."""
+    return BY_NAME[row.part].printed_s(row.variant, row.users)
+
+
+def measured_s(row: ReproducedRow) -> float | None:
+    """The time for all requests of a row, a mean over its repeats; None where nothing valid was measured."""
+    times = [time for repeat in row.usable if (time := time_for_all_s(row)(repeat)) is not None]
+    return fmean(times) if times else None
+
+
+def reason(row: ReproducedRow) -> str:
+    """Why a row is more than 10 % off its formula, in words; empty if it is not, or was not measured."""
+    took_s, asked_s = measured_s(row), printed_s(row)
+    if took_s is None or abs(took_s / asked_s - 1) <= WITHIN:
+        return ""
+    off_s, setting = took_s - asked_s, BY_NAME[row.part]
+    by_call_s = setting.by_call_s(row.users)
+    if row.variant == SYNC and abs(took_s / by_call_s - 1) <= WITHIN < abs(asked_s / by_call_s - 1):
+        return f"waves: connections are given back after each call, so all calls together take {by_call_s:.3g} s"
+    cpu_s = fmean(_cpu_s(row) or [0.0])
+    if off_s > 0 and cpu_s >= EXPLAINS * off_s:
+        return f"CPU: the service computed for {cpu_s:.2g} s meanwhile, which the formula takes to be nothing"
+    if row.last_start_s >= EXPLAINS * abs(off_s):
+        return (
+            f"ramp: the last request was sent after {row.last_start_s:.2g} s, and the formula has all of them at once"
+        )
+    return "not explained by CPU, ramp or waves"
+
+
+def _cpu_s(row: ReproducedRow) -> list[float]:
+    """CPU seconds of the service for all requests of a row, one a repeat."""
+    known = [repeat.figures.get("cpu_s_per_1000_requests") for repeat in row.usable]
+    return [row.measured_users / 1000 * cost for cost in known if cost is not None]
+
+
+def deviations(rows: Sequence[ReproducedRow]) -> list[str]:
+    """A sentence on every row that is more than 10 % off its formula, with the reason."""
+    return [
+        f"{row.label}: {measured_s(row):.3g} s, not {printed_s(row):.3g} s ({why})"
+        for row in rows
+        if (why := reason(row))
+    ]
+
+
+def formula(limits: str, variant: str) -> Claim:
+    """That R requests take as long as the formula for these limits says."""
+
+    def judge(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
+        mine = [row for row in rows if row.variant == variant and BY_NAME[row.part].limits == limits]
+        checks: list[ClaimCheck] = [
+            check for row in mine for check in near([row], time_for_all_s(row), printed_s, share=WITHIN)
+        ]
+        word, evidence = decide(checks)
+        if word == CONFIRMED:
+            return word, evidence
+        return word, " ".join([evidence, *(f"{sentence}." for sentence in deviations(mine))])
+
+    who = "synchronous" if variant == SYNC else "reactive"
+    return Claim(f"{limits[0].upper()}{limits[1:]}, {who}: R requests take {PRINTED[limits, variant]}.", judge)
+
+
+FORMULAS = Publication(
+    name="formulas",
+    title="R requests at once: eight printed formulas, on a grid of R, T, N, x and t",
+    scenario="delay",
+    parts=tuple(setting.part for setting in GRID),
+    claims=tuple(formula(limits, variant) for limits, variant in PRINTED),
+)
+
+PUBLICATIONS = (FORMULAS,)

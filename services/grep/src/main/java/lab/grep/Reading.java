@@ -1,0 +1,69 @@
+package lab.grep;
+
+import java.io.BufferedInputStream;
+import java.io.Closeable;
+import java.io.FileInputStream;
+import java.io.IOException;
+import java.io.RandomAccessFile;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+
+/**
+ * How files are read.
+ */
+enum Reading {
+
+	BUFFERED {
+		@Override
+		Source open(Path file) throws IOException {
+			BufferedInputStream stream = new BufferedInputStream(new FileInputStream(file.toFile()));
+			return new Source(stream::read, stream);
+		}
+	},
+
+	RANDOM {
+		@Override
+		Source open(Path file) throws IOException {
+			RandomAccessFile random = new RandomAccessFile(file.toFile(), "r");
+			return new Source(random::read, random);
+		}
+	},
+
+	NIO {
+		@Override
+		Source open(Path file) throws IOException {
+			FileChannel channel = FileChannel.open(file, StandardOpenOption.READ);
+			return new Source((into, from, length) -> channel.read(ByteBuffer.wrap(into, from, length)), channel);
+		}
+	};
+
+	/**
+	 * @throws IOException where it cannot be read; also where its name has no text in the
+	 * locale's encoding, and the way of reading takes names as text
+	 */
+	abstract Source open(Path file) throws IOException;
+
+	/**
+	 * Reads some bytes into an array; returns how many, -1 at the end.
+	 */
+	interface Read {
+
+		int read(byte[] into, int from, int length) throws IOException;
+
+	}
+
+	/**
+	 * An open file.
+	 */
+	record Source(Read read, Closeable file) implements Closeable {
+
+		@Override
+		public void close() throws IOException {
+			this.file.close();
+		}
+
+	}
+
+}
