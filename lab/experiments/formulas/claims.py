@@ -61,7 +61,7 @@ class Setting:
             link_latency_ms=self.t_ms if self.connections else None,
             parameters=parameters,
         )
-        return Part(self.name, "formulas", options, self.scenario)
+        return Part(self.name, "formulas", options, scenario=self.scenario)
 
     def printed_s(self, variant: str, users: int) -> float:
         """The time for R requests by the printed formula of a synchronous or a reactive service."""
