@@ -17,6 +17,8 @@ import pyarrow.parquet as pq
 from lab.runtimes.checkout import ROOT
 from lab.storage.run_folder import RUNS, find_run
 
+# Columns of numbers that grow or hardly differ from row to row: half as large as differences.
+GROWING = ("planned_us", "sent_us", "latency_us", "user", "session")
 LEFT_BEHIND = shutil.ignore_patterns("logs", "scratch", "*.lock", "*.arrows", "*.png")
 
 
@@ -33,7 +35,15 @@ def pack(name: str, example: Path) -> None:
     change(example / "run.json", command=command)
     for path in example.glob("cells/*/samples.parquet"):
         rows = pq.read_table(path)
-        pq.write_table(rows.filter(pc.equal(rows["warm_up"], 0)), path, compression="zstd", compression_level=19)
+        rows = rows.filter(pc.equal(rows["warm_up"], 0)).sort_by("sent_us")
+        pq.write_table(
+            rows,
+            path,
+            compression="zstd",
+            compression_level=19,
+            use_dictionary=[name for name in rows.column_names if name not in GROWING],
+            column_encoding=dict.fromkeys(GROWING, "DELTA_BINARY_PACKED"),
+        )
 
 
 def change(path: Path, **values: Any) -> None:
