@@ -47,7 +47,7 @@ def overload(tmp_path):
 def test_intervals_of_an_open_loop_count_from_the_plan_as_its_table_does(overload):
     """What requests waited for a free user is in the mean and in the percentiles, as it is in summary.json."""
     intervals, row = overload.intervals().query("variant == 'mvc'").set_index("metric"), overload.cells[0]
-    assert intervals["value"].to_dict() == pytest.approx({name: row[name] for name in intervals.index})
+    assert intervals["value"].to_dict() == pytest.approx({name: row[name] for name in intervals.index}, rel=1e-3)
     assert list(intervals.index) == ["mean_s", "p50_s", "p99_s", "p999_s"]
     assert row["mean_s"] > 100 * row["service_mean_s"]
 

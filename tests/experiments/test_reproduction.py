@@ -454,15 +454,16 @@ def test_the_example_of_jwt_says_how_small_it_is(typed):
 
 
 def test_variants_take_turns_as_asked(typed):
-    """By windows where a load lasts; a burst has none, and says so."""
-    in_windows, refused = (
-        typed("reproduce", name, "--interleave", "windows", "--repeat", "1", "--dry-run") for name in ("chain", "delay")
+    """By cells, or by windows where a load lasts; a burst has none, and says so."""
+    by_cells, refused = (
+        typed("reproduce", name, "--interleave", how, "--repeat", "1", "--dry-run")
+        for name, how in (("jwt", "cells"), ("delay", "windows"))
     )
-    assert in_windows.returncode == 0
+    assert by_cells.returncode == 0
     assert refused.returncode == 2
     assert "A burst cannot be measured in windows" in refused.stderr
-    parts = find_publication("chain").taking_turns("windows").parts
-    assert [part.options.interleave for part in parts] == ["windows"] * len(parts)
+    assert [part.options.interleave for part in find_publication("jwt").parts] == ["windows"]
+    assert [part.options.interleave for part in find_publication("jwt").taking_turns("cells").parts] == ["cells"]
 
 
 def test_a_scaled_run_shows_how_many_stood_for_r(typed, tmp_path):

@@ -252,9 +252,12 @@ class Publication:
         return find_scenario(part.scenario or self.scenario)
 
     def taking_turns(self, interleave: Interleave) -> Publication:
-        """The same experiment with variants that take turns by cells, or by windows."""
+        """The same experiment with variants that take turns by cells, or by windows; LabError if a load has none."""
         parts = (replace(part, options=replace(part.options, interleave=interleave)) for part in self.parts)
-        return replace(self, parts=tuple(parts))
+        turning = replace(self, parts=tuple(parts))
+        for part in turning.parts:
+            turning.plan(part, 1.0)
+        return turning
 
     def judge(self, rows: Sequence[ReproducedRow]) -> tuple[JudgedClaim, ...]:
         """Judge every claim by the measured rows."""
