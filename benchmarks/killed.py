@@ -109,9 +109,9 @@ def watch(executioner: Executioner) -> None:
     Reporter.phase = phases(Reporter.phase, executioner)  # type: ignore[method-assign]
     measured, concluded = conductor.measure, conductor.conclude
 
-    def measure(testbed: Any, cell: Any) -> None:
+    def measure(testbed: Any, cell: Any, **how: Any) -> None:
         executioner.measures(testbed.run.cell(cell).stream)
-        measured(testbed, cell)
+        measured(testbed, cell, **how)
 
     def conclude(*arguments: Any) -> None:
         executioner.enter(CONCLUDE)

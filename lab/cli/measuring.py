@@ -6,6 +6,7 @@ import shlex
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +115,7 @@ def conduct(plan: Plan, result_options: ResultOptions, endpoints: Endpoints, run
     """Carry out a plan, show the run, and exit by its verdict."""
     expected = estimate.estimate_run(plan, plan.cells, result_options.data)
     if result_options.dry_run:
-        for number, group in enumerate(conductor.in_random_order(plan), 1):
+        for number, group in enumerate(chain.from_iterable(conductor.in_random_order(plan)), 1):
             out.print(f"{number:4}  {', '.join(cell.id for cell in group)}{formatting.windows(group[0].load)}")
         out.print(f"{expected}. Nothing was started; --seed {plan.seed} repeats this order.", soft_wrap=True)
         return

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import TypeVar
 
 import pandas as pd
 
@@ -22,6 +23,7 @@ from lab.generator.fleet import Fleet, LoadPhase, Placement, running_fleet
 from lab.running import equivalence, prerequisites, programs
 from lab.running.invocation import Invocation
 from lab.running.measurement import Measurement, failure_observed, note_failure
+from lab.running.starts import Starts
 from lab.running.testbed import Testbed, set_up
 from lab.running.turn_taking import calls_made, deadline_s, session_s, take_turns, warm_up_in_turns
 from lab.running.warm_up import REHEARSAL_USERS, first_users, warm_up
@@ -33,9 +35,9 @@ from lab.storage.cell_folder import CellFolder
 from lab.storage.run_folder import RunFolder
 from lab.system.attached import attached_service
 from lab.system.launch import promised_limits, remove_scratch
-from lab.system.service import Service
 from lab.telemetry import actuator
 
+T = TypeVar("T")
 COLOURS = {verdict.VALID: "green", verdict.SUSPECT: "yellow", verdict.INVALID: "red"}
 
 
@@ -49,8 +51,8 @@ def conduct(plan: Plan, invocation: Invocation) -> RunFolder:
     with set_up(plan, invocation, most_users(plan)) as testbed:
         if batches := in_turns.batched(plan):
             testbed.reporter.say(f"  {batches}")
-        for group in in_random_order(plan):
-            measure(testbed, *group)
+        for groups in in_random_order(plan):
+            measure_start(testbed, groups)
     return testbed.run
 
 
@@ -59,30 +61,47 @@ def most_users(plan: Plan) -> int:
     return max(REHEARSAL_USERS, plan.most_users)
 
 
-def in_random_order(plan: Plan) -> list[list[Cell]]:
-    """The groups of a plan, shuffled within each repeat, so that drift of the machine favours no variant.
+def in_random_order(plan: Plan) -> list[list[list[Cell]]]:
+    """The groups of each start, shuffled within each repeat, so that drift of the machine favours no variant and load.
 
     So are the cells of a group: which is started, and warm, first.
     """
-    chance, groups = random.Random(plan.seed), plan.groups
-    repeats = sorted({group[0].repeat for group in groups})
-    rounds = [[group for group in groups if group[0].repeat == repeat] for repeat in repeats]
-    shuffled = [group for groups in rounds for group in chance.sample(groups, len(groups))]
-    return [chance.sample(group, len(group)) if len(group) > 1 else group for group in shuffled]
+    chance = random.Random(plan.seed)
+    repeats = sorted({groups[0][0].repeat for groups in plan.starts})
+    rounds = [[groups for groups in plan.starts if groups[0][0].repeat == repeat] for repeat in repeats]
+    starts = [groups for of_repeat in rounds for groups in chance.sample(of_repeat, len(of_repeat))]
+    return [[_shuffled(group, chance) for group in _shuffled(groups, chance)] for groups in starts]
 
 
-def measure(testbed: Testbed, *cells: Cell) -> None:
+def _shuffled(members: list[T], chance: random.Random) -> list[T]:
+    return chance.sample(members, len(members)) if len(members) > 1 else members
+
+
+def measure_start(testbed: Testbed, groups: Iterable[list[Cell]]) -> None:
+    """Measure groups, one after the other, with the same start of their services; a failed one is started anew."""
+    with Starts() as starts:
+        for group in groups:
+            measure(testbed, *group, starts=starts)
+
+
+def measure(testbed: Testbed, *cells: Cell, starts: Starts | None = None) -> None:
     """Measure the cells of a group and judge each. A failed component makes its cell invalid, and the others go on.
 
     So does Ctrl-C with all of them, and is raised again. LabError, with nothing begun, if the user's own locustfile is
     not what the run was planned with.
+
+    Args:
+        starts: of services that stay up; those that are started for these cells alone if None.
+
     """
     if testbed.plan.locustfile:
         testbed.run.check_locustfile(testbed.plan.locustfile)
-    measurements = [Measurement(cell, testbed.run.begin(cell)) for cell in cells]
     others, began = run_folder.others_running(testbed.run), time.monotonic()
+    own = Starts()
+    measurements = [Measurement(cell, testbed.run.begin(cell), (starts or own).of(cell.variant)) for cell in cells]
     try:
-        MEASURED_BY[testbed.plan.scenario.entry](testbed, measurements)
+        with own:
+            MEASURED_BY[testbed.plan.scenario.entry](testbed, measurements)
     except ComponentError as error:  # of what they share
         for each in measurements:
             if each.goes_on:
@@ -136,26 +155,40 @@ def _measure(testbed: Testbed, measurements: list[Measurement], steps: Iterable[
 
 
 def _start(testbed: Testbed, measurement: Measurement) -> None:
-    cell, folder, backing = measurement.cell, measurement.folder, testbed.backing
+    """Start the workers of a cell, and its service unless that is up."""
+    cell, folder, backing, start = measurement.cell, measurement.folder, testbed.backing, measurement.start
     variant = testbed.plan.scenario.variant(cell.variant)
     backing.check_alive()
-    with testbed.reporter.phase(f"{cell.id}: start service and workers"):
-        running = measurement.stack.enter_context(testbed.runtime.started(testbed.launch(variant, folder.logs)))
+    with testbed.reporter.phase(f"{cell.id}: start {'workers' if start.service else 'service and workers'}"):
+        running = None
+        if not start.service:
+            start.stack.callback(remove_scratch, folder.logs)
+            running = start.stack.enter_context(testbed.runtime.started(testbed.launch(variant, folder.logs)))
         measurement.fleet = measurement.stack.enter_context(_fleet(testbed, cell, folder))
         measurement.fleet.await_workers()
         if backing.tokens:
             measurement.fleet.distribute_tokens(backing.tokens)
         measurement.fleet.spawn(max(cell.load.users, first_users(testbed, cell)))
-        measurement.service = actuator.await_ready(running, folder.logs, testbed.bind and testbed.bind[0])
+        if running:
+            start.service = actuator.await_ready(running, folder.logs, testbed.bind and testbed.bind[0])
+        assert start.service
+        measurement.service = start.service
 
 
 def _prove(testbed: Testbed, measurement: Measurement) -> None:
-    prove_equal(testbed, measurement.cell, measurement.folder, measurement.service)
+    """Send the contract's requests; ComponentError if an earlier variant answered differently."""
+    start, service = measurement.start, measurement.service
+    try:
+        start.answers = start.answers or equivalence.prove(service, testbed.backing.contract)
+    except ComponentError as error:
+        raise actuator.no_answer_error(service, error.problem) from error
+    measurement.folder.keep("contract", start.answers)
+    equivalence.check_equal(testbed.proved, measurement.cell.variant, start.answers)
 
 
 def _read_limits(testbed: Testbed, measurement: Measurement) -> None:
-    plan, cell, observed = testbed.plan, measurement.cell, measurement.observed
-    limits = actuator.limits(measurement.service)
+    plan, cell, observed, start = testbed.plan, measurement.cell, measurement.observed, measurement.start
+    start.limits = limits = start.limits or actuator.limits(measurement.service)
     measurement.folder.keep("limits", limits)
     asked, has_pool = plan.limits_of(cell.variant), bool(plan.scenario.components)
     promised = promised_limits(plan.scenario.variant(cell.variant), asked, testbed.cores.cpus, has_pool)
@@ -164,10 +197,14 @@ def _read_limits(testbed: Testbed, measurement: Measurement) -> None:
 
 
 def _warm_up(testbed: Testbed, measurement: Measurement) -> None:
-    cell, backing = measurement.cell, testbed.backing
+    cell, backing, start, observed = measurement.cell, testbed.backing, measurement.start, measurement.observed
+    if start.warm_up:
+        observed.warm_up, observed.warm = [*start.warm_up], start.warm
+        return
     backing.shape_links(on=False)
     with testbed.reporter.phase(f"{cell.id}: warm up", testbed.plan.scenario.rehearsal.rounds) as update:
-        warm_up(testbed, cell, measurement.service, measurement.fleet, measurement.observed, update)
+        warm_up(testbed, cell, measurement.service, measurement.fleet, observed, update)
+    start.warm_up, start.warm = [*observed.warm_up], observed.warm
     backing.shape_links(on=True)
     measurement.service.running.confine(testbed.cores.service)
 
@@ -198,16 +235,6 @@ def _warm_up_attached(testbed: Testbed, measurement: Measurement) -> None:
         )
 
 
-def prove_equal(testbed: Testbed, cell: Cell, folder: CellFolder, service: Service) -> None:
-    """Send the contract's requests; ComponentError if an earlier variant answered differently."""
-    try:
-        answers = equivalence.prove(service, testbed.backing.contract)
-    except ComponentError as error:
-        raise actuator.no_answer_error(service, error.problem) from error
-    folder.keep("contract", answers)
-    equivalence.check_equal(testbed.proved, cell.variant, answers)
-
-
 def conclude(testbed: Testbed, measurement: Measurement, others: list[str]) -> None:
     """Store all measurements of a cell, judge it, and write the summary last.
 
@@ -216,7 +243,6 @@ def conclude(testbed: Testbed, measurement: Measurement, others: list[str]) -> N
 
     """
     cell, folder, observed = measurement.cell, measurement.folder, measurement.observed
-    remove_scratch(folder.logs)
     folder.keep_samples(observed.result.cut)
     metrics = observations.metrics(observed.result, observed.telemetry)
     folder.keep_metrics(metrics)

@@ -7,17 +7,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from statistics import median
+from statistics import fmean
 
 from lab.errors import LabError
 from lab.spec import prediction
-from lab.spec.plan import Cell, Plan
+from lab.spec.plan import WINDOWS, Cell, Interleave, Plan
 from lab.spec.workload import Closed
 from lab.storage import run_folder
 
 # The default overhead of a cell: start of service and workers, warm-up, end. On two cores the warm-up took 9 s where it
 # ends when a request's CPU cost settles, 25 s where the compiler must be idle.
 CELL_OVERHEAD_S, BUSY_CELL_OVERHEAD_S = 15.0, 35.0
+# In windows a start serves all loads; each cell has workers of its own, and its service is warmed up for its load.
+WORKERS_S = 10.0
 # A program is executed at once, and how long that takes is not known.
 PROGRAM_OVERHEAD_S = 2.0
 # Before the first cell: the services are built already, or that is quick; databases start from seeded data.
@@ -62,27 +64,31 @@ class TimeEstimate:
 
 def estimate_run(plan: Plan, cells: Sequence[Cell], runs: Path) -> TimeEstimate:
     """Estimate the time to measure these cells of a plan, with the overhead of earlier runs in a folder, if any."""
-    known = cell_overheads_s(plan.scenario.name, runs)
+    known = cell_overheads_s(plan.scenario.name, plan.interleave, runs)
     guess_s = BUSY_CELL_OVERHEAD_S if plan.scenario.cpu_decides else CELL_OVERHEAD_S
+    if plan.interleave == WINDOWS:
+        guess_s = guess_s / len(plan.positions) + WORKERS_S
     if plan.scenario.entry == "program":
         guess_s = PROGRAM_OVERHEAD_S
     return TimeEstimate(
         cells=len(cells),
         load_s=sum(prediction.load_s(plan, cell) for cell in cells),
-        overhead_s=median(known) if known else guess_s,
+        overhead_s=fmean(known) if known else guess_s,
         set_up_s=SET_UP_S + COMPONENT_S * len(plan.scenario.components),
         learned=len(known),
         known=plan.scenario.entry != "program" or all(isinstance(cell.load, Closed) for cell in cells),
     )
 
 
-def cell_overheads_s(scenario: str, runs: Path) -> list[float]:
-    """The overheads in seconds of a scenario's complete cells, in the newest runs of a folder."""
+def cell_overheads_s(scenario: str, interleave: Interleave, runs: Path) -> list[float]:
+    """The overheads in seconds of a scenario's complete cells, in the newest runs of a folder that took turns alike."""
     newest = reversed(run_folder.all_runs(runs))
     spent: list[float] = []
     alike = (run for run in newest if re.fullmatch(rf"[^-]+-{re.escape(scenario)}(-\d+)?", run.name))
     for run in islice(alike, RUNS_TO_LEARN_FROM):
         try:
+            if run.plan().interleave != interleave:
+                continue
             done = [cell for cell in run.cells() if cell.settled]
             times = [(cell.read("timing").get("elapsed_s"), cell.read("summary")["elapsed_s"]) for cell in done]
         except (LabError, KeyError):

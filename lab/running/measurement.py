@@ -10,6 +10,7 @@ from lab.analysis.evidence import Ending
 from lab.analysis.observations import Observed
 from lab.errors import ComponentError
 from lab.generator.fleet import Fleet
+from lab.running.starts import Start
 from lab.running.testbed import Testbed
 from lab.running.windows import Joined
 from lab.spec.plan import Cell
@@ -22,6 +23,7 @@ class Measurement:
     """A cell that is measured, alone or in turns with others: what was started for it, and what was observed.
 
     Attributes:
+        start: of its service, which may have served other loads, and may serve more.
         stack: what ends with it.
         joined: its windows so far.
 
@@ -29,6 +31,7 @@ class Measurement:
 
     cell: Cell
     folder: CellFolder
+    start: Start = field(default_factory=Start)
     observed: Observed = field(default_factory=Observed)
     stack: ExitStack = field(default_factory=ExitStack)
     service: Service = field(init=False)
@@ -47,12 +50,13 @@ class Measurement:
 
 @contextmanager
 def failure_observed(testbed: Testbed, measurement: Measurement) -> Iterator[None]:
-    """Where a component fails, note why its cell ends, and stop what was started for it."""
+    """Where a component fails, note why its cell ends, and stop what was started for it, its service too."""
     try:
         yield
     except ComponentError as error:
         note_failure(testbed, measurement, error)
         measurement.stack.close()
+        measurement.start.end()
 
 
 def note_failure(testbed: Testbed, measurement: Measurement, error: ComponentError) -> None:

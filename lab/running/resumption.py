@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 from lab.errors import LabError
@@ -47,18 +48,18 @@ def resume(run: RunFolder, invocation: Invocation, anyway: bool = False) -> RunF
         missing = run.missing()
         reporter.say(f"  {run.name}: {len(plan.cells) - len(missing)} of {len(plan.cells)} cells are done")
         _recall_contract(testbed)
-        for group in conductor.in_random_order(plan):
-            if any(cell in missing for cell in group):
-                for cell in group:
-                    run.cell(cell).set_aside()
-                conductor.measure(testbed, *group)
+        for groups in conductor.in_random_order(plan):
+            wanted = [group for group in groups if any(cell in missing for cell in group)]
+            for cell in chain.from_iterable(wanted):
+                run.cell(cell).set_aside()
+            conductor.measure_start(testbed, wanted)
     return run
 
 
 def _recall_contract(testbed: Testbed) -> None:
     """Make the answers of the measured cells the reference for the missing ones."""
-    for group in conductor.in_random_order(testbed.plan):
-        for cell in group:
+    for groups in conductor.in_random_order(testbed.plan):
+        for cell in chain.from_iterable(groups):
             folder = testbed.run.cell(cell)
             if folder.settled:
                 for name, answer in folder.read("contract").items():

@@ -159,6 +159,16 @@ class Plan:
         return list(found.values())
 
     @property
+    def starts(self) -> list[list[list[Cell]]]:
+        """The groups that are measured with the same start of the services: each alone, or, in windows, all loads."""
+        if self.interleave == CELLS:
+            return [[group] for group in self.groups]
+        found: dict[int, list[list[Cell]]] = {}
+        for group in self.groups:
+            found.setdefault(group[0].repeat, []).append(group)
+        return list(found.values())
+
+    @property
     def most_users(self) -> int:
         """The users of the largest load."""
         return max(cell.load.users for cell in self.cells)

@@ -67,15 +67,17 @@ def assert_in_turns(folders: list[CellFolder]) -> None:
 
 
 def test_starts_come_in_order_and_what_is_in_them_at_random():
-    """All loads of the first start before any of the second; which variant is warm first changes."""
+    """All loads of the first start before any of the second; which load and which variant comes first changes."""
     options = Options(users=[50, 100], repeat=4, interleave="windows", seed=3)
     plan = planning.make_plan(scenarios()["jwt"], options)
-    groups = conductor.in_random_order(plan)
+    starts = conductor.in_random_order(plan)
+    groups = [group for of_start in starts for group in of_start]
+    assert [len(of_start) for of_start in starts] == [2, 2, 2, 2]
     assert [group[0].repeat for group in groups] == [1, 1, 2, 2, 3, 3, 4, 4]
     assert sorted(cell.id for group in groups for cell in group) == sorted(cell.id for cell in plan.cells)
     assert len({tuple(cell.variant for cell in group) for group in groups}) > 1
     assert len({tuple(group[0].load.users for group in groups[at : at + 2]) for at in range(0, 8, 2)}) > 1
-    assert conductor.in_random_order(plan) == groups
+    assert conductor.in_random_order(plan) == starts
 
 
 def test_what_would_be_measured_in_turns_is_listed(typed):
@@ -137,18 +139,34 @@ class TestStarted:
     @staticmethod
     def run(tmp_path_factory, brief):
         """Two kinds of thread, in four windows of a second."""
-        options = {"users": 20, "delay_ms": 50, "duration": 4, "heap_mb": 256, "variants": ["mvc", "mvc-virtual"]}
+        options = {"users": [10, 20], "delay_ms": 50, "duration": 4, "heap_mb": 256, "variants": ["mvc", "mvc-virtual"]}
         return lab.run("delay", **options, interleave="windows", seed=1, data=tmp_path_factory.mktemp("r"), quiet=True)
 
     def test_each_service_counted_the_requests_of_its_windows(self, run):
         """In each of them."""
-        folders = run.folder.cells()
-        assert_in_turns(folders)
-        for folder in folders:
-            assert_windows_hold_their_own(folder, 4)
-            records = windows_of(folder)
-            assert records["served"].tolist() == records["requests"].tolist()
-            assert folder.read("evidence")["served"] == records["requests"].sum()
+        for users in (10, 20):
+            folders = [folder for folder in run.folder.cells() if folder.cell.load.users == users]
+            assert_in_turns(folders)
+            for folder in folders:
+                assert_windows_hold_their_own(folder, 4)
+                records = windows_of(folder)
+                assert records["served"].tolist() == records["requests"].tolist()
+                assert folder.read("evidence")["served"] == records["requests"].sum()
+
+    def test_both_loads_are_served_by_the_same_start(self, run):
+        """One log, one warm-up, and the limits, answers and verdict of each cell with it."""
+        for variant in ("mvc", "mvc-virtual"):
+            first, second = sorted(
+                (folder for folder in run.folder.cells() if folder.cell.variant == variant),
+                key=lambda folder: windows_of(folder)["unix_start"].min(),
+            )
+            assert [(each.logs / "service.log").exists() for each in (first, second)] == [True, False]
+            for name in ("limits", "contract"):
+                assert first.read(name) == second.read(name) != {}
+            warm = [folder.read("evidence")["warm_up"] for folder in (first, second)]
+            assert warm[1][: len(warm[0]) - 1] == warm[0][:-1]
+            assert [folder.read("summary")["verdict"] for folder in (first, second)] != ["invalid", "invalid"]
+            assert not list(first.logs.glob("application*.port"))
 
     def test_readings_are_of_the_windows_alone(self, run):
         """The service's CPU time is what it used in them; the other's is what it used meanwhile, and little."""

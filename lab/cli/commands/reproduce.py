@@ -42,7 +42,7 @@ COLOURS = {CONFIRMED: "green", REFUTED: "red", UNDECIDED: "yellow", NOT_JUDGED: 
     "--repeat",
     type=int,
     metavar="N",
-    help="Measure every cell N times, interleaved.  [default: what fits into 30 min, or less]",
+    help="Measure every cell N times, interleaved.  [default: what fits into 25 min, or less]",
 )
 @click.option("--seed", type=int, metavar="N", help="Seed of arrivals and order, to repeat a run.")
 @click.option("--from", "from_", multiple=True, metavar="RUN", help="Judge an existing run; one for each part.")
@@ -160,11 +160,11 @@ def _print(done: Reproduction) -> None:
 
 
 def _scale(done: Reproduction) -> str:
+    first = done.experiment.parts[0]
+    if first.instead_of:
+        return f"At the document's connections, for {first.options.duration:g} s instead of {first.instead_of}."
     if done.scale == 1:
         return "At the document's size."
-    if requests := done.experiment.parts[0].options.requests:
-        sent = f"{done.scale * requests:,.0f} of the document's {requests:,} requests"
-        return f"At a scale of {done.scale:g}: {sent} a measurement; connections are the document's."
     return (
         f"At {done.scale:g} of the document's users, threads, connections and link; R/T, R/N, ramp and t are the "
         "document's, rates are scaled back. A row of fewer than one user has one."

@@ -20,6 +20,8 @@ from lab.formulas import queueing, t_interval
 # The tolerance of a claim that a value "is" something: that of the documents' own scorecard for "no difference".
 NEAR = 0.05
 SHOWN = 2
+# More repeats than these are no advice.
+MOST_REPEATS = 50
 ONCE = "Measured once, which gives no interval (--repeat 3 does): "
 
 Measure = Callable[[Repeat], float | None]
@@ -65,12 +67,12 @@ class ClaimCheck:
     def interval(self) -> tuple[float, float] | None:
         """Student's interval at 95 %, over repeats, or of one measurement by its known noise; None without either."""
         if len(self.values) > 1:
-            error, freedom = stdev(self.values) / math.sqrt(len(self.values)), len(self.values) - 1
+            reach = _reach(stdev(self.values), len(self.values))
         elif self.values and self.noise:
-            error, freedom = self.noise.deviation, self.noise.freedom
+            reach = float(t_interval.reach(self.noise.deviation, self.noise.freedom))
         else:
             return None
-        mean, reach = fmean(self.values), float(t_interval.reach(error, freedom))
+        mean = fmean(self.values)
         return mean - reach, mean + reach
 
     @property
@@ -87,6 +89,16 @@ class ClaimCheck:
         if self.low <= low and high <= self.high:
             return CONFIRMED
         return REFUTED if high < self.low or low > self.high else UNDECIDED
+
+    @property
+    def repeats_needed(self) -> int | None:
+        """How many repeats, as far apart as these, would be about enough to decide; None if too many, or not known."""
+        if len(self.values) < 2:
+            return None
+        mean, deviation = fmean(self.values), stdev(self.values)
+        distance = min(abs(mean - end) for end in (self.low, self.high))
+        enough = (n for n in range(len(self.values), MOST_REPEATS + 1) if _reach(deviation, n) < distance)
+        return next(enough, None)
 
     def __str__(self) -> str:
         """The number beside its range, as part of a sentence."""
@@ -107,6 +119,11 @@ class ClaimCheck:
         return f"{_short(self.low)} to {_short(self.high)}{self.unit}"
 
 
+def _reach(deviation: float, repeats: int) -> float:
+    """Half of the interval of a mean."""
+    return float(t_interval.reach(deviation / math.sqrt(repeats), repeats - 1))
+
+
 def _short(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
@@ -121,7 +138,18 @@ def decide(checks: Iterable[ClaimCheck]) -> tuple[str, str]:
     undecided = [check for check in found if check.word == UNDECIDED]
     if single := [check for check in undecided if check.is_single]:
         return UNDECIDED, ONCE + _sentence(sorted(single, key=_slack))
-    return (UNDECIDED, _sentence(undecided)) if undecided else (CONFIRMED, _sentence(sorted(found, key=_slack)))
+    if undecided:
+        return UNDECIDED, _sentence(undecided) + _advice(undecided)
+    return CONFIRMED, _sentence(sorted(found, key=_slack))
+
+
+def _advice(undecided: Sequence[ClaimCheck]) -> str:
+    """What it would take to decide, as a sentence; empty where repeats alone would not."""
+    needed = [check.repeats_needed for check in undecided]
+    known = [count for count in needed if count is not None]
+    if len(known) < len(needed):
+        return ""
+    return f" About {max(known)} repeats would decide it (--repeat {max(known)})."
 
 
 def _slack(check: ClaimCheck) -> float:

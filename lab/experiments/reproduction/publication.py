@@ -134,6 +134,7 @@ class Part:
     Attributes:
         name: distinguishes it from the other parts; empty if it is the only one.
         table: the published table its rows are in.
+        instead_of: what the document sent, such as ``5,000,000 requests``, where this measures for a time; else empty.
         scenario: what it measures, where that is not what the other parts of its publication measure.
 
     """
@@ -141,7 +142,13 @@ class Part:
     name: str
     table: str
     options: Options
+    instead_of: str = ""
     scenario: str = ""
+
+    @property
+    def of_programs(self) -> bool:
+        """Whether it executes programs, which have neither users to scale nor limits; it names its scenario then."""
+        return bool(self.scenario) and find_scenario(self.scenario).entry == "program"
 
     def limit(self, name: str) -> int:
         """A limit at the document's size: the part's option, or the default of the stance ``equal``."""
@@ -151,10 +158,10 @@ class Part:
     def scales(self) -> list[float]:
         """The scales, ascending, at which threads, connections, and users where there is more than one, are whole.
 
-        At any other, rounding would change R/T or R/N. Empty where the number of requests is scaled instead.
+        At any other, rounding would change R/T or R/N. Only 1 where it measures for a time instead, or programs.
         """
-        if self.options.requests is not None:
-            return []
+        if self.instead_of or self.of_programs:
+            return [1.0]
         steps = math.gcd(self.limit("threads"), self.limit("pool"))
         scales = (step / steps for step in range(1, steps + 1))
         return [scale for scale in scales if all(_is_whole(users * scale) for users in self.options.users)]
@@ -162,20 +169,22 @@ class Part:
     def scaled(self, scale: float) -> Options:
         """The options at a scale, with R/T, R/N, ramp/t and bytes a second for each user unchanged.
 
-        Where the number of requests is fixed, that is scaled and nothing else. A row of fewer than one user has one.
+        A row of fewer than one user has one.
 
         Raises:
-            LabError: the scale is above 1, would change R/T or R/N of a row, or leave a user without a request.
+            LabError: the scale is above 1, would change R/T or R/N of a row, or there is only one scale.
 
         """
         options = self.options
-        if options.requests is not None:
-            least = max(options.users) / options.requests
-            if not least <= scale <= 1:
-                raise LabError(
-                    f"--scale {scale:g} is not possible.", f"Choose from {least:g}, one request for each user, to 1."
-                )
-            return replace(options, requests=round(options.requests * scale))
+        if self.instead_of and scale != 1:
+            raise LabError(
+                f"--scale {scale:g} is not possible: this is measured for a time, at the document's connections.",
+                "Leave --scale out.",
+            )
+        if self.of_programs:
+            if scale != 1:
+                raise LabError(f"--scale {scale:g} is not possible, as programs have no users.", "Leave it out.")
+            return options
         if not any(math.isclose(scale, possible) for possible in self.scales):
             nearest = min(self.scales, key=lambda possible: abs(possible - scale))
             raise LabError(
@@ -194,7 +203,7 @@ class Part:
 
     def users_at(self, users: int, scale: float) -> int:
         """The number of users at a scale for R of the document."""
-        return users if self.options.requests is not None else scaled_users(users, scale)
+        return scaled_users(users, scale)
 
 
 @dataclass(frozen=True)
@@ -216,12 +225,12 @@ class Publication:
     claims: tuple[Claim, ...]
     cores: int = 2
     memory_gb: float = 8.0
-    repeated_within_s: float = 1800.0
+    repeated_within_s: float = 1500.0
 
     @property
     def of_programs(self) -> bool:
         """Whether its parts execute programs, which have neither users nor a size of the document's."""
-        return all(self.scenario_of(part).entry == "program" for part in self.parts)
+        return all(part.of_programs for part in self.parts)
 
     @property
     def document(self) -> str:
@@ -235,9 +244,7 @@ class Publication:
 
     def plan(self, part: Part, scale: float, seed: int | None = None, repeat: int = 1) -> Plan:
         """The plan of one part at a scale; LabError if that is not possible."""
-        scenario = self.scenario_of(part)
-        options = _of_programs(part, scale) if scenario.entry == "program" else part.scaled(scale)
-        return planning.make_plan(scenario, replace(options, seed=seed, repeat=repeat))
+        return planning.make_plan(self.scenario_of(part), replace(part.scaled(scale), seed=seed, repeat=repeat))
 
     def scenario_of(self, part: Part) -> Scenario:
         """The scenario that a part measures."""
@@ -258,13 +265,6 @@ class Publication:
                     f"python -m lab reproduce {claim.elsewhere}"
                 )
         return None
-
-
-def _of_programs(part: Part, scale: float) -> Options:
-    """The options of a part that executes programs, which have neither users nor limits; LabError at another scale."""
-    if scale != 1:
-        raise LabError(f"--scale {scale:g} is not possible, as programs have no users.", "Leave it out.")
-    return part.options
 
 
 def scaled_users(users: int, scale: float) -> int:

@@ -38,7 +38,7 @@ class Reproduction:
     """The result of a reproduction. As the last expression of a notebook's cell it shows table and claims.
 
     Attributes:
-        scale: of the users, or of the requests where their number is fixed; 1 is the document's size.
+        scale: of the users; 1 is the document's size.
         runs: one a part; a part that was not measured has none.
 
     """

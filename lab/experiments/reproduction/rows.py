@@ -14,7 +14,7 @@ from lab.experiments.reproduction.publication import Part, Publication, Repeat, 
 from lab.reporting.run_view import OF_PROGRAMS
 from lab.spec import prediction
 from lab.spec.plan import USERS, Cell, Plan
-from lab.spec.workload import Load, Total, WaitingUsers
+from lab.spec.workload import Load, WaitingUsers
 from lab.storage import published
 
 # What the requests of a cell cost the service.
@@ -106,15 +106,9 @@ def _repeat(cell: Mapping[str, Any], factor: float) -> Repeat:
 
 
 def scale_of(part: Part, plan: Plan) -> float:
-    """The scale of a plan of a part: the ratio of requests where their number is fixed, else of threads.
-
-    0 where it has none, such as for a load that a duration ends.
-    """
+    """The scale of a plan of a part: the ratio of its threads to the document's; 1 for programs."""
     if plan.scenario.entry == "program":
         return 1.0
-    if part.options.requests is not None:
-        load = plan.cells[0].load
-        return load.requests / part.options.requests if isinstance(load, Total) else 0.0
     return (plan.limits.threads or 0) / part.limit("threads")
 
 
