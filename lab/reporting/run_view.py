@@ -179,9 +179,19 @@ class Run:
         return pd.concat(frames, ignore_index=True)
 
     def figure(self) -> Picture:
-        """Latency distribution of each variant and its requests under way, at the largest load if there are several."""
-        from lab.reporting.figures import run_figure
+        """Latency distribution of each variant and its requests under way, at the largest load if there are several.
 
+        Of programs, how long each execution took, and what it used.
+        """
+        from lab.reporting.figures import programs_figure, run_figure
+
+        if self.scenario.entry == "program":
+            most = {"most": self._largest}
+            rows, samples = (each.query("at == @most", local_dict=most) for each in (self.table(), self.samples()))
+            cell = next(cell for cell in self.plan.cells if self.plan.position(cell) == self._largest)
+            settings = ", ".join(f"{name} {value}" for name, value in self.plan.parameters_of(cell).items())
+            scopes = {variant.name: variant.scope for variant in self.plan.variants}
+            return programs_figure(f"{self.subject}: {settings}", rows, samples, scopes)
         return run_figure(self._at_largest_load("latency"), self.panels())
 
     def timeline(self) -> Picture:

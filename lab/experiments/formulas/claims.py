@@ -147,7 +147,6 @@ def deviations(rows: Sequence[ReproducedRow]) -> list[str]:
 
 def formula(limits: str, variant: str) -> Claim:
     """That R requests take as long as the formula for these limits says."""
-
     parts = {(setting.name, variant) for setting in GRID if setting.limits == limits}
 
     def judge(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
