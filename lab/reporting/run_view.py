@@ -132,7 +132,15 @@ class Run:
         """What to know when reading the latencies of :meth:`table`, in sentences."""
         known = [row["p999_s"] is not None for row in self.cells]
         few = f"p99.9 takes {stats.FEWEST_FOR_P999:,} right answers." * (any(known) and not all(known))
-        return [text for text in (*self.with_failures(), few, self.closed_loop()) if text]
+        return [text for text in (*self.scopes(), *self.with_failures(), few, self.closed_loop()) if text]
+
+    def scopes(self) -> list[str]:
+        """A sentence on each variant that does not work on what the others do: its times are not to be compared."""
+        return [
+            f"{variant.name} works on something else ({variant.scope}): its times are not to be compared."
+            for variant in self.plan.variants
+            if variant.scope
+        ]
 
     def which(self, row: Mapping[str, Any]) -> str:
         """Which cell a row is of, in words: variant, load, and the repeat if there are several."""
