@@ -142,7 +142,14 @@ def _pairs(one: Side, other: Side) -> list[tuple[Side, Side]]:
                 f"Run {one.run.name} has one variant only ({variants[0]}), so that there is nothing to compare.",
                 "Name a second run: python -m lab compare A B",
             )
-        return [(replace(one, variant=x), replace(one, variant=y)) for x, y in combinations(variants, 2)]
+        both = [(replace(one, variant=x), replace(one, variant=y)) for x, y in combinations(variants, 2)]
+        comparable = [pair for pair in both if pair[0].scope == pair[1].scope]
+        if not comparable:
+            raise LabError(
+                f"No two variants of run {one.run.name} work on the same, so that no speed of theirs can be compared.",
+                "Measure variants that do.",
+            )
+        return comparable
     common = [variant for variant in one.variants() if variant in other.variants()]
     if not common:
         raise LabError(
@@ -153,6 +160,11 @@ def _pairs(one: Side, other: Side) -> list[tuple[Side, Side]]:
 
 def _left_over(one: Side, other: Side, pairs: Sequence[tuple[Side, Side]]) -> Iterator[str]:
     """A sentence on each variant and each load that the other side does not have."""
+    if not one.variant and one.run.path == other.run.path:
+        taken = {side.variant for pair in pairs for side in pair}
+        for variant in one.variants():
+            if variant not in taken:
+                yield f"{variant} works on something else ({replace(one, variant=variant).scope}), and is not compared."
     if not one.variant and one.run.path != other.run.path:
         for side, opposite in ((one, other), (other, one)):
             if alone := [variant for variant in side.variants() if variant not in opposite.variants()]:

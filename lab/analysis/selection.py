@@ -46,6 +46,11 @@ class Side:
         """Its name in tables and messages, such as ``RUN:mvc``."""
         return f"{self.names}:{self.variant}" if self.variant else self.names
 
+    @property
+    def scope(self) -> str:
+        """What its variant works on, in words, where that is not what the others do; empty if it is, or for all."""
+        return self.run.plan().scenario.variant(self.variant).scope if self.variant else ""
+
     def variants(self) -> list[str]:
         """The variants that all of its runs have, in the plan's order."""
         of_runs = [dict.fromkeys(cell.variant for cell in run.plan().cells) for run in self.runs]
@@ -118,6 +123,7 @@ def confounders(one: Side, other: Side) -> list[str]:
 
 def _confounders(one: Side, other: Side) -> list[str]:
     found = list(_differing(_stated(one), _stated(other), STATED))
+    found += _differing({"scope": one.scope}, {"scope": other.scope})
     if one.variant == other.variant:
         found += _differing(_stated(one), _stated(other), STATED_OF_ONE_VARIANT)
     if one.run.path == other.run.path:

@@ -133,7 +133,15 @@ class Run:
         """What to know when reading the latencies of :meth:`table`, in sentences."""
         known = [row["p999_s"] is not None for row in self.cells]
         few = f"p99.9 takes {stats.FEWEST_FOR_P999:,} right answers." * (any(known) and not all(known))
-        return [text for text in (*self.with_failures(), few, self.closed_loop()) if text]
+        return [text for text in (*self.scopes(), *self.with_failures(), few, self.closed_loop()) if text]
+
+    def scopes(self) -> list[str]:
+        """A sentence on each variant that does not work on what the others do: its times are not to be compared."""
+        return [
+            f"{variant.name} works on something else ({variant.scope}): its times are not to be compared."
+            for variant in self.plan.variants
+            if variant.scope
+        ]
 
     def which(self, row: Mapping[str, Any]) -> str:
         """Which cell a row is of, in words: variant, load, and the repeat if there are several."""
@@ -180,9 +188,19 @@ class Run:
         return pd.concat(frames, ignore_index=True)
 
     def figure(self) -> Picture:
-        """Latency distribution of each variant and its requests under way, at the largest load if there are several."""
-        from lab.reporting.figures import run_figure
+        """Latency distribution of each variant and its requests under way, at the largest load if there are several.
 
+        Of programs, how long each execution took, and what it used.
+        """
+        from lab.reporting.figures import programs_figure, run_figure
+
+        if self.scenario.entry == "program":
+            most = {"most": self._largest}
+            rows, samples = (each.query("at == @most", local_dict=most) for each in (self.table(), self.samples()))
+            cell = next(cell for cell in self.plan.cells if self.plan.position(cell) == self._largest)
+            settings = ", ".join(f"{name} {value}" for name, value in self.plan.parameters_of(cell).items())
+            scopes = {variant.name: variant.scope for variant in self.plan.variants}
+            return programs_figure(f"{self.subject}: {settings}", rows, samples, scopes)
         return run_figure(self._at_largest_load("latency"), self.panels())
 
     def timeline(self) -> Picture:

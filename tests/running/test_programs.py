@@ -13,6 +13,7 @@ import psutil
 import pytest
 from patience import PATIENCE_S, await_that
 
+from lab.analysis import pairing
 from lab.analysis.verdict import INVALID
 from lab.errors import LabError
 from lab.reporting.html.rerun_command import asked
@@ -171,6 +172,26 @@ def test_every_execution_must_print_what_the_first_one_printed(measured, tmp_pat
     (row,) = measured(says("caches", code)).cells
     assert row["verdict"] == INVALID
     assert "caches printed '', but '499500' before" in " ".join(row["reasons"])
+
+
+def test_programs_of_another_scope_may_print_something_else(measured):
+    """And are compared with nobody: they were faster or slower at another task."""
+    half = replace(says("half", "print(7)"), scope="half of it")
+    run = measured(SUM, half, says("loop", "print(499500)"), loops=2, repeat=2)
+    assert INVALID not in [row["verdict"] for row in run.cells]
+    assert run.scopes() == ["half works on something else (half of it): its times are not to be compared."]
+    found = pairing.compare(str(run.path), None, pairing.Terms(allow_suspect=True), run.path.parent)
+    assert {(row.a, row.b) for row in found.rows} == {("sum", "loop")}
+    assert "half works on something else (half of it), and is not compared." in found.notes
+    with pytest.raises(LabError, match="scope is half of it and"):
+        pairing.compare(f"{run.path}:half", f"{run.path}:sum", pairing.Terms(), run.path.parent)
+
+
+def test_two_of_one_scope_must_print_the_same(measured):
+    """Whatever that scope is."""
+    run = measured(SUM, *(replace(says(f"says{n}", f"print({n})"), scope="some") for n in (7, 8)), loops=1)
+    assert [row["verdict"] == INVALID for row in run.cells].count(True) == 1
+    assert "are not equal" in " ".join(reason for row in run.cells for reason in row["reasons"])
 
 
 def test_a_failure_amid_the_load_is_a_sample_and_ends_it(measured, tmp_path):

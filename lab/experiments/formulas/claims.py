@@ -147,9 +147,10 @@ def deviations(rows: Sequence[ReproducedRow]) -> list[str]:
 
 def formula(limits: str, variant: str) -> Claim:
     """That R requests take as long as the formula for these limits says."""
+    parts = {(setting.name, variant) for setting in GRID if setting.limits == limits}
 
     def judge(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
-        mine = [row for row in rows if row.variant == variant and BY_NAME[row.part].limits == limits]
+        mine = [row for row in rows if (row.part, row.variant) in parts]
         checks: list[ClaimCheck] = [
             check for row in mine for check in near([row], time_for_all_s(row), printed_s, share=WITHIN)
         ]

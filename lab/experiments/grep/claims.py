@@ -74,7 +74,12 @@ def locale_alike(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
 
 def _part(name: str, corpus: str, content: str = MIXED, cache: str = WARM, variants: Sequence[str] = ()) -> Part:
     parameters: dict[str, Value] = {"corpus": corpus, "content": content, "megabytes": MEGABYTES, "cache": cache}
-    return Part(name, "grep", Options(variants=variants, users=(1,), duration=DURATION_S, parameters=parameters))
+    return Part(
+        name,
+        "grep",
+        Options(variants=variants, users=(1,), duration=DURATION_S, parameters=parameters),
+        scenario="grep",
+    )
 
 
 GREP_ = Publication(

@@ -153,6 +153,11 @@ class Part:
     request: str = ""
     scenario: str = ""
 
+    @property
+    def of_programs(self) -> bool:
+        """Whether it executes programs, which have neither users to scale nor limits; it names its scenario then."""
+        return bool(self.scenario) and find_scenario(self.scenario).entry == "program"
+
     def limit(self, name: str) -> int:
         """A limit at the document's size: the part's option, or the default of the stance ``equal``."""
         return int(getattr(self.options, name) or getattr(Limits(), name))
@@ -161,9 +166,9 @@ class Part:
     def scales(self) -> list[float]:
         """The scales, ascending, at which threads, connections, and users where there is more than one, are whole.
 
-        At any other, rounding would change R/T or R/N. Only 1 where it measures for a time instead.
+        At any other, rounding would change R/T or R/N. Only 1 where it measures for a time instead, or programs.
         """
-        if self.instead_of:
+        if self.instead_of or self.of_programs:
             return [1.0]
         steps = math.gcd(self.limit("threads"), self.limit("pool"))
         scales = (step / steps for step in range(1, steps + 1))
@@ -184,6 +189,10 @@ class Part:
                 f"--scale {scale:g} is not possible: this is measured for a time, at the document's connections.",
                 "Leave --scale out.",
             )
+        if self.of_programs:
+            if scale != 1:
+                raise LabError(f"--scale {scale:g} is not possible, as programs have no users.", "Leave it out.")
+            return options
         if not any(math.isclose(scale, possible) for possible in self.scales):
             nearest = min(self.scales, key=lambda possible: abs(possible - scale))
             raise LabError(
@@ -229,7 +238,7 @@ class Publication:
     @property
     def of_programs(self) -> bool:
         """Whether its parts execute programs, which have neither users nor a size of the document's."""
-        return all(self.scenario_of(part).entry == "program" for part in self.parts)
+        return all(part.of_programs for part in self.parts)
 
     @property
     def document(self) -> str:
@@ -243,9 +252,7 @@ class Publication:
 
     def plan(self, part: Part, scale: float, seed: int | None = None, repeat: int = 1) -> Plan:
         """The plan of one part at a scale; LabError if that is not possible."""
-        scenario = self.scenario_of(part)
-        options = _of_programs(part, scale) if scenario.entry == "program" else part.scaled(scale)
-        return planning.make_plan(scenario, replace(options, seed=seed, repeat=repeat))
+        return planning.make_plan(self.scenario_of(part), replace(part.scaled(scale), seed=seed, repeat=repeat))
 
     def scenario_of(self, part: Part) -> Scenario:
         """The scenario that a part measures."""
@@ -285,13 +292,6 @@ def _by_stand_in(claim: Claim, rows: Sequence[ReproducedRow]) -> tuple[str, str]
     if not claim.of_database or not stand_ins:
         return None
     return UNDECIDED, f"This was measured on {' and '.join(stand_ins)}, whose speed is its own."
-
-
-def _of_programs(part: Part, scale: float) -> Options:
-    """The options of a part that executes programs, which have neither users nor limits; LabError at another scale."""
-    if scale != 1:
-        raise LabError(f"--scale {scale:g} is not possible, as programs have no users.", "Leave it out.")
-    return part.options
 
 
 def scaled_users(users: int, scale: float) -> int:

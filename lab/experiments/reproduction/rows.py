@@ -116,7 +116,7 @@ def _repeat(cell: Mapping[str, Any], factor: float, request: str) -> Repeat:
 
 
 def scale_of(part: Part, plan: Plan) -> float:
-    """The scale of a plan of a part: the ratio of its threads to the document's; that of programs, which have none."""
+    """The scale of a plan of a part: the ratio of its threads to the document's; 1 for programs."""
     if plan.scenario.entry == "program":
         return 1.0
     return (plan.limits.threads or 0) / part.limit("threads")

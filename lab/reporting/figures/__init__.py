@@ -4,6 +4,7 @@ from lab.reporting.figures.errors import errors_figure
 from lab.reporting.figures.forest import Bar, forest
 from lab.reporting.figures.formulas import Trial, totals_figure, trials_figure, waves_figure
 from lab.reporting.figures.panel import Panel
+from lab.reporting.figures.programs import programs_figure
 from lab.reporting.figures.repeats import repeats_figure
 from lab.reporting.figures.run import run_figure, timeline_figure
 from lab.reporting.figures.shift import Curve, shift_figure
@@ -21,6 +22,7 @@ __all__ = [
     "errors_figure",
     "forest",
     "interactive",
+    "programs_figure",
     "repeats_figure",
     "run_figure",
     "shift_figure",
