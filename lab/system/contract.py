@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from lab.spec.scenario import Exchange, Request, Scenario, Value
+from lab.spec.scenario import Exchange, Scenario
 from lab.system.databases import tokens
 from lab.system.databases.rows import users
 
 # The services read heads of at most 16 kB.
 TOO_LARGE = 17_000
+# Of WebDAV: no endpoint has it, so that nothing is changed by asking.
+WRONG_METHOD = "PROPFIND"
 HONEST_USERS = (0, 49_999, 99_999)
 
 
 def common(scenario: Scenario) -> tuple[Exchange, ...]:
     """The exchanges of all scenarios of services: a head that is too large, and a method that is not meant."""
     parameters = scenario.defaults()
-    wrong = tuple(_by_another_method(request, parameters) for request in scenario.requests)
+    wrong = tuple(
+        Exchange(f"{WRONG_METHOD} {request.name}", request.path.format(**parameters), 405, WRONG_METHOD)
+        for request in scenario.requests
+    )
     if not scenario.requests:
         return wrong
     path = scenario.path(parameters)
@@ -25,11 +28,6 @@ def common(scenario: Scenario) -> tuple[Exchange, ...]:
         Exchange("an address of 17 kB", f"{path}?{'a' * TOO_LARGE}", 414),
         Exchange("a header of 17 kB", path, 431, headers={"X-Large": "a" * TOO_LARGE}),
     )
-
-
-def _by_another_method(request: Request, parameters: Mapping[str, Value]) -> Exchange:
-    method = "PUT" if request.method == "DELETE" else "DELETE"
-    return Exchange(f"{method} {request.name}", request.path.format(**parameters), 405, method)
 
 
 def of_tokens(scenario: Scenario, key: bytes) -> tuple[Exchange, ...]:
