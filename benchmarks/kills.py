@@ -68,14 +68,14 @@ def main() -> int:
     services = [name for name, scenario in scenarios().items() if scenario.entry == "service"]
     parser.add_argument("--scenario", action="append", choices=services, help="one of them; all if none is named")
     parser.add_argument("--runtime", choices=("process", "docker"), default="process")
-    parser.add_argument("--phase", help="kill in this phase only")
-    parser.add_argument("--victim", help="kill this only")
+    parser.add_argument("--phase", action="append", help="kill in this phase only, and in others that are named so")
+    parser.add_argument("--victim", action="append", help="kill this only, and what else is named so")
     parser.add_argument("--engine", type=int, metavar="PID", help="process of a Docker engine that may be killed too")
     options = parser.parse_args()
     engine = Engine(options.engine) if options.engine else None
 
     def chosen(phase: str, victim: str) -> bool:
-        return options.phase in (None, phase) and options.victim in (None, victim)
+        return phase in (options.phase or [phase]) and victim in (options.victim or [victim])
 
     def measure() -> dict[str, Any]:
         kills = [
