@@ -92,7 +92,7 @@ def test_published_rows_are_found_by_their_operation():
     assert found["update-one", "mvc-repository", 200] == 19.139
     assert found["get-by-query", "webflux-template", 200] == 3.755
     assert found["remove-one", "mvc-driver", 1] == 5.792
-    assert found["remove-one", "mvc-driver", 200] is None
+    assert found["add-one", "mvc-driver", 200] is None
     assert found["get-one, 10 threads", "mvc-driver", 200] is None
     assert sum(mean_s is not None for mean_s in found.values()) == 48
 
