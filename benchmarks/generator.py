@@ -41,7 +41,7 @@ GOALS = {
     ("small, heads differ", "FastHttpUser"): 8.0,
     ("small, heads differ", "k6"): 4.0,
     ("POST of 59 kB", "FastHttpUser"): 2.0,
-    ("POST of 59 kB", "k6"): 1.0,
+    ("POST of 59 kB", "k6"): 2.0,
     ("1 MB", "FastHttpUser"): 3.5,
     ("1 MB", "wrk"): 3.0,
     ("1 MB, chunked", "wrk"): 2.0,
