@@ -13,6 +13,8 @@ from lab.spec.system import Entities
 from lab.system.databases.rows import SEED
 
 COLLECTION = "entities"
+# The header of each request with a body.
+JSON = {"Content-Type": "application/json"}
 # In hexadecimal digits, and so in characters of the text: what an update writes into it is as long.
 TEXT_DIGITS = 16
 # The integers begin here, so that a few thousand of them have as many digits.
