@@ -3,10 +3,11 @@
 Requests a second of the lab's user, as ``lab run`` plays it (a Locust worker, every request recorded and checked,
 Locust's statistics fed), and of other generators in their leanest form. All ask the same server for the same things,
 over 50 connections: a small body, the same each time; one that differs with every request; one whose head differs; a
-small body for another token each time; a megabyte with its length, and in chunks. The server has one core, each
-generator another. Rounds are interleaved, so that a slow minute of the machine is slow for all; medians count. What is
-built on Locust is counted by its full seconds; wrk and k6 state their rates themselves. CPU time a request is the
-generator's own: it bears a disturbed machine better than the rate does, which is also limited by what the server sends.
+small body for another token each time; a small one for a POST of 59 kB; a megabyte with its length, and in chunks. The
+server has one core, each generator another. Rounds are interleaved, so that a slow minute of the machine is slow for
+all; medians count. What is built on Locust is counted by its full seconds; wrk and k6 state their rates themselves. CPU
+time a request is the generator's own: it bears a disturbed machine better than the rate does, which is also limited by
+what the server sends.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ GOALS = {
     ("small, bodies differ", "k6"): 4.0,
     ("small, heads differ", "FastHttpUser"): 8.0,
     ("small, heads differ", "k6"): 4.0,
+    ("POST of 59 kB", "FastHttpUser"): 2.0,
+    ("POST of 59 kB", "k6"): 2.0,
     ("1 MB", "FastHttpUser"): 3.5,
     ("1 MB", "wrk"): 3.0,
     ("1 MB, chunked", "wrk"): 2.0,
@@ -51,6 +54,17 @@ class Asking(LabUser):
     @task
     def ask(self):
         self.client.get({path!r}, name={path!r}, check={check!r})
+"""
+OUR_POST = """
+from locust import task
+from lab.generator.locust import LabUser
+
+BODY = b"x" * {bytes}
+
+class Sending(LabUser):
+    @task
+    def send(self):
+        self.client.post({path!r}, name={path!r}, body=BODY, check={check!r})
 """
 
 # By kind of request and generator, one of each round.
@@ -91,7 +105,8 @@ def measure(kinds: Sequence[Kind], rounds: int, seconds: int) -> dict:
 def our_pace(runtime: Runtime, order: Order) -> Pace:
     """The pace of our user, by its samples; the CPU time is that of the worker, which does what a peer does."""
     target, kind = order.target, order.kind
-    text = OUR_LOCUSTFILE.format(path=kind.path, check=kind.check)
+    asking = OUR_POST if kind.posted_bytes else OUR_LOCUSTFILE
+    text = asking.format(path=kind.path, check=kind.check, bytes=kind.posted_bytes)
     played = kind.scenario or Path(order.write("asking.py", text))
     with ours(runtime, played, order.users, order.cores, order.folder, target.running, target.tokens) as generator:
         before_s = generator.worker.cpu_s()

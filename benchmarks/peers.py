@@ -35,6 +35,7 @@ from time import process_time
 from locust import {user}, events, task
 
 TOKENS = open({tokens!r}).read().split()
+BODY = b"x" * {bytes}
 
 @events.test_start.add_listener
 def begin(environment, **_):
@@ -55,7 +56,11 @@ class Peer({user}):
 """
 PLAIN_FETCH = "self.client.get({path!r})"
 TOKEN_FETCH = "self.client.get({path!r}, headers={{'Authorization': 'Bearer ' + random.choice(TOKENS)}})"
+POST_FETCH = "self.client.post({path!r}, data=BODY)"
 
+WRK_POST = """
+wrk.method, wrk.body = "POST", string.rep("x", {bytes})
+"""
 WRK_TOKENS = """
 local tokens, next = {{}}, 0
 for line in io.lines({tokens}) do tokens[#tokens + 1] = "Bearer " .. line end
@@ -69,6 +74,7 @@ K6_SCRIPT = """
 import http from 'k6/http';
 import {{ SharedArray }} from 'k6/data';
 const tokens = new SharedArray('tokens', () => open({tokens}).split('\\n'));
+const body = 'x'.repeat({bytes});
 export const options = {{ vus: {users}, duration: '{seconds}s', discardResponseBodies: true }};
 export default function () {{ {fetch} }}
 export function handleSummary(data) {{ return {{ stdout: JSON.stringify(data.metrics) }}; }}
@@ -101,6 +107,7 @@ export default function () {{
 export function handleSummary(data) {{ return {{ stdout: JSON.stringify(data.metrics) }}; }}
 """
 K6_PLAIN_FETCH = "http.get({url});"
+K6_POST = "http.post({url}, body);"
 K6_TOKEN_FETCH = (
     "http.get({url}, {{ headers: {{ Authorization: 'Bearer ' + "
     "tokens[Math.floor(Math.random() * tokens.length)] }} }});"
@@ -132,8 +139,11 @@ def locust(user: str) -> Peer:
     """A peer that is one of Locust's own user classes, in one process without a master."""
 
     def pace(order: Order) -> Pace:
-        fetch = (TOKEN_FETCH if order.kind.bearer else PLAIN_FETCH).format(path=order.kind.path)
-        text = LOCUSTFILE.format(user=user, url=order.target.url, tokens=str(order.target.tokens), fetch=fetch)
+        kind = order.kind
+        plain = POST_FETCH if kind.posted_bytes else PLAIN_FETCH
+        fetch = (TOKEN_FETCH if kind.bearer else plain).format(path=kind.path)
+        told = {"url": order.target.url, "tokens": str(order.target.tokens), "bytes": kind.posted_bytes}
+        text = LOCUSTFILE.format(user=user, fetch=fetch, **told)
         file = order.write(f"{user}.py", text)
         users, seconds = str(order.users), str(order.seconds + LOST_S)
         command = ("-f", file, "--headless", "-u", users, "-r", users, "-t", seconds, "--only-summary", "--skip-log")
@@ -151,6 +161,8 @@ def wrk(order: Order) -> Pace:
     """The pace of wrk, with one thread, as it states it."""
     text = WRK_TOKENS.format(tokens=json.dumps(str(order.target.tokens)), path=json.dumps(order.kind.path))
     script = ("-s", order.write("token.lua", text)) if order.kind.bearer else ()
+    if order.kind.posted_bytes:
+        script = ("-s", order.write("post.lua", WRK_POST.format(bytes=order.kind.posted_bytes)))
     url = order.target.url + order.kind.path
     command = ("wrk", "-t", "1", "-c", str(order.users), "-d", f"{order.seconds}s", *script, url)
     said, cpu_s = _output(command, order.cores, order.seconds)
@@ -163,9 +175,10 @@ def wrk(order: Order) -> Pace:
 def k6(order: Order) -> Pace:
     """The pace of k6, as it states it."""
     url = json.dumps(order.target.url + order.kind.path)
-    fetch = (K6_TOKEN_FETCH if order.kind.bearer else K6_PLAIN_FETCH).format(url=url)
-    tokens = json.dumps(str(order.target.tokens))
-    text = K6_SCRIPT.format(users=order.users, seconds=order.seconds, tokens=tokens, fetch=fetch)
+    plain = K6_POST if order.kind.posted_bytes else K6_PLAIN_FETCH
+    fetch = (K6_TOKEN_FETCH if order.kind.bearer else plain).format(url=url)
+    told = {"tokens": json.dumps(str(order.target.tokens)), "bytes": order.kind.posted_bytes}
+    text = K6_SCRIPT.format(users=order.users, seconds=order.seconds, fetch=fetch, **told)
     said, cpu_s = _output((*K6, order.write("peer.js", text)), order.cores, order.seconds)
     found = json.loads(said)
     if found["http_req_failed"]["values"]["rate"]:

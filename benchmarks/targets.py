@@ -67,6 +67,7 @@ class Kind:
         scenario: the lab's that sends it; empty where our user sends nothing but a GET of the path.
         check: what our user then takes for right.
         chunked: whether it goes to the server that sends chunks.
+        posted_bytes: of the body of a POST, made once; 0 for a GET.
 
     """
 
@@ -76,6 +77,7 @@ class Kind:
     check: bytes | int | str = ""
     bearer: bool = False
     chunked: bool = False
+    posted_bytes: int = 0
 
 
 KINDS = (
@@ -83,6 +85,7 @@ KINDS = (
     Kind("small, bodies differ", "/differing/body", check='{"id":"'),
     Kind("small, heads differ", "/differing/head", check=b'{"millis":0}'),
     Kind("token", "/users/me", "jwt", bearer=True),
+    Kind("POST of 59 kB", "/delay/0", check=b'{"millis":0}', posted_bytes=59_000),
     Kind("1 MB", "/documents/1000", "document"),
     Kind("1 MB, chunked", "/chunked/0", check=DOCUMENT_BYTES, chunked=True),
 )

@@ -10,8 +10,6 @@ from lab.experiments.large_data.scenario import ENTITIES, OF_AN_INTEGER, SCENARI
 from lab.generator.locust import LabUser
 from lab.system.databases import entities
 
-JSON = {"Content-Type": "application/json"}
-
 
 class LargeDataUser(LabUser):
     """Takes an answer for right that is as long as all of its entities are."""
@@ -26,12 +24,12 @@ class LargeDataUser(LabUser):
         fetched, text = name + "-paged" * (way == "paged"), entities.new_text()
         match name:
             case "insert-one":
-                self.client.post("/entities", name=name, body=entities.new(ENTITIES, text), headers=JSON)
+                self.client.post("/entities", name=name, body=entities.new(ENTITIES, text), headers=entities.JSON)
             case "get-one":
                 self.client.get(f"/entities/{key}", name=name, check=entities.answer_bytes(ENTITIES))
             case "update-one" | "update-many-1k":
                 path = of_integer if name == "update-many-1k" else f"/entities/{key}"
-                self.client.put(path, name=name, body=entities.content(ENTITIES, text), headers=JSON)
+                self.client.put(path, name=name, body=entities.content(ENTITIES, text), headers=entities.JSON)
             case _:
                 path, count = ("/entities", ENTITIES.count) if name == "get-all" else (of_integer, OF_AN_INTEGER)
                 size = entities.answer_bytes(ENTITIES, count)

@@ -1,5 +1,6 @@
 """The mongo-access scenario: every session does one operation on entities, and removes only what it has added.
 
+Alone:          locust -f locustfiles/mongo-access.py --headless -u 50 -H http://127.0.0.1:8080 --operation update-one
 In the lab:     python -m lab run mongo-access --operation update-one --contention same
 """
 
@@ -8,8 +9,6 @@ from locust import task
 from lab.experiments.mongo_access.scenario import ENTITIES, SCENARIO
 from lab.generator.locust import LabUser
 from lab.system.databases import entities
-
-JSON = {"Content-Type": "application/json"}
 
 
 class EntityUser(LabUser):
@@ -32,10 +31,12 @@ class EntityUser(LabUser):
                 path = f"/entities/by-integer/{entities.integer(ENTITIES, first)}?way=collected&batch=default"
                 self.client.get(path, name=name, check=entities.answer_bytes(ENTITIES, 1))
             case "update-one" | "update-many":
-                self.client.put(path, name=name, body=entities.content(ENTITIES, text), headers=JSON)
+                self.client.put(path, name=name, body=entities.content(ENTITIES, text), headers=entities.JSON)
             case "add-many":
-                self.client.post("/entities/many", name=name, body=entities.several(ENTITIES, elements), headers=JSON)
+                self.client.post(
+                    "/entities/many", name=name, body=entities.several(ENTITIES, elements), headers=entities.JSON
+                )
             case _:
-                self.client.post("/entities", name="add-one", body=entities.new(ENTITIES, text), headers=JSON)
+                self.client.post("/entities", name="add-one", body=entities.new(ENTITIES, text), headers=entities.JSON)
                 if name == "remove-one":
                     self.client.delete(f"/entities/{text}", name=name)

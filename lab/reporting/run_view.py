@@ -124,6 +124,15 @@ class Run:
         """One row for each cell whose sessions have several requests: counts, and times such as ``wall_p99_s``."""
         return pd.DataFrame([{**_which(row), **_flat(row["sessions"])} for row in self.cells if "sessions" in row])
 
+    def calls(self) -> pd.DataFrame:
+        """One row a cell: how many calls a request made, by what counted them, such as ``mongo find``."""
+        rows = [
+            {**_which(row), **{name: count / row["requests"] for name, count in row["calls"].items()}}
+            for row in self.cells
+            if row.get("calls") and row["requests"]
+        ]
+        return pd.DataFrame(rows)
+
     def with_failures(self) -> list[str]:
         """For each cell in which requests failed, a sentence on the latencies of all of its requests."""
         sentences = [(row, formatting.with_failures(row)) for row in self.cells]

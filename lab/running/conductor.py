@@ -26,7 +26,7 @@ from lab.running.measurement import Measurement, failure_observed, note_failure
 from lab.running.starts import Starts
 from lab.running.testbed import Testbed, set_up
 from lab.running.turn_taking import calls_made, deadline_s, session_s, take_turns, warm_up_in_turns
-from lab.running.warm_up import REHEARSAL_USERS, first_users, warm_up
+from lab.running.warm_up import first_users, warm_up
 from lab.runtimes.process import signals_deferred
 from lab.spec import attached, in_turns, prediction
 from lab.spec.plan import Cell, Plan
@@ -58,7 +58,7 @@ def conduct(plan: Plan, invocation: Invocation) -> RunFolder:
 
 def most_users(plan: Plan) -> int:
     """The largest number of users of any cell, warm-up included."""
-    return max(REHEARSAL_USERS, plan.most_users)
+    return max(plan.scenario.rehearsal.users, plan.most_users)
 
 
 def in_random_order(plan: Plan) -> list[list[list[Cell]]]:

@@ -9,11 +9,12 @@ from lab.generator.fleet import Fleet, LoadPhase
 from lab.running.progress import Update
 from lab.running.testbed import Testbed
 from lab.spec.plan import Cell
+from lab.spec.workload import Load
 from lab.system.service import Service
 from lab.telemetry import actuator
 
 MIN_ROUNDS = 3
-REHEARSAL_USERS, FEW_USERS = 200, 8
+FEW_USERS = 8
 SETTLED_SHARE, AT_REST_SHARE = 0.15, 0.10
 WITHIN_S = 120.0
 
@@ -35,8 +36,9 @@ def warm_up(testbed: Testbed, cell: Cell, service: Service, fleet: Fleet, observ
     for users, alone in acts:
         if alone:
             service.running.confine(testbed.cores.service)
-        loops = max(1, rounds.requests // users)
-        rehearsal = cell.load.as_burst(ramp_s=0.0, users=users, loops=loops)
+        rehearsal: Load = cell.load.as_burst(ramp_s=0.0, users=users, loops=max(1, rounds.requests // users))
+        if rounds.duration_s:
+            rehearsal = rehearsal.as_closed(rounds.duration_s)
         begun = len(observed.warm_up)
         for number in range(begun + 1, begun + rounds.rounds + 1):
             result = fleet.run_phase(LoadPhase(service.url, rehearsal, parameters, path, number), WITHIN_S, watched)
@@ -53,7 +55,8 @@ def warm_up(testbed: Testbed, cell: Cell, service: Service, fleet: Fleet, observ
 
 def first_users(testbed: Testbed, cell: Cell) -> int:
     """The number of users of the first stage of the warm-up."""
-    return FEW_USERS if testbed.plan.scenario.cpu_decides else max(cell.load.users, REHEARSAL_USERS)
+    scenario = testbed.plan.scenario
+    return FEW_USERS if scenario.cpu_decides else max(cell.load.users, scenario.rehearsal.users)
 
 
 def is_warm(rounds: Sequence[Mapping[str, float]], cpu_decides: bool) -> bool:

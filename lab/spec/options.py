@@ -213,7 +213,7 @@ def _parameters(scenario: Scenario, given: Mapping[str, Value | Sequence[Value]]
 def _value(parameter: Parameter, value: Any) -> Value:
     """A value of a parameter; LabError if it is none of its choices, or no whole number from minimum to maximum."""
     if parameter.choices:
-        _check_choice(option(parameter.name), value, parameter.choices)
+        _check_choice(option(parameter.name), str(value), parameter.choices)  # from Python, 1000 is "1000"
         return str(value)
     number, least, most = numbers.whole(option(parameter.name), value), parameter.minimum, parameter.maximum
     if not least <= number <= most:

@@ -106,12 +106,16 @@ class Rehearsal:
         parameters: those that remove waiting but keep the CPU work.
         requests: requests of a round, at least.
         rounds: rounds of a stage of the warm-up, at most.
+        users: of a round, at least, where it is not the CPU time of a request that decides.
+        duration_s: of a round, instead of a number of requests: where one may cost a thousand times as much as another.
 
     """
 
     requests: int
     rounds: int
     parameters: Mapping[str, Value] = field(default_factory=dict)
+    users: int = 200
+    duration_s: float = 0.0
 
 
 def _check_known(scenario: Scenario, what: str, names: Iterable[str], known: Collection[str]) -> None:

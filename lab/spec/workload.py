@@ -62,6 +62,17 @@ class _AnyLoad(Struct, frozen=True, kw_only=True, tag_field="type", tag=str.lowe
             remote_workers=self.remote_workers,
         )
 
+    def as_closed(self, duration_s: float) -> Closed:
+        """A closed loop of the same users and generator, who all start at once."""
+        return Closed(
+            users=self.users,
+            ramp_s=0.0,
+            duration_s=duration_s,
+            timeout_s=self.timeout_s,
+            workers=self.workers,
+            remote_workers=self.remote_workers,
+        )
+
 
 class WaitingUsers(_AnyLoad, frozen=True, kw_only=True):
     """A load whose users start one after the other, and send again once they have their answer.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from lab.errors import LabError
 from lab.experiments import find_publication, find_scenario
 from lab.experiments.large_data import claims as large
 from lab.experiments.mongo_access import claims as access
@@ -92,7 +93,7 @@ def test_published_rows_are_found_by_their_operation():
     assert found["update-one", "mvc-repository", 200] == 19.139
     assert found["get-by-query", "webflux-template", 200] == 3.755
     assert found["remove-one", "mvc-driver", 1] == 5.792
-    assert found["remove-one", "mvc-driver", 200] is None
+    assert found["add-one", "mvc-driver", 200] is None
     assert found["get-one, 10 threads", "mvc-driver", 200] is None
     assert sum(mean_s is not None for mean_s in found.values()) == 48
 
@@ -109,6 +110,28 @@ def test_demands_say_how_many_batches_are_due(batch, more):
     assert calls["mongo getMore"]["get-all"] == more
     assert calls["mongo find"]["get-all"] == (1, 1)
     assert calls["mongo update"]["get-all"] == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "parameters", "named"),
+    [
+        ("mongo-access", {"operation": "get-on"}, "get-one"),
+        ("large-data", {"batch_size": 0}, "default, 100, 1000"),
+        ("mongo-access", {"elements": 0}, "--elements"),
+        ("mongo-access", {"contention": "some"}, "distinct, same"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_with_what_can(scenario, parameters, named):
+    """A wrong operation, and a batch of none: one sentence, and the choices."""
+    with pytest.raises(LabError) as caught:
+        planning.make_plan(find_scenario(scenario), Options(parameters=parameters))
+    assert named in f"{caught.value} {caught.value.next_step}"
+
+
+def test_a_choice_that_is_a_number_may_be_written_as_one():
+    """From Python it is."""
+    plan = planning.make_plan(find_scenario("large-data"), Options(parameters={"batch_size": 1000}))
+    assert plan.parameters["batch_size"] == "1000"
 
 
 def test_a_repository_saves_as_many_as_it_has_found():

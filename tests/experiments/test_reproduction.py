@@ -335,6 +335,9 @@ def test_a_scale_keeps_the_ratios(name, scale):
             continue
         full, plan = experiment.plan(part, 1.0), experiment.plan(part, scale)
         users, mine = max(c.load.users for c in full.cells), max(c.load.users for c in plan.cells)
+        if users == 1:
+            assert mine == 1  # who waits for nobody, whatever the limits are
+            continue
         for one, other in (
             (full.limits.threads, plan.limits.threads),
             (full.limits.pool, plan.limits.pool),

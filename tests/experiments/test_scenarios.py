@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import os
 import signal
 import threading
@@ -13,6 +14,7 @@ import pytest
 import requests
 
 from lab.experiments import scenarios
+from lab.experiments.mongo_access.scenario import ENTITIES
 from lab.reporting import run_view
 from lab.running import conductor
 from lab.running.conductor import conduct
@@ -24,7 +26,7 @@ from lab.spec.options import Options
 from lab.spec.plan import Cell
 from lab.storage.run_folder import RunFolder
 from lab.system.backends import TOKENS
-from lab.system.databases import mysql, tokens
+from lab.system.databases import mongo, mysql, restoring, tokens
 from lab.telemetry import actuator
 
 pytestmark = pytest.mark.java
@@ -257,6 +259,40 @@ def test_each_way_to_mongodb_executes_its_commands_and_no_other(runtime, operati
             assert counted(cell) == due
             assert evidence["calls_expected"]["mongo find"] == [due.get("find", 0)] * 2
     assert not [reason for row in run.cells for reason in row["reasons"] if "counted" in reason]
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("ending", ["complete", "killed", "interrupted"])
+def test_entities_are_as_they_were_however_a_cell_ends(ending, tmp_path, monkeypatch):
+    """The service may die, or the lab be interrupted, in the middle of thousands of inserts."""
+    options = Options(
+        users=[20], duration=5.0, variants=["mvc-driver"], seed=1, heap_mb=256, parameters={"operation": "add-one"}
+    )
+    plan, ready = planning.make_plan(scenarios()["mongo-access"], options), actuator.await_ready
+    services = []
+    monkeypatch.setattr(actuator, "await_ready", lambda *of: services.append(ready(*of)) or services[-1])
+    with set_up(plan, Invocation(["test"], tmp_path, Reporter(quiet=True)), 200) as testbed:
+        database, (cell,) = testbed.backing.databases["mongo"], plan.cells
+        end = {"killed": lambda: os.kill(services[0].running.pid, signal.SIGKILL)}
+        end["interrupted"] = lambda: os.kill(os.getpid(), signal.SIGINT)
+
+        def end_in_the_middle() -> None:
+            with mongo.client(database) as client:
+                while client["lab"].entities.count_documents({}) < ENTITIES.count + 100 or not _is_loaded(testbed.run):
+                    time.sleep(0.05)
+            end[ending]()
+
+        if ending in end:
+            threading.Thread(target=end_in_the_middle, daemon=True).start()
+        with pytest.raises(KeyboardInterrupt) if ending == "interrupted" else contextlib.nullcontext():
+            conductor.measure(testbed, cell)
+        assert (run_view.Run(testbed.run).verdict == "invalid") == (ending != "complete")
+        assert restoring.restore(database, ENTITIES) == 0
+
+
+def _is_loaded(run: RunFolder) -> bool:
+    """Whether the limits have been read, which is just before the warm-up."""
+    return any(run.path.glob("cells/*/limits.json"))
 
 
 @pytest.mark.parametrize(

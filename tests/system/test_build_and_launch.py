@@ -19,7 +19,7 @@ from lab.system.jdk import Jdk, find_jdk, jdks
 from lab.system.launch import FIXED_POOL, INSIDE, contained, service_launch
 
 # Twins stand side by side.
-SERVICE_MODULES = ("mvc", "webflux", "mvc-chain", "webflux-chain")
+SERVICE_MODULES = ("mvc", "webflux", "mvc-chain", "webflux-chain", "mvc-mongo", "webflux-mongo")
 
 
 def fake_jdk(home: Path, version: str, javac: bool = True) -> Path:
@@ -180,7 +180,7 @@ def test_the_hash_follows_the_service_that_a_service_is_made_from(sources):
     before = {module: build.source_hash(module) for module in SERVICE_MODULES}
     java = next((sources / "mvc" / "src").rglob("*.java"))
     java.write_text(java.read_text() + "// changed\n")
-    assert stale(before) == ("mvc", "mvc-chain")
+    assert stale(before) == ("mvc", "mvc-chain", "mvc-mongo")
 
 
 def stale(before: dict[str, str]) -> tuple[str, ...]:
@@ -218,7 +218,7 @@ def test_every_service_says_what_a_fixed_pool_is(sources):
         assert (sources / module / "src/main/resources" / f"application-{FIXED_POOL}.properties").exists()
 
 
-@pytest.mark.parametrize("twins", [SERVICE_MODULES[:2], SERVICE_MODULES[2:]], ids=" and ".join)
+@pytest.mark.parametrize("twins", [SERVICE_MODULES[:2], SERVICE_MODULES[2:4], SERVICE_MODULES[4:]], ids=" and ".join)
 def test_the_twins_have_no_file_alike(sources, twins):
     """What is the same on both sides is in common: of the twins' files no two have the same contents."""
     folders = [sources / module for module in twins]

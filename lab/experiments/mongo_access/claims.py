@@ -24,8 +24,8 @@ from lab.spec.options import Options
 STACKS, ACCESSES = ("mvc", "webflux"), ("driver", "template", "repository")
 VARIANTS = tuple(f"{stack}-{access}" for stack in STACKS for access in ACCESSES)
 USERS = 200
-# Of operations that are published for one user too.
-ONE_USER = ("add-one", "remove-one", "add-many")
+# Of operations that are published for one user, in part or in all.
+USERS_OF = {"add-one": (1, USERS), "remove-one": (1,), "add-many": (1,)}
 FEW_THREADS = "get-one, 10 threads"
 # What rounds to twice.
 TWICE = (1.5, 2.5)
@@ -75,7 +75,7 @@ def updates_wait(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
 def _part(operation: str) -> Part:
     options = Options(
         variants=VARIANTS,
-        users=(1, USERS) if operation in ONE_USER else (USERS,),
+        users=USERS_OF.get(operation, (USERS,)),
         ramp_up=1.0,
         parameters={"operation": operation, "contention": "same"},
     )

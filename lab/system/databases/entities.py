@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import secrets
-import zlib
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
@@ -14,6 +13,8 @@ from lab.spec.system import Entities
 from lab.system.databases.rows import SEED
 
 COLLECTION = "entities"
+# The header of each request with a body.
+JSON = {"Content-Type": "application/json"}
 # In hexadecimal digits, and so in characters of the text: what an update writes into it is as long.
 TEXT_DIGITS = 16
 # The integers begin here, so that a few thousand of them have as many digits.
@@ -54,14 +55,6 @@ def entity(of: Entities, number: int, seed: int = SEED) -> dict[str, Any]:
 def seeded(of: Entities, seed: int = SEED) -> Iterator[dict[str, Any]]:
     """All documents of the collection."""
     return (entity(of, number, seed) for number in range(of.count))
-
-
-def checksum(of: Entities, seed: int = SEED) -> int:
-    """The CRC-32 of all documents as JSON, one after the other."""
-    crc = 0
-    for document in seeded(of, seed):
-        crc = zlib.crc32(as_json(document), crc)
-    return crc
 
 
 def as_json(value: Any) -> bytes:

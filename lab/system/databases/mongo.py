@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 import pymongo
 from pymongo import MongoClient, uri_parser
-from pymongo.errors import PyMongoError
+from pymongo.errors import OperationFailure, PyMongoError
 
 from lab.errors import LabError
 from lab.runtimes import Launch, Running
@@ -29,6 +29,7 @@ COLLECTION = "documents"
 MARKS = "lab"
 MADE_BY = {"made_by": "lab; may be dropped"}
 PATIENCE_MS = 5000
+REFUSED = f"Use a server that executes {', '.join(COMMANDS)} in the database '{NAME}' for this user."
 # How options begin that the lab's own driver obeys, and Java's passes over with a warning in its log.
 OF_PYTHON_ALONE = (
     *("tlscafile", "tlscertificatekeyfile", "tlscrlfile", "tlsallowinvalidcertificates", "tlsdisableocsp"),
@@ -102,8 +103,9 @@ def client(database: Database) -> Iterator[MongoClient[dict[str, Any]]]:
             yield link
     except PyMongoError as error:
         where = f"MongoDB at {database.host}:{database.port}"
-        said = str(error).partition(" (configured timeouts")[0][:300]  # and on, and on
-        raise LabError(f"{where} said: {said}.", "Is the server up, and is its URL right?") from error
+        said = str(error).partition(" (configured timeouts")[0].partition(", full error")[0][:300]  # and on, and on
+        step = REFUSED if isinstance(error, OperationFailure) else "Is the server up, and is its URL right?"
+        raise LabError(f"{where} said: {said}.", step) from error
 
 
 def identified(database: Database) -> Database:

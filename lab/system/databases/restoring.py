@@ -16,8 +16,8 @@ from lab.system.databases.entities import COLLECTION, entity, key
 from lab.system.databases.mongo import claim, client
 from lab.system.databases.rows import SEED
 
-# Documents of one message to the server: some megabytes.
-BATCH = 100
+# Documents of one message to the server, some megabytes, and keys of one.
+BATCH, MANY_KEYS = 100, 1000
 NO_INDEX = "none"
 Stored = Collection[dict[str, Any]]
 
@@ -49,21 +49,21 @@ def _mend(stored: Stored, of: Entities, seed: int) -> int:
     seeded = {key(number): number for number in range(of.count)}
     there = [document["_id"] for document in stored.find({}, {"_id": 1})]
     strange = [each for each in there if each not in seeded]
-    for some in _in_batches(strange):
+    for some in _in_batches(strange, MANY_KEYS):
         stored.delete_many({"_id": {"$in": some}})
     missing = [seeded[each] for each in seeded.keys() - set(there)]
     differing = [seeded[each["_id"]] for each in stored.find() if each != entity(of, seeded[each["_id"]], seed)]
-    for some in _in_batches(differing):
+    for some in _in_batches(differing, MANY_KEYS):
         stored.delete_many({"_id": {"$in": [key(number) for number in some]}})
     wanted = sorted(missing + differing)
-    for some in _in_batches(wanted):
+    for some in _in_batches(wanted, BATCH):
         stored.insert_many([entity(of, number, seed) for number in some])
     return len(strange) + len(wanted)
 
 
-def _in_batches(of: list[Any]) -> Iterator[list[Any]]:
+def _in_batches(of: list[Any], size: int) -> Iterator[list[Any]]:
     remaining = iter(of)
-    while some := list(islice(remaining, BATCH)):
+    while some := list(islice(remaining, size)):
         yield some
 
 

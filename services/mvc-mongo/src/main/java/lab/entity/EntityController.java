@@ -106,9 +106,10 @@ class EntityController {
 		Selection selection = Selection.of(integer, batch);
 		try (Stream<Entity> found = this.entities.stream(selection)) {
 			response.setContentType(MediaType.APPLICATION_JSON_VALUE);
-			try (SequenceWriter array = this.mapper.writer().writeValuesAsArray(response.getOutputStream())) {
-				found.forEach(array::write);
-			}
+			SequenceWriter array = this.mapper.writer().writeValuesAsArray(response.getOutputStream());
+			found.forEach(array::write);
+			array.flush(); // in chunks, however few they are, as from Netty
+			array.close(); // only here: after a failure it would make a whole answer of a part
 		}
 	}
 
