@@ -103,7 +103,19 @@ NUMBERS: dict[str, tuple[Callable[[str, Any], float], float]] = {
 }
 # Options of services and of the workers that load them, which programs do not have.
 OF_SERVICES = (
-    *("ramp_up", "requests", "rate", "ramp", "arrivals", "workers", "remote_workers", "bind", "limits", *LIMITS),
+    *(
+        "ramp_up",
+        "requests",
+        "rate",
+        "capacity",
+        "ramp",
+        "arrivals",
+        "workers",
+        "remote_workers",
+        "bind",
+        "limits",
+        *LIMITS,
+    ),
     *("link_latency_ms", "link_rate", "link_connection_rate", "interleave"),
 )
 
