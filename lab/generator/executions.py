@@ -38,7 +38,8 @@ class Execution:
         error: index of its failure in :data:`lab.spec.sample.ERRORS`; 0 if it succeeded.
         problem: the failure in words that follow the program's name; empty if it succeeded.
         said: the last lines of its standard error.
-        threads: the most threads that were seen, looking every few milliseconds; 0 if it was over before.
+        threads: the most threads of its process, without its children, that were seen, looking every few milliseconds;
+            0 if it was over before.
         peak_bytes: the most memory, seen in the same way.
 
     """

@@ -187,7 +187,8 @@ def _program(testbed: Testbed, cell: Cell, folder: CellFolder, reads: corpora.Fi
     command = filled(variant.command, {**parameters, **known})
     log = folder.logs / f"{variant.name}.log"
     cores = testbed.cores.service
-    launch = Launch(variant.name, command, log, variant.environment, cores, folder=ROOT, talks=True, grace_s=0.0)
+    launch = Launch(variant.name, command, log, variant.environment, cores, alone=True, folder=ROOT, talks=True)
+    launch = replace(launch, grace_s=0.0)
     assert isinstance(testbed.runtime, ProcessRuntime)  # as a testbed of programs has
     (right,) = filled((variant.output,), parameters)
     cold = corpus.is_cold(parameters) if corpus else False

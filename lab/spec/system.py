@@ -178,8 +178,10 @@ class Variant:
         published_as: the column of the published tables that this variant reproduces.
         url: the address of an attached service.
         command: the command line of a program, executed in the checkout. In its words, a parameter's name in braces is
-            the parameter's value, ``{python}`` the lab's own Python, ``{java}`` the JDK's launcher, and ``{jar}`` the
-            module's jar.
+            the parameter's value, ``{python}`` the lab's own Python, ``{java}`` the JDK's launcher, ``{jar}`` the
+            module's jar, and ``{corpus}`` the folder of the files that the lab has made for the scenario.
+        environment: environment variables of the program. Of those of the shell it gets no others than ``PATH``,
+            ``HOME`` and the like, so that no shell decides what it does.
         output: a regular expression for the whole standard output of a right execution, with parameters filled in as in
             ``command``; any does if empty. All variants of one scope must print the same lines, in any order.
         scope: what the program works on, in words, where that is not what the others do: then it may print something

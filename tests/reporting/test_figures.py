@@ -310,3 +310,43 @@ def test_a_forest_is_not_squeezed_by_one_wild_interval():
 def test_a_forest_of_nothing_says_so():
     """No ratio at all is a sentence in a picture."""
     assert [text.get_text() for text in figures.forest([], 0.05).axes[0].texts] == ["nothing to compare"]
+
+
+@pytest.fixture(scope="module")
+def searched():
+    """The run of programs that ships with the lab."""
+    return run_view.open_run("grep-large")
+
+
+def test_programs_are_drawn_execution_by_execution(searched):
+    """Every execution is a point, none of them a request under way; what may not be compared is marked."""
+    figure = searched.figure()
+    time, cpu, memory = figure.axes
+    assert time.get_xlabel() == "wall time of each execution, s"
+    assert cpu.get_xlabel() == "seconds an execution"
+    assert memory.get_xlabel() == "most of any execution, MiB"
+    points = sum(len(line.get_xdata()) for line in time.get_lines() if line.get_marker() == ".")
+    assert points == len(searched.samples())
+    names = [label.get_text() for label in time.get_yticklabels()]
+    assert [name for name in names if name.endswith(" *")] == ["grep-published *", "java-published *"]
+    assert "not to be compared: as published: every file" in texts(figure)
+    assert drawn(figure)[..., :3].std() > 0
+
+
+def test_programs_of_which_none_succeeded_are_a_sentence(searched):
+    """In a picture that can be drawn all the same."""
+    failed = searched.samples().assign(error="exit status")
+    assert "no execution succeeded" in texts(figures.programs_figure("grep", searched.table(), failed, {}))
+
+
+def test_formulas_are_held_against_what_was_measured():
+    """Every cell is a point; those outside the band have their name, and the others have not."""
+    trials = [figures.Trial("R·t", "R = 5", 5.0, 5.2), figures.Trial("t", "R = 25, slow", 1.0, 1.6)]
+    figure = figures.trials_figure(trials, 0.1)
+    (axes,) = figure.axes
+    points = [(line.get_xdata()[0], line.get_ydata()[0]) for line in axes.get_lines() if line.get_marker() != "None"]
+    assert points == [(5.0, pytest.approx(1.04)), (1.0, 1.6)]
+    said = texts(figure)
+    assert "R = 25, slow" in said
+    assert "R = 5\n" not in said
+    assert "nothing was measured" in texts(figures.trials_figure([], 0.1))

@@ -151,7 +151,7 @@ def _print(done: Reproduction) -> None:
     out.print(f"[dim]{escape(done.experiment.document)}[/]", soft_wrap=True)
     if not done.experiment.of_programs:
         out.print(_scale(done), soft_wrap=True)
-    rows = [results.flat(row) for row in done.rows]
+    rows = done.flat()
     for part in done.experiment.parts:
         out.print()
         of_part = [row for row in rows if row["part"] == part.name]
@@ -199,13 +199,15 @@ def _table(part: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[Colum
         users = "" if row["users"] == last else f"{row['users']:,}"
         last = row["users"]
         unusable = [f"[red]{', '.join(row['not_usable'])}[/]"] * bool(row["not_usable"])
-        table.add_row(users, row["variant"], *(column.text(row[column.key]) for column in columns), *unusable)
+        table.add_row(users, row["variant"], *(column.text(row.get(column.key)) for column in columns), *unusable)
     return table
 
 
 def _columns(rows: Sequence[Mapping[str, Any]], of_programs: bool) -> list[Column]:
     """The columns that any row has a value for; the scaled users only where they differ from R."""
-    known = [column for column in COLUMNS if any(row[column.key] is not None for row in rows)]
+    known = [column for column in COLUMNS if any(row.get(column.key) is not None for row in rows)]
+    if not any("formula_s" in row for row in rows):
+        known = [column for column in known if column.key != "total_s"]
     if of_programs:
         known = [column for column in known if column.key not in OF_SERVICES]
     scaled = any(row["measured_users"] != row["users"] for row in rows)
@@ -238,6 +240,8 @@ COLUMNS = (
     Column("users", "measured_users", "{:,}".format),
     Column("mean s", "mean_s", seconds_text),
     Column("model s", "model_mean_s", seconds_text),
+    Column("all R s", "total_s", seconds_text),
+    Column("formula s", "formula_s", seconds_text),
     Column("req/s", "rps", rate_text),
     Column("failed", "error_percent", _percent),
     Column("start s", "start_s", seconds_text),

@@ -105,6 +105,12 @@ def printed_s(row: ReproducedRow) -> float:
     return BY_NAME[row.part].printed_s(row.variant, row.users)
 
 
+def formula_of(row: ReproducedRow) -> str:
+    """The formula that is printed for a row, with its limits."""
+    limits = BY_NAME[row.part].limits
+    return f"{'synchronous' if row.variant == SYNC else 'reactive'}, {limits}: {PRINTED[limits, row.variant]}"
+
+
 def measured_s(row: ReproducedRow) -> float | None:
     """The time for all requests of a row, a mean over its repeats; None where nothing valid was measured."""
     times = [time for repeat in row.usable if (time := time_for_all_s(row)(repeat)) is not None]
@@ -168,6 +174,7 @@ FORMULAS = Publication(
     title="R requests at once: eight printed formulas, on a grid of R, T, N, x and t",
     scenario="delay",
     parts=tuple(setting.part for setting in GRID),
+    formula_s=printed_s,
     claims=tuple(formula(limits, variant) for limits, variant in PRINTED),
 )
 

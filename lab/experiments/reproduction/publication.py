@@ -222,6 +222,7 @@ class Publication:
         scenario: what its parts measure, unless they name another one.
         parts: its runs; several where they differ in more than users and variants.
         cores: the cores that the document's size needs, with ``memory_gb`` of memory.
+        formula_s: the time for all requests of a row by the formula that is tried on it, where one is.
         repeated_within_s: cells are measured as often as fits into this time, unless somebody says how often.
 
     """
@@ -233,6 +234,7 @@ class Publication:
     claims: tuple[Claim, ...]
     cores: int = 2
     memory_gb: float = 8.0
+    formula_s: Callable[[ReproducedRow], float] | None = None
     repeated_within_s: float = 1500.0
 
     @property

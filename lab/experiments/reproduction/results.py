@@ -60,7 +60,12 @@ class Reproduction:
 
     def table(self) -> pd.DataFrame:
         """One row a part, load and variant; means over repeats, rates scaled back to the document's size."""
-        return pd.DataFrame([flat(row) for row in self.rows])
+        return pd.DataFrame(self.flat())
+
+    def flat(self) -> list[dict[str, Any]]:
+        """The same as dictionaries of JSON types."""
+        formula_s = self.experiment.formula_s
+        return [flat(row) | ({"formula_s": formula_s(row)} if formula_s else {}) for row in self.rows]
 
     def as_json(self) -> dict[str, Any]:
         """The object that ``lab reproduce --json`` prints."""
@@ -69,7 +74,7 @@ class Reproduction:
             "document": self.experiment.document,
             "scale": self.scale,
             "runs": [run.name for run in self.runs],
-            "rows": [flat(row) for row in self.rows],
+            "rows": self.flat(),
             "claims": [asdict(finding) for finding in self.claims],
             "slips": self.experiment.slips,
         }
@@ -92,6 +97,9 @@ def flat(row: ReproducedRow) -> dict[str, Any]:
         "mean_s": fmean(times) if times else None,
         "model_mean_s": row.model_mean_s,
         "published_mean_s": row.published.mean_s if row.published else None,
+        "total_s": fmean(row.users / repeat.rps for repeat in usable)
+        if usable and all(r.rps for r in usable)
+        else None,
         "rps": fmean(repeat.rps for repeat in usable) if usable else None,
         "ok_rps": fmean(repeat.ok_rps for repeat in usable) if usable else None,
         "published_rps": row.published.throughput_rps if row.published else None,

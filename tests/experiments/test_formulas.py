@@ -1,0 +1,94 @@
+"""The printed formulas on a grid: every cell is near its formula, or named with what the formula leaves out."""
+
+from __future__ import annotations
+
+import pytest
+
+from lab.experiments import find_publication
+from lab.experiments.formulas import claims
+from lab.experiments.formulas.claims import BY_NAME, CALLS, GRID, REACTIVE, SYNC, THREADS
+from lab.experiments.reproduction.publication import CONFIRMED, REFUTED, Repeat, ReproducedRow
+from lab.experiments.reproduction.rows import Measured, rows_of
+
+
+def setting(limits: str, threads: int) -> claims.Setting:
+    """The setting of the grid with these limits and so many threads."""
+    return next(each for each in GRID if (each.limits, each.threads) == (limits, threads))
+
+
+def row(of: claims.Setting, variant: str, users: int, total_s: float, cpu_s: float = 0.0, ramp_s: float = 0.0):
+    """A cell whose requests took so long in all, measured three times."""
+    figures = {"cpu_s_per_1000_requests": cpu_s / users * 1000}
+    repeats = tuple(
+        Repeat(n, None, users / (total_s * (1 + n / 1000)), 0.0, 0.0, "valid", True, figures) for n in (1, 2, 3)
+    )
+    return ReproducedRow(of.name, users, users, variant, None, None, None, None, ramp_s, 0, 0.0, repeats)
+
+
+@pytest.mark.parametrize(
+    ("limits", "threads", "variant", "users", "printed_s"),
+    [
+        ("one thread", 1, SYNC, 25, 25 * 0.2),
+        ("one thread", 1, REACTIVE, 25, 0.2),
+        (THREADS, 10, SYNC, 25, 3 * 1.0),
+        (THREADS, 10, REACTIVE, 100, 1.0),
+        ("T threads, N connections", 200, SYNC, 50, 3 * 0.2),
+        ("T threads, N connections", 200, REACTIVE, 50, 3 * 0.2),
+        (CALLS, 20, SYNC, 100, 5 * 0.2 * 5),
+        (CALLS, 20, REACTIVE, 100, 5 * 0.2),
+        (CALLS, 200, SYNC, 30, 2 * 0.2 * 5),
+        (CALLS, 200, REACTIVE, 30, 8 * 0.2),
+    ],
+)
+def test_the_formulas_are_those_that_are_printed(limits, threads, variant, users, printed_s):
+    """By hand, from the document's tables."""
+    assert setting(limits, threads).printed_s(variant, users) == pytest.approx(printed_s)
+
+
+def test_every_cell_of_the_grid_has_its_setting():
+    """The plan of each part has the T, N, x, t and R that its formula is told."""
+    publication = find_publication("formulas")
+    for part in publication.parts:
+        plan, of = publication.plan(part, 1.0), BY_NAME[part.name]
+        rows = rows_of(publication, part, 1.0, Measured(plan))
+        assert {(each.users, each.variant) for each in rows} == {(r, v) for r in of.users for v in (SYNC, REACTIVE)}
+        assert plan.limits.threads == of.threads
+        assert plan.scenario.name == of.scenario
+        assert {cell.load.ramp_s for cell in plan.cells} == {0.0}
+        if of.connections:
+            assert (plan.limits.pool, plan.link.latency_ms) == (of.connections, of.t_ms)
+        else:
+            assert plan.parameters["delay_ms"] == of.t_ms
+        assert plan.parameters.get("calls", 0) == of.calls
+
+
+@pytest.mark.parametrize(
+    ("total_s", "cpu_s", "ramp_s", "said"),
+    [
+        (3.2, 9.0, 9.0, ""),
+        (3.6, 0.5, 0.0, "CPU: the service computed for 0.5 s"),
+        (3.6, 0.1, 0.4, "ramp: the last request was sent after 0.4 s"),
+        (3.6, 0.1, 0.0, "not explained"),
+        (2.0, 9.0, 0.0, "not explained"),
+    ],
+)
+def test_a_cell_that_is_off_has_a_reason(total_s, cpu_s, ramp_s, said):
+    """Three waves of a second; within 10 % nothing is said."""
+    assert claims.reason(row(setting(THREADS, 10), SYNC, 25, total_s, cpu_s, ramp_s)).startswith(said)
+    assert bool(claims.reason(row(setting(THREADS, 10), SYNC, 25, total_s, cpu_s, ramp_s))) == bool(said)
+
+
+def test_connections_that_are_handed_on_between_calls_are_the_reason():
+    """30 requests of five calls on 20 connections: 8 waves of calls, not 2 waves of whole requests."""
+    found = row(setting(CALLS, 200), SYNC, 30, 8 * 0.2)
+    assert claims.reason(found).startswith("waves: connections are given back after each call, so all calls")
+    word, evidence = claims.formula(CALLS, SYNC).judge([found])
+    assert word == REFUTED
+    assert "1.6 s, not 2 s (waves" in evidence
+
+
+def test_a_formula_that_holds_is_confirmed():
+    """At every R of its settings."""
+    rows = [row(setting(THREADS, 10), SYNC, users, -(-users // 10)) for users in (10, 25, 100)]
+    assert claims.formula(THREADS, SYNC).judge(rows)[0] == CONFIRMED
+    assert claims.deviations(rows) == []
