@@ -97,6 +97,7 @@ class Engine:
     def __init__(self, pid: int) -> None:
         self._process = psutil.Process(pid)
         self._command = self._process.cmdline()
+        self._started: subprocess.Popen[bytes] | None = None
 
     @property
     def pid(self) -> int:
@@ -107,10 +108,17 @@ class Engine:
         """Start it again if it was killed, and wait until it answers; LabError if it does not."""
         if self._process.is_running() and self._process.status() != psutil.STATUS_ZOMBIE:
             return
-        nothing = subprocess.DEVNULL
-        started = subprocess.Popen(self._command, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True)
-        self._process = psutil.Process(started.pid)
         deadline = time.monotonic() + ANSWERS_WITHIN_S
+        if self._started:
+            self._started.wait()
+        # Until somebody has waited for it, its number is in use, and the next engine takes it for one that lives.
+        while psutil.pid_exists(self.pid) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        nothing = subprocess.DEVNULL
+        self._started = subprocess.Popen(
+            self._command, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True
+        )
+        self._process = psutil.Process(self._started.pid)
         while True:
             try:
                 docker.connect().close()
