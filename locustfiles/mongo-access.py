@@ -25,17 +25,15 @@ class EntityUser(LabUser):
         path = f"/entities/by-ids/{','.join(keys)}" if name.endswith("many") else f"/entities/{keys[0]}"
         match name:
             case "get-one" | "get-many":
-                listed = elements if name == "get-many" else None
-                self.client.get(path, name=name, check=entities.answer_bytes(ENTITIES, listed))
+                self.client.get(path, name=name, check=entities.answer_bytes(ENTITIES, elements * ("many" in name)))
             case "get-by-query":
                 path = f"/entities/by-integer/{entities.integer(ENTITIES, first)}?way=collected&batch=default"
                 self.client.get(path, name=name, check=entities.answer_bytes(ENTITIES, 1))
             case "update-one" | "update-many":
                 self.client.put(path, name=name, body=entities.content(ENTITIES, text), headers=entities.JSON)
             case "add-many":
-                self.client.post(
-                    "/entities/many", name=name, body=entities.several(ENTITIES, elements), headers=entities.JSON
-                )
+                body = entities.several(ENTITIES, elements)
+                self.client.post("/entities/many", name=name, body=body, headers=entities.JSON)
             case _:
                 self.client.post("/entities", name="add-one", body=entities.new(ENTITIES, text), headers=entities.JSON)
                 if name == "remove-one":

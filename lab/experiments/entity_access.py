@@ -54,28 +54,37 @@ def _content(text: str) -> dict[str, Any]:
 
 
 def _changes() -> Iterator[Exchange]:
-    """Every operation that changes something, each followed by one that reads it back; in the end nothing is left."""
-    yield _sent("add one", "POST", "/entities", _entity("one"), 201)
+    """Every operation that changes something, each followed by what reads it back; in the end nothing is left.
+
+    Several are read before any is updated: a server may send those that were saved at once in any order.
+    """
+    one, many = "one", ("two", "three", "four")
+    yield _sent("add one", "POST", "/entities", _entity(one), 201)
     yield Exchange("the one that was added", "/entities/one", 200)
-    yield _sent("add it again", "POST", "/entities", _entity("one"), 409)
-    yield _sent("update one", "PUT", "/entities/one", _content("new"), 204)
-    yield Exchange("the one that was updated", "/entities/one", 200)
-    yield _sent("add many", "POST", "/entities/many", [_entity(key) for key in ("two", "three", "four")], 201)
+    yield _sent("add it again", "POST", "/entities", _entity(one), 409)
+    yield _sent("add many", "POST", "/entities/many", [_entity(key) for key in many], 201)
     yield Exchange("the ones that were added", "/entities/by-ids/two,three,four", 200)
-    yield _sent("update many", "PUT", "/entities/by-ids/two,four,nobody", _content("newer"), 200)
-    yield Exchange("the ones that were updated", "/entities/by-ids/two,three,four", 200)
-    yield _sent("update those of an integer", "PUT", "/entities/by-integer/7", _content("newest"), 200)
     for way in ("collected", "streamed", "paged"):
         for batch in ("default", "100", "1000"):
             path = f"/entities/by-integer/7?way={way}&batch={batch}"
             yield Exchange(f"those of an integer, {way}, batch {batch}", path, 200)
-    for key in ("one", "two", "three", "four"):
+    yield _sent("update one", "PUT", "/entities/one", _content("new"), 204)
+    yield from _each("updated", one)
+    yield _sent("update many", "PUT", "/entities/by-ids/two,four,nobody", _content("newer"), 200)
+    yield from _each("in many updated or not", *many)
+    yield _sent("update those of an integer", "PUT", "/entities/by-integer/7", _content("newest"), 200)
+    yield from _each("of an integer updated", one, *many)
+    for key in (one, *many):
         yield Exchange(f"remove {key}", f"/entities/{key}", 204, "DELETE")
     yield Exchange("the one that was removed", "/entities/one", 404)
     yield Exchange("remove it again", "/entities/one", 404, "DELETE")
     yield _sent("update it all the same", "PUT", "/entities/one", _content("none"), 404)
     yield Exchange("those of an integer that are gone", "/entities/by-integer/7?way=collected&batch=default", 200)
     yield Exchange("the ones that are gone", "/entities/by-ids/two,three", 200)
+
+
+def _each(what: str, *keys: str) -> Iterator[Exchange]:
+    return (Exchange(f"{key}, {what}", f"/entities/{key}", 200) for key in keys)
 
 
 def _refused() -> Iterator[Exchange]:

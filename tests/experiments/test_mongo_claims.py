@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-import pytest
+from dataclasses import replace
 
+import numpy as np
+import pytest
+from made_runs import MACHINE, fill
+from rich.console import Console
+
+from lab.cli import tables
 from lab.errors import LabError
 from lab.experiments import find_publication, find_scenario
 from lab.experiments.large_data import claims as large
 from lab.experiments.mongo_access import claims as access
 from lab.experiments.reproduction.publication import CONFIRMED, REFUTED, UNDECIDED, Repeat, ReproducedRow
+from lab.reporting import run_view
 from lab.spec import planning, prediction
 from lab.spec.options import Options
 from lab.storage import published
+from lab.storage.run_folder import RunFolder
 
 
 def row(variant: str, part: str, mean_s: float = 1.0, stand_in: str = "", **calls: float) -> ReproducedRow:
@@ -142,3 +150,42 @@ def test_a_repository_saves_as_many_as_it_has_found():
     assert (calls["mongo find"]["update-many"], calls["mongo update"]["update-many"]) == ((1, 1), (7, 7))
     calls = prediction.calls_to(plan, scenario.variant("webflux-template"), "mongo", plan.parameters)
     assert (calls["mongo find"]["update-many"], calls["mongo update"]["update-many"]) == ((0, 0), (1, 1))
+
+
+@pytest.fixture
+def counted_run(tmp_path):
+    """A run of a repository and the template that updated 200 entities each, with what the database counted."""
+    options = Options(variants=["mvc-template", "webflux-repository"], users=[200], seed=1)
+    asked = replace(options, parameters={"operation": ["get-one", "update-one"], "contention": "same"})
+    plan = planning.make_plan(find_scenario("mongo-access"), asked)
+    folder = RunFolder.create(plan, ["test"], MACHINE, tmp_path)
+    for cell in plan.cells:
+        cell_folder = folder.begin(cell)
+        fill(cell_folder, 0.1, np.random.default_rng(1))
+        update, of_repository = cell.parameters["operation"] == "update-one", "repository" in cell.variant
+        calls = {"find": 200 * (not update or of_repository), "update": 200 * update, "getMore": 0}
+        named = {"mongo": calls["find"], **{f"mongo {name}": count for name, count in calls.items()}}
+        cell_folder.keep("evidence", {"calls": named, "finished": 200})
+    return run_view.Run(folder)
+
+
+def test_a_run_says_which_commands_its_requests_made(counted_run):
+    """In a sentence, in a table, and for programs; by the name of what was varied."""
+    sentences = [sentence for sentence in counted_run.insights() if "the database counted" in sentence]
+    assert sentences == [
+        "mvc-template at get-one: the database counted 1 find a request.",
+        "webflux-repository at get-one: the database counted 1 find a request.",
+        "mvc-template at update-one: the database counted 1 update a request.",
+        "webflux-repository at update-one: the database counted 1 find and 1 update a request.",
+    ]
+    assert list(counted_run.calls()["mongo find"]) == [1, 1, 0, 1]
+    assert counted_run.cells[3]["calls"] == {"mongo": 200, "mongo find": 200, "mongo update": 200, "mongo getMore": 0}
+    assert "calls" not in counted_run.table()
+
+
+def test_the_table_of_operations_names_them(counted_run, capsys):
+    """Not their places among the choices."""
+    tables.print_run(counted_run, Console(width=200))
+    printed = capsys.readouterr().out
+    assert "get-one" in printed
+    assert "0.920" in printed  # what is published, without a rate

@@ -63,11 +63,11 @@ def as_json(value: Any) -> bytes:
 
 
 @lru_cache(maxsize=16)
-def answer_bytes(of: Entities, several: int | None = None) -> int:
-    """The length of an answer with one entity, or with a list of several: all are equally long."""
+def answer_bytes(of: Entities, several: int = 0) -> int:
+    """The length of an answer with a list of several entities, or with one by itself: all are equally long."""
     one = entity(of, 0)
     body = len(as_json({"id": one.pop("_id"), **one}))
-    return body if several is None else several * body + (several - 1) + len("[]")
+    return several * body + (several - 1) + len("[]") if several else body
 
 
 def keys(of: Entities, first: int, count: int) -> list[str]:

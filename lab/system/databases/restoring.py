@@ -1,8 +1,8 @@
-"""Puts a collection of entities into the state that was seeded, by what differs from it."""
+"""Puts a collection of entities into the state that was seeded, natural order and all."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
@@ -29,7 +29,7 @@ def restore(database: Database, of: Entities, index: str = NO_INDEX, seed: int =
         index: the only field with an index besides the key; ``none`` for no such field.
 
     Returns:
-        How many documents were removed, replaced and added; 0 if none differed.
+        How many documents were removed and written; 0 if none differed.
 
     Raises:
         LabError: there is a collection of that name that the lab did not make, or it reads back wrong.
@@ -46,22 +46,23 @@ def restore(database: Database, of: Entities, index: str = NO_INDEX, seed: int =
 
 
 def _mend(stored: Stored, of: Entities, seed: int) -> int:
+    """Remove what was added, and where anything else differs copy all anew: so the natural order is the seeded one."""
     seeded = {key(number): number for number in range(of.count)}
     there = [document["_id"] for document in stored.find({}, {"_id": 1})]
     strange = [each for each in there if each not in seeded]
-    for some in _in_batches(strange, MANY_KEYS):
-        stored.delete_many({"_id": {"$in": some}})
-    missing = [seeded[each] for each in seeded.keys() - set(there)]
-    differing = [seeded[each["_id"]] for each in stored.find() if each != entity(of, seeded[each["_id"]], seed)]
-    for some in _in_batches(differing, MANY_KEYS):
-        stored.delete_many({"_id": {"$in": [key(number) for number in some]}})
-    wanted = sorted(missing + differing)
-    for some in _in_batches(wanted, BATCH):
-        stored.insert_many([entity(of, number, seed) for number in some])
-    return len(strange) + len(wanted)
+    for keys in _in_batches(strange, MANY_KEYS):
+        stored.delete_many({"_id": {"$in": keys}})
+    if len(there) - len(strange) == of.count and all(
+        document == entity(of, seeded[document["_id"]], seed) for document in stored.find()
+    ):
+        return len(strange)
+    stored.drop()
+    for numbers in _in_batches(range(of.count), BATCH):
+        stored.insert_many([entity(of, number, seed) for number in numbers])
+    return len(strange) + of.count
 
 
-def _in_batches(of: list[Any], size: int) -> Iterator[list[Any]]:
+def _in_batches(of: Iterable[Any], size: int) -> Iterator[list[Any]]:
     remaining = iter(of)
     while some := list(islice(remaining, size)):
         yield some
