@@ -20,7 +20,7 @@ from lab.spec.options import Options, names
 from lab.spec.plan import Plan
 from lab.spec.planning import make_plan
 from lab.spec.scenario import Parameter, Request
-from lab.spec.system import SERVICE, Component, Stage
+from lab.spec.system import SERVICE, Component, Entities, Stage
 from lab.spec.workload import Burst, Closed, Open, Ramp
 
 DELAY, JWT = scenarios()["delay"], scenarios()["jwt"]
@@ -481,6 +481,10 @@ def test_nobody_waits_longer_than_a_week():
             {"variants": (replace(DELAY.variants[0], demands={"/delay": (Stage(SERVICE, "t"),)}),)},
             "has no parameter 't'",
         ),
+        (
+            {"components": (Component("mongo", database="mongo", entities=Entities(1, 1, 1, "indx")),)},
+            "has no parameter 'indx'",
+        ),
     ],
 )
 def test_a_scenario_that_contradicts_itself_is_refused(changed, problem):
@@ -494,6 +498,14 @@ def test_a_component_is_one_thing(what):
     """A database, a module, or a command."""
     with pytest.raises(ValueError, match="not one of database, module and command"):
         Component("b", **what)
+
+
+def test_commands_and_entities_are_those_of_a_database():
+    """What nobody counts, and what nobody stores, is refused where it is defined."""
+    with pytest.raises(ValueError, match="nobody counts the command 'fnid' of mongo"):
+        Stage("mongo", command="fnid")
+    with pytest.raises(ValueError, match="the component backend holds entities"):
+        Component("backend", module="webflux", entities=Entities(1, 1, 1))
 
 
 def test_components_start_after_those_they_call_and_databases_first():

@@ -47,6 +47,8 @@ def test_a_phase_that_comes_to_its_end_has_no_problem(phase):
     """The user is done, and nothing is said."""
     with Server(lambda connection: None) as server:
         playing = phase(server.url)
-        playing.run_user(User(lambda user: None), 0)
+        user = User(lambda user: None)
+        playing.run_user(user, 0)
+    assert user.number == 0
     assert playing.over.is_set()
     assert not playing.problem
