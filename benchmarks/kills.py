@@ -105,28 +105,34 @@ class Engine:
         return self._process.pid
 
     def revive(self) -> None:
-        """Start it again if it was killed, and wait until it answers; LabError if it does not."""
-        if self._process.is_running() and self._process.status() != psutil.STATUS_ZOMBIE:
-            return
+        """Start it again if it was killed, and wait until it answers; LabError if it does not.
+
+        An engine ends at once where what is left of the one before is still there, so it is started until it stays.
+        """
         deadline = time.monotonic() + ANSWERS_WITHIN_S
+        while not self._lives() or not answers():
+            if time.monotonic() > deadline:
+                raise LabError("The engine that was killed cannot be started again.", " ".join(self._command))
+            if not self._lives():
+                nothing = subprocess.DEVNULL
+                self._started = subprocess.Popen(
+                    self._command, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True
+                )
+                self._process = psutil.Process(self._started.pid)
+            time.sleep(1)
+
+    def _lives(self) -> bool:
         if self._started:
-            self._started.wait()
-        # Until somebody has waited for it, its number is in use, and the next engine takes it for one that lives.
-        while psutil.pid_exists(self.pid) and time.monotonic() < deadline:
-            time.sleep(0.1)
-        nothing = subprocess.DEVNULL
-        self._started = subprocess.Popen(
-            self._command, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True
-        )
-        self._process = psutil.Process(self._started.pid)
-        while True:
-            try:
-                docker.connect().close()
-                break
-            except LabError:
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(0.1)
+            return self._started.poll() is None
+        return self._process.is_running() and self._process.status() != psutil.STATUS_ZOMBIE
+
+
+def answers() -> bool:
+    """Whether an engine does."""
+    with suppress(LabError):
+        docker.connect().close()
+        return True
+    return False
 
 
 def kills_of(

@@ -14,14 +14,14 @@ HONEST_USERS = (0, 49_999, 99_999)
 
 
 def common(scenario: Scenario) -> tuple[Exchange, ...]:
-    """The exchanges of all scenarios of services: a head that is too large, and a method that is not meant."""
+    """The exchanges of all scenarios of our services: a head that is too large, and a method that is not meant."""
+    if scenario.entry != "service" or not scenario.requests:
+        return ()
     parameters = scenario.defaults()
-    wrong = tuple(
+    wrong = (
         Exchange(f"{WRONG_METHOD} {request.name}", request.path.format(**parameters), 405, WRONG_METHOD)
         for request in scenario.requests
     )
-    if not scenario.requests:
-        return wrong
     path = scenario.path(parameters)
     return (
         *wrong,
