@@ -78,6 +78,7 @@ def _row(part: Part, full: Plan, cell: Cell, scale: float, measured: Measured) -
             _repeat(c, factor) for c in measured.cells if (c["variant"], c["users"]) == (cell.variant, users)
         ),
         earlier=_earlier(measured, cell.variant, users, factor),
+        of_programs=part.of_programs,
     )
 
 
