@@ -22,7 +22,7 @@ from lab.cli.tables import print_whole
 from lab.errors import LabError
 from lab.experiments import find_publication, publications
 from lab.experiments.reproduction import results
-from lab.experiments.reproduction.publication import CONFIRMED, NOT_JUDGED, REFUTED, UNDECIDED, Publication
+from lab.experiments.reproduction.publication import CONFIRMED, NOT_JUDGED, REFUTED, UNDECIDED, Part, Publication
 from lab.experiments.reproduction.results import Reproduction
 from lab.reporting.formatting import rate_text, seconds_text
 from lab.running import estimate
@@ -155,7 +155,7 @@ def _print(done: Reproduction) -> None:
     for part in done.experiment.parts:
         out.print()
         of_part = [row for row in rows if row["part"] == part.name]
-        print_whole(_table(part.name, of_part, _columns(rows, done.experiment.of_programs)), out)
+        print_whole(_table(part, of_part, _columns(rows, done.experiment.of_programs)), out)
     out.print("" if done.experiment.of_programs else "\n[dim]req/s: failures included[/]")
     out.print("[dim]in brackets: 95 % over repeats, or by those of earlier runs here[/]\n")
     for finding in done.claims:
@@ -179,27 +179,29 @@ def _scale(done: Reproduction) -> str:
     )
 
 
-def _table(part: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -> Table:
-    """The table of a part: a line for each load and variant, measured figures before published ones.
+def _table(part: Part, rows: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -> Table:
+    """The table of a part: a line for each load, which programs do not have, and variant; published figures last.
 
     Args:
         rows: of :func:`lab.experiments.reproduction.results.flat`.
 
     """
-    table = Table(title=part, title_justify="left", title_style="bold", header_style="bold", box=None, padding=(0, 2))
+    table = Table(
+        title=part.name, title_justify="left", title_style="bold", header_style="bold", box=None, padding=(0, 2)
+    )
     table.pad_edge, table.collapse_padding = False, True
     published = next((column for column in columns if column.published), None)
-    for heading in ("R", "variant"):
+    for heading in ("variant",) if part.of_programs else ("R", "variant"):
         table.add_column("\n" * bool(published) + heading, justify="left" if heading == "variant" else "right")
     for column in columns:
         above = "published" * (column is published) + "\n" * bool(published)
         table.add_column(above + column.heading, justify="right")
     last = None
     for row in rows:
-        users = "" if row["users"] == last else f"{row['users']:,}"
+        users = [] if part.of_programs else ["" if row["users"] == last else f"{row['users']:,}"]
         last = row["users"]
         unusable = [f"[red]{', '.join(row['not_usable'])}[/]"] * bool(row["not_usable"])
-        table.add_row(users, row["variant"], *(column.text(row.get(column.key)) for column in columns), *unusable)
+        table.add_row(*users, row["variant"], *(column.text(row.get(column.key)) for column in columns), *unusable)
     return table
 
 

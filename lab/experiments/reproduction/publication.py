@@ -65,6 +65,7 @@ class ReproducedRow:
         earlier: by run, the repeats of the very same cell in earlier runs on this machine, if there were several: they
             show how far one measurement lies from the next.
         stand_in: the title of what stood in for a database, if anything did.
+        of_programs: whether it is of a program, which is executed by one user at a time.
 
     """
 
@@ -82,6 +83,7 @@ class ReproducedRow:
     repeats: tuple[Repeat, ...]
     earlier: Mapping[str, tuple[Repeat, ...]] = field(default_factory=dict)
     stand_in: str = ""
+    of_programs: bool = False
 
     @property
     def usable(self) -> tuple[Repeat, ...]:
@@ -95,11 +97,6 @@ class ReproducedRow:
         about = ", ".join(filter(None, (self.part, suspect)))
         at = "" if self.of_programs else f" at R = {self.users:,}"
         return f"{self.variant}{at}" + (f" ({about})" if about else "")
-
-    @property
-    def of_programs(self) -> bool:
-        """Whether it is of a program, of which nobody waits for another one's end."""
-        return any("execution_cpu_s" in repeat.figures for repeat in self.repeats)
 
 
 Judge = Callable[[Sequence[ReproducedRow]], tuple[str, str]]

@@ -85,6 +85,7 @@ def _row(part: Part, full: Plan, cell: Cell, scale: float, measured: Measured) -
         ),
         earlier=_earlier(measured, cell.variant, users, factor, part.request),
         stand_in=measured.stand_in,
+        of_programs=part.of_programs,
     )
 
 
