@@ -20,7 +20,7 @@ def row(of: claims.Setting, variant: str, users: int, total_s: float, cpu_s: flo
     """A cell whose requests took so long in all, measured three times."""
     figures = {"cpu_s_per_1000_requests": cpu_s / users * 1000}
     repeats = tuple(
-        Repeat(n, None, users / (total_s * (1 + n / 1000)), 0.0, 0.0, "valid", True, figures) for n in (1, 2, 3)
+        Repeat(n, None, users / (total_s * (1 + n / 1000)), 0.0, 0.0, "valid", True, figures=figures) for n in (1, 2, 3)
     )
     return ReproducedRow(of.name, users, users, variant, None, None, None, None, ramp_s, 0, 0.0, repeats)
 

@@ -19,7 +19,7 @@ PUBLISHED = {"grep-published", "java-published"}
 def row(variant: str, mean_s: float, read_mib: float = 256, part: str = claims.LARGE) -> ReproducedRow:
     """A program that was measured three times."""
     figures = {"read_bytes": read_mib * MIB, "execution_cpu_s": mean_s}
-    repeats = tuple(Repeat(n, mean_s * (1 + n / 500), 1.0, 1.0, 0.0, "valid", True, figures) for n in (1, 2, 3))
+    repeats = tuple(Repeat(n, mean_s * (1 + n / 500), 1.0, 1.0, 0.0, "valid", True, figures=figures) for n in (1, 2, 3))
     return ReproducedRow(part, 1, 1, variant, None, None, None, None, 0.0, 0, 0.0, repeats, of_programs=True)
 
 
