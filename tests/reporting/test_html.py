@@ -261,3 +261,10 @@ def test_a_damaged_run_is_one_sentence(copy, typed, tmp_path):
     assert ended.returncode == 2
     assert "damaged" in ended.stderr
     assert not (copy.path / "report.html").exists()
+
+
+def test_a_run_of_programs_is_told_as_one():
+    """With the names that its parameters have, and a figure of executions instead of requests."""
+    page = html.Page(run_view.open_run("grep-large"))
+    assert page.decided["content"] == "mixed"
+    assert page.decided["megabytes"] == "256"

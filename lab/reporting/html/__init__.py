@@ -175,7 +175,8 @@ class Page:
         plan = self.run.plan
         named = {**plan.parameters, **asdict(plan.limits), **(asdict(plan.link) if plan.link else {})}
         addresses = {variant.name: variant.url for variant in plan.variants if variant.url}
-        numbers = {name.replace("_", " "): f"{value:,}" for name, value in named.items() if value is not None}
+        known = {name.replace("_", " "): value for name, value in named.items() if value is not None}
+        numbers = {name: value if isinstance(value, str) else f"{value:,}" for name, value in known.items()}
         return numbers | addresses | {"limits": plan.stance, "seed": str(plan.seed)}
 
     @cached_property
@@ -191,7 +192,10 @@ class Page:
         if self.comparison:
             drawn.append(_plate("The differences", FOREST, self.comparison.figure))
             drawn.append(_plate("The differences by percentile", SHIFT, self.comparison.shift_figure))
-        drawn.append(_plate("The distribution of latency", DISTRIBUTION, run.figure))
+        if run.scenario.entry == "program":
+            drawn.append(_plate("The executions", EXECUTIONS, run.figure))
+        else:
+            drawn.append(_plate("The distribution of latency", DISTRIBUTION, run.figure))
         drawn.append(_plate("Over time", TIMELINE, run.timeline))
         if any(not panel.right.all() for panel in run.panels()):
             drawn.append(_plate("Failed requests", ERRORS, run.errors_figure))
@@ -220,6 +224,10 @@ SHIFT = (
 DISTRIBUTION = (
     "How long right answers took, on an axis of percentiles on which 90, 99 and 99.9 are equally far apart; and how "
     "many requests were under way. Faded: not valid. Dashed: the mean that theory says."
+)
+EXECUTIONS = (
+    "How long each execution took, on an axis on which twice as long is equally far everywhere, and what it used. "
+    "Crosses: the same with an empty folder, where there is one. Starred: works on something else than the others."
 )
 TIMELINE = (
     "One column a variant, each with a time axis of its own: every answer, requests under way, right answers a second, "
