@@ -53,7 +53,7 @@ def _mend(stored: Stored, of: Entities, seed: int) -> int:
     for keys in _in_batches(strange, MANY_KEYS):
         stored.delete_many({"_id": {"$in": keys}})
     if len(there) - len(strange) == of.count and all(
-        document == entity(of, seeded[document["_id"]], seed) for document in stored.find()
+        document == entity(of, seeded[document["_id"]], seed) for document in stored.find(batch_size=BATCH)
     ):
         return len(strange)
     stored.drop()

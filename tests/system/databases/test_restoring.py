@@ -19,7 +19,7 @@ from lab.system.databases.restoring import restore
 
 pytestmark = pytest.mark.java
 
-# More than the first batch of a cursor, so that all of them take a getMore too.
+# More than a batch, so that a look at all of them takes a getMore too.
 OF = Entities(count=250, doubles=3, integers=10, index_parameter="index")
 
 
@@ -110,11 +110,12 @@ def test_commands_are_counted_however_many_documents_they_are_about(server, stor
 
 def test_a_server_that_refuses_to_send_more_is_said(server, stored):
     """One sentence and a next step, and what is stored is untouched."""
-    stored.delete_one({"_id": "e000007"})
+    stored.update_one({"_id": "e000249"}, {"$set": {"text": "new"}})
     with refusing_more(server) as port, pytest.raises(LabError, match="getM0re") as caught:
         restore(server.via(port), OF)
     assert "getMore" in caught.value.next_step
-    assert stored.count_documents({}) == OF.count - 1
+    assert stored.count_documents({}) == OF.count
+    assert stored.count_documents({"text": "new"}) == 1
 
 
 @contextmanager
