@@ -13,6 +13,8 @@ from contextlib import closing
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import msgspec
+
 from lab.errors import ComponentError
 from lab.spec import http_address
 from lab.spec.scenario import Exchange
@@ -24,6 +26,8 @@ SHOWN = 120
 NOT_COMPARED = {"connection", "content-length", "content-type", "date", "keep-alive", "server", "transfer-encoding"}
 # Of these headers the values are compared too; of others it is enough that both variants send them.
 VALUES_COMPARED = {"allow", "cache-control", "content-encoding", "vary", "www-authenticate"}
+# Of these the value is a set, and servers write it in any order.
+SETS = {"allow", "vary"}
 # A date has 37 bytes and "Connection: close" 19; more than this is something that only one variant says.
 HEAD_WITHIN_BYTES = 100
 # From here on a status refuses: Tomcat closes the connection after some of these, and has no setting for it.
@@ -103,11 +107,20 @@ def _ask(service: Service, exchange: Exchange) -> FramedAnswer:
                     connection.putheader(name, value.encode())
             connection.endheaders(body or None)
             response = connection.getresponse()
-            return _framed(response, response.read())
+            answer = response.read()
+            return _framed(response, _in_order(answer) if exchange.unordered else answer)
     except (OSError, http.client.HTTPException) as error:
         raise ComponentError(
             f"The service did not answer {exchange.method} {exchange.path[:SHOWN]}: {error}."
         ) from error
+
+
+def _in_order(body: bytes) -> bytes:
+    """A JSON list with its elements sorted by their bytes, which stay as they are; any other body as it is."""
+    try:
+        return b"[%b]" % b",".join(sorted(map(bytes, msgspec.json.decode(body, type=list[msgspec.Raw]))))
+    except msgspec.MsgspecError:
+        return body
 
 
 def _framed(response: http.client.HTTPResponse, body: bytes) -> FramedAnswer:
@@ -188,10 +201,14 @@ def _framed_differently(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> I
 def _compared(headers: Mapping[str, str]) -> dict[str, str]:
     """The headers that must be there in both, those of which the value does not matter without it."""
     return {
-        name: value if name in VALUES_COMPARED else "sent"
+        name: _as_set(value) if name in SETS else value if name in VALUES_COMPARED else "sent"
         for name, value in headers.items()
         if name not in NOT_COMPARED
     }
+
+
+def _as_set(value: str) -> str:
+    return ", ".join(sorted(part.strip() for part in value.split(",")))
 
 
 def _said(headers: Mapping[str, str], name: str) -> str:

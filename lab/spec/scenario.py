@@ -87,6 +87,7 @@ class Exchange:
         name: the name in messages, such as ``not a number``.
         status: the status of the only right answer.
         headers: the value of each; several where a header is sent as often.
+        unordered: whether the answer is a JSON list in any order, as of a database that nobody asked for one.
 
     """
 
@@ -96,6 +97,7 @@ class Exchange:
     method: str = "GET"
     headers: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
     body: str = ""
+    unordered: bool = False
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,10 @@ FRAMED = {
     "/tagged-too": ("200 OK", SIZED + 'ETag: "2"\r\n', BODY),
     "/allowing": ("405 ", SIZED + "Allow: GET\r\n", BODY),
     "/allowing-more": ("405 ", SIZED + "Allow: GET, POST\r\n", BODY),
+    "/allowing-as-much": ("405 ", SIZED + "Allow: POST,GET\r\n", BODY),
+    "/several": ("200 ", JSON + "Content-Length: 17\r\n", '[{"a":1},{"b":2}]'),
+    "/other-way-round": ("200 ", JSON + "Content-Length: 17\r\n", '[{"b":2},{"a":1}]'),
+    "/others": ("200 ", JSON + "Content-Length: 17\r\n", '[{"b":2},{"a":2}]'),
     "/long-winded": ("200 OK", SIZED + f"Server: {'x' * 100}\r\n", BODY),
     "/refused": ("400 Bad Request", SIZED, BODY),
     "/refused-and-closed": ("400 Bad Request", SIZED + "Connection: close\r\n", BODY),
@@ -163,6 +167,21 @@ def test_what_a_refusal_allows_instead_is_compared(service):
     """A method that one variant says it has, and the other does not, is a difference of what they offer."""
     found = difference(service, "/allowing", "/allowing-more", 405)
     assert found == ["it: the header allow is 'GET' here, 'GET, POST' there"]
+    assert difference(service, "/allowing-as-much", "/allowing-more", 405) == []
+
+
+def test_the_order_of_a_list_is_compared_unless_nobody_asked_for_one(service):
+    """A database gives what it finds in the order it likes; what is in the list is compared all the same."""
+
+    def differs(path: str, unordered: bool) -> bool:
+        both = (
+            equivalence.prove(service, [Exchange("it", each, 200, unordered=unordered)]) for each in ("/several", path)
+        )
+        return bool(equivalence.unequal_answers(*both))
+
+    assert differs("/other-way-round", unordered=False)
+    assert not differs("/other-way-round", unordered=True)
+    assert differs("/others", unordered=True)
 
 
 def test_a_header_can_be_sent_several_times(service):
