@@ -234,8 +234,8 @@ def test_a_silent_service_is_a_component_error(service):
 
 
 def test_every_scenario_has_a_contract_of_good_and_bad():
-    """Each scenario proves right answers and refusals."""
-    for scenario in scenarios().values():
+    """Each scenario of services proves right answers and refusals."""
+    for scenario in (each for each in scenarios().values() if each.entry == "service"):
         statuses = {exchange.status for exchange in scenario.contract}
         assert (
             200 in statuses or scenario.sends_tokens
