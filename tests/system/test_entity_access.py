@@ -75,7 +75,7 @@ def test_every_operation_stores_the_same(url, stored):
     due["one"] = {"_id": "one", **NEW}
     assert stored() == due
     assert list(stored()["one"]) == ["_id", "integer", "text", "doubles"]
-    assert ask("POST", url, "", {"id": "one", **CONTENT}) == 409
+    assert ask("POST", url, "", {"id": "one", **NEW, "text": "other"}) == 409
     assert stored() == due
     assert ask("PUT", url, "/one", CONTENT) == 204
     due["one"] |= CONTENT

@@ -98,12 +98,15 @@ class EntityController {
 
 	@GetMapping(path = { "", "/by-integer/{integer}" }, params = "way=paged")
 	Mono<List<Entity>> page(@PathVariable(required = false) @Nullable String integer, @RequestParam String batch) {
-		Selection selection = Selection.of(integer, batch);
-		return Flux.range(0, Integer.MAX_VALUE)
-			.concatMap((number) -> this.entities.page(selection, number), 1)
-			.takeUntil((page) -> page.size() < Selection.PAGE)
-			.flatMapIterable((page) -> page)
-			.collectList();
+		return pages(Selection.of(integer, batch), 0).collectList();
+	}
+
+	private Flux<Entity> pages(Selection selection, int number) {
+		return this.entities.page(selection, number).flatMapMany((page) -> {
+			Flux<Entity> found = Flux.fromIterable(page);
+			return (page.size() < Selection.PAGE) ? found
+					: found.concatWith(Flux.defer(() -> pages(selection, number + 1)));
+		});
 	}
 
 	private static Mono<Void> check(long found) {
