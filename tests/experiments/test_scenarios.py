@@ -222,8 +222,11 @@ def test_a_service_with_another_key_is_invalid_and_not_fast(tmp_path):
 
 ACCESS_COUNTS = {
     "add-one": {"insert": 1},
+    "get-one": {"find": 1},
     "update-one": {"update": 1},
     "remove-one": {"insert": 1, "delete": 1},
+    "add-many": {"insert": 1},
+    "get-many": {"find": 1},
     "update-many": {"update": 1},
     "get-by-query": {"find": 1},
 }
