@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -166,7 +167,8 @@ def evidence(
         others=tuple(conditions.others),
         neighbours=neighbours(telemetry, len(conditions.owned_cores.get("service", ())) or os.cpu_count() or 1),
     )
-    steady = steadiness(load, samples, metrics(result, telemetry), conditions.cpu_decides)
+    until_s = math.inf if result.whole else elapsed_s
+    steady = steadiness(load, samples, metrics(result, telemetry), conditions.cpu_decides, until_s)
     service = ServiceState(
         conditions.entry,
         tuple(observed.warm_up),

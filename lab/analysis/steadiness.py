@@ -33,7 +33,9 @@ SMOOTHED_READINGS, OUTLIER = 13, 2.0
 STALL_PIECE_S, FASTEST_PERCENT, MIN_PER_PIECE = 0.05, 10, 10
 
 
-def steadiness(load: Load, samples: pd.DataFrame, rows: Iterable[Reading], cpu_decides: bool) -> Steadiness:
+def steadiness(
+    load: Load, samples: pd.DataFrame, rows: Iterable[Reading], cpu_decides: bool, until_s: float = math.inf
+) -> Steadiness:
     """Changes of latency, throughput, CPU cost and core speed within a load that should be steady.
 
     A burst and a ramp have none, as they are never steady; of a load that is over within ten seconds they cannot be
@@ -43,13 +45,14 @@ def steadiness(load: Load, samples: pd.DataFrame, rows: Iterable[Reading], cpu_d
         samples: with :data:`COLUMNS`, of the measured load.
         rows: those of :func:`lab.analysis.observations.metrics`.
         cpu_decides: whether the scenario measures the service's CPU time a request.
+        until_s: when the load was cut off, in seconds since its planned start; infinite if it was not.
 
     """
     if load.steady_span_s is None:
         return Steadiness()
     if samples.empty:
         return Steadiness(not_judged="nothing was sent")
-    begin_s, end_s = load.steady_span_s
+    begin_s, end_s = load.steady_span_s[0], min(load.steady_span_s[1], until_s)
     if end_s == math.inf:
         end_s = samples["sent_us"].max() / 1e6
     if end_s - begin_s < MIN_STEADY_S:
@@ -75,8 +78,13 @@ def steadiness(load: Load, samples: pd.DataFrame, rows: Iterable[Reading], cpu_d
         slowed={owner: _speed_change(rows, owner, begin_s, end_s) for owner in owners},
         stalled_s=longest_s,
         settled=level,
-        course=checks.course((took, cost, 1 / (1 + did) - 1), longest_s, level),
+        course=checks.course((took, cost, _between_answers(did)), longest_s, level),
     )
+
+
+def _between_answers(did: float) -> float:
+    """The change of the time between two answers that a change of throughput is; infinite where none came any more."""
+    return 1 / (1 + did) - 1 if did > -1 else math.inf
 
 
 def settled(samples: pd.DataFrame, begin_s: float, end_s: float) -> bool:

@@ -253,6 +253,16 @@ def test_a_service_that_stands_still_for_half_a_second_is_seen(samples_of):
     assert mixed.stalled_s < 0.1
 
 
+def test_a_service_that_answers_nobody_any_more_is_slowing(samples_of):
+    """Half of the load without an answer; of one that is cut off there, only what came before is judged."""
+    load, sent = Closed(users=10, duration_s=3600), list(np.linspace(0, 12, 1200))
+    samples = samples_of([0.1] * 1200, sent_s=sent)
+    mute = steadiness(load, samples, (), False)
+    assert mute.throughput_change == pytest.approx(-1.0, abs=1e-3)
+    assert mute.course == "slowing"
+    assert steadiness(load, samples, (), False, until_s=12.0).throughput_change == pytest.approx(0.0, abs=0.02)
+
+
 def test_a_growing_queue_of_an_open_loop_is_seen(samples_of):
     """Where the users are too few it grows before the send, and counts from the plan all the same."""
     planned = np.linspace(0, 20, 2000, endpoint=False)
