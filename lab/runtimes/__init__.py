@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO, Protocol, TypeVar
 
 # The values of --runtime; "auto" is Docker where an engine answers and images are available, else processes.
 RUNTIMES = ("process", "docker", "auto")
@@ -17,6 +18,10 @@ RUNTIMES = ("process", "docker", "auto")
 INHERITED = ("PATH", "HOME", "LD_LIBRARY_PATH", "TMPDIR")
 # What it gets instead of the shell's language: file names of any letters, and everywhere the same messages and sorting.
 LANGUAGE = {"LC_ALL": "C.UTF-8"}
+# How long after its connections have closed it is known at the latest that a program has ended.
+EXIT_REASON_WITHIN_S = 2.0
+
+Reasons = TypeVar("Reasons", str, list[str])
 
 
 @dataclass(frozen=True)
@@ -101,6 +106,14 @@ class Runtime(Protocol):
 
     def started(self, launch: Launch) -> AbstractContextManager[Running]:
         """Start a launch; it is stopped when the context ends, also after an error."""
+
+
+def await_exit_reasons(reasons: Callable[[], Reasons]) -> Reasons:
+    """What tells how something ended that does not answer, as soon as it tells; empty if it still runs."""
+    deadline = time.monotonic() + EXIT_REASON_WITHIN_S
+    while not (found := reasons()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return found
 
 
 def appended(log: Path) -> IO[bytes]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from lab.errors import ComponentError, LabError
-from lab.runtimes import Running
+from lab.runtimes import Running, await_exit_reasons
 from lab.spec import http_address
 from lab.spec.plan import Plan
 from lab.spec.scenario import Exchange, Scenario, Value
@@ -119,13 +119,11 @@ class Backends:
         from lab.system.databases import counters
 
         with self._alive():
-            counts = {name: counters.queries(database) for name, database in self.databases.items()}
-            of_commands = {
-                f"{name} {command}": count
+            return {
+                f"{name} {what}".rstrip(): count
                 for name, database in self.databases.items()
-                for command, count in counters.commands(database).items()
+                for what, count in counters.counted(database).items()
             }
-        return {name: count for name, count in counts.items() if count is not None} | of_commands
 
     def restore(self, scenario: Scenario, parameters: Mapping[str, Value]) -> None:
         """Put the entities that requests may have changed into the state that was seeded.
@@ -146,7 +144,8 @@ class Backends:
         try:
             yield
         except LabError as error:
-            self.check_alive()
+            for exit_reason in await_exit_reasons(self.exit_reasons):
+                raise ComponentError(exit_reason) from error
             raise ComponentError(error.problem, error.next_step) from error
 
 

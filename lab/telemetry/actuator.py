@@ -12,7 +12,7 @@ import requests
 from prometheus_client.parser import text_string_to_metric_families
 
 from lab.errors import ComponentError
-from lab.runtimes import Running, loopback
+from lab.runtimes import Running, await_exit_reasons, loopback
 from lab.runtimes.checkout import ROOT
 from lab.runtimes.port_file import port_in
 from lab.system.service import Service
@@ -24,7 +24,6 @@ HEAP = "jvm_heap_used_bytes"
 # Absent until the first collection.
 GC_PAUSES = "jvm_gc_pause_seconds_sum"
 SETTLE_WITHIN_S = 10.0
-EXIT_REASON_WITHIN_S = 2.0
 # The metrics that are kept of a service's Prometheus page, each summed over its labels.
 KEPT_METRICS = (
     "hikaricp_connections_active",
@@ -82,9 +81,7 @@ def _is_up(service: Service) -> bool:
 
 def no_answer_error(service: Service, otherwise: str) -> ComponentError:
     """The error for a service that did not answer: how it ended if it did, else ``otherwise``; waits up to 2 s."""
-    deadline = time.monotonic() + EXIT_REASON_WITHIN_S
-    while not (ending := service.running.exit_reason()) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    ending = await_exit_reasons(service.running.exit_reason)
     problem = f"The {service.running.launch.name} {ending} during the measurement." if ending else otherwise
     return ComponentError(problem, "", service.running.log_tail())
 

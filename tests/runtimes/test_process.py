@@ -12,7 +12,7 @@ import pytest
 from patience import await_that
 
 from lab.errors import LabError
-from lab.runtimes import Launch, tail
+from lab.runtimes import Launch, await_exit_reasons, tail
 from lab.runtimes.port_file import port_in
 
 
@@ -62,6 +62,15 @@ def test_a_service_inherits_nothing_that_could_set_it(alone, runtime, tmp_path, 
     assert "'MINE'" in said
     assert "'PATH'" in said
     assert ("'SERVER_PORT'" in said) is not alone
+
+
+def test_one_that_ends_after_its_connections_have_closed_is_the_cause_of_that(runtime, tmp_path):
+    """How it ended is not known yet when a caller notices."""
+    code = "import os, time; os.close(1); time.sleep(0.3); os.kill(os.getpid(), 9)"
+    with runtime.started(Launch("it", (sys.executable, "-c", code), tmp_path / "log", talks=True)) as running:
+        assert running.stdout.read() == ""
+        assert running.exit_reason() == ""
+        assert await_exit_reasons(running.exit_reason) == "was killed by SIGKILL"
 
 
 def test_a_program_that_is_not_there_is_named(runtime, tmp_path):
