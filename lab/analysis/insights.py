@@ -20,7 +20,7 @@ from lab.formulas.inference import Estimate
 from lab.formulas.laws import LoadLevel
 from lab.spec import prediction
 from lab.spec.plan import USERS, WINDOWS, Plan
-from lab.spec.system import COMMANDS, Stage, Variant
+from lab.spec.system import Stage, Variant, command_of
 from lab.storage.cell_folder import CellFolder
 from lab.storage.run_folder import RunFolder
 from lab.telemetry import series
@@ -69,7 +69,7 @@ def _commands(run: RunFolder, plan: Plan) -> Iterator[str]:
     for folder in run.cells():
         evidence = folder.read("evidence")
         of_each = evidence.get("calls", {}).items() if any(stage.command for stage in _stages(plan, folder)) else ()
-        counted = {name.rpartition(" ")[2]: count for name, count in of_each if name.rpartition(" ")[2] in COMMANDS}
+        counted = {command: count for name, count in of_each if (command := command_of(name))}
         if made := [f"{count / evidence['finished']:,.4g} {name}" for name, count in counted.items() if count]:
             repeat = f", repeat {folder.cell.repeat}" * any(cell.repeat > 1 for cell in plan.cells)
             where = f"{folder.cell.variant} at {plan.at(folder.cell)}{repeat}"

@@ -10,7 +10,7 @@ from typing import Any
 from lab.analysis import checks
 from lab.analysis.evidence import Evidence
 from lab.formulas.stats import Summary
-from lab.spec.system import COMMANDS, Entry
+from lab.spec.system import Entry, command_of
 
 VALID, SUSPECT, INVALID = "valid", "suspect", "invalid"
 # The verdicts of measurements whose figures may be shown and used, the second with its reasons.
@@ -182,7 +182,7 @@ def _called(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]
     counts, reasons = evidence.counts, []
     for name, (least, most) in counts.calls_expected.items() if counts.whole else ():
         counted = counts.calls.get(name)
-        own = 0 if name.rpartition(" ")[2] in COMMANDS else OWN_QUERIES * counts.windows
+        own = 0 if command_of(name) else OWN_QUERIES * counts.windows
         if counted is not None and not least <= counted <= most + own:
             needed = f"{least:,}" if least == most else f"{least:,} to {most:,}"
             reasons.append(f"{name} counted {counted:,} calls, but the requests made {needed}.")

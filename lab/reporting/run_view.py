@@ -240,11 +240,6 @@ class Run:
         ratios = [ratio for ratio in window_ratios.of_run(self.folder, (figure,)) if ratio.at == at]
         return windows_figure(self._at_largest_load("in turns"), ratios)
 
-    @property
-    def neighbours(self) -> str:
-        """What variants that were up, and not loaded, used of the cores meanwhile, in words; empty if none were."""
-        return window_ratios.of_neighbours(self.folder)
-
     def window_ratios(self) -> pd.DataFrame:
         """One row for each pair, load and figure of a run in windows: ratio, interval, starts, windows, and noise."""
         return pd.DataFrame([ratio.as_row() for ratio in window_ratios.of_run(self.folder)])

@@ -48,6 +48,12 @@ UNSHAPED = Link()
 COMMANDS = ("find", "getMore", "insert", "update", "delete")
 
 
+def command_of(counted: str) -> str:
+    """The command that is counted under a name such as ``mongo find``; empty where it is all calls, as of ``mongo``."""
+    last = counted.rpartition(" ")[2]
+    return last if last in COMMANDS else ""
+
+
 @dataclass(frozen=True)
 class Entities:
     """A collection of entities in a MongoDB database, which is the same before each measured load, and after it.

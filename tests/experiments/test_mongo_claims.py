@@ -26,7 +26,7 @@ def row(variant: str, part: str, mean_s: float = 1.0, stand_in: str = "", **call
     """A row of three repeats, of which each request had these commands executed."""
     counted = {f"mongo {name}": count for name, count in calls.items()}
     times = [0.99 * mean_s, mean_s, 1.01 * mean_s]
-    repeats = tuple(Repeat(n, s, 1.0, 1.0, 0.0, "valid", True, calls=counted) for n, s in enumerate(times, 1))
+    repeats = tuple(Repeat(n, s, 1.0, 1.0, 0.0, "valid", True, figures=counted) for n, s in enumerate(times, 1))
     return ReproducedRow(part, 200, 200, variant, None, None, None, None, 0.0, 0, 0.0, repeats, stand_in=stand_in)
 
 

@@ -78,7 +78,7 @@ def streams_ask_more(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
 
 def _most(row: ReproducedRow) -> float:
     """The most further batches that a repeat of a row took; infinitely many where that was not counted."""
-    return max((repeat.calls.get("mongo getMore", math.inf) for repeat in row.usable), default=math.inf)
+    return max((repeat.figures.get("mongo getMore", math.inf) for repeat in row.usable), default=math.inf)
 
 
 def update_many_counts(rows: Sequence[ReproducedRow]) -> tuple[str, str]:

@@ -287,7 +287,7 @@ def error_percent(repeat: Repeat) -> float:
 
 def counted(name: str) -> Measure:
     """A measure: how many calls a request made, by what was counted, such as ``mongo find``."""
-    return lambda repeat: repeat.calls.get(name)
+    return lambda repeat: repeat.figures.get(name)
 
 
 def time_for_all_s(row: ReproducedRow) -> Measure:

@@ -32,8 +32,8 @@ class Repeat:
         rps: answers and failures a second, as JMeter counts.
         error_share: failed requests over all, 0 to 1.
         usable: whether it may decide a claim: it is complete, not invalid, and not empty.
-        calls: by what is counted behind the service, such as ``mongo find``, how many calls a request made.
-        figures: by name, the CPU that requests cost, and of programs what an execution used (see
+        figures: by name, the CPU that requests cost; by what is counted behind the service, such as ``mongo find``, how
+            many calls a request made; and of programs what an execution used (see
             :func:`lab.analysis.program_use.program_use`).
 
     """
@@ -45,7 +45,6 @@ class Repeat:
     error_share: float
     verdict: str
     usable: bool
-    calls: Mapping[str, float] = field(default_factory=dict)
     figures: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -155,6 +154,13 @@ class Part:
         """Whether it executes programs, which have neither users to scale nor limits; it names its scenario then."""
         return bool(self.scenario) and find_scenario(self.scenario).entry == "program"
 
+    @property
+    def unscaled(self) -> str:
+        """Why it is measured at no other scale than 1; empty if it can be."""
+        if self.of_programs:
+            return "programs have no users"
+        return "this is measured for a time, at the document's connections" if self.instead_of else ""
+
     def limit(self, name: str) -> int:
         """A limit at the document's size: the part's option, or the default of the stance ``equal``."""
         return int(getattr(self.options, name) or getattr(Limits(), name))
@@ -165,7 +171,7 @@ class Part:
 
         At any other, rounding would change R/T or R/N. Only 1 where it measures for a time instead, or programs.
         """
-        if self.instead_of or self.of_programs:
+        if self.unscaled:
             return [1.0]
         steps = math.gcd(self.limit("threads"), self.limit("pool"))
         scales = (step / steps for step in range(1, steps + 1))
@@ -181,14 +187,9 @@ class Part:
 
         """
         options = self.options
-        if self.instead_of and scale != 1:
-            raise LabError(
-                f"--scale {scale:g} is not possible: this is measured for a time, at the document's connections.",
-                "Leave --scale out.",
-            )
-        if self.of_programs:
+        if self.unscaled:
             if scale != 1:
-                raise LabError(f"--scale {scale:g} is not possible, as programs have no users.", "Leave it out.")
+                raise LabError(f"--scale {scale:g} is not possible: {self.unscaled}.", "Leave --scale out.")
             return options
         if not any(math.isclose(scale, possible) for possible in self.scales):
             nearest = min(self.scales, key=lambda possible: abs(possible - scale))

@@ -176,6 +176,7 @@ def _judged(wanted: Publication, scale: float, measured: Mapping[str, Run], runs
 
 
 def _measured(run: Run, runs: Path) -> Measured:
+    """What a run measured, with what earlier ones show, and what stood in for its databases."""
     stand_ins = [str(database["title"]) for database in run.folder.databases() if database.get("stand_in")]
     return Measured(run.plan, run.cells, _earlier(run, runs), " and ".join(stand_ins))
 

@@ -103,6 +103,7 @@ def _earlier(
 
 def _repeat(cell: Mapping[str, Any], factor: float, request: str) -> Repeat:
     failed, of_name = sum(cell["errors"].values()), {part["name"]: part for part in cell.get("by_name", ())}
+    calls = {name: count / cell["requests"] for name, count in cell.get("calls", {}).items() if cell["requests"]}
     return Repeat(
         number=cell["repeat"],
         mean_s=of_name.get(request, cell)["mean_s"],
@@ -111,8 +112,7 @@ def _repeat(cell: Mapping[str, Any], factor: float, request: str) -> Repeat:
         error_share=failed / cell["requests"] if cell["requests"] else 0.0,
         verdict=cell["verdict"],
         usable=cell["requests"] > 0 and cell["verdict"] in verdict.BELIEVED,
-        calls={name: count / cell["requests"] for name, count in cell.get("calls", {}).items() if cell["requests"]},
-        figures={name: cell[name] for name in (COST, *OF_PROGRAMS) if cell.get(name) is not None},
+        figures={**calls, **{name: cell[name] for name in (COST, *OF_PROGRAMS) if cell.get(name) is not None}},
     )
 
 

@@ -1,7 +1,7 @@
 """Databases: started or found, seeded, checked, and named for what they are.
 
 The two kinds have the same shape: ``mysql.server`` and ``mongo.server`` yield a :class:`Database` that holds the
-seeded data; ``counters.queries`` tells how often it was asked.
+seeded data; ``counters.counted`` tells how often it was asked.
 """
 
 from __future__ import annotations

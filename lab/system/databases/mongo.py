@@ -213,21 +213,14 @@ def _holds(documents: Any, expected: Mapping[str, Any]) -> bool:
     return bool(documents.count_documents({}) == 1 and documents.find_one({"_id": DOCUMENT_ID}) == expected)
 
 
-def queries(database: Database) -> int | None:
-    """How many finds the server has executed so far, for whomever; None if it does not count them."""
-    counts = _status(database).get("opcounters", {})
-    return int(counts["query"]) if "query" in counts else None
+def counted(database: Database) -> tuple[int | None, dict[str, int]]:
+    """How many finds the server has executed so far, for whomever, and how often each of :data:`COMMANDS`.
 
-
-def commands(database: Database) -> dict[str, int]:
-    """How often the server has executed each of :data:`COMMANDS` so far, for whomever; empty if it does not count.
-
-    By command, however many documents it is about; ``opcounters`` would count those.
+    None and nothing if it does not count. By command, however many documents it is about, which ``opcounters`` would
+    count.
     """
-    counts = _status(database).get("metrics", {}).get("commands", {})
-    return {name: int(counts.get(name, {}).get("total", 0)) for name in COMMANDS} if counts else {}
-
-
-def _status(database: Database) -> dict[str, Any]:
     with client(database) as link:
-        return dict(link.admin.command("serverStatus"))
+        status = link.admin.command("serverStatus")
+    operations, commands = status.get("opcounters", {}), status.get("metrics", {}).get("commands", {})
+    finds = int(operations["query"]) if "query" in operations else None
+    return finds, {name: int(commands.get(name, {}).get("total", 0)) for name in COMMANDS} if commands else {}

@@ -149,11 +149,11 @@ def test_selects_are_counted(server, prepared):
         cursor = link.cursor(prepared=prepared)
         cursor.execute("select %s", (1,))  # the first one has the driver ask for a setting
         cursor.fetchall()
-        before = counters.queries(server)
+        before = counters.counted(server)[counters.QUERIES]
         for user in rows.users(count=7):
             cursor.execute("select age from users where email = %s", (user.email,))
             assert cursor.fetchone()[0] == user.age
-        assert counters.queries(server) - before == 7
+        assert counters.counted(server)[counters.QUERIES] - before == 7
 
 
 def test_the_server_admits_a_thousand_connections(server, sql):
