@@ -105,7 +105,11 @@ class Run:
         return {"run": self.name, "scenario": self.plan.scenario.name, "cells": self.cells}
 
     def table(self) -> pd.DataFrame:
-        """One row a cell, with the published figures beside ours where the settings are the same."""
+        """One row a cell, with the published figures beside ours where the settings are the same.
+
+        ``at`` is what is varied. Where that is one of several names, ``at`` counts them, and the column with the
+        parameter's name has them.
+        """
         rows = []
         for cell, row in zip(self.plan.cells, self.cells, strict=True):
             peer = published.row_for(self.plan, cell, self.scenario.variant(cell.variant))
@@ -113,16 +117,16 @@ class Run:
             rows.append(
                 {**whole, "published_mean_s": peer and peer.mean_s, "published_rps": peer and peer.throughput_rps}
             )
-        return pd.DataFrame(rows)
+        return self._frame(rows)
 
     def by_name(self) -> pd.DataFrame:
         """One row for each name of each cell that has several; they add up to the cell's row in :meth:`table`."""
         parts = [(row, of_name) for row in self.cells for of_name in row.get("by_name", ())]
-        return pd.DataFrame([{**_which(row), **_with_p999(of_name)} for row, of_name in parts])
+        return self._frame([{**_which(row), **_with_p999(of_name)} for row, of_name in parts])
 
     def sessions(self) -> pd.DataFrame:
         """One row for each cell whose sessions have several requests: counts, and times such as ``wall_p99_s``."""
-        return pd.DataFrame([{**_which(row), **_flat(row["sessions"])} for row in self.cells if "sessions" in row])
+        return self._frame([{**_which(row), **_flat(row["sessions"])} for row in self.cells if "sessions" in row])
 
     def calls(self) -> pd.DataFrame:
         """One row a cell: how many calls a request made, by what counted them, such as ``mongo find``."""
@@ -131,7 +135,15 @@ class Run:
             for row in self.cells
             if row.get("calls") and row["requests"]
         ]
-        return pd.DataFrame(rows)
+        return self._frame(rows)
+
+    def _frame(self, rows: list[dict[str, Any]]) -> pd.DataFrame:
+        """A table of rows about cells; where names are varied, with them."""
+        frame = pd.DataFrame(rows)
+        if len(frame) and self.scenario.choices(self.plan.axis):
+            names = [self.plan.at_position(at) for at in frame["at"]]
+            frame.insert(list(frame).index("at") + 1, self.plan.axis, names)
+        return frame
 
     def with_failures(self) -> list[str]:
         """For each cell in which requests failed, a sentence on the latencies of all of its requests."""

@@ -192,6 +192,29 @@ def test_an_axis_of_names_has_them_in_their_order_and_joins_nothing():
     assert all(line.get_linestyle() in ("None", "none") for line in mean.lines if len(line.get_xdata()) > 1)
 
 
+def test_variants_on_an_axis_of_names_stand_side_by_side_and_their_legend_below():
+    """No mark hides another, and none is hidden by the legend; a cell without a result is named by the name."""
+    table = pd.concat([sweep_table(at=[0, 0, 0, 1, 1, 1], variant=name) for name in ("mvc", "webflux")])
+    table.loc[(table["variant"] == "webflux") & (table["at"] == 1), ["mean_s", "verdict"]] = [None, "incomplete"]
+    figure = figures.sweep_figure("delay", table, [], "operation", ("add", "get"))
+    drawn(figure)
+    marks = [float(x) for line in figure.axes[0].lines if line.get_marker() == "o" for x in line.get_xdata()[:1]]
+    others = [float(x) for line in figure.axes[0].lines if line.get_marker() == "^" for x in line.get_xdata()[:1]]
+    assert marks
+    assert set(marks).isdisjoint(others)
+    assert "webflux at get (incomplete)" in texts(figure)
+    (below,) = figure.legends
+    assert below.get_window_extent().y1 < min(axes.get_window_extent().y0 for axes in figure.axes)
+
+
+def test_a_run_over_names_has_them_in_its_tables():
+    """Beside their place among all that the parameter may have."""
+    run = run_view.open_run("mongo-access")
+    assert list(dict.fromkeys(run.table()["operation"])) == ["get-one", "update-one"]
+    assert set(run.calls()["operation"]) == {"get-one", "update-one"}
+    assert "delay_ms" not in run_view.open_run("delay-sweep").table()
+
+
 @pytest.mark.parametrize("verdict", ["valid", "suspect"])
 def test_repeats_stand_side_by_side(verdict):
     """A line a variant with all its repeats, throughput and p99; repeats in doubt are hollow."""

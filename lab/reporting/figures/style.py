@@ -125,6 +125,15 @@ def legend(axes: Axes, **where: Any) -> None:
         axes.legend(**{"fontsize": SMALL, "frameon": False, "handlelength": 3.2, **where})
 
 
+def legend_below(figure: Figure) -> None:
+    """One legend for all axes of a figure, below them, where there is no room within."""
+    found = [axes.get_legend_handles_labels() for axes in figure.axes]
+    labelled = {label: handle for handles, labels in found for handle, label in zip(handles, labels, strict=True)}
+    figure.legend(
+        labelled.values(), labelled.keys(), loc="outside lower center", ncols=4, fontsize=SMALL, frameon=False
+    )
+
+
 def plain_log_scale(axes: Axes, direction: str) -> None:
     """A logarithmic axis with ticks people can read: 1, 2, 5, 10 and so on; a plain one where nothing is above zero."""
     column = 0 if direction == "x" else 1
@@ -138,7 +147,8 @@ def plain_log_scale(axes: Axes, direction: str) -> None:
         axes.set(**{f"{direction}lim": (low / 2, high * 2)})
     axes.set(**{f"{direction}scale": "log"})
     axis = axes.xaxis if direction == "x" else axes.yaxis
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if decades < 2.5 else (1.0,), numticks=20))
+    subs = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0) if decades < 0.8 else (1.0, 2.0, 5.0) if decades < 2.5 else (1.0,)
+    axis.set_major_locator(LogLocator(subs=subs, numticks=20))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
     axis.set_minor_locator(NullLocator())
 

@@ -19,6 +19,7 @@ from lab.reporting.figures.style import (
     Picture,
     Style,
     legend,
+    legend_below,
     picture,
     plain_log_scale,
     prepare,
@@ -30,6 +31,8 @@ from lab.spec.plan import CAPACITY, RATE, USERS
 LEAST_REPEATS = 3
 # How far apart two labels of the x axis must be to be read, as a share of the axis.
 LEAST_GAP = 0.055
+# By how much the marks of two variants stand apart where the axis is of names, which are 1 apart.
+APART = 0.09
 # How an axis is named in the title and along itself; a parameter by its name.
 TITLES = {
     USERS: ("the number of users", "users (R)"),
@@ -55,16 +58,18 @@ def sweep_figure(
         table: rows as :meth:`lab.reporting.run_view.Run.table` gives them.
         plateaus: what limits allow by theory, as :func:`lab.spec.prediction.plateaus` gives it.
         axis: what is varied: ``users``, ``rate``, or a parameter.
-        choices: the names that the parameter may have; then the column ``at`` counts them from 0, and no line joins
-            what is measured.
+        choices: the names that the parameter may have; then the column ``at`` counts them from 0, variants stand side
+            by side, and no line joins what is measured.
 
     """
     over, label = TITLES.get(axis, (axis, axis))
-    figure = picture(f"{scenario}: latency and throughput over {over}", 4.8, _missing(table))
+    figure = picture(f"{scenario}: latency and throughput over {over}", 4.8, _missing(table, choices))
     mean, rate = figure.subplots(1, 2)
     prepare(mean, "mean latency of right answers", label, "seconds")
     prepare(rate, "throughput of right answers", label, "answers a second")
-    styles = styles_of(table["variant"])
+    styles, values = styles_of(table["variant"]), sorted(table["at"].unique().tolist())
+    if choices:
+        table = _side_by_side(table)
     for variant, rows in table.groupby("variant", sort=False):
         style = styles[str(variant)] if not choices else replace(styles[str(variant)], dashes="none")
         _curve(mean, str(variant), style, rows, "mean_s")
@@ -77,13 +82,22 @@ def sweep_figure(
     for axes in (mean, rate):
         _explain_doubt(axes, table)
         plain_log_scale(axes, "y")
-        values = sorted(table["at"].unique().tolist())
         if choices:
             named_axis(axes, values, choices)
         else:
             varied_axis(axes, values)
-        legend(axes, loc="best")
+            legend(axes, loc="best")
+    if choices:
+        legend_below(figure)
     return figure
+
+
+def _side_by_side(table: pd.DataFrame) -> pd.DataFrame:
+    """The same rows, those of each variant moved along the axis by as much as keeps their marks apart."""
+    names = list(dict.fromkeys(table["variant"]))
+    step = min(APART, 0.8 / len(names))
+    moved = [(names.index(name) - (len(names) - 1) / 2) * step for name in table["variant"]]
+    return table.assign(at=table["at"] + moved)
 
 
 def named_axis(axes: Axes, values: Sequence[float], choices: Sequence[str]) -> None:
@@ -179,8 +193,9 @@ def _explain_doubt(axes: Axes, table: pd.DataFrame) -> None:
         axes.plot([], [], linestyle="-", marker="_", color=SOFT_INK, label=label)
 
 
-def _missing(table: pd.DataFrame) -> str:
+def _missing(table: pd.DataFrame, choices: Sequence[str]) -> str:
     rows = table[table["mean_s"].isna()]
-    cells = [f"{row.variant} at {row.at:,.10g} ({row.verdict})" for row in rows.itertuples()]
+    named = [choices[int(at)] if choices else f"{at:,.10g}" for at in rows["at"]]
+    cells = [f"{row.variant} at {at} ({row.verdict})" for at, row in zip(named, rows.itertuples(), strict=True)]
     more = f" and {len(cells) - 6} more" if len(cells) > 6 else ""
     return f"Without a right answer, so not drawn: {', '.join(cells[:6])}{more}." if cells else ""
