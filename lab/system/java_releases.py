@@ -34,12 +34,21 @@ def installed(releases: Iterable[int], runtime: Runtime, say: Callable[[str], No
         return {release: _installed(release, runtime, say) for release in sorted(releases)}
 
 
+def home_of(release: int) -> Path:
+    """The folder of a release, installed or not."""
+    return _folder(release) / HOME
+
+
+def _folder(release: int) -> Path:
+    return SERVICES / "target" / f"java-{release}"
+
+
 def _installed(release: int, runtime: Runtime, say: Callable[[str], None]) -> Jdk:
-    folder = SERVICES / "target" / f"java-{release}"
-    if not version_of(folder / HOME):
+    home = home_of(release)
+    if not version_of(home):
         say(f"pip install {PACKAGE} {release}")
-        _install(release, folder, runtime)
-    return Jdk(folder / HOME, version_of(folder / HOME), PACKAGE)
+        _install(release, _folder(release), runtime)
+    return Jdk(home, version_of(home), PACKAGE)
 
 
 def _install(release: int, folder: Path, runtime: Runtime) -> None:
