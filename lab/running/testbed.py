@@ -182,8 +182,7 @@ def _start(plan: Plan, invocation: Invocation, users: int, opened: Opener) -> It
         runtime.discard(run.scratch)
         behind = set() if chosen == "docker" else backends.modules(plan.scenario, invocation.endpoints)
         javas = _installed({variant.jdk for variant in plan.variants if variant.jdk}, runtime, reporter)
-        if javas:
-            run.add_to_environment("javas", {str(release): java.version for release, java in javas.items()})
+        note_javas(run, javas)
         has_caches = not any(variant.jdk for variant in plan.scenario.variants)
         made = _built(modules, behind, jdk, runtime, reporter, has_caches)
         made = replace(made, javas={release: java.java for release, java in javas.items()})
@@ -310,6 +309,19 @@ def _installed(releases: set[int], runtime: Runtime, reporter: Reporter) -> dict
         javas = java_releases.installed(releases, runtime, _shortened(update))
         update(1, " and ".join(java.version for java in javas.values()))
     return javas
+
+
+def note_javas(run: RunFolder, javas: Mapping[int, Jdk]) -> None:
+    """Record the full versions of installed releases; LabError if a resumed run had others before."""
+    found = {str(release): java.version for release, java in javas.items()}
+    if (known := run.environment().get("javas", found)) != found:
+        raise LabError(
+            f"Run {run.name} was measured on Java {' and '.join(known.values())}, and here is "
+            f"{' and '.join(found.values())}.",
+            "Begin a new run.",
+        )
+    if found:
+        run.add_to_environment("javas", found)
 
 
 def _built(
