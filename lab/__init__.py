@@ -41,7 +41,7 @@ def run(
     Args:
         scenario: its name, such as ``"delay"``.
         users: number of users; a list for a sweep.
-        variants: names of variants, as a list or with commas; all if None.
+        variants: names of variants, as a list or with commas; if None all, or those that the scenario takes by itself.
         runtime: where services, databases and workers run: ``"process"``, ``"docker"`` or ``"auto"``.
         data: the folder to store the run in; ``data/runs`` of the checkout if None.
         quiet: show no progress.

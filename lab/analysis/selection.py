@@ -122,7 +122,9 @@ def confounders(one: Side, other: Side) -> list[str]:
 
 
 def _confounders(one: Side, other: Side) -> list[str]:
-    found = list(_differing(_stated(one), _stated(other), STATED))
+    # Where variants run on releases of Java that they name, that these differ is what is compared.
+    stated = tuple(name for name in STATED if name != "java" or _java(one) == _java(other))
+    found = list(_differing(_stated(one), _stated(other), stated))
     found += _differing({"scope": one.scope}, {"scope": other.scope})
     if one.variant == other.variant:
         found += _differing(_stated(one), _stated(other), STATED_OF_ONE_VARIANT)
@@ -136,6 +138,11 @@ def _confounders(one: Side, other: Side) -> list[str]:
         # Loads of two kinds differ in their kind, which says what only one of them has.
         found += _differing(loads[at], of_other[at], tuple(name for name in loads[at] if name in of_other[at]))
     return found
+
+
+def _java(side: Side) -> int:
+    """The release of Java that the variant of a side names; 0 if it names none."""
+    return side.run.plan().scenario.variant(side.variant).jdk if side.variant else 0
 
 
 def _lab(environment: Mapping[str, Any]) -> str | None:

@@ -117,8 +117,11 @@ class Seconds(click.ParamType[float]):
 
 def load_options(command: click.Command, scenario: Scenario) -> click.Command:
     """Add the options of load, limits and parameters of a scenario to a command."""
-    variants = ",".join(variant.name for variant in scenario.variants)
-    command.params.append(_option("--variants", str, "A,B", f"Variants to measure.  [default: {variants}]"))
+    names = [variant.name for variant in scenario.variants]
+    variants = ",".join(scenario.default_variants or names)
+    others = ",".join(name for name in names if name not in (scenario.default_variants or names))
+    text = "Variants to measure." + f"  Others: {others}." * bool(others) + f"  [default: {variants}]"
+    command.params.append(_option("--variants", str, "A,B", text))
     shape = shape_options(scenario.load)
     if scenario.entry == "program":
         command.params += [option for option in shape if option.name not in OF_SERVICES]

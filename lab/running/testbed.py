@@ -32,7 +32,7 @@ from lab.spec.planning import split_address
 from lab.spec.system import Variant
 from lab.spec.workload import Load
 from lab.storage.run_folder import RunFolder
-from lab.system import aot_cache, artifacts, attached, backends, build, corpora, images
+from lab.system import aot_cache, artifacts, attached, backends, build, corpora, images, java_releases
 from lab.system.backends import Backends
 from lab.system.corpora import Files
 from lab.system.databases import Site
@@ -51,13 +51,16 @@ class Artifacts:
 
     Attributes:
         java: the launcher of the JDK.
+        javas: the launchers of other releases of Java, by release, for variants that name one.
         jars: by Maven module.
         caches: the folder of the start-up cache of each module that has one.
-        images: container images by module, kind of database, and ``worker``; empty for processes.
+        images: container images by service (see :func:`lab.system.images.service_name`), kind of database, and
+            ``worker``; empty for processes.
 
     """
 
     java: str = ""
+    javas: Mapping[int, str] = field(default_factory=dict)
     jars: Mapping[str, Path] = field(default_factory=dict)
     caches: Mapping[str, Path] = field(default_factory=dict)
     images: Mapping[str, str] = field(default_factory=dict)
@@ -66,9 +69,9 @@ class Artifacts:
         self, variant: Variant, limits: Limits, folder: Path, cpus: int, environment: Mapping[str, str] = NOTHING
     ) -> Launch:
         """The launch of a variant of a service, as a process or in a container: see :func:`service_launch`."""
-        jar = self.jars[variant.module]
-        launch = service_launch(variant, limits, cpus, self.java, jar, folder, environment)
-        if image := self.images.get(variant.module):
+        jar, java = self.jars[variant.module], self.javas[variant.jdk] if variant.jdk else self.java
+        launch = service_launch(variant, limits, cpus, java, jar, folder, environment)
+        if image := self.images.get(images.service_name(variant.module, variant.jdk)):
             memory_mb = limits.heap_mb + BESIDES_HEAP_MB if limits.heap_mb else 0
             return contained(launch, image, images.JAR, memory_mb)
         cache = self.caches.get(variant.module)
@@ -178,10 +181,14 @@ def _start(plan: Plan, invocation: Invocation, users: int, opened: Opener) -> It
     ):
         runtime.discard(run.scratch)
         behind = set() if chosen == "docker" else backends.modules(plan.scenario, invocation.endpoints)
-        made = _built(modules, behind, jdk, runtime, reporter)
+        javas = _installed({variant.jdk for variant in plan.variants if variant.jdk}, runtime, reporter)
+        note_javas(run, javas)
+        has_caches = not any(variant.jdk for variant in plan.scenario.variants)
+        made = _built(modules, behind, jdk, runtime, reporter, has_caches)
+        made = replace(made, javas={release: java.java for release, java in javas.items()})
         run.add_to_environment("jars", {module: artifacts.digest(jar) for module, jar in made.jars.items()})
         if isinstance(runtime, DockerRuntime):
-            made = replace(made, images=_built_images(plan, made.jars, run, runtime, reporter))
+            made = replace(made, images=_built_images(plan, made.jars, javas, run, runtime, reporter))
         stand_in = made.jars.get("mongo-standin")
         site = Site(runtime, run.scratch, run.logs, jdk.home, cores=cores.generator, stand_in=stand_in)
         with _backing(plan, site, invocation, made, cores.cpus, run) as backing:
@@ -240,7 +247,7 @@ def _build_programs(plan: Plan, invocation: Invocation, users: int, opened: Open
             made = Artifacts()
             if jdk:
                 with reporter.phase("build the programs") as update:
-                    made = Artifacts(jdk.java, build.jars(modules, jdk, runtime, _shortened(update)))
+                    made = Artifacts(jdk.java, jars=build.jars(modules, jdk, runtime, _shortened(update)))
                 run.add_to_environment("jars", {module: artifacts.digest(jar) for module, jar in made.jars.items()})
             yield Testbed(plan, run, reporter, runtime, cores, made, corpora=files)
 
@@ -294,25 +301,62 @@ def runtime_of(name: str, run: str) -> AbstractContextManager[ProcessRuntime | D
     return DockerRuntime(run) if name == "docker" else ProcessRuntime()
 
 
-def _built(modules: set[str], behind: set[str], jdk: Jdk, runtime: Runtime, reporter: Reporter) -> Artifacts:
-    """Build the jars of services and stand-ins, and the services' start-up caches."""
+def _installed(releases: set[int], runtime: Runtime, reporter: Reporter) -> dict[int, Jdk]:
+    """The releases of Java that variants name, installed once."""
+    if not releases:
+        return {}
+    with reporter.phase("install the releases of Java") as update:
+        javas = java_releases.installed(releases, runtime, _shortened(update))
+        update(1, " and ".join(java.version for java in javas.values()))
+    return javas
+
+
+def note_javas(run: RunFolder, javas: Mapping[int, Jdk]) -> None:
+    """Record the full versions of installed releases; LabError if a resumed run had others before."""
+    found = {str(release): java.version for release, java in javas.items()}
+    if (known := run.environment().get("javas", found)) != found:
+        raise LabError(
+            f"Run {run.name} was measured on Java {' and '.join(known.values())}, and here is "
+            f"{' and '.join(found.values())}.",
+            "Begin a new run.",
+        )
+    if found:
+        run.add_to_environment("javas", found)
+
+
+def _built(
+    modules: set[str], behind: set[str], jdk: Jdk, runtime: Runtime, reporter: Reporter, has_caches: bool
+) -> Artifacts:
+    """Build the jars of services and stand-ins, and the services' start-up caches, if they are to have any."""
     with reporter.phase("build the services") as update:
         caches: dict[str, Path] = {}
         jars = build.jars(modules | behind, jdk, runtime, _shortened(update))
-        if jdk.major >= aot_cache.MINIMUM_JAVA and not isinstance(runtime, DockerRuntime):
+        if has_caches and jdk.major >= aot_cache.MINIMUM_JAVA and not isinstance(runtime, DockerRuntime):
             for module in sorted(modules):
                 cache = aot_cache.train(jars[module], jdk.java, runtime, _shortened(update), reporter.say)
                 caches |= {module: cache} if cache else {}
         update(1, "")
-    return Artifacts(jdk.java, jars, caches)
+    return Artifacts(jdk.java, jars=jars, caches=caches)
 
 
 def _built_images(
-    plan: Plan, jars: Mapping[str, Path], run: RunFolder, runtime: DockerRuntime, reporter: Reporter
+    plan: Plan,
+    jars: Mapping[str, Path],
+    javas: Mapping[int, Jdk],
+    run: RunFolder,
+    runtime: DockerRuntime,
+    reporter: Reporter,
 ) -> dict[str, str]:
+    services = {(variant.module, variant.jdk) for variant in plan.variants}
+    services |= {(component.module, 0) for component in plan.scenario.components if component.module}
     with reporter.phase("build the images") as update:
         builder = images.Images(runtime.engine, runtime, _shortened(update))
-        built = {module: builder.service(module, jar, build.source_hash(module)) for module, jar in jars.items()}
+        built = {
+            images.service_name(module, jdk): builder.service(
+                module, jars[module], build.source_hash(module), javas.get(jdk)
+            )
+            for module, jdk in sorted(services)
+        }
         makers: dict[str, Callable[[], images.Image]] = {"mysql": builder.mysql, "mongo": builder.mongo}
         built |= {kind: makers[kind]() for kind in plan.scenario.databases}
         built["worker"] = builder.worker()
@@ -329,19 +373,25 @@ def clean_containers() -> int:
         return 0
 
 
-def build_all_images(modules: Iterable[str], reporter: Reporter) -> list[images.Image]:
+def build_all_images(services: Iterable[tuple[str, int]], reporter: Reporter) -> list[images.Image]:
     """Build every image that a run in Docker may need; LabError if one cannot be built.
 
     Args:
-        modules: the Maven modules of the services.
+        services: the Maven module of each service, and the release of Java it runs on: see :attr:`Variant.jdk`.
 
     """
-    jdk = find_jdk()
+    jdk, services = find_jdk(), sorted(set(services))
     with build.in_use(), DockerRuntime("images") as runtime:
+        javas = _installed({release for _, release in services if release}, runtime, reporter)
         with reporter.phase("build the services") as update:
-            jars = build.jars(set(modules), jdk, runtime, _shortened(update))
+            jars = build.jars({module for module, _ in services}, jdk, runtime, _shortened(update))
         with reporter.phase("build the images") as update:
-            return images.Images(runtime.engine, runtime, _shortened(update)).all(jars, build.source_hash)
+            builder = images.Images(runtime.engine, runtime, _shortened(update))
+            made = [
+                builder.service(module, jars[module], build.source_hash(module), javas.get(release))
+                for module, release in services
+            ]
+            return [*made, builder.mysql(), builder.mongo(), builder.worker()]
 
 
 def _shortened(update: Callable[[float, str], None]) -> Callable[[str], None]:

@@ -157,7 +157,7 @@ def _variants(scenario: Scenario, names: Sequence[str]) -> list[Variant]:
                 f"The scenario {scenario.name} has no variant {name!r}{did_you_mean(name, known)}.",
                 f"It has: {', '.join(known)}.",
             )
-    return [known[name] for name in dict.fromkeys(names)] or list(scenario.variants)
+    return [known[name] for name in dict.fromkeys(names or scenario.default_variants)] or list(scenario.variants)
 
 
 def _limits(scenario: Scenario, options: Options) -> Limits:

@@ -145,6 +145,7 @@ class Scenario:
         limits: the limits of the stance ``equal``.
         link: the link to each component, unless options say otherwise.
         corpus: the files that its programs read; None if they read none that the lab makes.
+        default_variants: the names of those that are measured where nobody names any; all if empty.
         all_cores: whether its programs are executed on all cores, as where several threads are what is compared; else
             on half of them, and what watches over them on the others.
 
@@ -167,6 +168,7 @@ class Scenario:
     link: Link = UNSHAPED
     corpus: Corpus | None = None
     all_cores: bool = False
+    default_variants: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Check that its variants are of one kind and speak of its requests, and who calls whom."""
@@ -175,6 +177,7 @@ class Scenario:
             raise ValueError(f"the scenario {self.name} compares programs, so its load has one user and no ramp")
         known = {request.name for request in self.requests}
         _check_known(self, "parameter", self._parameter_names(), {parameter.name for parameter in self.parameters})
+        _check_known(self, "variant", self.default_variants, {variant.name for variant in self.variants})
         _check_known(self, "component", self._component_names(), {part.name for part in self.components} | {SERVICE})
         for variant in self.variants:
             if unknown := variant.demands.keys() - known:

@@ -192,6 +192,9 @@ class Variant:
             ``command``; any does if empty. All variants of one scope must print the same lines, in any order.
         scope: what the program works on, in words, where that is not what the others do: then it may print something
             else, and is faster or slower at another task.
+        jdk: the release of Java that the service runs on, such as 21, which the lab installs; 0 for that of the lab's
+            own JDK. Where a variant of a scenario names one, no variant of it starts from a start-up cache, as not
+            every release has one.
 
     """
 
@@ -212,6 +215,7 @@ class Variant:
     output: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
     scope: str = ""
+    jdk: int = 0
 
     @property
     def entry(self) -> Entry:

@@ -59,12 +59,18 @@ def jdks() -> list[Jdk]:
 
 
 def _read_jdk(home: Path, where: str) -> Jdk | None:
+    version = version_of(home)
+    return Jdk(home, version, where) if version and (home / "bin" / "javac").exists() else None
+
+
+def version_of(home: Path) -> str:
+    """The full version of the Java in a folder; empty if there is none."""
     try:
         release = (home / "release").read_text()
     except (OSError, ValueError):
-        return None
+        return ""
     version = re.search(r'^JAVA_VERSION="?(\d[^"\s]*)', release, re.MULTILINE)
-    return Jdk(home, version[1], where) if version and (home / "bin" / "javac").exists() else None
+    return version[1] if version else ""
 
 
 def find_jdk() -> Jdk:

@@ -100,9 +100,12 @@ def remove_scratch(folder: Path) -> None:
 def promised_limits(variant: Variant, limits: Limits, cpus: int, has_pool: bool = False) -> dict[str, int | None]:
     """The limits that the running service must report (see :func:`lab.telemetry.actuator.limits`) if they are in force.
 
-    Nothing is promised about a limit that is left to the stack.
+    Nothing is promised about a limit that is left to the stack. The release of Java is promised where a variant names
+    it.
     """
     promises = {**variant.promises, **({"pool_max": "{pool}"} if has_pool else {})}
+    if variant.jdk:
+        promises["java_release"] = str(variant.jdk)
     values = _values(limits, cpus)
     texts = {name: template and _filled(template, values) for name, template in promises.items()}
     return {name: _unless_negative(text) for name, text in texts.items() if text != ""}

@@ -17,6 +17,10 @@ SHOWN = 12
 ADVICE = "To see the full stack trace"
 HELP = re.compile(r"\s*-> \[Help \d+\]$")
 COLOUR = re.compile(r"\x1b\[[\d;]*m")  # it resets the terminal's on standard error, whatever that is
+# How Maven 3 and 4 say, the first time and later, that they could not get an artifact.
+UNRESOLVED = re.compile(
+    r"(?:Could not find artifact|Could not transfer artifact|Failure to find) (\S+)|(\S+) was not found"
+)
 COMPILER_FAILED = re.compile(r"Failed to execute goal .*Compilation failure")
 
 
@@ -57,11 +61,23 @@ def run(
             say(line.rstrip())
         ending = maven.await_end()
     if ending != "exited with status 0":
+        causes = cause(log.read_text(errors="replace").splitlines())
+        if missing := unresolved(causes):
+            raise LabError(
+                f"Maven cannot get {missing}, which the services are made from.",
+                f"Name a version that there is, or see that Maven reaches its repository; the whole log is in {log}.",
+            )
         raise LabError(
             f"Building the services failed: Maven {ending}.",
             f"Mend the errors above; the whole log is in {log}.",
-            "\n".join(cause(log.read_text(errors="replace").splitlines())),
+            "\n".join(causes),
         )
+
+
+def unresolved(causes: Iterable[str]) -> str:
+    """The artifact that a failed build could not get, as in ``com.mysql:mysql-connector-j:jar:8``; empty if none."""
+    found = next((found for line in causes if (found := UNRESOLVED.search(line))), None)
+    return (found[1] or found[2]) if found else ""
 
 
 def cause(lines: Iterable[str]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from orphans import orphaned
@@ -13,6 +14,7 @@ from lab.experiments import scenarios
 from lab.running import resumption
 from lab.running.invocation import Invocation
 from lab.running.progress import Reporter
+from lab.running.testbed import note_javas
 from lab.spec.options import Options
 from lab.spec.planning import make_plan
 from lab.spec.scenario import Rehearsal
@@ -21,6 +23,7 @@ from lab.spec.workload import Burst
 from lab.storage import run_folder
 from lab.storage.cell_folder import CellFolder
 from lab.storage.run_folder import RunFolder
+from lab.system.jdk import Jdk
 
 HERE = {"host": "here", "commit": "1a2b", "packages": {"locust": "2.47.0"}, "time": "now"}
 QUIET = Reporter(quiet=True)
@@ -120,6 +123,18 @@ def test_other_conditions_are_refused_unless_accepted_and_recorded(run, change, 
     assert run.state() == "incomplete"
     resumption.reopen(run, {**HERE, **change}, [], True, QUIET)
     assert run.note("environment-resume-1")["different"] == [named]
+
+
+def test_a_run_goes_on_only_with_the_releases_of_java_that_it_began_with(run):
+    """They are installed after it was opened again, so that opening it says nothing of them."""
+    installed = {21: Jdk(Path("java-21"), "21.0.8", "here")}
+    note_javas(run, installed)
+    resumption.reopen(run, HERE, [], False, QUIET)
+    note_javas(run, installed)
+    with pytest.raises(LabError) as caught:
+        note_javas(run, {21: Jdk(Path("java-21"), "21.0.9", "here")})
+    assert caught.value.problem == f"Run {run.name} was measured on Java 21.0.8, and here is 21.0.9."
+    assert run.environment()["javas"] == {"21": "21.0.8"}
 
 
 def test_the_newest_incomplete_run_is_found(run, plan):

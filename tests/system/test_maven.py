@@ -71,3 +71,21 @@ def test_what_maven_says_on_standard_error_is_shown_and_kept(complaining_maven, 
     assert "JAVA_HOME is not defined correctly" in log
     assert "[INFO] Scanning" in log
     assert heard == ["[INFO] Scanning"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Could not resolve lab:mvc:jar:1: Could not find artifact com.mysql:connector:jar:0 in central (https://…)",
+        "Could not resolve lab:mvc:jar:1: com.mysql:connector:jar:0 was not found in https://… before.",
+        "Plugin a:b:1 or one of its dependencies could not be resolved: Failure to find com.mysql:connector:jar:0 in x",
+    ],
+)
+def test_what_cannot_be_had_is_named_in_one_sentence(said, complaining_maven, runtime, tmp_path):
+    """A driver of a version that there is not, the first time and where Maven remembers it."""
+    complaining_maven.write_text(f"#!/bin/sh\necho '[ERROR] {said} -> [Help 1]'\nexit 1\n")
+    with pytest.raises(LabError) as caught:
+        maven.run(tmp_path, ["mvc"], maven.PACKAGE, tmp_path, runtime, lambda _: None)
+    assert caught.value.problem == "Maven cannot get com.mysql:connector:jar:0, which the services are made from."
+    assert "Name a version that there is" in str(caught.value)
+    assert not caught.value.detail

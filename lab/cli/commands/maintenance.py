@@ -30,9 +30,9 @@ def images() -> None:
     """Build all images for --runtime docker beforehand, and list them."""
     scenarios = experiments.scenarios().values()
     services = [scenario for scenario in scenarios if scenario.entry == "service"]
-    modules = {variant.module for scenario in services for variant in scenario.variants}
-    modules |= {part.module for scenario in scenarios for part in scenario.components if part.module}
-    for image in testbed.build_all_images(modules, reporter()):
+    built = {(variant.module, variant.jdk) for scenario in services for variant in scenario.variants}
+    built |= {(part.module, 0) for scenario in scenarios for part in scenario.components if part.module}
+    for image in testbed.build_all_images(built, reporter()):
         out.print(f"{image.tag}: {image.product} [dim]({image.why})[/]", soft_wrap=True)
 
 

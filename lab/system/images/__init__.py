@@ -21,8 +21,20 @@ from lab.runtimes.docker import connect
 from lab.runtimes.process import ProcessRuntime
 from lab.system.images.bases import JRE, MONGO, MYSQL, PYTHON, Bases, registry_obstacle
 from lab.system.images.builder import HERE, Builder, Image, Recipe, digest_of, dockerfile
+from lab.system.jdk import Jdk
 
-__all__ = ["JAR", "LOCUSTFILES", "MONGO_PORT", "MYSQL_PORT", "MYSQL_USER", "Image", "Images", "choose", "obstacle"]
+__all__ = [
+    "JAR",
+    "LOCUSTFILES",
+    "MONGO_PORT",
+    "MYSQL_PORT",
+    "MYSQL_USER",
+    "Image",
+    "Images",
+    "choose",
+    "obstacle",
+    "service_name",
+]
 
 JAR = "/lab/service.jar"
 LOCUSTFILES = "/lab/locustfiles"
@@ -49,18 +61,19 @@ class Images:
         self._builder = Builder(engine, runtime, say)
         self._bases = Bases(self._builder)
 
-    def service(self, module: str, jar: Path, sources: str) -> Image:
+    def service(self, module: str, jar: Path, sources: str, java: Jdk | None = None) -> Image:
         """A service: a JRE and the jar, at :data:`JAR`.
 
         Args:
             sources: a digest of the sources that the jar was built from; another jar of the same is not packed again.
+            java: the Java of this machine that it runs on instead of the JRE.
 
         """
         base = self._bases.get(JRE).tag
-        files = {"service.jar": jar}
-        return self._builder.built(
-            Recipe(f"lab-service-{module}", dockerfile("service"), base, sources, lambda _: files)
-        )
+        if java:
+            base = self._builder.built(_with_java(java, base)).tag
+        files, name = {"service.jar": jar}, f"lab-service-{service_name(module, java.major if java else 0)}"
+        return self._builder.built(Recipe(name, dockerfile("service"), base, sources, lambda _: files))
 
     def mysql(self) -> Image:
         """MySQL, listening at :data:`MYSQL_PORT` for the user ``lab`` with the password in ``LAB_PASSWORD``.
@@ -108,16 +121,16 @@ class Images:
         self._builder.on_host((*command, "-c", str(ROOT / "constraints.txt"), *WORKER_PACKAGES))
         return {"packages": folder}
 
-    def all(self, jars: Mapping[str, Path], sources: Callable[[str], str]) -> list[Image]:
-        """Every image there is.
 
-        Args:
-            jars: the jar of each service module.
-            sources: gives the digest of a module's sources.
+def service_name(module: str, jdk: int) -> str:
+    """What the image of a service is called among those of a run; the release of Java is 0 where it names none."""
+    return f"{module}-java{jdk}" if jdk else module
 
-        """
-        services = [self.service(module, jar, sources(module)) for module, jar in jars.items()]
-        return [*services, self.mysql(), self.mongo(), self.worker()]
+
+def _with_java(java: Jdk, base: str) -> Recipe:
+    """The recipe of an image with a Java of this machine, which comes first on its PATH; the base has its libraries."""
+    text = dockerfile("java") + f'LABEL lab.product="Java {java.version} ({java.found_in})"\n'
+    return Recipe(f"lab-java-{java.major}", text, base, gather=lambda _: {"java": java.home})
 
 
 def _python_files(part: str) -> list[Path]:

