@@ -165,7 +165,8 @@ class Run:
         """The limits in force as the running services reported them: one row a limit, one column a variant."""
         stated = {cell.cell.variant: cell.read("limits") for cell in self.folder.cells()}
         frame = pd.DataFrame({variant: pd.Series(limits, dtype=object) for variant, limits in stated.items() if limits})
-        return frame.reindex([name for name in LIMITS if name in frame.index])
+        settings = [name for name in frame.index if " " in name]  # of what is called, such as "backend threads"
+        return frame.reindex([*(name for name in LIMITS if name in frame.index), *settings])
 
     def insights(self) -> list[str]:
         """Sentences on bottleneck, steady state and scalability: :mod:`lab.analysis.insights`."""
