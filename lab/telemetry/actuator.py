@@ -35,6 +35,7 @@ KEPT_METRICS = (
     "jvm_gc_pause_seconds_sum",
     "jvm_memory_used_bytes",
     "jvm_threads_live_threads",
+    "lab_breaker_open",
     "mongodb_driver_pool_checkedout",
     "mongodb_driver_pool_waitqueuesize",
     "r2dbc_pool_acquired",

@@ -153,6 +153,28 @@ def test_a_called_service_that_fails_or_is_slow_does_so_when_it_was_asked_to(var
 
 
 @pytest.mark.thorough
+@pytest.mark.parametrize(("breaker", "busy"), [("off", 20), ("refuse", 0)])
+def test_a_breaker_keeps_threads_free_while_the_called_service_is_slow(breaker, busy, tmp_path):
+    """Without one all threads wait; with one none does, its refusals are failures by name, and counts agree exactly."""
+    slow = {"delay_ms": 5, "b_slow": "1:60", "b_slower_ms": 1000}
+    settings = {"breaker": breaker, "breaker_window": 10, "breaker_slow_ms": 200, "breaker_open_ms": 60_000}
+    options = {"users": [400], "rate": 60, "duration": 6, "threads": 20, "parameters": {**slow, **settings}}
+    run = measured("chain", "process", "mvc", tmp_path, **options)
+    (cell,) = run.folder.cells()
+    samples, evidence, readings = cell.measured(), cell.read("evidence"), cell.metrics()
+    refused = samples["error"] == "breaker open"
+    assert refused.any() == (breaker == "refuse")
+    assert set(samples["error"]) <= {"", "breaker open"}
+    assert evidence["begun"] == evidence["served"] == len(samples) == 360
+    assert evidence["calls"]["backend"] == (~refused).sum()
+    assert evidence["calls_expected"]["backend"] == [(~refused).sum()] * 2
+    assert cell.read("limits")["service mode"] == breaker
+    late = readings[(readings["name"] == "tomcat_threads_busy_threads") & readings["t_s"].between(3, 6)]
+    assert late["value"].median() == pytest.approx(busy, abs=3)
+    assert not any("counted" in reason for reason in run.cells[0]["reasons"]), run.cells[0]["reasons"]
+
+
+@pytest.mark.thorough
 def test_a_called_service_that_dies_makes_the_cell_invalid_by_name(tmp_path):
     """SIGKILL in the middle of the load: the verdict says who ended, and how."""
     options = Options(users=[20], duration=6.0, variants=["webflux"], seed=1, heap_mb=256, parameters={"delay_ms": 50})

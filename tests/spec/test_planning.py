@@ -535,6 +535,9 @@ def test_what_is_no_span_of_time_is_a_sentence(span):
     ("parameters", "problem"),
     [
         ({"b_fails": ["1:2", "3:4"]}, "--b-fails has several values"),
+        ({"breaker": "maybe"}, "There is no --breaker 'maybe'"),
+        ({"breaker_percent": 101}, "--breaker-percent 101 is out of range"),
+        ({"breaker_window": 1}, "--breaker-window 1 is out of range"),
         ({"b_threads": -1}, "--b-threads -1 is out of range"),
     ],
 )

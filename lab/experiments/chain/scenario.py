@@ -22,6 +22,14 @@ CALLS_B = {
 }
 # B is told these before each load: by its own names, the parameters.
 BEHAVIOUR = {"threads": "b_threads", "fails": "b_fails", "slow": "b_slow", "slowerMs": "b_slower_ms"}
+# A, the loaded service, is told these.
+BREAKER = {
+    "mode": "breaker",
+    "window": "breaker_window",
+    "percent": "breaker_percent",
+    "slowMs": "breaker_slow_ms",
+    "openMs": "breaker_open_ms",
+}
 # Connections that the clients open to one server by themselves: Apache HttpClient 5, Reactor Netty 1.3.
 APACHE_CONNECTIONS, NETTY_CONNECTIONS = 5, 500
 
@@ -30,7 +38,7 @@ def _calling(variant: Variant, module: str, client: str, connections: int) -> Va
     """A variant whose service calls B with that client."""
     title, own = f"{variant.title}, {client}", replace(variant.own, pool=connections)
     factors = {**variant.factors, "client": client}
-    return replace(variant, module=module, title=title, own=own, demands=CALLS_B, factors=factors)
+    return replace(variant, module=module, title=title, own=own, demands=CALLS_B, factors=factors, settings=BREAKER)
 
 
 SCENARIO = Scenario(
@@ -50,6 +58,16 @@ SCENARIO = Scenario(
         Parameter("b_fails", NEVER, span=True, help="when the called service fails, from its first call on"),
         Parameter("b_slow", NEVER, span=True, help="when the called service is slower, from its first call on"),
         Parameter("b_slower_ms", 2000, 1, 60_000, "ms", "how much slower it is then"),
+        Parameter(
+            "breaker",
+            "off",
+            help="circuit breaker before the call, and what is answered where it is open",
+            choices=("off", "refuse", "fallback"),
+        ),
+        Parameter("breaker_window", 100, 2, 10_000, "", "last calls that the breaker looks at, and needs"),
+        Parameter("breaker_percent", 50, 1, 100, "", "percentage of them that must fail, or be slow, to open it"),
+        Parameter("breaker_slow_ms", 60_000, 1, 120_000, "ms", "how long a slow call takes at least"),
+        Parameter("breaker_open_ms", 5000, 100, 600_000, "ms", "how long the breaker stays open before it tries again"),
     ),
     variants=(
         _calling(MVC, "mvc-chain", "RestClient", APACHE_CONNECTIONS),
