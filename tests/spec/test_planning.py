@@ -547,6 +547,12 @@ def test_a_setting_out_of_range_is_a_sentence(parameters, problem):
         make_plan(scenarios()["chain"], Options(users=[1], parameters=parameters))
 
 
+def test_only_settings_in_use_are_in_the_header_of_a_run():
+    """The others would be longer than what was measured."""
+    plan = make_plan(scenarios()["chain"], Options(users=[1], parameters={"b_threads": 50}))
+    assert formatting.settings(plan).startswith("delay_ms 200, b_threads 50; ")
+
+
 @pytest.mark.parametrize(
     ("parameters", "threads", "servers"),
     [({}, 200, 200), ({"b_threads": 50}, 200, 50), ({"b_threads": 300}, 200, 200), ({"b_threads": 50}, 20, 20)],
