@@ -17,6 +17,7 @@ from lab.analysis.steadiness import steadiness
 from lab.formulas.stats import Summary
 from lab.generator.fleet import PhaseResult
 from lab.spec.prediction import CallsMade
+from lab.spec.sample import BY_BREAKER
 from lab.spec.system import Entry
 from lab.spec.window import Window
 from lab.spec.workload import Closed, Load, OpenLoop
@@ -37,20 +38,29 @@ OF_SERVICE = ("service", NEIGHBOURS)
 
 @dataclass(frozen=True)
 class NameCounts:
-    """The samples of a load by the name of their request: all that were sent, and those that hold an answer."""
+    """The samples of a load by the name of their request.
+
+    Attributes:
+        sent: all that were sent.
+        answered: those that hold an answer.
+        kept_back: those of them for which the service called nothing, since its circuit breaker was open.
+
+    """
 
     sent: Counter[str]
     answered: Counter[str]
+    kept_back: Counter[str]
 
-    COLUMNS = ("name", "status")
+    COLUMNS = ("name", "status", "error")
 
     @staticmethod
     def of(pieces: Iterable[pd.DataFrame]) -> NameCounts:
         """Count samples that are read in pieces, with :attr:`COLUMNS`."""
-        counts = NameCounts(Counter(), Counter())
+        counts = NameCounts(Counter(), Counter(), Counter())
         for piece in pieces:
             counts.sent.update(piece["name"].astype(str))
             counts.answered.update(piece.loc[piece["status"] > 0, "name"].astype(str))
+            counts.kept_back.update(piece.loc[piece["error"].isin(BY_BREAKER), "name"].astype(str))
         return counts
 
 
@@ -185,7 +195,8 @@ def evidence(
 def calls_expected(made: Mapping[str, CallsMade], by_name: NameCounts, begun: int) -> dict[str, tuple[int, int]]:
     """The least and the most calls that must have been counted: those of all answers, and of all requests.
 
-    A wrong answer must have made its calls too: one that did not is another request than the one that is measured.
+    A wrong answer must have made its calls too: one that did not is another request than the one that is measured. One
+    that a circuit breaker has kept back must have made none.
 
     Args:
         made: by what is counted, the calls that each request makes, by the request's name; names that it does not have
@@ -200,8 +211,9 @@ def calls_expected(made: Mapping[str, CallsMade], by_name: NameCounts, begun: in
         sent = each if lost else {name: calls for name, calls in each.items() if name in by_name.sent}
         known = {name: calls for name, calls in sent.items() if calls is not None}
         if len(known) == len(sent):
-            least = sum(known[name][0] * count for name, count in by_name.answered.items() if name in known)
-            most = sum(known[name][1] * count for name, count in by_name.sent.items() if name in known)
+            answered, all_sent = by_name.answered - by_name.kept_back, by_name.sent - by_name.kept_back
+            least = sum(known[name][0] * count for name, count in answered.items() if name in known)
+            most = sum(known[name][1] * count for name, count in all_sent.items() if name in known)
             expected[counted] = (least, most + lost * max((calls[1] for calls in known.values()), default=0))
     return expected
 

@@ -316,9 +316,9 @@ def _parameter_options(scenario: Scenario) -> list[click.Option]:
     return [
         _option(
             option(p.name),
-            Several(str if p.choices else int),
-            f"{'NAME' if p.choices else p.unit.upper() or 'N'}[,…]",
-            f"{p.help.capitalize()}{_choices(p)}; several for a sweep.  [default: {p.default}]",
+            Several(str if p.choices or p.span else int),
+            "FROM:FOR" if p.span else f"{'NAME' if p.choices else p.unit.upper() or 'N'}[,…]",
+            f"{p.help[:1].upper()}{p.help[1:]}{_choices(p)}{_several(p)}.  [default: {p.default}]",
         )
         for p in scenario.parameters
     ]
@@ -326,6 +326,10 @@ def _parameter_options(scenario: Scenario) -> list[click.Option]:
 
 def _choices(parameter: Parameter) -> str:
     return f": {', '.join(parameter.choices)}" if parameter.choices else ""
+
+
+def _several(parameter: Parameter) -> str:
+    return ", in seconds" if parameter.span else "; several for a sweep"
 
 
 def _component_options(scenario: Scenario) -> list[click.Option]:

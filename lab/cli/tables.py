@@ -81,7 +81,7 @@ def print_run(run: Run, console: Console) -> None:
     print_whole(_table(run), console)
     for sentence in run.about_latencies():
         console.print(escape(sentence), soft_wrap=True)
-    for table in (_names_table(run), _sessions_table(run)):
+    for table in (_names_table(run), _sessions_table(run), _windows_table(run)):
         if table.row_count:
             print_whole(table, console)
     if not run.limits().empty:
@@ -162,6 +162,22 @@ def _sessions_table(run: Run) -> Table:
                 formatting.rate_text(row["requests"])
             ]
             table.add_row(*_which_cell(row, run), meaning, *(counts if number == 0 else [""] * 4), *times)
+    return table
+
+
+def _windows_table(run: Run) -> Table:
+    """How the requests of a ramp ended by time window; the columns of a breaker where it kept any back."""
+    windows = run.windows()
+    kept_back = [name for name in ("fallback", "refused") if name in windows and windows[name].any()]
+    counts = ("offered", "right", *kept_back, "failed")
+    table = Table(header_style="bold", pad_edge=False, title="by time window", title_justify="left")
+    for heading in ("variant", *("repeat",) * _has_repeats(run), "from s", *counts, "mean s", "answers/s"):
+        table.add_column(heading, justify="left" if heading == "variant" else "right", no_wrap=heading == "variant")
+    for row in windows.to_dict("records"):
+        which = (row["variant"], *(str(row["repeat"]),) * _has_repeats(run))
+        mean_s = formatting.seconds_text(row["mean_s"])
+        numbers = (f"{row[name]:,}" for name in counts)
+        table.add_row(*which, f"{row['from_s']:g}", *numbers, mean_s, formatting.rate_text(row["answered_rps"]))
     return table
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from lab.spec.attached import warm_up
 from lab.spec.plan import CAPACITY, RAMP, RATE, USERS, Plan
+from lab.spec.scenario import Value
 from lab.spec.system import Variant
 from lab.spec.workload import EVEN, Burst, Closed, Load, Open, Ramp, Total
 
@@ -26,12 +27,21 @@ def settings(plan: Plan) -> str:
     addresses = attached if len(attached) > 1 else {}  # a single one is the title
     users = {"users": load.users} if plan.unit != "execution" else {}
     varied = {} if plan.axis in (USERS, RATE, RAMP, CAPACITY) else {plan.axis: positions(plan), **users}
-    parameters = ", ".join(f"{key} {value}" for key, value in {**plan.parameters, **varied, **addresses}.items())
+    parameters = ", ".join(f"{key} {value}" for key, value in {**_in_use(plan), **varied, **addresses}.items())
     sent = f"headers {', '.join(plan.header_names)}" * bool(plan.header_names)
     before = warm_up_in_words(load, plan.unit) if attached else ""
     rates = _listed({cell.load.rate_rps for cell in plan.cells if isinstance(cell.load, Open)})
     shape, limits = _shape(load, plan.unit, rates) + windows(load), _asked_limits(plan)
     return "; ".join(filter(None, (parameters, shape, _sent(plan), sent, before, limits, f"seed {plan.seed}")))
+
+
+def _in_use(plan: Plan) -> dict[str, Value]:
+    """The parameters of all cells, without those that services are told and that are at their defaults."""
+    scenario = plan.scenario
+    parts = [component.settings for component in scenario.components] + [each.settings for each in scenario.variants]
+    told = {name for told_to_part in parts for name in told_to_part.values()}
+    defaults = {name: value for name, value in scenario.defaults().items() if name in told}
+    return {name: value for name, value in plan.parameters.items() if defaults.get(name) != value}
 
 
 def positions(plan: Plan) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from lab.analysis import insights, verdict, window_ratios
+from lab.analysis import insights, ramps, verdict, window_ratios
 from lab.analysis.bottleneck import Bottleneck
 from lab.analysis.summaries import ALL_REQUESTS, summary_of
 from lab.errors import LabError
@@ -23,7 +23,7 @@ from lab.formulas import knee, stats
 from lab.formulas.knee import Point, RatePoint, SweepShape
 from lab.reporting import formatting
 from lab.spec import prediction
-from lab.spec.plan import RATE, USERS, WINDOWS, Plan
+from lab.spec.plan import RAMP, RATE, USERS, WINDOWS, Plan
 from lab.spec.scenario import Scenario
 from lab.spec.workload import Burst, Load, Open, OpenLoop, Ramp, WaitingUsers
 from lab.storage import published, run_folder
@@ -177,7 +177,8 @@ class Run:
         """The limits in force as the running services reported them: one row a limit, one column a variant."""
         stated = {cell.cell.variant: cell.read("limits") for cell in self.folder.cells()}
         frame = pd.DataFrame({variant: pd.Series(limits, dtype=object) for variant, limits in stated.items() if limits})
-        return frame.reindex([name for name in LIMITS if name in frame.index])
+        settings = [name for name in frame.index if " " in name]  # of what is called, such as "backend threads"
+        return frame.reindex([*(name for name in LIMITS if name in frame.index), *settings])
 
     def insights(self) -> list[str]:
         """Sentences on bottleneck, steady state and scalability: :mod:`lab.analysis.insights`."""
@@ -331,13 +332,36 @@ class Run:
         return {variant: knee.sweep_shape(of_variant) for variant, of_variant in points.items()}
 
     def shape(self) -> dict[str, str]:
-        """A sentence on each variant of a sweep: plateau, knee and first errors; empty for a single load."""
+        """A sentence on each variant of a sweep or a ramp: plateau, knee and first errors; empty for a single load."""
+        if self.plan.axis == RAMP:
+            return self.knees()
         if not self.is_sweep or self.plan.axis not in (USERS, RATE):
             return {}
         bends = self.bends() if self.plan.axis == USERS else self.rates_kept()
         return {
             variant.name: str(bends.get(variant.name, "no cell of it can be used")) for variant in self.plan.variants
         }
+
+    def knees(self) -> dict[str, str]:
+        """A sentence on each variant of a ramp: the knee of each of its cells that can be used."""
+        found: dict[str, list[str]] = {}
+        for cell, row in zip(self.folder.cells(), self.cells, strict=True):
+            if row["verdict"] in verdict.BELIEVED:
+                knee_of_cell = ramps.knee(cell)
+                said = str(knee_of_cell) if knee_of_cell else "no knee: answers kept pace, or there were too few"
+                found.setdefault(row["variant"], []).append(said)
+        return {variant: "; ".join(said) for variant, said in found.items()}
+
+    def windows(self) -> pd.DataFrame:
+        """How the requests of a ramp ended, one row a window and cell: see :func:`lab.formulas.ramp.outcomes`."""
+        of_cells = []
+        for cell in self.folder.cells():
+            found = ramps.outcomes(cell) if self.plan.axis == RAMP else pd.DataFrame()
+            if len(found):
+                found.insert(0, "variant", cell.cell.variant)
+                found.insert(1, "repeat", cell.cell.repeat)
+                of_cells.append(found)
+        return pd.concat(of_cells, ignore_index=True) if of_cells else pd.DataFrame()
 
     def rates_kept(self) -> dict[str, str]:
         """A sentence on each variant of a sweep over rates: up to which rate it answered what was asked."""

@@ -20,7 +20,7 @@ from lab.errors import ComponentError
 from lab.formulas import stats
 from lab.formulas.breakdown import breakdown
 from lab.generator.fleet import Fleet, LoadPhase, Placement, running_fleet
-from lab.running import equivalence, prerequisites, programs
+from lab.running import equivalence, prerequisites, programs, settings
 from lab.running.invocation import Invocation
 from lab.running.measurement import Measurement, failure_observed, note_failure
 from lab.running.starts import Starts
@@ -203,6 +203,8 @@ def _read_limits(testbed: Testbed, measurement: Measurement) -> None:
     promised = promised_limits(plan.scenario.variant(cell.variant), asked, testbed.cores.cpus, has_pool)
     observed.limits_read = True
     observed.limits_broken += verdict.broken_limits(promised, limits)
+    # What a load before this one was to meet is not for this one's warm-up.
+    settings.put_in_force_for(testbed, measurement, plan.scenario.defaults())
 
 
 def _warm_up(testbed: Testbed, measurement: Measurement) -> None:

@@ -21,6 +21,7 @@ from filelock import FileLock, Timeout
 from rich.console import Console
 
 from lab.errors import LabError
+from lab.running import settings
 from lab.running.invocation import Invocation
 from lab.running.progress import Reporter
 from lab.running.testbed import set_up
@@ -135,6 +136,7 @@ def hold(plan: Plan, runtime: str, endpoints: Endpoints) -> None:
         logs = testbed.run.logs
         with testbed.runtime.started(testbed.launch(variant, logs)) as running:
             service = actuator.await_ready(running, logs)
+            settings.put_in_force(testbed, variant, service, plan.parameters)
             me = {"pid": os.getpid(), "born": process_id.birth(os.getpid())}
             facts = {**me, "url": service.url, "management": service.management}
             about: dict[str, Any] = {

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 
 from lab.generator.fleet import LoadPhase, PhaseResult
 from lab.reporting import formatting
-from lab.running import components
+from lab.running import components, settings
 from lab.running.measurement import Measurement, failure_observed
 from lab.running.testbed import Testbed
 from lab.running.warm_up import MIN_ROUNDS, is_warm
@@ -127,6 +127,7 @@ def drive(testbed: Testbed, measurement: Measurement, turn: Turn) -> None:
     load, parameters, before_us = cell.load.window, plan.parameters_of(cell), joined.before_us
     result, readings = PhaseResult(), Telemetry()
     backing.restore(plan.scenario, parameters)
+    settings.put_in_force_for(testbed, measurement, parameters)
     before, calls = actuator.requests_served(service), components.calls_counted(backing)
     workers = {f"worker {number}": worker for number, worker in enumerate(fleet.workers, 1)}
     others = {**workers, "master": fleet.master, **backing.running()}

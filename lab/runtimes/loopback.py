@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import requests
 
 
@@ -10,3 +12,10 @@ def get(url: str, timeout_s: float) -> requests.Response:
     with requests.Session() as session:
         session.trust_env = False
         return session.get(url, timeout=timeout_s)
+
+
+def post(url: str, values: Mapping[str, int | str], timeout_s: float) -> requests.Response:
+    """The answer to a POST of some values as JSON, with the same precautions."""
+    with requests.Session() as session:
+        session.trust_env = False
+        return session.post(url, json=values, timeout=timeout_s)

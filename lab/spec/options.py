@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -10,10 +11,12 @@ from lab.errors import LabError, did_you_mean
 from lab.spec import numbers
 from lab.spec.limits import DEFAULT, EQUAL, TUNED
 from lab.spec.plan import CELLS, WINDOWS
-from lab.spec.scenario import Parameter, Scenario, Value
+from lab.spec.scenario import NEVER, Parameter, Scenario, Value
 from lab.spec.workload import EVEN, POISSON
 
 LEAST_RATE = 0.01
+# A span of time, from a second on, for so many seconds: a week at most.
+SPAN = re.compile(r"[0-9]{1,6}:[1-9][0-9]{0,5}")
 
 
 class Percent(float):
@@ -219,6 +222,8 @@ def _parameters(scenario: Scenario, given: Mapping[str, Value | Sequence[Value]]
                 f"It has: {', '.join(known)}.",
             )
         values[name] = [_value(known[name], value) for value in several(asked)] or values[name]
+        if known[name].span and len(values[name]) > 1:
+            raise LabError(f"{option(name)} has several values.", "A sweep varies numbers and names: give it one span.")
     return values
 
 
@@ -227,11 +232,21 @@ def _value(parameter: Parameter, value: Any) -> Value:
     if parameter.choices:
         _check_choice(option(parameter.name), str(value), parameter.choices)  # from Python, 1000 is "1000"
         return str(value)
+    if parameter.span:
+        return _span(option(parameter.name), value)
     number, least, most = numbers.whole(option(parameter.name), value), parameter.minimum, parameter.maximum
     if not least <= number <= most:
         step = f"Choose from {least} to {most} {parameter.unit}".rstrip() + "."
         raise LabError(f"{option(parameter.name)} {value} is out of range.", step)
     return number
+
+
+def _span(name: str, value: Any) -> str:
+    """A span of time, FROM:FOR in whole seconds, or ``never``; LabError if it is none."""
+    if value == NEVER or (isinstance(value, str) and SPAN.fullmatch(value)):
+        return str(value)
+    step = "Write it FROM:FOR in whole seconds, such as 30:60: from the thirtieth second on, for a minute."
+    raise LabError(f"{name} {value} is no span of time.", step)
 
 
 def option(name: str) -> str:

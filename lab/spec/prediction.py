@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from lab.formulas import queueing
@@ -24,13 +24,15 @@ Parameters = Mapping[str, Value]
 def calls_of(plan: Plan, variant: Variant, parameters: Parameters) -> Calls | None:
     """The calls of a variant's requests with their limits; None where only measuring can tell how long one takes.
 
-    That is so where requests are of several kinds. Several stages are taken for calls of their mean time, one after the
-    other.
+    That is so where requests are of several kinds, or what they call fails or is slow. Several stages are taken for
+    calls of their mean time, one after the other.
     """
     stages = variant.stages
     times_s = [_time_s(plan, stage, parameters) for stage in stages]
     ranges = [_range(stage, parameters) for stage in stages]
     counts = [least for least, most in filter(None, ranges) if least == most]
+    if not _is_steady(plan, stages, parameters):
+        return None
     if len(variant.demands) != 1 or not stages or None in times_s or len(counts) < len(stages):
         return None
     total_s = sum(count * (time_s or 0.0) for count, time_s in zip(counts, times_s, strict=True))
@@ -40,8 +42,14 @@ def calls_of(plan: Plan, variant: Variant, parameters: Parameters) -> Calls | No
         calls=sum(counts),
         parallel=len(stages) == 1 and stages[0].parallel,
         threads=limits.threads if variant.thread_per_request else None,
-        connections=_connections(plan, variant),
+        connections=_connections(plan, variant, parameters),
     )
+
+
+def _is_steady(plan: Plan, stages: Iterable[Stage], parameters: Parameters) -> bool:
+    """Whether what is called neither fails nor is slow, as far as parameters say."""
+    defaults = plan.scenario.defaults()
+    return all(parameters[name] == defaults[name] for stage in stages for name in stage.steady_at_default)
 
 
 def _time_s(plan: Plan, stage: Stage, parameters: Parameters) -> float | None:
@@ -98,12 +106,17 @@ def _total(ranges: list[tuple[int, int] | None]) -> tuple[int, int] | None:
     return (sum(least for least, _ in known), sum(most for _, most in known)) if len(known) == len(ranges) else None
 
 
-def _connections(plan: Plan, variant: Variant) -> int | None:
-    """N: the connections of the pool to what a variant calls; None if it calls nothing, or nothing limits them."""
+def _connections(plan: Plan, variant: Variant, parameters: Parameters) -> int | None:
+    """N: the connections of the pool to what a variant calls, or the calls that this serves at once, if fewer.
+
+    None if it calls nothing, or nothing limits them.
+    """
     called = {stage.component for stage in variant.stages}
     pools = [component.own_pool for component in plan.scenario.components if component.name in called]
     pool = plan.limits_of(variant.name).or_else(variant.own).pool
-    return pool if pools and pool is not None else min((own for own in pools if own is not None), default=None)
+    of_pools = [pool] if pools and pool is not None else [own for own in pools if own is not None]
+    of_called = [int(parameters[stage.servers_parameter]) for stage in variant.stages if stage.servers_parameter]
+    return min((*of_pools, *filter(None, of_called)), default=None)
 
 
 def service_s(plan: Plan, cell: Cell) -> float | None:
@@ -117,7 +130,7 @@ def servers(plan: Plan, variant: Variant, parameters: Parameters) -> int | None:
     if calls := calls_of(plan, variant, parameters):
         return calls.servers
     limits = plan.limits_of(variant.name).or_else(variant.own)
-    held = (limits.threads if variant.thread_per_request else None, _connections(plan, variant))
+    held = (limits.threads if variant.thread_per_request else None, _connections(plan, variant, parameters))
     return min((limit for limit in held if limit is not None), default=None)
 
 

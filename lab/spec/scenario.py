@@ -21,18 +21,22 @@ KINDS = ("small", "token", "large", "chunked")
 LARGE_BYTES = 65_536
 
 
-# A value of a parameter: a whole number, or one of its choices.
+# A value of a parameter: a whole number, one of its choices, or a span of time.
 Value = int | str
+# The default of a parameter that is a span of time.
+NEVER = "never"
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a scenario, a whole number or one of some names; ``delay_ms`` becomes the option ``--delay-ms``.
+    """A parameter of a scenario, such as a whole number; ``delay_ms`` becomes the option ``--delay-ms``.
 
     Attributes:
         minimum: of a whole number, as ``maximum``.
         unit: of its value, such as ``ms``; empty for a count.
         choices: the names it may have; none if it is a number. Figures and tables keep their order.
+        span: whether it is a span of time, ``30:60`` from the thirtieth second on for a minute, or ``never``; no sweep
+            varies it.
 
     ValueError if its default is none of its choices.
 
@@ -45,6 +49,7 @@ class Parameter:
     unit: str = ""
     help: str = ""
     choices: tuple[str, ...] = ()
+    span: bool = False
 
     def __post_init__(self) -> None:
         """Check the default."""
@@ -196,10 +201,14 @@ class Scenario:
         for request in self.requests:
             yield from (name for _, name, _, _ in Formatter().parse(request.path) if name)
         for variant in self.variants:
+            yield from variant.settings.values()
             yield from (stage.time_parameter for stage in variant.stages if stage.time_parameter)
             yield from (stage.calls for stage in variant.stages if isinstance(stage.calls, str))
+            yield from (stage.servers_parameter for stage in variant.stages if stage.servers_parameter)
+            yield from (name for stage in variant.stages for name in stage.steady_at_default)
             yield from (stage.calls.size_parameter for stage in variant.stages if isinstance(stage.calls, Batches))
         for component in self.components:
+            yield from component.settings.values()
             if component.entities and component.entities.index_parameter:
                 yield component.entities.index_parameter
         yield from self.rehearsal.parameters

@@ -93,6 +93,8 @@ class Component:
         own_pool: how many connections to it the service's client opens at most by default; None if unlimited or
             unknown.
         entities: what a database of the kind ``mongo`` holds besides its document, which requests may change.
+        settings: what a service of ours is told before each load at ``/actuator/settings``: by the names that it has
+            for them, the parameters that hold their values. It answers what is in force, which must be the same.
 
     """
 
@@ -103,6 +105,7 @@ class Component:
     calls: tuple[str, ...] = ()
     own_pool: int | None = None
     entities: Entities | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """ValueError where its name is that of another target of readings, or it is not one thing."""
@@ -112,6 +115,8 @@ class Component:
             raise ValueError(f"the component {self.name} is not one of database, module and command")
         if self.entities and self.database != "mongo":
             raise ValueError(f"the component {self.name} holds entities, and is no database of the kind mongo")
+        if self.settings and not self.module:
+            raise ValueError(f"the component {self.name} has settings, and is no service of ours")
 
 
 @dataclass(frozen=True)
@@ -142,6 +147,9 @@ class Stage:
         parallel: whether a request makes all its calls at once; else one after the other.
         answer_bytes: bytes of the answer to one call, where the link to the component may take time for them.
         cpu: whether it is the CPU time of the call that takes long, so that the code must be fully compiled.
+        servers_parameter: the parameter that is how many calls the component works on at once; 0 for any number.
+        steady_at_default: parameters that have it fail or be slow where they are not at their defaults: then theory
+            predicts nothing.
         command: which of :data:`COMMANDS` each call is, where the component is a database whose commands are counted
             one by one; then requests make no other of these than their stages say.
 
@@ -154,6 +162,8 @@ class Stage:
     answer_bytes: int = 0
     cpu: bool = False
     command: str = ""
+    servers_parameter: str = ""
+    steady_at_default: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """ValueError where its command is none that is counted."""
@@ -186,6 +196,7 @@ class Variant:
         command: the command line of a program, executed in the checkout. In its words, a parameter's name in braces is
             the parameter's value, ``{python}`` the lab's own Python, ``{java}`` the JDK's launcher, ``{jar}`` the
             module's jar, and ``{corpus}`` the folder of the files that the lab has made for the scenario.
+        settings: what the service is told before each load, as :attr:`Component.settings`.
         environment: environment variables of the program. Of those of the shell it gets no others than ``PATH``,
             ``HOME`` and the like, so that no shell decides what it does.
         output: a regular expression for the whole standard output of a right execution, with parameters filled in as in
@@ -216,6 +227,7 @@ class Variant:
     environment: Mapping[str, str] = field(default_factory=dict)
     scope: str = ""
     jdk: int = 0
+    settings: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def entry(self) -> Entry:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,7 @@ KEPT_METRICS = (
     "jvm_gc_pause_seconds_sum",
     "jvm_memory_used_bytes",
     "jvm_threads_live_threads",
+    "lab_breaker_open",
     "mongodb_driver_pool_checkedout",
     "mongodb_driver_pool_waitqueuesize",
     "r2dbc_pool_acquired",
@@ -94,6 +96,20 @@ def limits(service: Service) -> dict[str, Any]:
         return dict(json.loads(response.text.replace(f"{ROOT}/", "")))  # a run does not reveal this clone's path
     except (requests.RequestException, ValueError) as error:
         raise no_answer_error(service, f"The service did not report its limits: {error}.") from error
+
+
+def settle(service: Service, settings: Mapping[str, int | str]) -> dict[str, Any]:
+    """Have a service put settings in force; returns those that are, as it reads them back from its own objects.
+
+    ComponentError if it does not accept them.
+    """
+    try:
+        response = loopback.post(f"{service.management}/actuator/settings", settings, ANSWER_WITHIN_S)
+        response.raise_for_status()
+        return dict(response.json())
+    except (requests.RequestException, ValueError) as error:
+        name = service.running.launch.name
+        raise no_answer_error(service, f"The {name} did not accept its settings: {error}.") from error
 
 
 def scrape(service: Service, within_s: float = POLL_TIMEOUT_S) -> dict[str, float]:

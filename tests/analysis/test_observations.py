@@ -221,6 +221,13 @@ def test_calls_are_expected_of_what_was_sent_and_answered(samples_of):
     assert calls_expected({}, by_name, begun=4) == {}
 
 
+def test_calls_that_a_breaker_kept_back_are_not_expected(samples_of):
+    """So the counts of both services agree exactly, by outcome: a call that failed was made, one kept back was not."""
+    errors = ["", "status", "breaker open", "breaker fallback"]
+    by_name = NameCounts.of([samples_of([0.1] * 4, name="/chain", status=[200, 502, 503, 200], error=errors)])
+    assert calls_expected({"backend": {"/chain": (1, 1)}}, by_name, begun=4) == {"backend": (2, 2)}
+
+
 def test_nothing_is_expected_where_the_calls_of_a_request_that_was_sent_are_unknown(samples_of):
     """Of one that was not sent it does not matter, unless a sample is missing, which may be of that one."""
     made = {"mongo find": {"/list": (1, 1), "/all": (1, 1)}, "mongo getMore": {"/list": (0, 1), "/all": None}}

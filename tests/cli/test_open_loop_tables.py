@@ -62,6 +62,8 @@ def test_a_ramp_is_shown_with_its_rates(shown):
     assert table.count("service") >= 3
     assert (cell["p50_s"], cell["service_p50_s"]) == (0.85, 0.05)
     assert (cell["at"], cell["from_rps"], cell["to_rps"]) == (4.0, 0.0, 4.0)
+    assert "by time window" in table
+    assert "mvc: no knee" in table
 
 
 def test_a_closed_loop_is_shown_as_ever(shown):

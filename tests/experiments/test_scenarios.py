@@ -115,18 +115,63 @@ def test_every_request_makes_all_its_finds(runtime, variant, tmp_path):
 
 @pytest.mark.parametrize(("runtime", "variant"), [("process", "webflux"), *THOROUGHLY], indirect=["runtime"])
 def test_the_service_behind_answers_every_call(runtime, variant, tmp_path):
-    """All variants answer alike, and the called service counts exactly one call of each request."""
-    run = measured("chain", runtime, variant, tmp_path, users=[20], loops=5, parameters={"delay_ms": 20})
+    """All variants answer alike, and the called service counts exactly one call of each request, one at a time."""
+    parameters = {"delay_ms": 20, "b_threads": 1}
+    run = measured("chain", runtime, variant, tmp_path, users=[20], loops=5, parameters=parameters)
     for cell in run.folder.cells():
         evidence = cell.read("evidence")
         assert not evidence["component_errors"], evidence["component_errors"]
         assert set(cell.measured()["error"]) == {""}
         assert evidence["calls"] == {"backend": 100}
         assert cell.read("limits")["pool_max"] == 20
+        assert cell.read("limits")["backend threads"] == 1
+        samples = cell.measured()
+        assert (samples["sent_us"] + samples["latency_us"]).max() - samples["sent_us"].min() >= 100 * 20_000
         assert set(cell.metrics()["target"]) >= {"service", "backend"}
     facts = run.folder.note("components")["backend"]
     assert facts["limits"]["server"] == "netty"
     assert (run.folder.logs / "backend" / "service.log").exists()
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("variant", ["mvc", "webflux"])
+def test_a_called_service_that_fails_or_is_slow_does_so_when_it_was_asked_to(variant, tmp_path):
+    """Its failures are those of the first second, it is slow from the second one on, and counts agree all the while."""
+    parameters = {"delay_ms": 5, "b_fails": "0:1", "b_slow": "2:60", "b_slower_ms": 300}
+    run = measured("chain", "process", variant, tmp_path, users=[40], rate=20, duration=4, parameters=parameters)
+    (cell,) = run.folder.cells()
+    samples, evidence, limits = cell.measured(), cell.read("evidence"), cell.read("limits")
+    assert evidence["begun"] == evidence["calls"]["backend"] == 80
+    sent_s = (samples["sent_us"] - samples["sent_us"].min()) / 1e6
+    failed = samples["error"] != ""
+    assert set(samples["status"][failed]) == {502}
+    assert failed[sent_s < 0.8].all()
+    assert not failed[sent_s > 1.5].any()
+    assert (samples["latency_us"][sent_s > 2.5] >= 300_000).all()
+    assert (limits["backend fails"], limits["backend slow"], limits["backend slowerMs"]) == ("0:1", "2:60", 300)
+    assert "predicted_mean_s" not in {name for name, value in cell.read("summary").items() if value is not None}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("breaker", "busy"), [("off", 20), ("refuse", 0)])
+def test_a_breaker_keeps_threads_free_while_the_called_service_is_slow(breaker, busy, tmp_path):
+    """Without one all threads wait; with one none does, its refusals are failures by name, and counts agree exactly."""
+    slow = {"delay_ms": 5, "b_slow": "1:60", "b_slower_ms": 1000}
+    settings = {"breaker": breaker, "breaker_window": 10, "breaker_slow_ms": 200, "breaker_open_ms": 60_000}
+    options = {"users": [400], "rate": 60, "duration": 6, "threads": 20, "parameters": {**slow, **settings}}
+    run = measured("chain", "process", "mvc", tmp_path, **options)
+    (cell,) = run.folder.cells()
+    samples, evidence, readings = cell.measured(), cell.read("evidence"), cell.metrics()
+    refused = samples["error"] == "breaker open"
+    assert refused.any() == (breaker == "refuse")
+    assert set(samples["error"]) <= {"", "breaker open"}
+    assert evidence["begun"] == evidence["served"] == len(samples) == 360
+    assert evidence["calls"]["backend"] == (~refused).sum()
+    assert evidence["calls_expected"]["backend"] == [(~refused).sum()] * 2
+    assert cell.read("limits")["service mode"] == breaker
+    late = readings[(readings["name"] == "tomcat_threads_busy_threads") & readings["t_s"].between(3, 6)]
+    assert late["value"].median() == pytest.approx(busy, abs=3)
+    assert not any("counted" in reason for reason in run.cells[0]["reasons"]), run.cells[0]["reasons"]
 
 
 @pytest.mark.thorough

@@ -508,6 +508,70 @@ def test_commands_and_entities_are_those_of_a_database():
         Component("backend", module="webflux", entities=Entities(1, 1, 1))
 
 
+def test_settings_are_those_of_a_service_of_ours_and_of_a_parameter():
+    """A database would not listen, and nothing else has the values."""
+    with pytest.raises(ValueError, match="the component mongo has settings, and is no service of ours"):
+        Component("mongo", database="mongo", settings={"threads": "delay_ms"})
+    with pytest.raises(ValueError, match="has no parameter 'b_threads'"):
+        replace(DELAY, components=(Component("backend", module="backend", settings={"threads": "b_threads"}),))
+
+
+@pytest.mark.parametrize("span", ["30:60", "0:1", "never"])
+def test_a_span_of_time_is_taken_as_it_is_written(span):
+    """FROM:FOR in whole seconds, or never."""
+    plan = make_plan(scenarios()["chain"], Options(users=[1], parameters={"b_fails": span}))
+    assert plan.parameters_of(plan.cells[0])["b_fails"] == span
+
+
+@pytest.mark.parametrize("span", ["30", "30:0", "-1:5", "1.5:2", "30:60:90", "always", 5, ""])
+def test_what_is_no_span_of_time_is_a_sentence(span):
+    """With how one is written."""
+    with pytest.raises(LabError, match="is no span of time") as caught:
+        make_plan(scenarios()["chain"], Options(users=[1], parameters={"b_fails": span}))
+    assert "30:60" in caught.value.next_step
+
+
+@pytest.mark.parametrize(
+    ("parameters", "problem"),
+    [
+        ({"b_fails": ["1:2", "3:4"]}, "--b-fails has several values"),
+        ({"breaker": "maybe"}, "There is no --breaker 'maybe'"),
+        ({"breaker_percent": 101}, "--breaker-percent 101 is out of range"),
+        ({"breaker_window": 1}, "--breaker-window 1 is out of range"),
+        ({"b_threads": -1}, "--b-threads -1 is out of range"),
+    ],
+)
+def test_a_setting_out_of_range_is_a_sentence(parameters, problem):
+    """Before anything is started."""
+    with pytest.raises(LabError, match=problem):
+        make_plan(scenarios()["chain"], Options(users=[1], parameters=parameters))
+
+
+def test_only_settings_in_use_are_in_the_header_of_a_run():
+    """The others would be longer than what was measured."""
+    plan = make_plan(scenarios()["chain"], Options(users=[1], parameters={"b_threads": 50}))
+    assert formatting.settings(plan).startswith("delay_ms 200, b_threads 50; ")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "threads", "servers"),
+    [({}, 200, 200), ({"b_threads": 50}, 200, 50), ({"b_threads": 300}, 200, 200), ({"b_threads": 50}, 20, 20)],
+)
+def test_what_the_called_service_works_on_at_once_limits_as_connections_do(parameters, threads, servers):
+    """The fewest of threads, connections and the called service's decide; those of few users are left out."""
+    options = Options(users=[1000], variants=["mvc"], threads=threads, pool=1000, parameters=parameters)
+    plan = make_plan(scenarios()["chain"], options)
+    assert prediction.servers(plan, plan.variants[0], plan.parameters) == servers
+    assert prediction.plateaus(plan) == [("N/t" if servers == 50 else "T/t", servers / 0.2)]
+
+
+@pytest.mark.parametrize("parameters", [{"b_fails": "1:2"}, {"b_slow": "1:2"}])
+def test_nothing_is_predicted_where_the_called_service_fails_or_is_slow(parameters):
+    """Theory is of a service that takes the same time for all calls."""
+    plan = make_plan(scenarios()["chain"], Options(users=[10], parameters=parameters))
+    assert prediction.predict(plan, plan.cells[0]) is None
+
+
 def test_components_start_after_those_they_call_and_databases_first():
     """Otherwise in the order in which they are named."""
     a, b = Component("a", module="x", calls=("c", "mysql")), Component("b", module="x")

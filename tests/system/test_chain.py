@@ -6,7 +6,7 @@ import json
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -16,6 +16,7 @@ import pytest
 import requests
 from patience import PATIENCE_S
 
+from lab.errors import ComponentError
 from lab.runtimes.process import ProcessRuntime
 from lab.spec.limits import Limits
 from lab.spec.system import Variant
@@ -196,3 +197,82 @@ def test_neither_asks_for_what_the_other_does_not(running, backend):
     sent = list(backend.headers.values())
     assert len(sent) == len(TWINS)
     assert all(headers - {"connection"} == {"accept", "host", "user-agent"} for headers in sent), sent
+
+
+OFF: dict[str, int | str] = {"mode": "off", "window": 4, "percent": 50, "slowMs": 60000, "openMs": 600000}
+
+
+@pytest.fixture
+def with_breaker(running) -> Iterator[Callable[..., None]]:
+    """A function that gives both services a closed breaker with other settings; they have none before and after."""
+
+    def use(**settings: int | str) -> None:
+        for service, _ in running.values():
+            asked = {**OFF, **settings}
+            assert actuator.settle(service, asked) == asked
+
+    use()
+    yield use
+    use()
+
+
+REFUSAL = {
+    "detail": "The circuit breaker is open",
+    "instance": "/chain/0",
+    "status": 503,
+    "title": "Service Unavailable",
+}
+
+
+@pytest.mark.parametrize(
+    ("mode", "status", "kind", "answer"),
+    [
+        ("refuse", 503, "application/problem+json", REFUSAL),
+        ("fallback", 200, "application/json", {"outcome": "fallback"}),
+    ],
+)
+def test_a_breaker_that_has_opened_keeps_calls_back(running, backend, with_breaker, mode, status, kind, answer):
+    """By both alike, after as many failures as were asked for; neither asks the backend, and both say so."""
+    with_breaker(mode=mode)
+    for _ in range(4):
+        assert {given[0] for given in answers(running, "/chain/404")} == {502}
+    asked = backend.paths["/delay/0"]
+    ((found, content, body),) = answers(running, "/chain/0")
+    assert (found, content, json.loads(body)) == (status, kind, answer)
+    assert backend.paths["/delay/0"] == asked
+    assert {actuator.scrape(service)["lab_breaker_open"] for service, _ in running.values()} == {1}
+
+
+def test_a_breaker_closes_again_once_the_backend_is_right(running, with_breaker):
+    """It lets a few calls through after a while, by both alike."""
+    with_breaker(mode="refuse", openMs=200)
+    for _ in range(4):
+        answers(running, "/chain/404")
+    deadline = time.monotonic() + PATIENCE_S
+    while {given[0] for given in answers(running, "/chain/0")} != {200}:
+        assert time.monotonic() < deadline
+    for _ in range(10):
+        assert {given[0] for given in answers(running, "/chain/0")} == {200}
+    assert {actuator.scrape(service)["lab_breaker_open"] for service, _ in running.values()} == {0}
+
+
+def test_slow_calls_open_a_breaker_as_failures_do(running, with_breaker):
+    """Where they take longer than was asked for."""
+    with_breaker(mode="refuse", slowMs=50)
+    for _ in range(4):
+        assert {given[0] for given in answers(running, "/chain/100")} == {200}
+    assert {given[0] for given in answers(running, "/chain/0")} == {503}
+
+
+def test_without_a_breaker_every_call_is_made(running, with_breaker):
+    """However many have failed."""
+    for _ in range(8):
+        assert {given[0] for given in answers(running, "/chain/404")} == {502}
+    assert {given[0] for given in answers(running, "/chain/0")} == {200}
+
+
+def test_a_setting_that_is_none_is_not_accepted(running):
+    """The service says so, by name."""
+    service, _ = running["mvc-chain"]
+    with pytest.raises(ComponentError, match="settings"):
+        actuator.settle(service, {**OFF, "mode": "sometimes"})

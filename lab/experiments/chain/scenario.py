@@ -6,11 +6,30 @@ from dataclasses import replace
 
 from lab.experiments.variants import MVC, MVC_VIRTUAL, WEBFLUX
 from lab.spec.limits import Limits
-from lab.spec.scenario import Exchange, Parameter, Rehearsal, Request, Scenario
+from lab.spec.scenario import NEVER, Exchange, Parameter, Rehearsal, Request, Scenario
 from lab.spec.system import Component, Stage, Variant
 from lab.spec.workload import Burst
 
-CALLS_B = {"/chain": (Stage("backend", time_parameter="delay_ms"),)}
+CALLS_B = {
+    "/chain": (
+        Stage(
+            "backend",
+            time_parameter="delay_ms",
+            servers_parameter="b_threads",
+            steady_at_default=("b_fails", "b_slow"),
+        ),
+    )
+}
+# B is told these before each load: by its own names, the parameters.
+BEHAVIOUR = {"threads": "b_threads", "fails": "b_fails", "slow": "b_slow", "slowerMs": "b_slower_ms"}
+# A, the loaded service, is told these.
+BREAKER = {
+    "mode": "breaker",
+    "window": "breaker_window",
+    "percent": "breaker_percent",
+    "slowMs": "breaker_slow_ms",
+    "openMs": "breaker_open_ms",
+}
 # Connections that the clients open to one server by themselves: Apache HttpClient 5, Reactor Netty 1.3.
 APACHE_CONNECTIONS, NETTY_CONNECTIONS = 5, 500
 
@@ -19,7 +38,7 @@ def _calling(variant: Variant, module: str, client: str, connections: int) -> Va
     """A variant whose service calls B with that client."""
     title, own = f"{variant.title}, {client}", replace(variant.own, pool=connections)
     factors = {**variant.factors, "client": client}
-    return replace(variant, module=module, title=title, own=own, demands=CALLS_B, factors=factors)
+    return replace(variant, module=module, title=title, own=own, demands=CALLS_B, factors=factors, settings=BREAKER)
 
 
 SCENARIO = Scenario(
@@ -33,7 +52,23 @@ SCENARIO = Scenario(
         Exchange("not a number", "/chain/abc", 400),
         Exchange("no such path", "/nowhere", 404),
     ),
-    parameters=(Parameter("delay_ms", 200, 0, 60_000, "ms", "how long the called service waits (t)"),),
+    parameters=(
+        Parameter("delay_ms", 200, 0, 60_000, "ms", "how long the called service waits (t)"),
+        Parameter("b_threads", 0, 0, 100_000, "", "calls that the called service works on at once; 0 for any number"),
+        Parameter("b_fails", NEVER, span=True, help="when the called service fails, from its first call on"),
+        Parameter("b_slow", NEVER, span=True, help="when the called service is slower, from its first call on"),
+        Parameter("b_slower_ms", 2000, 1, 60_000, "ms", "how much slower it is then"),
+        Parameter(
+            "breaker",
+            "off",
+            help="circuit breaker before the call, and what is answered where it is open",
+            choices=("off", "refuse", "fallback"),
+        ),
+        Parameter("breaker_window", 100, 2, 10_000, "", "last calls that the breaker looks at, and needs"),
+        Parameter("breaker_percent", 50, 1, 100, "", "percentage of them that must fail, or be slow, to open it"),
+        Parameter("breaker_slow_ms", 60_000, 1, 120_000, "ms", "how long a slow call takes at least"),
+        Parameter("breaker_open_ms", 5000, 100, 600_000, "ms", "how long the breaker stays open before it tries again"),
+    ),
     variants=(
         _calling(MVC, "mvc-chain", "RestClient", APACHE_CONNECTIONS),
         _calling(MVC_VIRTUAL, "mvc-chain", "RestClient", APACHE_CONNECTIONS),
@@ -42,8 +77,8 @@ SCENARIO = Scenario(
     load=Burst(users=1000),
     rehearsal=Rehearsal(requests=4000, rounds=12, parameters={"delay_ms": 0}),
     sweep={"users": (1, 10, 50, 100, 200, 500, 1000)},
-    # WebFlux, as it limits neither connections nor what is under way; the same for every variant.
-    components=(Component("backend", module="webflux"),),
+    # On Netty, which limits neither connections nor what is under way by itself; the same for every variant.
+    components=(Component("backend", module="backend", settings=BEHAVIOUR),),
     # The pool of connections to B is the same for all, and larger than what is under way: T is what is compared.
     limits=Limits(pool=4000),
 )

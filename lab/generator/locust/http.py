@@ -46,6 +46,8 @@ class Sink(Protocol):
 Check = bytes | int | str | Callable[[Response], bool | str]
 # What a check returns for an answer that is right, but to be counted apart.
 FALLBACK = "fallback"
+# By what a check may return in words, how the answer is recorded; any other text stands for a right one.
+SAID = {FALLBACK: sample.FALLBACK, **{name: error for error, name in enumerate(sample.ERRORS) if name}}
 
 
 class _Failure(Exception):
@@ -95,8 +97,9 @@ class HttpClient:
             name: the request's name in statistics; the path if None.
             headers: additional headers of this request.
             check: the exact body expected (bytes), or its length if the body need not be kept, or a text in it (str),
-                or a function that returns whether an answer is right, or ``"fallback"`` for one that is right but to be
-                counted apart. A status but 200 to 299 is a failure unless a function decides.
+                or a function that returns whether an answer is right, ``"fallback"`` for one that is right but to be
+                counted apart, or the name of its failure, one of :data:`lab.spec.sample.ERRORS`. A status but 200 to
+                299 is a failure unless a function decides.
 
         """
         if headers:
@@ -285,7 +288,9 @@ def _connect_failure(error: OSError) -> int:
 def _check_response(check: Check | None, response: Response) -> int:
     if callable(check):
         said = check(response)
-        return (sample.FALLBACK if said == FALLBACK else sample.OK) if said else sample.WRONG_BODY
+        if not said:
+            return sample.WRONG_BODY
+        return SAID.get(said, sample.OK) if isinstance(said, str) else sample.OK
     if not 200 <= response.status < 300:
         return sample.STATUS
     if isinstance(check, str):

@@ -125,7 +125,7 @@ def _add_parameter_options(parser: LocustArgumentParser, **_: Any) -> None:
         group = parser.add_argument_group(f"parameters of the scenario {scenario.name}")
         for p in scenario.parameters:
             unit = f", in {p.unit}" * bool(p.unit)
-            kind: dict[str, Any] = {"choices": p.choices} if p.choices else {"type": int}
+            kind: dict[str, Any] = {"choices": p.choices} if p.choices else {"type": str if p.span else int}
             group.add_argument(f"--{p.name.replace('_', '-')}", default=p.default, help=f"{p.help}{unit}", **kind)
 
 

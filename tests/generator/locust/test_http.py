@@ -320,17 +320,20 @@ def test_a_get_after_other_methods_is_the_same_as_before():
         (lambda response: "fallback", sample.FALLBACK, True),
         (lambda response: True, sample.OK, True),
         (lambda response: False, sample.WRONG_BODY, False),
+        (lambda response: "breaker open", sample.BREAKER_OPEN, False),
+        (lambda response: "status", sample.STATUS, False),
+        (lambda response: "any other text", sample.OK, True),
         ("cache", sample.OK, True),
         ("cash", sample.WRONG_BODY, False),
     ],
 )
 def test_a_check_tells_right_answers_wrong_ones_and_fallbacks(check, error, ok):
-    """A fallback is right, but counted apart; a text must be somewhere in the answer."""
+    """A fallback is right, but counted apart; a failure may be named; a text must be somewhere in the answer."""
     with Server(always(answer(b"from the cache"))) as server:
         client = client_of(server.url)
         response = client.get("/", check=check)
         assert client.get("/", check=check).ok == ok
-        assert server.connections == 1, "neither closes the connection"
+        assert server.connections == 1, "none closes the connection"
         client.close()
     assert (response.error, response.ok) == (error, ok)
 

@@ -1,5 +1,9 @@
 package lab.chain;
 
+import io.github.resilience4j.circuitbreaker.CallNotPermittedException;
+import io.github.resilience4j.circuitbreaker.CircuitBreaker;
+import io.github.resilience4j.reactor.circuitbreaker.operator.CircuitBreakerOperator;
+import lab.breaker.Breaker;
 import lab.delay.Delay;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
@@ -12,6 +16,7 @@ import org.springframework.core.codec.DecodingException;
 import org.springframework.http.HttpStatus;
 import org.springframework.http.MediaType;
 import org.springframework.http.ProblemDetail;
+import org.springframework.http.ResponseEntity;
 import org.springframework.web.bind.annotation.ExceptionHandler;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.PathVariable;
@@ -28,12 +33,20 @@ class ChainController {
 
 	private final WebClient backend;
 
-	ChainController(WebClient.Builder client, @Value("${lab.backend-url}") String url) {
+	private final Breaker breaker;
+
+	ChainController(WebClient.Builder client, @Value("${lab.backend-url}") String url, Breaker breaker) {
 		this.backend = client.baseUrl(url).build();
+		this.breaker = breaker;
 	}
 
 	@GetMapping("/chain/{millis}")
 	Mono<Delay> chain(@PathVariable("millis") Delay delay) {
+		CircuitBreaker breaker = this.breaker.current();
+		return (breaker != null) ? ask(delay).transform(CircuitBreakerOperator.of(breaker)) : ask(delay);
+	}
+
+	private Mono<Delay> ask(Delay delay) {
 		return this.backend.get()
 			.uri("/delay/{millis}", delay.millis())
 			.accept(MediaType.APPLICATION_JSON)
@@ -46,6 +59,11 @@ class ChainController {
 	@ExceptionHandler
 	ProblemDetail notAccepted(IllegalArgumentException ex) {
 		return ProblemDetail.forStatusAndDetail(HttpStatus.BAD_REQUEST, ex.getMessage());
+	}
+
+	@ExceptionHandler(CallNotPermittedException.class)
+	ResponseEntity<?> notPermitted() {
+		return this.breaker.refusal();
 	}
 
 	@ExceptionHandler({ WebClientException.class, CodecException.class })

@@ -1,0 +1,173 @@
+"""A ramp by its time windows, and its knee: the rate from which on right answers no longer keep pace with what is sent.
+
+Up to the knee answers come at the rate at which requests were sent one latency before. Beyond it their rate no longer
+grows with what is offered, or falls. So a line that is known up to the knee, and is straight after it, is fitted to the
+answers of each window by least squares (segmented regression with one break; Muggeo, Statistics in Medicine 22, 2003).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from lab.formulas.queueing import Floats
+
+# The columns that outcomes are counted from, and by which errors a circuit breaker's answers are known: the formulas
+# know nothing of samples but their columns.
+COLUMNS = ("planned_us", "sent_us", "latency_us", "error", "fallback")
+REFUSED, SUBSTITUTED = "breaker open", "breaker fallback"
+# As many windows as show the course of a ramp, and those that its knee is fitted to.
+WINDOWS, FITTED_WINDOWS = 30, 60
+# Windows at both ends of a ramp in which no break is looked for: a line needs some.
+MARGIN = 3
+CANDIDATES, RESAMPLES, LEVEL = 400, 200, 0.95
+# Answers whose rate still grows by so much of what is offered keep pace: there is no knee.
+STILL_GROWING = 0.5
+FEWEST_ANSWERS = 200
+
+
+def outcomes(samples: pd.DataFrame, duration_s: float, windows: int = WINDOWS) -> pd.DataFrame:
+    """How the requests of each time window ended, by their planned sends, so that every send is in one window.
+
+    Args:
+        samples: of the measured load, with :data:`COLUMNS`.
+        duration_s: of the ramp; all sends are planned within it.
+
+    Returns:
+        One row a window: ``from_s``, ``to_s``, ``offered`` = ``right`` + ``fallback`` + ``refused`` + ``failed``
+        (requests), ``mean_s`` (mean latency of the right ones from their planned sends; NaN without any), and
+        ``answered_rps`` (right answers a second that arrived in the window, whenever they were sent).
+
+    """
+    edges = np.linspace(0.0, duration_s, windows + 1)
+    planned_s, ended_s, error = _times(samples)
+    fallback = samples["fallback"].to_numpy(dtype=bool) | (error == SUBSTITUTED)
+    right = (error == "") & ~fallback
+    window = np.clip(np.searchsorted(edges, planned_s, side="right") - 1, 0, windows - 1)
+
+    def counted(which: np.ndarray) -> np.ndarray:
+        return np.bincount(window[which], minlength=windows)
+
+    offered, refused = counted(np.ones_like(right)), counted(error == REFUSED)
+    good, substituted = counted(right), counted(fallback)
+    took_s = np.bincount(window[right], weights=(ended_s - planned_s)[right], minlength=windows)
+    return pd.DataFrame(
+        {
+            "from_s": edges[:-1],
+            "to_s": edges[1:],
+            "offered": offered,
+            "right": good,
+            "fallback": substituted,
+            "refused": refused,
+            "failed": offered - good - substituted - refused,
+            "mean_s": np.divide(took_s, good, out=np.full(windows, np.nan), where=good > 0),
+            "answered_rps": np.histogram(ended_s[right], bins=edges)[0] / np.diff(edges),
+        }
+    )
+
+
+@dataclass(frozen=True)
+class Knee:
+    """The rate of a ramp from which on answers no longer keep pace, with the interval of its noise within the ramp.
+
+    Attributes:
+        rate: requests a second.
+        at_s: when the ramp had that rate.
+        beyond: by how much the rate of answers changes with each request a second that is offered beyond the knee:
+            0 on a plateau, negative where it collapses.
+
+    """
+
+    rate: float
+    low: float
+    high: float
+    at_s: float
+    beyond: float
+
+    def __str__(self) -> str:
+        """The end of a sentence for people."""
+        after = "then answers stay at about that rate" if self.beyond > -0.1 else "then answers become fewer"
+        return f"knee at {self.rate:,.0f}/s ({self.low:,.0f} to {self.high:,.0f}), {after}"
+
+
+def knee(samples: pd.DataFrame, from_rps: float, to_rps: float, duration_s: float) -> Knee | None:
+    """The knee of a ramp whose rate grows from ``from_rps`` to ``to_rps`` within ``duration_s``.
+
+    None where answers kept pace to the end, where there were too few to say, or where they never kept pace. The
+    interval is that of 95 %, by resampling blocks of the residuals; what differs from run to run is not in it.
+
+    Args:
+        samples: of the measured load, with :data:`COLUMNS`.
+
+    """
+    planned_s, ended_s, error = _times(samples)
+    right = (error == "") & ~samples["fallback"].to_numpy(dtype=bool)
+    if int(right.sum()) < FEWEST_ANSWERS:
+        return None
+    first = np.argsort(planned_s[right])[: max(20, int(right.sum()) // 50)]
+    alone_s = float(np.median((ended_s - planned_s)[right][first]))
+    if alone_s >= duration_s / 2:
+        return None
+    edges = np.linspace(alone_s, duration_s, FITTED_WINDOWS + 1)
+    middle_s, width_s = (edges[:-1] + edges[1:]) / 2, edges[1] - edges[0]
+    answered = np.histogram(ended_s[right], bins=edges)[0] / width_s
+    slope = (to_rps - from_rps) / duration_s
+    offered = from_rps + slope * (middle_s - alone_s)
+    breaks_s = np.linspace(middle_s[MARGIN], middle_s[-MARGIN - 1], CANDIDATES)
+    fit = _Fit(middle_s, offered, slope, breaks_s)
+    (best,), (beyond,) = fit.best(answered[None, :])
+    if beyond > STILL_GROWING * slope or best == 0:
+        return None
+    line = fit.line(best, beyond)
+    resampled, _ = fit.best(line + _blocks(answered - line))
+    rates = from_rps + slope * (breaks_s - alone_s)
+    low, high = np.quantile(rates[resampled], [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return Knee(
+        rate=float(rates[best]),
+        low=float(low),
+        high=float(high),
+        at_s=float(breaks_s[best] - alone_s),
+        beyond=float(beyond / slope),
+    )
+
+
+class _Fit:
+    """Fits the rate of answers over time with each of some breaks: what is offered before it, a straight line after."""
+
+    def __init__(self, at_s: Floats, offered: Floats, slope: float, breaks_s: Floats) -> None:
+        self._slope = slope
+        self._after_s = np.maximum(at_s[None, :] - breaks_s[:, None], 0.0)  # shape (breaks, windows)
+        self._before = offered[None, :] - slope * self._after_s  # what is offered until the break, and its rate then
+        self._squares = (self._after_s**2).sum(axis=1)
+
+    def best(self, answered: Floats) -> tuple[np.ndarray, np.ndarray]:
+        """The index of the best break for each row of ``answered``, and the slope after it, shapes (rows,)."""
+        products = answered @ self._after_s.T - (self._before * self._after_s).sum(axis=1)
+        slopes = np.minimum(products / self._squares, self._slope)
+        of_before = (answered**2).sum(axis=1)[:, None] - 2 * answered @ self._before.T + (self._before**2).sum(axis=1)
+        errors = of_before - 2 * slopes * products + slopes**2 * self._squares
+        best = errors.argmin(axis=1)
+        return best, slopes[np.arange(len(best)), best]
+
+    def line(self, best: int, slope: float) -> Floats:
+        """The fitted rate of answers in each window."""
+        fitted: Floats = self._before[best] + slope * self._after_s[best]
+        return fitted
+
+
+def _blocks(residuals: Floats) -> Floats:
+    """Residuals in random order by blocks, so that what follows one another stays together; one row a resample."""
+    chance, count = np.random.default_rng(0), len(residuals)
+    length = max(1, round(count**0.5 / 2))
+    starts = chance.integers(0, count - length + 1, size=(RESAMPLES, -(-count // length)))
+    picked = (starts[:, :, None] + np.arange(length)).reshape(RESAMPLES, -1)[:, :count]
+    centred: Floats = (residuals - residuals.mean())[picked]
+    return centred
+
+
+def _times(samples: pd.DataFrame) -> tuple[Floats, Floats, np.ndarray]:
+    """When each request was planned and when it ended, in seconds, and its error."""
+    ended_us = samples["sent_us"] + samples["latency_us"]
+    return samples["planned_us"].to_numpy() / 1e6, ended_us.to_numpy() / 1e6, samples["error"].to_numpy(dtype=object)

@@ -1,0 +1,94 @@
+"""Ramps by window and their knees, on ramps that are played through a queue whose knee is known."""
+
+from __future__ import annotations
+
+import heapq
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from lab.formulas import ramp
+from lab.spec import schedule
+from lab.spec.workload import POISSON, Ramp
+
+SERVICE_S = 0.2
+
+
+def played(servers: int, to_rps: float, duration_s: float = 30.0, arrivals: str = "even", seed: int = 1):
+    """Samples of a ramp from nothing that so many servers answer, each request in 0.2 s and a little noise."""
+    load = Ramp(users=5000, from_rps=0, to_rps=to_rps, duration_s=duration_s, arrivals=arrivals)
+    sent_s, chance = np.sort(np.asarray(schedule.planned_s(load, (seed,)))), np.random.default_rng(seed)
+    free, ended = [0.0] * servers, []
+    for at_s in sent_s:
+        begun_s = max(at_s, heapq.heappop(free))
+        ended.append(begun_s + SERVICE_S + chance.exponential(0.002))
+        heapq.heappush(free, ended[-1])
+    return frame(sent_s, np.array(ended) - sent_s)
+
+
+def frame(sent_s, latency_s, error="", fallback=False) -> pd.DataFrame:
+    """Samples of requests that were sent when they were planned."""
+    sent_us = np.round(np.asarray(sent_s) * 1e6).astype(int)
+    columns = {"planned_us": sent_us, "sent_us": sent_us, "latency_us": np.round(np.asarray(latency_s) * 1e6)}
+    return pd.DataFrame({**columns, "error": error, "fallback": fallback}).astype({"latency_us": "int64"})
+
+
+@pytest.mark.parametrize("servers", [50, 100])
+@pytest.mark.parametrize("arrivals", ["even", POISSON])
+def test_the_knee_is_where_threads_or_connections_are_all_in_use(servers, arrivals):
+    """At T/t, within a few percent, and its interval holds what was found; T and N of the chain are 50 and 100."""
+    found = ramp.knee(played(servers, 1000, arrivals=arrivals), 0, 1000, 30)
+    assert found.rate == pytest.approx(servers / SERVICE_S, rel=0.05)
+    assert found.low <= found.rate <= found.high < 1.1 * found.low
+    assert abs(found.beyond) < 0.1
+    assert "knee at" in str(found)
+
+
+def test_a_service_that_keeps_pace_has_no_knee():
+    """Up to the end of the ramp nothing waits."""
+    assert ramp.knee(played(1000, 500), 0, 500, 30) is None
+
+
+def test_a_service_that_collapses_has_its_knee_where_it_begins_to():
+    """Beyond it answers become fewer, and the sentence says so."""
+    sent_s = np.sqrt(np.arange(1, 15_000) * 2 * 30 / 1000)
+    left_rps, offered_rps = 500 - 20 * (sent_s - 15), 1000 / 30 * sent_s
+    answered = (sent_s < 15) | (np.random.default_rng(1).random(len(sent_s)) < left_rps / offered_rps)
+    found = ramp.knee(frame(sent_s, 0.1, np.where(answered, "", "timeout")), 0, 1000, 30)
+    assert found.rate == pytest.approx(500, rel=0.05)
+    assert found.beyond < -0.3
+    assert "fewer" in str(found)
+
+
+def test_too_few_answers_show_no_knee():
+    """Nor do none."""
+    assert ramp.knee(played(1, 8, 20), 0, 8, 20) is None
+    assert ramp.knee(frame([], []), 0, 8, 20) is None
+
+
+def test_every_send_is_in_one_window_with_one_outcome():
+    """Right, fallback, refused and failed add up to what was offered; only right answers have a latency."""
+    sent_s = np.linspace(0, 10, 1001)
+    errors = np.array(["", ramp.REFUSED, ramp.SUBSTITUTED, "timeout"])[np.arange(1001) % 4]
+    samples = frame(sent_s, np.where(errors == "", 0.2, 0.001), errors)
+    windows = ramp.outcomes(samples, 10.0, windows=5)
+    totals = windows[["offered", "right", "fallback", "refused", "failed"]].sum()
+    assert totals.tolist() == [1001, 251, 250, 250, 250]
+    assert (windows["offered"] == windows[["right", "fallback", "refused", "failed"]].sum(axis=1)).all()
+    assert windows["offered"].tolist() == [200, 200, 200, 200, 201]
+    assert windows["mean_s"].tolist() == pytest.approx([0.2] * 5)
+    assert windows["answered_rps"].sum() * 2 == (sent_s + 0.2 < 10.001)[errors == ""].sum()
+
+
+def test_a_window_without_a_right_answer_has_no_latency():
+    """And no other is taken for it."""
+    windows = ramp.outcomes(frame([0.5, 1.5], [0.1, 0.1], ["reset", ""]), 2.0, windows=2)
+    assert windows["right"].tolist() == [0, 1]
+    assert np.isnan(windows["mean_s"][0])
+
+
+def test_the_fallback_of_a_check_is_no_right_answer():
+    """A locustfile's own fallbacks are counted as such."""
+    windows = ramp.outcomes(frame([0.5, 1.5], [0.1, 0.1], "", [True, False]), 2.0, windows=1)
+    assert (windows["right"][0], windows["fallback"][0]) == (1, 1)
