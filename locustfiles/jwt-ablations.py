@@ -10,7 +10,7 @@ from lab.experiments.jwt_ablations.scenario import SCENARIO
 from lab.generator.locust import LabUser
 
 
-class JwtUser(LabUser):
+class JwtAblationsUser(LabUser):
     """Asks who it is, with a token of its own choosing, and takes only that user's record for right."""
 
     scenario = SCENARIO
