@@ -6,6 +6,7 @@ import pandas as pd
 
 from lab.formulas import ramp
 from lab.formulas.ramp import Knee
+from lab.spec.sample import BY_BREAKER
 from lab.spec.workload import Ramp
 from lab.storage.cell_folder import CellFolder
 
@@ -13,7 +14,9 @@ from lab.storage.cell_folder import CellFolder
 def outcomes(cell: CellFolder) -> pd.DataFrame:
     """How the requests of each window of a ramp ended: :func:`lab.formulas.ramp.outcomes`; empty for other loads."""
     load = cell.cell.load
-    return ramp.outcomes(_samples(cell), load.duration_s) if isinstance(load, Ramp) else pd.DataFrame()
+    if not isinstance(load, Ramp):
+        return pd.DataFrame()
+    return ramp.outcomes(_samples(cell), load.duration_s, BY_BREAKER)
 
 
 def knee(cell: CellFolder) -> Knee | None:

@@ -14,10 +14,8 @@ import pandas as pd
 
 from lab.formulas.queueing import Floats
 
-# The columns that outcomes are counted from, and by which errors a circuit breaker's answers are known: the formulas
-# know nothing of samples but their columns.
+# The columns that outcomes are counted from.
 COLUMNS = ("planned_us", "sent_us", "latency_us", "error", "fallback")
-REFUSED, SUBSTITUTED = "breaker open", "breaker fallback"
 # As many windows as show the course of a ramp, and those that its knee is fitted to.
 WINDOWS, FITTED_WINDOWS = 30, 60
 # Windows at both ends of a ramp in which no break is looked for: a line needs some.
@@ -28,12 +26,15 @@ STILL_GROWING = 0.5
 FEWEST_ANSWERS = 200
 
 
-def outcomes(samples: pd.DataFrame, duration_s: float, windows: int = WINDOWS) -> pd.DataFrame:
+def outcomes(
+    samples: pd.DataFrame, duration_s: float, by_breaker: tuple[str, str], windows: int = WINDOWS
+) -> pd.DataFrame:
     """How the requests of each time window ended, by their planned sends, so that every send is in one window.
 
     Args:
         samples: of the measured load, with :data:`COLUMNS`.
         duration_s: of the ramp; all sends are planned within it.
+        by_breaker: the errors of answers that a circuit breaker gave: refusals, and substitutes.
 
     Returns:
         One row a window: ``from_s``, ``to_s``, ``offered`` = ``right`` + ``fallback`` + ``refused`` + ``failed``
@@ -41,16 +42,16 @@ def outcomes(samples: pd.DataFrame, duration_s: float, windows: int = WINDOWS) -
         ``answered_rps`` (right answers a second that arrived in the window, whenever they were sent).
 
     """
-    edges = np.linspace(0.0, duration_s, windows + 1)
+    edges, (refusal, substitute) = np.linspace(0.0, duration_s, windows + 1), by_breaker
     planned_s, ended_s, error = _times(samples)
-    fallback = samples["fallback"].to_numpy(dtype=bool) | (error == SUBSTITUTED)
+    fallback = samples["fallback"].to_numpy(dtype=bool) | (error == substitute)
     right = (error == "") & ~fallback
     window = np.clip(np.searchsorted(edges, planned_s, side="right") - 1, 0, windows - 1)
 
     def counted(which: np.ndarray) -> np.ndarray:
         return np.bincount(window[which], minlength=windows)
 
-    offered, refused = counted(np.ones_like(right)), counted(error == REFUSED)
+    offered, refused = counted(np.ones_like(right)), counted(error == refusal)
     good, substituted = counted(right), counted(fallback)
     took_s = np.bincount(window[right], weights=(ended_s - planned_s)[right], minlength=windows)
     return pd.DataFrame(

@@ -10,6 +10,7 @@ import pytest
 
 from lab.formulas import ramp
 from lab.spec import schedule
+from lab.spec.sample import BY_BREAKER
 from lab.spec.workload import POISSON, Ramp
 
 SERVICE_S = 0.2
@@ -70,9 +71,9 @@ def test_too_few_answers_show_no_knee():
 def test_every_send_is_in_one_window_with_one_outcome():
     """Right, fallback, refused and failed add up to what was offered; only right answers have a latency."""
     sent_s = np.linspace(0, 10, 1001)
-    errors = np.array(["", ramp.REFUSED, ramp.SUBSTITUTED, "timeout"])[np.arange(1001) % 4]
+    errors = np.array(["", *BY_BREAKER, "timeout"])[np.arange(1001) % 4]
     samples = frame(sent_s, np.where(errors == "", 0.2, 0.001), errors)
-    windows = ramp.outcomes(samples, 10.0, windows=5)
+    windows = ramp.outcomes(samples, 10.0, BY_BREAKER, windows=5)
     totals = windows[["offered", "right", "fallback", "refused", "failed"]].sum()
     assert totals.tolist() == [1001, 251, 250, 250, 250]
     assert (windows["offered"] == windows[["right", "fallback", "refused", "failed"]].sum(axis=1)).all()
@@ -83,12 +84,12 @@ def test_every_send_is_in_one_window_with_one_outcome():
 
 def test_a_window_without_a_right_answer_has_no_latency():
     """And no other is taken for it."""
-    windows = ramp.outcomes(frame([0.5, 1.5], [0.1, 0.1], ["reset", ""]), 2.0, windows=2)
+    windows = ramp.outcomes(frame([0.5, 1.5], [0.1, 0.1], ["reset", ""]), 2.0, BY_BREAKER, windows=2)
     assert windows["right"].tolist() == [0, 1]
     assert np.isnan(windows["mean_s"][0])
 
 
 def test_the_fallback_of_a_check_is_no_right_answer():
     """A locustfile's own fallbacks are counted as such."""
-    windows = ramp.outcomes(frame([0.5, 1.5], [0.1, 0.1], "", [True, False]), 2.0, windows=1)
+    windows = ramp.outcomes(frame([0.5, 1.5], [0.1, 0.1], "", [True, False]), 2.0, BY_BREAKER, windows=1)
     assert (windows["right"][0], windows["fallback"][0]) == (1, 1)
