@@ -224,7 +224,7 @@ def _fleet(testbed: Testbed, cell: Cell, folder: CellFolder) -> AbstractContextM
     image, plan, own = testbed.artifacts.images.get("worker", ""), testbed.plan, testbed.plan.locustfile
     at = (testbed.runtime, testbed.cores.generator, folder.logs, folder.stream, image, testbed.bind)
     placement = Placement(*at, testbed.join_token)
-    locustfile = Path(own.path) if own else plan.scenario.name
+    locustfile = Path(own.path) if own else plan.scenario.played_by
     return running_fleet(locustfile, cell.load, placement, testbed.headers, plan.one_request)
 
 

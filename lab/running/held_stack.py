@@ -144,7 +144,11 @@ def hold(plan: Plan, runtime: str, endpoints: Endpoints) -> None:
                 "variant": variant.name,
                 "parameters": dict(plan.parameters),
             }
-            about |= {"path": scenario.path(plan.parameters), "token": scenario.sends_tokens}
+            about |= {
+                "locustfile": scenario.played_by,
+                "path": scenario.path(plan.parameters),
+                "token": scenario.sends_tokens,
+            }
             write_json(up_state.STATE, {**about, **facts, "run": str(testbed.run.path)})
             while not (ending := running.exit_reason()):
                 time.sleep(0.5)

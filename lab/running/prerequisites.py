@@ -15,6 +15,7 @@ from lab.runtimes.checkout import ROOT
 from lab.spec import http_address
 from lab.spec.plan import Plan
 from lab.spec.planning import split_address
+from lab.spec.scenario import Scenario
 
 # The Locust master, the lab and its libraries keep some files open besides one socket a user.
 SPARE_FILES = 256
@@ -58,10 +59,11 @@ def _is_here(program: str) -> bool:
     return "{" in program or shutil.which(str(ROOT / program) if "/" in program else program) is not None
 
 
-def check_locustfile(scenario: str) -> None:
+def check_locustfile(scenario: Scenario) -> None:
     """LabError if a scenario has no locustfile."""
-    if not (ROOT / "locustfiles" / f"{scenario}.py").exists():
-        raise LabError(f"There is no locustfiles/{scenario}.py, which plays {scenario}.", "See locustfiles/chain.py.")
+    file = f"locustfiles/{scenario.played_by}.py"
+    if not (ROOT / file).exists():
+        raise LabError(f"There is no {file}, which plays {scenario.name}.", "See locustfiles/chain.py.")
 
 
 def announce_master(plan: Plan, runtime: str, reporter: Reporter, given: str) -> str:

@@ -162,7 +162,7 @@ def _start(plan: Plan, invocation: Invocation, users: int, opened: Opener) -> It
     invocation.endpoints.check()
     reporter, (chosen, why) = invocation.reporter, images.choose(invocation.runtime)
     check_machine(plan, users, invocation.runs)
-    check_locustfile(plan.scenario.name)
+    check_locustfile(plan.scenario)
     jdk, cores = find_jdk(), Cores.split(plan.pin)
     join_token = announce_master(plan, chosen, reporter, invocation.endpoints.join)
     if invocation.runtime != chosen:

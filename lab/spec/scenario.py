@@ -141,8 +141,8 @@ class Scenario:
     """A scenario as data: question, requests, parameters, variants, what is behind them, and the default load.
 
     Attributes:
-        requests: what a user's session sends, by the locustfile of the scenario's name, which names them so. Theory is
-            of scenarios with one; the calls that components must have counted are of any number.
+        requests: what a user's session sends, as its locustfile names them. Theory is of scenarios with one; the calls
+            that components must have counted are of any number.
         contract: requests, good and bad, that all variants must answer alike.
         rehearsal: the warm-up.
         sweep: the values that ``lab sweep`` varies if none are named, by axis: ``users``, ``rate``, or a parameter.
@@ -153,6 +153,7 @@ class Scenario:
         default_variants: the names of those that are measured where nobody names any; all if empty.
         all_cores: whether its programs are executed on all cores, as where several threads are what is compared; else
             on half of them, and what watches over them on the others.
+        locustfile: the name of the scenario whose locustfile plays this one too; its own if empty.
 
     ValueError where services are to be compared with programs, programs have more than one user, a variant's demands
     are of an unknown request, or components call unknown ones, or one another in a circle.
@@ -174,6 +175,7 @@ class Scenario:
     corpus: Corpus | None = None
     all_cores: bool = False
     default_variants: tuple[str, ...] = ()
+    locustfile: str = ""
 
     def __post_init__(self) -> None:
         """Check that its variants are of one kind and speak of its requests, and who calls whom."""
@@ -223,6 +225,11 @@ class Scenario:
     def entry(self) -> Entry:
         """What its variants are, and so how they are driven."""
         return self.variants[0].entry if self.variants else "service"
+
+    @property
+    def played_by(self) -> str:
+        """The name of the locustfile that plays it."""
+        return self.locustfile or self.name
 
     @property
     def start_order(self) -> tuple[Component, ...]:

@@ -26,6 +26,8 @@ from lab.spec.options import Options
 STACKS, ACCESSES = ("mvc", "webflux"), ("driver", "template", "repository")
 VARIANTS = tuple(f"{stack}-{access}" for stack in STACKS for access in ACCESSES)
 BATCH, MANY_USERS = 1000, 1000
+# Of a single user, so that even the fastest take some seconds, in which the machine can be watched.
+ONE_AFTER_ANOTHER = 30
 COLLECTED, STREAMED, PAGED = "all, collected", "all, streamed", "all, paged"
 IN_BATCHES, QUERY = f"all, streamed in batches of {BATCH}", "query over 1000"
 QUERY_STREAMED, UPDATE_MANY = f"{QUERY}, streamed", "update of 1000"
@@ -104,7 +106,11 @@ def ones_alike(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
 
 def _part(name: str, operation: str, **parameters: str) -> Part:
     options = Options(
-        variants=VARIANTS, users=(1,), ramp_up=0.0, loops=10, parameters={"operation": operation, **parameters}
+        variants=VARIANTS,
+        users=(1,),
+        ramp_up=0.0,
+        loops=ONE_AFTER_ANOTHER,
+        parameters={"operation": operation, **parameters},
     )
     return Part(name, "large-data", options)
 

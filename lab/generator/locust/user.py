@@ -114,9 +114,9 @@ def _require_host(environment: Environment, **_: Any) -> None:
 
 
 def _held_stack_host(environment: Environment) -> str | None:
-    """The address of the stack that ``lab up`` holds, if it serves these users' scenario."""
+    """The address of the stack that ``lab up`` holds, if these users play its scenario."""
     up, names = up_state.running(), {scenario.name for scenario in _scenarios(environment.user_classes)}
-    return str(up["url"]) if up and names == {up["scenario"]} else None
+    return str(up["url"]) if up and names == {up["locustfile"]} else None
 
 
 @events.init_command_line_parser.add_listener
