@@ -258,6 +258,24 @@ class Run:
         """One row for each pair, load and figure of a run in windows: ratio, interval, starts, windows, and noise."""
         return pd.DataFrame([ratio.as_row() for ratio in window_ratios.of_run(self.folder)])
 
+    def ramp_figure(self) -> Picture:
+        """What was answered of a ramp over time, and threads and memory of the service over the requests under way."""
+        from lab.reporting.figures import ramp_figure
+
+        panels = self.panels()
+        first = {panel.variant: course for panel in panels for course in [self._first_course(panel.variant)] if course}
+        return ramp_figure(self._at_largest_load("the course"), panels, first)
+
+    def _first_course(self, variant: str) -> Course | None:
+        """The course of the first repeat of a variant at the largest load."""
+        found = (course for row, course in self._courses if (row["variant"], row["at"]) == (variant, self._largest))
+        return next(found, None)
+
+    @property
+    def is_ramp(self) -> bool:
+        """Whether its loads grow from beginning to end, and any of them has been measured."""
+        return bool(self._courses)
+
     def errors_figure(self) -> Picture:
         """Failed requests over time by class, at the largest load."""
         from lab.reporting.figures import errors_figure
@@ -388,6 +406,8 @@ class Run:
         drawn = {"figure.png": self.figure, "timeline.png": self.timeline}
         if self.plan.interleave == WINDOWS:
             drawn["windows.png"] = self.windows_figure
+        if self.is_ramp:
+            drawn["ramp.png"] = self.ramp_figure
         if self.is_sweep:
             drawn["sweep.png"] = self.sweep_figure
         return [_save(draw, self.path / name) for name, draw in drawn.items()]
