@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lab.telemetry.actuator import GC_PAUSES
+from lab.telemetry.actuator import GC_PAUSES, HTTP_LEASED
 from lab.telemetry.sampler import FIXED_WORK, NEIGHBOURS, Reading
 from lab.telemetry.series import counter, growth
 
-# Metrics of the three pools: connections in use, and requests that wait for one.
-POOL_IN_USE = ("hikaricp_connections_active", "r2dbc_pool_acquired", "mongodb_driver_pool_checkedout")
-POOL_WAITING = ("hikaricp_connections_pending", "r2dbc_pool_pending", "mongodb_driver_pool_waitqueuesize")
+# Metrics of the pools, of databases and of the two HTTP clients: connections in use, and requests that wait for one.
+POOL_IN_USE = (
+    "hikaricp_connections_active",
+    "r2dbc_pool_acquired",
+    "mongodb_driver_pool_checkedout",
+    HTTP_LEASED,
+    "reactor_netty_connection_provider_active_connections",
+)
+POOL_WAITING = (
+    "hikaricp_connections_pending",
+    "r2dbc_pool_pending",
+    "mongodb_driver_pool_waitqueuesize",
+    "httpcomponents_httpclient_pool_total_pending",
+    "reactor_netty_connection_provider_pending_connections",
+)
 
 
 def service_cost(rows: Iterable[Reading], begin_s: float, end_s: float, requests: int) -> dict[str, float | None]:
@@ -24,7 +36,8 @@ def service_cost(rows: Iterable[Reading], begin_s: float, end_s: float, requests
 
     Returns:
         ``cpu_s_per_1000_requests``; ``gc_pause_s``, garbage collection pauses; ``pool_in_use`` and
-        ``pool_wait``, the mean numbers of connections in use and of requests that waited for one; ``yardstick_s``, the
+        ``pool_wait``, the mean numbers of connections in use and of requests that waited for one; ``pool_acquire_s``,
+        for how long a request waited for connections on average, by Little's law; ``yardstick_s``, the
         CPU seconds of a fixed piece of work on the service's cores, as a measure of their speed; ``neighbours_cpu``,
         the cores that services used which were up meanwhile, and not loaded. None where unknown.
 
@@ -32,11 +45,13 @@ def service_cost(rows: Iterable[Reading], begin_s: float, end_s: float, requests
     rows = list(rows)
     cpu_s = growth(*counter(rows, "service", "cpu_s"), begin_s, end_s)
     neighbours_s = growth(*counter(rows, NEIGHBOURS, "cpu_s"), begin_s, end_s)
+    waiting = _mean(rows, POOL_WAITING, begin_s, end_s)
     return {
         "cpu_s_per_1000_requests": None if cpu_s is None or not requests else cpu_s / requests * 1000,
         "gc_pause_s": growth(*counter(rows, "service", GC_PAUSES), begin_s, end_s),
         "pool_in_use": _mean(rows, POOL_IN_USE, begin_s, end_s),
-        "pool_wait": _mean(rows, POOL_WAITING, begin_s, end_s),
+        "pool_wait": waiting,
+        "pool_acquire_s": None if waiting is None or not requests else waiting * (end_s - begin_s) / requests,
         "yardstick_s": _mean([row for row in rows if row[1] == "service"], (FIXED_WORK,), begin_s, end_s),
         "neighbours_cpu": None if neighbours_s is None else neighbours_s / (end_s - begin_s),
     }

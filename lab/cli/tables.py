@@ -81,7 +81,7 @@ def print_run(run: Run, console: Console) -> None:
     print_whole(_table(run), console)
     for sentence in run.about_latencies():
         console.print(escape(sentence), soft_wrap=True)
-    for table in (_names_table(run), _sessions_table(run), _windows_table(run)):
+    for table in (_names_table(run), _sessions_table(run), _windows_table(run), _waiting_table(run)):
         if table.row_count:
             print_whole(table, console)
     if not run.limits().empty:
@@ -178,6 +178,16 @@ def _windows_table(run: Run) -> Table:
         mean_s = formatting.seconds_text(row["mean_s"])
         numbers = (f"{row[name]:,}" for name in counts)
         table.add_row(*which, f"{row['from_s']:g}", *numbers, mean_s, formatting.rate_text(row["answered_rps"]))
+    return table
+
+
+def _waiting_table(run: Run) -> Table:
+    """What each request that waited cost the service of a ramp, at the peak."""
+    numbers = ("requests\nunder way", "threads\neach", "heap\nkB each", "outside the heap\nkB each")
+    table = _parts_table("what waiting costs, at the peak", (), numbers, run)
+    for row in run.waiting_costs().to_dict("records"):
+        each = [f"{row['threads']:.2f}", *(f"{row[key] / 1000:,.1f}" for key in ("heap_bytes", "native_bytes"))]
+        table.add_row(*_which_cell(row, run), f"{row['in_flight']:,.0f}", *each)
     return table
 
 

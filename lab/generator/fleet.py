@@ -61,7 +61,8 @@ class PhaseResult:
     """What the workers reported of one phase of load, without its samples.
 
     Attributes:
-        begun: requests sent; ``finished`` of them were answered or failed, and ``failed`` of those failed.
+        begun: requests sent; ``finished`` of them were answered or failed, ``failed`` of those failed, and for
+            ``kept_back`` of those the service called nothing, since its circuit breaker was open.
         sessions: sessions begun; ``complete`` of them came to their end, ``not_single`` sent several requests or none.
         pauses: how often users thought.
         cut: user and number of each session that the end of a closed loop cut off.
@@ -78,6 +79,7 @@ class PhaseResult:
     begun: int = 0
     finished: int = 0
     failed: int = 0
+    kept_back: int = 0
     sessions: int = 0
     complete: int = 0
     not_single: int = 0
@@ -289,6 +291,7 @@ class Fleet:
 
 def _update_result(result: PhaseResult, event: dict[str, Any]) -> None:
     result.begun, result.finished, result.failed = event["begun"], event["finished"], event["failed"]
+    result.kept_back = event["kept_back"]
     result.sessions, result.complete, result.not_single = event["sessions"], event["complete"], event["not_single"]
     result.pauses = event["pauses"]
     result.cut.extend((int(user), int(session)) for user, session in event["cut"])

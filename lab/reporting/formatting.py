@@ -82,6 +82,8 @@ def _shape(load: Load, unit: str, rates: str) -> str:
             return f"open loop that grows from {load.volume(unit)} within {load.duration_s:g} s{from_planned}"
         case Burst():
             sent = f"{load.loops} {unit}{'s' * (load.loops > 1)} each"
+        case Closed() if load.is_ramp:
+            return f"closed loop of more and more users for {load.duration_s:g} s{arrivals}"
         case Closed():
             sent = f"closed loop for {load.duration_s:g} s"
         case Total():

@@ -17,6 +17,7 @@ import pandas as pd
 
 from lab.analysis import insights, ramps, verdict, window_ratios
 from lab.analysis.bottleneck import Bottleneck
+from lab.analysis.ramps import Course
 from lab.analysis.summaries import ALL_REQUESTS, summary_of
 from lab.errors import LabError
 from lab.formulas import knee, stats
@@ -51,13 +52,13 @@ LIMITS = (
     "java",
 )
 # Fields that later versions of the lab added; absent from older runs.
-LATER = ("cpu_s_per_1000_requests", "gc_pause_s", "pool_in_use", "pool_wait")
+LATER = ("cpu_s_per_1000_requests", "gc_pause_s", "pool_in_use", "pool_wait", "pool_acquire_s")
 LATENCIES = ("mean_s", "p50_s", "p90_s", "p99_s", "p999_s", "max_s")
 FIGURES = (*LATENCIES, *ALL_REQUESTS, "throughput_rps", "ok_throughput_rps", "predicted_mean_s")
 OPEN_FIGURES = ("service_mean_s", "service_p50_s", "service_p99_s", "service_p999_s")
-# Figures of a cell's parts, which it has where there are several names, or several requests a session; and the calls
-# that were counted behind the service.
-PARTS = ("by_name", "sessions", "calls")
+# Figures of a cell's parts, which it has where there are several names, or several requests a session; the calls that
+# were counted behind the service; and the course of a ramp.
+PARTS = ("by_name", "sessions", "calls", "ramp")
 # What an execution of a program used: see :func:`lab.analysis.program_use.program_use`; and how fast it read.
 OF_PROGRAMS = ("execution_cpu_s", "start_s", "peak_bytes", "most_threads", "read_bytes")
 SESSION_COUNTS = ("complete", "failed", "cut", "requests")
@@ -257,6 +258,24 @@ class Run:
         """One row for each pair, load and figure of a run in windows: ratio, interval, starts, windows, and noise."""
         return pd.DataFrame([ratio.as_row() for ratio in window_ratios.of_run(self.folder)])
 
+    def ramp_figure(self) -> Picture:
+        """What was answered of a ramp over time, and threads and memory of the service over the requests under way."""
+        from lab.reporting.figures import ramp_figure
+
+        panels = self.panels()
+        first = {panel.variant: course for panel in panels for course in [self._first_course(panel.variant)] if course}
+        return ramp_figure(self._at_largest_load("the course"), panels, first)
+
+    def _first_course(self, variant: str) -> Course | None:
+        """The course of the first repeat of a variant at the largest load."""
+        found = (course for row, course in self._courses if (row["variant"], row["at"]) == (variant, self._largest))
+        return next(found, None)
+
+    @property
+    def is_ramp(self) -> bool:
+        """Whether its loads grow from beginning to end, and any of them has been measured."""
+        return bool(self._courses)
+
     def errors_figure(self) -> Picture:
         """Failed requests over time by class, at the largest load."""
         from lab.reporting.figures import errors_figure
@@ -345,23 +364,29 @@ class Run:
     def knees(self) -> dict[str, str]:
         """A sentence on each variant of a ramp: the knee of each of its cells that can be used."""
         found: dict[str, list[str]] = {}
-        for cell, row in zip(self.folder.cells(), self.cells, strict=True):
+        for row, course in self._courses:
             if row["verdict"] in verdict.BELIEVED:
-                knee_of_cell = ramps.knee(cell)
-                said = str(knee_of_cell) if knee_of_cell else "no knee: answers kept pace, or there were too few"
+                said = str(course.knee or "no knee: answers kept pace, or there were too few")
                 found.setdefault(row["variant"], []).append(said)
         return {variant: "; ".join(said) for variant, said in found.items()}
 
     def windows(self) -> pd.DataFrame:
         """How the requests of a ramp ended, one row a window and cell: see :func:`lab.formulas.ramp.outcomes`."""
-        of_cells = []
-        for cell in self.folder.cells():
-            found = ramps.outcomes(cell) if self.plan.axis == RAMP else pd.DataFrame()
-            if len(found):
-                found.insert(0, "variant", cell.cell.variant)
-                found.insert(1, "repeat", cell.cell.repeat)
-                of_cells.append(found)
-        return pd.concat(of_cells, ignore_index=True) if of_cells else pd.DataFrame()
+        windows = ((row, window) for row, course in self._courses for window in course.windows.to_dict("records"))
+        return pd.DataFrame([{**_which(row), **window} for row, window in windows])
+
+    def waiting_costs(self) -> pd.DataFrame:
+        """What a request that waits cost the service of a ramp: see :func:`lab.analysis.waiting_cost.waiting_cost`.
+
+        One row a cell in which enough requests were under way at once.
+        """
+        return pd.DataFrame([{**_which(row), **course.waiting} for row, course in self._courses if course.waiting])
+
+    @cached_property
+    def _courses(self) -> list[tuple[dict[str, Any], Course]]:
+        """The row and the course of each cell that is a ramp, and has samples."""
+        both = ((row, ramps.course(folder)) for folder, row in zip(self.folder.cells(), self.cells, strict=True))
+        return [(row, course) for row, course in both if course]
 
     def rates_kept(self) -> dict[str, str]:
         """A sentence on each variant of a sweep over rates: up to which rate it answered what was asked."""
@@ -381,6 +406,8 @@ class Run:
         drawn = {"figure.png": self.figure, "timeline.png": self.timeline}
         if self.plan.interleave == WINDOWS:
             drawn["windows.png"] = self.windows_figure
+        if self.is_ramp:
+            drawn["ramp.png"] = self.ramp_figure
         if self.is_sweep:
             drawn["sweep.png"] = self.sweep_figure
         return [_save(draw, self.path / name) for name, draw in drawn.items()]

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import pandas as pd
 
-from lab.analysis import observations, steadiness, verdict, window_figures
+from lab.analysis import observations, ramps, steadiness, verdict, window_figures
 from lab.analysis.observations import Conditions, NameCounts
 from lab.analysis.program_use import program_use
 from lab.analysis.service_cost import service_cost
@@ -288,6 +288,7 @@ def conclude(testbed: Testbed, measurement: Measurement, others: list[str]) -> N
             **breakdown(folder.measured_pieces, summary.elapsed_s, cell.load.independent),
             **service_cost(metrics, summary.began_s, summary.began_s + summary.elapsed_s, summary.requests),
             **program_use(metrics),
+            **({"ramp": course.as_json()} if (course := ramps.course(folder)) else {}),
             "predicted_mean_s": prediction.predict(testbed.plan, cell),
             "verdict": judged.word,
             "reasons": list(judged.reasons),

@@ -158,7 +158,8 @@ def drive(testbed: Testbed, measurement: Measurement, turn: Turn) -> None:
     most = {
         name: max((of[1] for of in each.values() if of), default=0) for name, each in calls_made(plan, cell).items()
     }
-    awaited = {name: calls.get(name, 0) + made * result.finished for name, made in most.items()}
+    calling = result.finished - result.kept_back
+    awaited = {name: calls.get(name, 0) + made * calling for name, made in most.items()}
     after_calls = components.calls_counted(backing, awaited)
     made_now = {name: count - calls[name] for name, count in after_calls.items() if name in calls}
     observed.add_window(

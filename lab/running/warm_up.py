@@ -54,9 +54,16 @@ def warm_up(testbed: Testbed, cell: Cell, service: Service, fleet: Fleet, observ
 
 
 def first_users(testbed: Testbed, cell: Cell) -> int:
-    """The number of users of the first stage of the warm-up."""
+    """The number of users of the first stage of the warm-up.
+
+    Those of an open loop are a reserve for its overload, and those of a ramp come one by one: all of them at once would
+    be an overload before it has begun.
+    """
     scenario = testbed.plan.scenario
-    return FEW_USERS if scenario.cpu_decides else max(cell.load.users, scenario.rehearsal.users)
+    if scenario.cpu_decides:
+        return FEW_USERS
+    grows = cell.load.independent or cell.load.is_ramp
+    return scenario.rehearsal.users if grows else max(cell.load.users, scenario.rehearsal.users)
 
 
 def is_warm(rounds: Sequence[Mapping[str, float]], cpu_decides: bool) -> bool:

@@ -15,7 +15,17 @@ from lab.telemetry.sampler import Reading, Telemetry
 from lab.telemetry.series import is_counter
 
 # What of two windows is added up.
-COUNTED = ("begun", "finished", "failed", "sessions", "complete", "not_single", "pauses", "dispatch_delay_s")
+COUNTED = (
+    "begun",
+    "finished",
+    "failed",
+    "kept_back",
+    "sessions",
+    "complete",
+    "not_single",
+    "pauses",
+    "dispatch_delay_s",
+)
 
 
 class Joined:

@@ -65,10 +65,11 @@ def _check(plan: Plan, variants: Sequence[Variant], points: Sequence[Point]) -> 
             "Leave --interleave windows or --remote-workers out.",
         )
     for load, _, _ in points:
-        if not isinstance(load, Closed | Open):
+        if not isinstance(load, Closed | Open) or load.is_ramp:
             raise LabError(
-                f"A {load.kind} cannot be measured in windows: it has no steady part that could be cut into pieces.",
-                "Give it a --duration, or leave --interleave windows out.",
+                f"A {'ramp' if load.is_ramp else load.kind} cannot be measured in windows: it has no steady part that "
+                "could be cut into pieces.",
+                "Give it a --duration beyond its ramp, or leave --interleave windows out.",
             )
 
 

@@ -88,7 +88,7 @@ def _check(load: Load) -> None:
         case Ramp():
             asked = f"--ramp {load.from_rps:g}:{load.to_rps:g}:{load.duration_s:g}"
             _check_sends(asked, "The mean of both rates", load)
-        case Closed() if load.duration_s <= load.ramp_s:
+        case Closed() if load.duration_s < load.ramp_s:
             raise LabError(
                 f"--duration {load.duration_s:g} is over before the ramp of {load.ramp_s:g} s is.",
                 "Make it longer, or --ramp-up shorter.",

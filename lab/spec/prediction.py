@@ -166,9 +166,12 @@ def mean_latency(load: Load, calls: Calls, seed: Seed = ANY_SEED) -> float:
 
 
 def predict(plan: Plan, cell: Cell) -> float | None:
-    """The mean latency that theory predicts for a cell; None where it predicts none, as over a link of limited rate."""
+    """The mean latency that theory predicts for a cell.
+
+    None where it predicts none: over a link of limited rate, and of users that are ever more.
+    """
     calls = calls_of(plan, plan.scenario.variant(cell.variant), plan.parameters_of(cell))
-    if plan.link.is_limited or calls is None:
+    if plan.link.is_limited or calls is None or (isinstance(cell.load, Closed) and cell.load.is_ramp):
         return None
     return mean_latency(cell.load, calls, schedule.seed_of(plan, cell))
 

@@ -46,6 +46,11 @@ class _AnyLoad(Struct, frozen=True, kw_only=True, tag_field="type", tag=str.lowe
         return self  # type: ignore[return-value] # one of the five
 
     @property
+    def is_ramp(self) -> bool:
+        """Whether it grows from its beginning to its end, in rate or in users, so that it is shown by time window."""
+        return False
+
+    @property
     def kind(self) -> str:
         """Its type as it is stored: ``burst``, ``closed``, ``total``, ``open`` or ``ramp``."""
         return str(self.__struct_config__.tag)
@@ -132,9 +137,14 @@ class Closed(WaitingUsers, frozen=True, kw_only=True):
     planned_sessions: ClassVar[int | None] = None
 
     @property
+    def is_ramp(self) -> bool:
+        """Whether the last user starts at its end: a ramp of users."""
+        return self.ramp_s >= self.duration_s
+
+    @property
     def steady_span_s(self) -> Span | None:
         """The time in which the load should be steady; None for a load that never is."""
-        return self.window.ramp_s, self.duration_s
+        return None if self.is_ramp else (self.window.ramp_s, self.duration_s)
 
     @property
     def window(self) -> Closed:
@@ -243,6 +253,11 @@ class Ramp(OpenLoop, frozen=True, kw_only=True):
     to_rps: float
     windows: ClassVar[int] = 1
     steady_span_s: ClassVar[Span | None] = None
+
+    @property
+    def is_ramp(self) -> bool:
+        """Whether it grows: always, in rate."""
+        return True
 
     @property
     def planned_sessions(self) -> int:

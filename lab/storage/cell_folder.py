@@ -132,7 +132,7 @@ def _fits(key: str, value: Any) -> bool:
         return isinstance(value, dict) and all(isinstance(count, int) for count in value.values())
     if key == "by_name":
         return isinstance(value, list) and all(isinstance(row, dict) and "name" in row for row in value)
-    if key == "sessions":
+    if key in ("sessions", "ramp"):
         return isinstance(value, dict)
     if key == "reasons":
         return isinstance(value, list) and all(isinstance(reason, str) for reason in value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,11 @@ from lab.system.service import Service
 READY_WITHIN_S = 180.0
 # The timeout of readings once a second, and of those that the verdict depends on.
 POLL_TIMEOUT_S, ANSWER_WITHIN_S = 2.0, 30.0
-HEAP = "jvm_heap_used_bytes"
+HEAP, HEAP_EDEN = "jvm_heap_used_bytes", "jvm_heap_eden_bytes"
+# Connections of Apache's client in use, of those that it has open.
+HTTP_LEASED = "httpcomponents_httpclient_pool_leased_connections"
+# 0 where a circuit breaker is closed, 1 where it is open, and between the two while it tries a few calls.
+BREAKER_OPEN = "lab_breaker_open"
 # Absent until the first collection.
 GC_PAUSES = "jvm_gc_pause_seconds_sum"
 SETTLE_WITHIN_S = 10.0
@@ -29,21 +33,30 @@ SETTLE_WITHIN_S = 10.0
 KEPT_METRICS = (
     "hikaricp_connections_active",
     "hikaricp_connections_pending",
+    "httpcomponents_httpclient_pool_total_pending",
     "http_server_requests_seconds_count",
     "jvm_compilation_time_ms_total",
     "jvm_gc_pause_seconds_count",
     "jvm_gc_pause_seconds_sum",
     "jvm_memory_used_bytes",
     "jvm_threads_live_threads",
-    "lab_breaker_open",
+    BREAKER_OPEN,
     "mongodb_driver_pool_checkedout",
     "mongodb_driver_pool_waitqueuesize",
     "r2dbc_pool_acquired",
     "r2dbc_pool_pending",
+    "reactor_netty_connection_provider_active_connections",
+    "reactor_netty_connection_provider_pending_connections",
     "tomcat_connections_current_connections",
     "tomcat_threads_busy_threads",
     "tomcat_threads_current_threads",
 )
+# Parts of a metric that are kept by a name of their own: the metric, a label, and how its value ends.
+KEPT_PARTS = {
+    HEAP: ("jvm_memory_used_bytes", "area", "heap"),
+    HEAP_EDEN: ("jvm_memory_used_bytes", "id", "Eden Space"),
+    HTTP_LEASED: ("httpcomponents_httpclient_pool_total_connections", "state", "leased"),
+}
 
 
 def await_ready(running: Running, folder: Path, host: str | None = None) -> Service:
@@ -126,11 +139,19 @@ def scrape(service: Service, within_s: float = POLL_TIMEOUT_S) -> dict[str, floa
     for family in families:
         for sample in family.samples:
             # The management server counts the lab's own requests under the same name.
-            if sample.name in KEPT_METRICS and not sample.labels.get("uri", "").startswith("/actuator"):
-                values[sample.name] = values.get(sample.name, 0.0) + sample.value
-                if sample.labels.get("area") == "heap":
-                    values[HEAP] = values.get(HEAP, 0.0) + sample.value
+            if not sample.labels.get("uri", "").startswith("/actuator"):
+                for name in _kept_as(sample.name, sample.labels):
+                    values[name] = values.get(name, 0.0) + sample.value
     return {GC_PAUSES: 0.0, **values} if values else {}
+
+
+def _kept_as(metric: str, labels: Mapping[str, str]) -> Iterator[str]:
+    """The names under which a sample of a metric is kept, and summed."""
+    if metric in KEPT_METRICS:
+        yield metric
+    for name, (whole, label, ending) in KEPT_PARTS.items():
+        if metric == whole and labels.get(label, "").endswith(ending):
+            yield name
 
 
 def requests_served(service: Service, expected: int | None = None) -> int | None:

@@ -170,7 +170,7 @@ def _print(done: Reproduction) -> None:
 def _scale(done: Reproduction) -> str:
     first = done.experiment.parts[0]
     if first.instead_of:
-        return f"At the document's connections, for {first.options.duration:g} s instead of {first.instead_of}."
+        return f"At the document's {first.kept}, for {first.lasting_s:g} s instead of {first.instead_of}."
     if done.scale == 1:
         return "At the document's size."
     return (
@@ -198,7 +198,7 @@ def _table(part: Part, rows: Sequence[Mapping[str, Any]], columns: Sequence[Colu
         table.add_column(above + column.heading, justify="right")
     last = None
     for row in rows:
-        users = [] if part.of_programs else ["" if row["users"] == last else f"{row['users']:,}"]
+        users = [] if part.of_programs else ["" if row["users"] == last else row["at"] or f"{row['users']:,}"]
         last = row["users"]
         unusable = [f"[red]{', '.join(row['not_usable'])}[/]"] * bool(row["not_usable"])
         table.add_row(*users, row["variant"], *(column.text(row.get(column.key)) for column in columns), *unusable)

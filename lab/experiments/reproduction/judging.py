@@ -285,8 +285,18 @@ def error_percent(repeat: Repeat) -> float:
     return 100 * repeat.error_share
 
 
-def counted(name: str) -> Measure:
-    """A measure: how many calls a request made, by what was counted, such as ``mongo find``."""
+def ok_share(repeat: Repeat) -> float:
+    """Right answers over all requests."""
+    return 1 - repeat.error_share
+
+
+def all_mean_s(repeat: Repeat) -> float | None:
+    """Mean latency of all requests; a failure counts with the time until it failed."""
+    return repeat.figures.get("all_mean_s")
+
+
+def figure(name: str) -> Measure:
+    """A measure: one of the figures of a repeat, such as ``mongo find``, how many of these a request made."""
     return lambda repeat: repeat.figures.get(name)
 
 

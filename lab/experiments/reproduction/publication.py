@@ -11,7 +11,7 @@ from lab.errors import LabError
 from lab.experiments import find_scenario
 from lab.spec import planning
 from lab.spec.limits import Limits
-from lab.spec.options import Options
+from lab.spec.options import Options, several
 from lab.spec.plan import Interleave, Plan
 from lab.spec.scenario import Scenario
 from lab.storage import published
@@ -32,9 +32,10 @@ class Repeat:
         rps: answers and failures a second, as JMeter counts.
         error_share: failed requests over all, 0 to 1.
         usable: whether it may decide a claim: it is complete, not invalid, and not empty.
-        figures: by name, the CPU that requests cost; by what is counted behind the service, such as ``mongo find``, how
-            many calls a request made; and of programs what an execution used (see
-            :func:`lab.analysis.program_use.program_use`).
+        figures: by name, the CPU that requests cost, and ``all_mean_s``, the mean latency of all of them, failed ones
+            too; by what is counted behind the service, such as ``mongo find``, how many calls a request made; of a ramp
+            what :func:`lab.experiments.reproduction.rows.ramp_figures` returns; and of programs what an execution used
+            (see :func:`lab.analysis.program_use.program_use`).
 
     """
 
@@ -65,6 +66,7 @@ class ReproducedRow:
             show how far one measurement lies from the next.
         stand_in: the title of what stood in for a database, if anything did.
         of_programs: whether it is of a program, which is executed by one user at a time.
+        at: the load in words where that is a rate, of which the users are but a reserve; else empty.
 
     """
 
@@ -83,6 +85,7 @@ class ReproducedRow:
     earlier: Mapping[str, tuple[Repeat, ...]] = field(default_factory=dict)
     stand_in: str = ""
     of_programs: bool = False
+    at: str = ""
 
     @property
     def usable(self) -> tuple[Repeat, ...]:
@@ -94,7 +97,7 @@ class ReproducedRow:
         """Its name in sentences, such as ``mvc at R = 4,000 (pool 50, suspect)``."""
         suspect = SUSPECT if any(repeat.verdict == SUSPECT for repeat in self.usable) else ""
         about = ", ".join(filter(None, (self.part, suspect)))
-        at = "" if self.of_programs else f" at R = {self.users:,}"
+        at = "" if self.of_programs else f" at {self.at or f'R = {self.users:,}'}"
         return f"{self.variant}{at}" + (f" ({about})" if about else "")
 
 
@@ -136,7 +139,8 @@ class Part:
     Attributes:
         name: distinguishes it from the other parts; empty if it is the only one.
         table: the published table its rows are in.
-        instead_of: what the document sent, such as ``5,000,000 requests``, where this measures for a time; else empty.
+        instead_of: what the document sent, such as ``5,000,000 requests``, or how long its ramp lasted, where this
+            measures for a time; else empty.
         request: the name of the request whose latency its rows show, where sessions have several; else that of all.
         scenario: what it measures, where that is not what the other parts of its publication measure.
 
@@ -159,7 +163,18 @@ class Part:
         """Why it is measured at no other scale than 1; empty if it can be."""
         if self.of_programs:
             return "programs have no users"
-        return "this is measured for a time, at the document's connections" if self.instead_of else ""
+        return f"this is measured for a time, at the document's {self.kept}" if self.instead_of else ""
+
+    @property
+    def kept(self) -> str:
+        """What is the document's where it measures for a time: connections, or the rates of a ramp."""
+        return "rates" if self.options.ramp else "connections"
+
+    @property
+    def lasting_s(self) -> float | None:
+        """For how many seconds it sends requests; None where something else ends its load."""
+        ramp = several(self.options.ramp)
+        return ramp[-1] if ramp else self.options.duration
 
     def limit(self, name: str) -> int:
         """A limit at the document's size: the part's option, or the default of the stance ``equal``."""

@@ -92,6 +92,7 @@ def flat(row: ReproducedRow) -> dict[str, Any]:
     return {
         "part": row.part,
         "users": row.users,
+        "at": row.at,
         "measured_users": row.measured_users,
         "variant": row.variant,
         "mean_s": fmean(times) if times else None,

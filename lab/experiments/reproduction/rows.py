@@ -14,11 +14,12 @@ from lab.experiments.reproduction.publication import Part, Publication, Repeat, 
 from lab.reporting.run_view import OF_PROGRAMS
 from lab.spec import prediction
 from lab.spec.plan import USERS, Cell, Plan
-from lab.spec.workload import Load, WaitingUsers
+from lab.spec.workload import Load, OpenLoop
 from lab.storage import published
 
 # What the requests of a cell cost the service.
 COST = "cpu_s_per_1000_requests"
+OF_RAMPS = ("kept_rps", "before_knee_s", "prompt_share")
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,6 @@ def _row(part: Part, full: Plan, cell: Cell, scale: float, measured: Measured) -
     variant = scenario.variant(cell.variant)
     users = part.users_at(cell.load.users, scale)
     load = structs.replace(cell.load, users=users)
-    assert isinstance(load, WaitingUsers)  # no document has an open loop
     factor = cell.load.users / users
     servers = prediction.servers(full, variant, full.parameters_of(cell))
     return ReproducedRow(
@@ -75,7 +75,7 @@ def _row(part: Part, full: Plan, cell: Cell, scale: float, measured: Measured) -
         model_mean_s=prediction.predict_over_link(plan, replace(cell, load=load)),
         servers=None if servers is None else float(servers),
         service_s=prediction.service_s(full, cell),
-        last_start_s=prediction.last_start_s(load, prediction.servers(plan, variant, plan.parameters_of(cell))),
+        last_start_s=_last_start_s(plan, replace(cell, load=load)),
         answer_bytes=prediction.moved_bytes(full) if full.link.is_limited else 0,
         link_rate=float(full.link.rate),
         repeats=tuple(
@@ -86,7 +86,16 @@ def _row(part: Part, full: Plan, cell: Cell, scale: float, measured: Measured) -
         earlier=_earlier(measured, cell.variant, users, factor, part.request),
         stand_in=measured.stand_in,
         of_programs=part.of_programs,
+        at=full.at(cell) if isinstance(load, OpenLoop) else "",
     )
+
+
+def _last_start_s(plan: Plan, cell: Cell) -> float:
+    """When the waves of a cell began that end last; 0 for sends at a rate, which have none."""
+    if isinstance(cell.load, OpenLoop):
+        return 0.0
+    variant = plan.scenario.variant(cell.variant)
+    return prediction.last_start_s(cell.load, prediction.servers(plan, variant, plan.parameters_of(cell)))
 
 
 def _earlier(
@@ -112,8 +121,23 @@ def _repeat(cell: Mapping[str, Any], factor: float, request: str) -> Repeat:
         error_share=failed / cell["requests"] if cell["requests"] else 0.0,
         verdict=cell["verdict"],
         usable=cell["requests"] > 0 and cell["verdict"] in verdict.BELIEVED,
-        figures={**calls, **{name: cell[name] for name in (COST, *OF_PROGRAMS) if cell.get(name) is not None}},
+        figures={
+            **calls,
+            **ramp_figures(cell.get("ramp") or {}),
+            **{name: cell[name] for name in (COST, "all_mean_s", *OF_PROGRAMS) if cell.get(name) is not None},
+        },
     )
+
+
+def ramp_figures(course: Mapping[str, Any]) -> dict[str, float]:
+    """The figures of a ramp: those of :class:`lab.analysis.ramps.Course`, and of a request that waits.
+
+    ``memory_bytes`` is all of what it held, within the heap and outside; of loads that are no ramps there are none.
+    """
+    known = {name: course[name] for name in OF_RAMPS if course.get(name) is not None}
+    waiting = course.get("waiting") or {}
+    memory = {"memory_bytes": waiting["heap_bytes"] + waiting["native_bytes"]} if waiting else {}
+    return {**known, **waiting, **memory}
 
 
 def scale_of(part: Part, plan: Plan) -> float:

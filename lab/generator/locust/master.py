@@ -41,7 +41,17 @@ from lab.spec import sample
 # opens thousands of connections at once has no time for heartbeats.
 LOST_AFTER_S = 20
 # The counts of a phase so far: in each worker's report, and summed over all workers in the master's events.
-COUNTED = ("begun", "finished", "failed", "sessions", "complete", "not_single", "pauses", "dispatch_delay_s")
+COUNTED = (
+    "begun",
+    "finished",
+    "failed",
+    "kept_back",
+    "sessions",
+    "complete",
+    "not_single",
+    "pauses",
+    "dispatch_delay_s",
+)
 
 
 class Problem(msgspec.Struct, forbid_unknown_fields=True):
@@ -67,6 +77,7 @@ class Report(msgspec.Struct):
     begun: int
     finished: int
     failed: int
+    kept_back: int
     sessions: int
     complete: int
     not_single: int

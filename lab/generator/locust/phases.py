@@ -246,6 +246,7 @@ class PhaseRunner:
         ticks, phase.ticks = phase.ticks, []
         cut, recorder.cut = recorder.cut, []
         counts: dict[str, Any] = {"begun": recorder.begun, "finished": recorder.finished, "failed": recorder.failed}
+        counts["kept_back"] = recorder.kept_back
         report = {
             "problem": self._problem or phase.problem or None,
             "phase": phase.number,

@@ -39,6 +39,7 @@ class Recorder:
     Attributes:
         sessions: begun; ``complete`` of them have ended, and ``cut`` has user and number of those that were cut off.
         not_single: sessions that have sent several requests, or none to their end.
+        kept_back: failed requests for which the service called nothing, since its circuit breaker was open.
         pauses: how often users have thought.
         dispatch_delay_ns: how long received answers waited until they were handled, summed over all answers.
         names: (method, name) of the requests.
@@ -57,6 +58,7 @@ class Recorder:
         self.begun = 0
         self.finished = 0
         self.failed = 0
+        self.kept_back = 0
         self.dispatch_delay_ns = 0
         self.names: list[tuple[str, str]] = []
         self._ids: dict[str, dict[str, int]] = {}
@@ -159,6 +161,7 @@ class UserSink:
         self._free_ns = ended_ns
         if error and error != sample.FALLBACK:
             recorder.failed += 1
+            recorder.kept_back += error in sample.KEPT_BACK
         last_name, last_method = self._last
         if name is not last_name or method is not last_method:  # most users send the same again, and this saves a call
             self._last, self._last_id = (name, method), recorder.name_id(name, method)

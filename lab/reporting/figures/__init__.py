@@ -5,6 +5,7 @@ from lab.reporting.figures.forest import Bar, forest
 from lab.reporting.figures.formulas import Trial, totals_figure, trials_figure, waves_figure
 from lab.reporting.figures.panel import Panel
 from lab.reporting.figures.programs import programs_figure
+from lab.reporting.figures.ramp import ramp_figure
 from lab.reporting.figures.repeats import repeats_figure
 from lab.reporting.figures.run import run_figure, timeline_figure
 from lab.reporting.figures.shift import Curve, shift_figure
@@ -23,6 +24,7 @@ __all__ = [
     "forest",
     "interactive",
     "programs_figure",
+    "ramp_figure",
     "repeats_figure",
     "run_figure",
     "shift_figure",

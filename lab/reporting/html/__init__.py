@@ -107,6 +107,11 @@ class Page:
         """The figures of sessions, one dictionary a cell; none where a session is one request."""
         return [{str(key): value for key, value in row.items()} for row in self.run.sessions().to_dict("records")]
 
+    @cached_property
+    def waiting(self) -> list[dict[str, Any]]:
+        """What each request that waited cost the service, one dictionary a cell of a ramp; none for other loads."""
+        return [{str(key): value for key, value in row.items()} for row in self.run.waiting_costs().to_dict("records")]
+
     @property
     def cards(self) -> list[dict[str, Any]]:
         """The rows of the first repeat at the largest load, for the summary at the top."""
@@ -185,6 +190,8 @@ class Page:
         run, drawn = self.run, []
         if run.is_sweep:
             drawn.append(_plate(f"Over {self.varied or 'the number of users'}", SWEEP, run.sweep_figure))
+        if run.is_ramp:
+            drawn.append(_plate("The ramp", RAMP, run.ramp_figure))
         if self.has_repeats:
             drawn.append(_plate("The repeats", REPEATS, run.repeats_figure))
         if run.plan.interleave == WINDOWS:
@@ -205,6 +212,11 @@ class Page:
 SWEEP = (
     "Mean latency and right answers a second. Dashed: what theory says. Crosses: what was published for the same "
     "settings. Hollow: not valid."
+)
+RAMP = (
+    "Right answers a second, beside what was sent; and what the service held for requests that were under way: threads "
+    "of the operating system, and memory, in the heap without its nursery and outside of the heap, more than before "
+    "the load. A dot is a knee. Faded: not valid."
 )
 REPEATS = "Every repeat: how far one lies from the next of the same variant. Hollow: not valid."
 IN_TURNS = (
