@@ -28,6 +28,10 @@ class Counts:
         planned_sessions: sessions of the load's plan where one sent several requests or none; then ``planned`` is None.
         sessions: sessions begun, by the workers' count.
         windows: in how many windows they were counted.
+        nodes: by node, the requests that it counted; empty where there is one. Of one that has ended nothing is known.
+        received: requests that the balancer in front of them counted; None where there is none.
+        passed_on: by node, the answers that the balancer passed on.
+        refused: the answers that the balancer gave by itself, since no node did.
 
     """
 
@@ -42,6 +46,10 @@ class Counts:
     planned_sessions: int | None = None
     sessions: int = 0
     windows: int = 1
+    nodes: Mapping[str, int] = field(default_factory=dict)
+    received: int | None = None
+    passed_on: Mapping[str, int] = field(default_factory=dict)
+    refused: int = 0
 
 
 @dataclass(frozen=True)

@@ -294,6 +294,7 @@ def limit_options(command: click.Command, scenario: Scenario) -> click.Command:
         _option("--accept-count", int, "N", "Listen backlog of all variants.  [default: 4096]"),
         _option("--heap-mb", int, "MB", "Heap of the JVM.  [default: 2048]"),
         *_component_options(scenario),
+        _option("--nodes", int, "N", "Nodes of the service: N processes behind HAProxy, if N is more than 1.", 1),
         click.Option(
             ["--runtime"],
             type=click.Choice(RUNTIMES),

@@ -126,9 +126,14 @@ class Testbed:
         cores = len(self.cores.generator) or self.cores.cpus
         return self.calibration.ceiling_rps(self.plan.scenario.kind, load.workers, cores)
 
-    def launch(self, variant: Variant, folder: Path) -> Launch:
-        """The launch of a variant's service, as a process or in a container."""
-        limits, environment = self.plan.limits_of(variant.name), self.backing.environment
+    def launch(self, variant: Variant, folder: Path, told: Mapping[str, str] = NOTHING) -> Launch:
+        """The launch of a variant's service, as a process or in a container.
+
+        Args:
+            told: environment variables besides those of what is behind the service.
+
+        """
+        limits, environment = self.plan.limits_of(variant.name), {**self.backing.environment, **told}
         launch = self.artifacts.launch(variant, limits, folder, self.cores.cpus, environment)
         if not self.bind:
             return launch

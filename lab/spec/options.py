@@ -50,6 +50,7 @@ class Options:
         remote_workers: number of workers on other machines to wait for.
         bind: this machine's address for those workers, optionally with the master's port.
         interleave: ``cells``, a variant after the other, or ``windows``: all are up, and take turns of seconds.
+        nodes: how many times the service is started, behind a balancer where that is more than once.
 
     """
 
@@ -80,6 +81,7 @@ class Options:
     remote_workers: int = 0
     bind: str | None = None
     interleave: str = CELLS
+    nodes: int = 1
 
 
 DEFAULTS = {field.name: field.default for field in fields(Options)}
@@ -95,6 +97,7 @@ NUMBERS: dict[str, tuple[Callable[[str, Any], float], float]] = {
     "workers": (numbers.whole, 0),
     "remote_workers": (numbers.whole, 0),
     "repeat": (numbers.whole, 1),
+    "nodes": (numbers.whole, 1),
     "seed": (numbers.whole, 0),
     "threads": (numbers.whole, 1),
     "accept_count": (numbers.whole, 1),
@@ -119,7 +122,7 @@ OF_SERVICES = (
         "limits",
         *LIMITS,
     ),
-    *("link_latency_ms", "link_rate", "link_connection_rate", "interleave"),
+    *("link_latency_ms", "link_rate", "link_connection_rate", "interleave", "nodes"),
 )
 
 

@@ -72,6 +72,7 @@ class Plan:
         one_request: what is sent to attached services; a GET if None.
         locustfile: what is played on attached services instead; None for one request.
         interleave: whether variants take turns by cells or by windows: see :attr:`groups`.
+        nodes: how many times the service of a variant is started, behind a balancer where that is more than once.
 
     """
 
@@ -90,6 +91,7 @@ class Plan:
     one_request: OneRequest | None = None
     locustfile: Locustfile | None = None
     interleave: Interleave = CELLS
+    nodes: int = 1
 
     def limits_of(self, variant: str) -> Limits:
         """The limits that the lab sets for a variant; None for a limit that is left to the stack."""

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import socket
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 
 from lab.errors import LabError
-from lab.runtimes import Launch, Running, Runtime
-from lab.system.databases import LOOPBACK
+from lab.runtimes import Launch, Running, Runtime, process
 
 READY_WITHIN_S = 180.0
 ATTEMPTS = 5
@@ -20,9 +18,7 @@ TAKEN = "Address already in use"
 def free_ports() -> Iterator[int]:
     """Ports of the loopback interface that were free a moment ago."""
     for _ in range(ATTEMPTS):
-        with socket.create_server((LOOPBACK, 0)) as probe:
-            port: int = probe.getsockname()[1]
-        yield port
+        yield process.free_ports(1)[0]
 
 
 @contextmanager
