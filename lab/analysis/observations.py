@@ -6,14 +6,14 @@ import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from lab.analysis.evidence import Counts, Ending, Evidence, GeneratorState, Interference, ServiceState
+from lab.analysis.evidence import Counts, Ending, Evidence, GeneratorState, Interference, Monitoring, ServiceState
 from lab.analysis.steadiness import steadiness
 from lab.formulas.stats import Summary
 from lab.generator.fleet import PhaseResult
@@ -25,6 +25,7 @@ from lab.spec.window import Window
 from lab.spec.workload import Closed, Load, OpenLoop
 from lab.telemetry.actuator import GC_PAUSES
 from lab.telemetry.sampler import CORES_BUSY, IDLE_GENERATORS, MACHINE, NEIGHBOURS, Reading, Telemetry
+from lab.telemetry.scrapes import Scrapes
 from lab.telemetry.series import counter
 from lab.telemetry.served import Served
 
@@ -84,6 +85,7 @@ class Observed:
         between_cpu_s: CPU seconds of the service between its windows, while others were loaded.
         served: requests the service counted during the load; None if it does not report that.
         counts: of nodes and balancer during the load, also in a window that was not complete.
+        scrapes: by part, how those of Prometheus went during the load; empty where there is none.
         calls: calls that each component behind the service counted during the load, if it counts them.
         ending: why the measurement was cut short, if it was.
 
@@ -99,8 +101,13 @@ class Observed:
     between_cpu_s: float = 0.0
     served: int | None = None
     counts: Served | None = None
+    scrapes: dict[str, Scrapes] = field(default_factory=dict)
     calls: dict[str, int] = field(default_factory=dict)
     ending: Ending = field(default_factory=Ending)
+
+    def add_scrapes(self, scrapes: Mapping[str, Scrapes]) -> None:
+        """Add how Prometheus' scrapes of each part went in a window."""
+        self.scrapes |= {part: self.scrapes.get(part, Scrapes()).plus(found) for part, found in scrapes.items()}
 
     def add_window(self, window: Window, calls: Mapping[str, int]) -> None:
         """Add a complete window, and the calls that components counted in it; what one window lacks is unknown."""
@@ -195,7 +202,8 @@ def evidence(
         conditions.cpu_decides,
         conditions.slow_connects,
     )
-    return Evidence(counts, generator, interference, steady, service, observed.ending)
+    monitoring = Monitoring({part: asdict(scrapes) for part, scrapes in observed.scrapes.items()}, len(telemetry.gaps))
+    return Evidence(counts, generator, interference, steady, service, observed.ending, monitoring)
 
 
 def _of_nodes(counts: Served) -> dict[str, Any]:

@@ -1,9 +1,10 @@
-"""What the samples of a stored ramp show: how requests ended by time window, and the knee."""
+"""What samples show by the time of their load: how requests ended by time window, and the knee of a ramp."""
 
 from __future__ import annotations
 
 import pandas as pd
 
+from lab.analysis import balancing
 from lab.formulas import ramp
 from lab.formulas.ramp import Knee
 from lab.spec.sample import BY_BREAKER
@@ -12,11 +13,16 @@ from lab.storage.cell_folder import CellFolder
 
 
 def outcomes(cell: CellFolder) -> pd.DataFrame:
-    """How the requests of each window of a ramp ended: :func:`lab.formulas.ramp.outcomes`; empty for other loads."""
+    """How the requests of each time window ended: :func:`lab.formulas.ramp.outcomes`.
+
+    Of a ramp, and of a load in which a node did not answer; empty for other loads.
+    """
     load = cell.cell.load
-    if not isinstance(load, Ramp):
+    if isinstance(load, Ramp):
+        return ramp.outcomes(_samples(cell), load.duration_s, BY_BREAKER)
+    if not balancing.lost_a_node(cell) or not (samples := _samples(cell)).size:
         return pd.DataFrame()
-    return ramp.outcomes(_samples(cell), load.duration_s, BY_BREAKER)
+    return ramp.outcomes(samples, samples["planned_us"].max() / 1e6, BY_BREAKER)
 
 
 def knee(cell: CellFolder) -> Knee | None:

@@ -174,7 +174,7 @@ def _decided(side: Side) -> dict[str, Any]:
     """The plan's settings for all cells: parameters, limits, link, pinning and nodes."""
     plan = side.run.plan()
     link = {f"link {name}": value for name, value in asdict(plan.link).items()}
-    how = {"limits": plan.stance, "pin": plan.pin, "nodes": plan.nodes}
+    how = {"limits": plan.stance, "pin": plan.pin, "nodes": plan.nodes, "prometheus": plan.prometheus}
     return {"scenario": plan.scenario.name, **plan.parameters, **asdict(plan.limits), **link, **how}
 
 

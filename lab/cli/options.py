@@ -127,7 +127,7 @@ def load_options(command: click.Command, scenario: Scenario) -> click.Command:
         command.params += [option for option in shape if option.name not in OF_SERVICES]
         command.params += [*_parameter_options(scenario), pin_option()]
         return data_option(command)
-    command.params += [*shape, join_option()]
+    command.params += [*shape, join_option(), prometheus_option()]
     return data_option(limit_options(command, scenario))
 
 
@@ -242,6 +242,12 @@ def join_option() -> click.Option:
     """The option for the secret of workers on other machines."""
     text = f"Token of workers on other machines.  [default: drawn, and printed] {ELSEWHERE}"
     return click.Option(["--join"], type=SecretText(), metavar="TOKEN|@FILE|env:NAME", help=text, default="")
+
+
+def prometheus_option() -> click.Option:
+    """The option to have Prometheus scrape all parts."""
+    text = "Have Prometheus scrape all parts that have metrics, and count the scrapes that it missed."
+    return click.Option(["--prometheus"], is_flag=True, help=text)
 
 
 def server_option(kind: str, text: str) -> click.Option:

@@ -47,6 +47,12 @@ LIMITS = (
     "pool_max",
     "heap_max_bytes",
     "cpus",
+    "nodes",
+    "balancer",
+    "balancer_policy",
+    "balancer_max_connections",
+    "balancer_timeout_s",
+    "balancer_health_checks",
     "gc",
     "java",
 )
@@ -353,10 +359,10 @@ class Run:
         return {variant: "; ".join(said) for variant, said in found.items()}
 
     def windows(self) -> pd.DataFrame:
-        """How the requests of a ramp ended, one row a window and cell: see :func:`lab.formulas.ramp.outcomes`."""
+        """How requests ended over time, one row a window and cell, where :func:`lab.analysis.ramps.outcomes` says."""
         of_cells = []
         for cell in self.folder.cells():
-            found = ramps.outcomes(cell) if self.plan.axis == RAMP else pd.DataFrame()
+            found = ramps.outcomes(cell)
             if len(found):
                 found.insert(0, "variant", cell.cell.variant)
                 found.insert(1, "repeat", cell.cell.repeat)

@@ -173,7 +173,8 @@ def _start(testbed: Testbed, measurement: Measurement) -> None:
             measurement.fleet.distribute_tokens(backing.tokens)
         measurement.fleet.spawn(max(cell.load.users, first_users(testbed, cell)))
         if nodes:
-            start.deployment = start.stack.enter_context(deploying.deployed(testbed, nodes, folder.logs))
+            start.name = cell.id
+            start.deployment = start.stack.enter_context(deploying.deployed(testbed, nodes, cell.id, folder.logs))
 
 
 def _restore(testbed: Testbed, cell: Cell) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -61,11 +61,24 @@ def _told(testbed: Testbed, of_start: tuple[Node, ...], start: str) -> dict[Node
 
 
 @contextmanager
-def deployed(testbed: Testbed, running: Mapping[str, Running], folder: Path) -> Iterator[Deployment]:
-    """Wait until all nodes are ready, and balance them if there are several; the balancer ends with the context.
+def deployed(testbed: Testbed, running: Mapping[str, Running], start: str, folder: Path) -> Iterator[Deployment]:
+    """Wait until all nodes are ready, balance them if there are several, and have them scraped where that is asked.
 
     ComponentError if one is not ready in time, or ends.
+
+    Args:
+        start: the name of this start, as in :func:`started_nodes`.
+
     """
+    with (
+        _balanced(testbed, running, folder) as deployment,
+        testbed.prometheus.scraping(start, deployment.metrics) if testbed.prometheus else nullcontext(),
+    ):
+        yield deployment
+
+
+@contextmanager
+def _balanced(testbed: Testbed, running: Mapping[str, Running], folder: Path) -> Iterator[Deployment]:
     host = testbed.bind[0] if testbed.bind else None
     services = {name: actuator.await_ready(each, folder, host) for name, each in running.items()}
     if len(services) == 1:

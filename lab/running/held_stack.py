@@ -135,7 +135,7 @@ def hold(plan: Plan, runtime: str, endpoints: Endpoints) -> None:
         logs = testbed.run.logs
         with (
             deploying.started_nodes(testbed, variant, variant.name, logs) as nodes,
-            deploying.deployed(testbed, nodes, logs) as deployment,
+            deploying.deployed(testbed, nodes, variant.name, logs) as deployment,
         ):
             settings.put_in_force(testbed, variant, deployment, plan.parameters)
             me = {"pid": os.getpid(), "born": process_id.birth(os.getpid())}

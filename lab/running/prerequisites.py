@@ -15,6 +15,7 @@ from lab.runtimes.checkout import ROOT
 from lab.spec import http_address
 from lab.spec.plan import Plan
 from lab.spec.planning import split_address
+from lab.system import balancer, prometheus
 
 # The Locust master, the lab and its libraries keep some files open besides one socket a user.
 SPARE_FILES = 256
@@ -57,6 +58,14 @@ def with_programs(plan: Plan, reporter: Reporter) -> Plan:
 def _is_here(program: str) -> bool:
     """Whether a program can be executed in the checkout; what has a placeholder is found when it is executed."""
     return "{" in program or shutil.which(str(ROOT / program) if "/" in program else program) is not None
+
+
+def check_programs(plan: Plan) -> None:
+    """LabError if a program that a plan needs besides its services is not on this machine."""
+    if plan.nodes > 1:
+        balancer.program()
+    if plan.prometheus:
+        prometheus.program()
 
 
 def check_locustfile(scenario: str) -> None:

@@ -17,6 +17,7 @@ class Start:
 
     Attributes:
         stack: what ends it.
+        name: the first cell that it was for; no other start of a run has it.
         deployment: None before it is up, and when a failure has ended it.
         answers: its answers to the contract, by the name of the exchange; empty before it was asked.
         limits: by node, those that it reported; empty before they were asked.
@@ -26,6 +27,7 @@ class Start:
     """
 
     stack: ExitStack = field(default_factory=ExitStack)
+    name: str = ""
     deployment: Deployment | None = None
     answers: Mapping[str, Any] = field(default_factory=dict)
     limits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

@@ -19,7 +19,7 @@ from lab.spec.prediction import CallsMade
 from lab.spec.system import SERVICE
 from lab.spec.window import Window
 from lab.spec.workload import Closed, Load, OpenLoop
-from lab.telemetry import actuator, served
+from lab.telemetry import actuator, scrapes, served
 from lab.telemetry.sampler import IDLE_GENERATORS, NEIGHBOURS, Telemetry, sampling, timing_cores
 
 DRAIN_S, SLOWEST_WORK_S = 30.0, 0.001
@@ -157,6 +157,9 @@ def drive(testbed: Testbed, measurement: Measurement, turn: Turn) -> None:
         observed.between_cpu_s = joined.between_s(SERVICE)
     counts = served.counted(deployment, before, result.finished).since(before)
     observed.counts = observed.counts.plus(counts) if observed.counts else counts
+    if testbed.prometheus:
+        span = (result.unix_start, result.unix_start + elapsed_s)
+        observed.add_scrapes(scrapes.read(testbed.prometheus, measurement.start.name, *span))
     deployment.check_whole()
     # Of several kinds of request the ones with the most calls: then a count is awaited in vain, for a moment.
     most = {

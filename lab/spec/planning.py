@@ -41,6 +41,7 @@ def make_plan(scenario: Scenario, given: Options) -> Plan:
         pin=options.pin and not scenario.all_cores,
         axis=axis,
         nodes=options.nodes,
+        prometheus=options.prometheus,
         stance=NOT_KNOWN if scenario.entry == "program" else options.limits,  # type: ignore[arg-type] # checked
     )
     plan = replace(plan, own_limits=_own_limits(plan, options), bind=_bind(options))

@@ -15,7 +15,7 @@ NODE = "node "
 # What passes requests on to the nodes.
 BALANCER = "balancer"
 # What readings of the lab's own processes and of the machine are named.
-RESERVED = (SERVICE, BALANCER, "lab", "machine", "master", "generator", "neighbours", "idle generators")
+RESERVED = (SERVICE, BALANCER, "prometheus", "lab", "machine", "master", "generator", "neighbours", "idle generators")
 # What a variant is: a service that the lab builds and starts, one that is there already, or a program that is executed.
 Entry = Literal["service", "attached", "program"]
 

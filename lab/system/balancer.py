@@ -158,9 +158,9 @@ def balanced(nodes: Mapping[str, Service], settings: Settings, site: Site) -> It
 
     def service(running: Running, port: int) -> Service:
         if not site.image:
-            return Service(running, f"http://{host}:{port}", f"http://{management}")
+            return Service(running, f"http://{host}:{port}", f"http://{management}", METRICS)
         url, asked = (f"http://{at}:{inner}" for at, inner in map(running.reach, (INNER_PORT, INNER_MANAGEMENT_PORT)))
-        return Service(running, url, asked)
+        return Service(running, url, asked, METRICS)
 
     def is_ready(running: Running, port: int) -> bool:
         return counted(service(running, port)) is not None
@@ -264,7 +264,7 @@ def limits(balancer: Service, settings: Settings) -> dict[str, int | str]:
     rows = _statistics(balancer, ANSWER_WITHIN_S)
     if rows is None:
         raise ComponentError("The balancer did not report its limits.", "", balancer.running.log_tail())
-    metrics = loopback.get(balancer.management + METRICS, ANSWER_WITHIN_S).text
+    metrics = loopback.get(balancer.metrics, ANSWER_WITHIN_S).text
     version = re.search(r'haproxy_process_build_info\{version="([^"]+)"', metrics)
     return {
         "balancer": f"HAProxy {version[1]}" if version else "HAProxy",

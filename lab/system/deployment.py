@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lab.errors import ComponentError
 from lab.runtimes import Launch, Running, Watched
-from lab.spec.system import SERVICE
+from lab.spec.system import BALANCER, SERVICE
 from lab.system.service import Service
 
 
@@ -46,6 +46,12 @@ class Deployment:
         """What must not end while it is loaded: the balancer, and the last of the nodes."""
         balancer = [self.balancer.running] if self.balancer else []
         return [*balancer, AllOf([node.running for node in self.nodes.values()])]
+
+    @property
+    def metrics(self) -> dict[str, str]:
+        """By node, and of the balancer, the address of its page of metrics."""
+        parts = {**self.nodes, **({BALANCER: self.balancer} if self.balancer else {})}
+        return {name: page for name, part in parts.items() if (page := part.metrics)}
 
     def exit_reasons(self) -> list[str]:
         """One sentence for each process that has ended."""

@@ -12,7 +12,7 @@ from lab.runtimes import Launch, Running, Runtime, process
 
 READY_WITHIN_S = 180.0
 ATTEMPTS = 5
-TAKEN = "Address already in use"
+TAKEN = "address already in use"
 
 
 def free_ports() -> Iterator[int]:
@@ -55,7 +55,7 @@ def _await_ready(running: Running, is_ready: Callable[[], bool]) -> bool:
     name, deadline = running.launch.name, time.monotonic() + READY_WITHIN_S
     while time.monotonic() < deadline:
         if ending := running.exit_reason():
-            if TAKEN in (log := running.log_tail()):
+            if TAKEN in (log := running.log_tail()).lower():
                 return False
             raise LabError(f"The {name} {ending} while it started.", f"Its log is {running.launch.log}.", log)
         if is_ready():

@@ -120,7 +120,7 @@ def scrape(service: Service, within_s: float = POLL_TIMEOUT_S) -> dict[str, floa
     if not service.management:
         return {}
     try:
-        page = loopback.get(f"{service.management}/actuator/prometheus", within_s)
+        page = loopback.get(service.metrics, within_s)
         page.raise_for_status()
         families = list(text_string_to_metric_families(page.text))
     except (requests.RequestException, ValueError):

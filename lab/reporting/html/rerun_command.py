@@ -145,7 +145,7 @@ def _varied(plan: Plan) -> dict[str, list[Value]]:
 
 
 def _started(plan: Plan) -> dict[str, Any]:
-    """A plan's options of limits, link and nodes."""
+    """A plan's options of limits, link, nodes and Prometheus."""
     return {
         "variants": list(dict.fromkeys(cell.variant for cell in plan.cells)),
         "parameters": {**plan.parameters, **_varied(plan)},
@@ -153,4 +153,5 @@ def _started(plan: Plan) -> dict[str, Any]:
         **{name: getattr(plan.limits, name) for name in LIMITS},
         **{f"link_{name}": value for name, value in asdict(plan.link).items()},
         "nodes": plan.nodes,
+        "prometheus": plan.prometheus,
     }
