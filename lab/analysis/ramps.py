@@ -1,4 +1,4 @@
-"""What a ramp showed: how requests ended by time window, the knee, and what waiting cost the service."""
+"""What the time windows of a load showed: how requests ended, the knee of a ramp, and what waiting cost the service."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from lab.analysis import waiting_cost
+from lab.analysis import balancing, waiting_cost
 from lab.formulas import ramp
 from lab.formulas.ramp import Knee
 from lab.spec.sample import BY_BREAKER
@@ -60,11 +60,10 @@ def course(cell: CellFolder) -> Course | None:
         return None
     if stored := cell.read("summary").get("ramp"):
         return Course.from_json(stored)
-    pieces = [piece for piece in cell.measured_pieces(ramp.COLUMNS) if len(piece)]
-    if not pieces:
+    samples = _samples(cell)
+    if not len(samples):
         return None
     assert isinstance(load, Ramp | Closed)  # the others are none
-    samples = pd.concat(pieces, ignore_index=True)
     found, kept_rps = None, None
     if isinstance(load, Ramp):
         found = ramp.knee(samples, load.from_rps, load.to_rps, load.duration_s)
@@ -78,6 +77,23 @@ def course(cell: CellFolder) -> Course | None:
         prompt_share=ramp.prompt_share(samples),
         waiting=waiting_cost.waiting_cost(cell.metrics(), _warmed_up_for(cell)),
     )
+
+
+def outcomes(cell: CellFolder) -> pd.DataFrame:
+    """How the requests of each time window ended: :func:`lab.formulas.ramp.outcomes`.
+
+    Of a ramp, and of a load in which a node did not answer; empty for other loads.
+    """
+    if found := course(cell):
+        return found.windows
+    if cell.cell.load.is_ramp or not balancing.lost_a_node(cell) or not len(samples := _samples(cell)):
+        return pd.DataFrame()
+    return ramp.outcomes(samples, samples["planned_us"].max() / 1e6, BY_BREAKER)
+
+
+def _samples(cell: CellFolder) -> pd.DataFrame:
+    pieces = [piece for piece in cell.measured_pieces(ramp.COLUMNS) if len(piece)]
+    return pd.concat(pieces, ignore_index=True) if pieces else pd.DataFrame(columns=list(ramp.COLUMNS))
 
 
 def _warmed_up_for(cell: CellFolder) -> int:

@@ -52,11 +52,16 @@ def service_cost(rows: Iterable[Reading], begin_s: float, end_s: float, requests
         "pool_in_use": _mean(rows, POOL_IN_USE, begin_s, end_s),
         "pool_wait": waiting,
         "pool_acquire_s": None if waiting is None or not requests else waiting * (end_s - begin_s) / requests,
-        "yardstick_s": _mean([row for row in rows if row[1] == "service"], (FIXED_WORK,), begin_s, end_s),
+        "yardstick_s": _mean(rows, (FIXED_WORK,), begin_s, end_s),
         "neighbours_cpu": None if neighbours_s is None else neighbours_s / (end_s - begin_s),
     }
 
 
 def _mean(rows: list[Reading], names: tuple[str, ...], begin_s: float, end_s: float) -> float | None:
-    found = [value for t, _, name, value in rows if name in names and begin_s <= t <= end_s]
+    """The mean of what was read of the service by any of these names."""
+    found = [
+        value
+        for t, target, name, value in rows
+        if (target, name in names) == ("service", True) and begin_s <= t <= end_s
+    ]
     return sum(found) / len(found) if found else None

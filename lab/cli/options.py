@@ -127,7 +127,7 @@ def load_options(command: click.Command, scenario: Scenario) -> click.Command:
         command.params += [option for option in shape if option.name not in OF_SERVICES]
         command.params += [*_parameter_options(scenario), pin_option()]
         return data_option(command)
-    command.params += [*shape, join_option()]
+    command.params += [*shape, join_option(), prometheus_option()]
     return data_option(limit_options(command, scenario))
 
 
@@ -244,6 +244,12 @@ def join_option() -> click.Option:
     return click.Option(["--join"], type=SecretText(), metavar="TOKEN|@FILE|env:NAME", help=text, default="")
 
 
+def prometheus_option() -> click.Option:
+    """The option to have Prometheus scrape all parts."""
+    text = "Have Prometheus scrape all parts that have metrics, and count the scrapes that it missed."
+    return click.Option(["--prometheus"], is_flag=True, help=text)
+
+
 def server_option(kind: str, text: str) -> click.Option:
     """The option that names a server of the user's own of a kind of database."""
     return click.Option(
@@ -294,6 +300,7 @@ def limit_options(command: click.Command, scenario: Scenario) -> click.Command:
         _option("--accept-count", int, "N", "Listen backlog of all variants.  [default: 4096]"),
         _option("--heap-mb", int, "MB", "Heap of the JVM.  [default: 2048]"),
         *_component_options(scenario),
+        _option("--nodes", int, "N", "Nodes of the service: N processes behind HAProxy, if N is more than 1.", 1),
         click.Option(
             ["--runtime"],
             type=click.Choice(RUNTIMES),

@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 
 from lab.errors import ComponentError, LabError
-from lab.runtimes import Launch, Running, Runtime
+from lab.runtimes import Launch, Running, Runtime, Watched
 from lab.runtimes.checkout import JOIN_TOKEN, ROOT, RUN_BY_LAB
 from lab.spec.own_load import OneRequest
 from lab.spec.scenario import Value
@@ -199,7 +199,7 @@ class Fleet:
         self,
         phase: LoadPhase,
         within_s: float,
-        watched: Iterable[Running] = (),
+        watched: Iterable[Watched] = (),
         progress: Callable[[PhaseResult], None] = lambda _: None,
         into: PhaseResult | None = None,
     ) -> PhaseResult:
@@ -282,7 +282,7 @@ class Fleet:
             raise ComponentError("A Locust worker does not answer any more.")
         return event
 
-    def _check_alive(self, *others: Running) -> None:
+    def _check_alive(self, *others: Watched) -> None:
         for running in (*others, *self.workers, self.master):
             if ending := running.exit_reason():
                 name = running.launch.name

@@ -48,6 +48,12 @@ LIMITS = (
     "pool_max",
     "heap_max_bytes",
     "cpus",
+    "nodes",
+    "balancer",
+    "balancer_policy",
+    "balancer_max_connections",
+    "balancer_timeout_s",
+    "balancer_health_checks",
     "gc",
     "java",
 )
@@ -371,9 +377,11 @@ class Run:
         return {variant: "; ".join(said) for variant, said in found.items()}
 
     def windows(self) -> pd.DataFrame:
-        """How the requests of a ramp ended, one row a window and cell: see :func:`lab.formulas.ramp.outcomes`."""
-        windows = ((row, window) for row, course in self._courses for window in course.windows.to_dict("records"))
-        return pd.DataFrame([{**_which(row), **window} for row, window in windows])
+        """How requests ended over time, one row a window and cell, where :func:`lab.analysis.ramps.outcomes` says."""
+        found = ((row, ramps.outcomes(folder)) for folder, row in zip(self.folder.cells(), self.cells, strict=True))
+        return pd.DataFrame(
+            [{**_which(row), **window} for row, windows in found for window in windows.to_dict("records")]
+        )
 
     def waiting_costs(self) -> pd.DataFrame:
         """What a request that waits cost the service of a ramp: see :func:`lab.analysis.waiting_cost.waiting_cost`.

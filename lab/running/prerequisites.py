@@ -16,6 +16,7 @@ from lab.spec import http_address
 from lab.spec.plan import Plan
 from lab.spec.planning import split_address
 from lab.spec.scenario import Scenario
+from lab.system import balancer, prometheus
 
 # The Locust master, the lab and its libraries keep some files open besides one socket a user.
 SPARE_FILES = 256
@@ -25,11 +26,12 @@ CALLED_HEAP_MB = 1024
 
 def check_machine(plan: Plan, users: int, runs: Path) -> None:
     """LabError if this machine's limits, memory or disk space are too small for a plan."""
-    host.raise_open_file_limit(users + SPARE_FILES)
+    sockets = 1 if plan.nodes == 1 else 2  # of a user: a balancer has one to a node too
+    host.raise_open_file_limit(sockets * (users + SPARE_FILES))
     on_loopback = plan.scenario.entry == "service" and not plan.bind
     host.check_ports(users, http_address.LOOPBACK_ADDRESSES if on_loopback else 1)
     host.check_backlog(max(plan.limits_of(cell.variant).accept_count or 0 for cell in plan.cells))
-    heaps_mb = (sum(plan.limits_of(cell.variant).heap_mb or 0 for cell in group) for group in plan.groups)
+    heaps_mb = (plan.nodes * sum(plan.limits_of(cell.variant).heap_mb or 0 for cell in group) for group in plan.groups)
     called_mb = sum(CALLED_HEAP_MB for component in plan.scenario.components if component.module)
     workers = max(sum(cell.load.workers for cell in group) for group in plan.groups)
     host.check_memory(max(heaps_mb) + called_mb, workers, users)
@@ -57,6 +59,14 @@ def with_programs(plan: Plan, reporter: Reporter) -> Plan:
 def _is_here(program: str) -> bool:
     """Whether a program can be executed in the checkout; what has a placeholder is found when it is executed."""
     return "{" in program or shutil.which(str(ROOT / program) if "/" in program else program) is not None
+
+
+def check_programs(plan: Plan) -> None:
+    """LabError if a program that a plan needs besides its services is not on this machine."""
+    if plan.nodes > 1:
+        balancer.program()
+    if plan.prometheus:
+        prometheus.program()
 
 
 def check_locustfile(scenario: Scenario) -> None:

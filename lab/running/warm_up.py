@@ -10,7 +10,7 @@ from lab.running.progress import Update
 from lab.running.testbed import Testbed
 from lab.spec.plan import Cell
 from lab.spec.workload import Load
-from lab.system.service import Service
+from lab.system.deployment import Deployment
 from lab.telemetry import actuator
 
 MIN_ROUNDS = 3
@@ -19,7 +19,9 @@ SETTLED_SHARE, AT_REST_SHARE = 0.15, 0.10
 WITHIN_S = 120.0
 
 
-def warm_up(testbed: Testbed, cell: Cell, service: Service, fleet: Fleet, observed: Observed, update: Update) -> None:
+def warm_up(
+    testbed: Testbed, cell: Cell, deployment: Deployment, fleet: Fleet, observed: Observed, update: Update
+) -> None:
     """Run rounds of the load, without its waiting times, until the service's CPU cost of a request has settled.
 
     Where the CPU decides, in three stages: with a few users, since dozens of busy threads leave the compiler no time;
@@ -29,20 +31,20 @@ def warm_up(testbed: Testbed, cell: Cell, service: Service, fleet: Fleet, observ
     rounds = scenario.rehearsal
     parameters = {**testbed.plan.parameters_of(cell), **rounds.parameters}
     path = scenario.path(parameters)
-    watched = [service.running, *testbed.backing.running().values()]
+    watched = [*deployment.running, *testbed.backing.running().values()]
     first, many = first_users(testbed, cell), cell.load.users
     acts = [(first, False), (many, False), (many, True)] if scenario.cpu_decides else [(first, False)]
-    before = actuator.cpu_times(service)
+    before = actuator.cpu_times(deployment)
     for users, alone in acts:
         if alone:
-            service.running.confine(testbed.cores.service)
+            deployment.confine(testbed.cores.service)
         rehearsal: Load = cell.load.as_burst(ramp_s=0.0, users=users, loops=max(1, rounds.requests // users))
         if rounds.duration_s:
             rehearsal = rehearsal.as_closed(rounds.duration_s)
         begun = len(observed.warm_up)
         for number in range(begun + 1, begun + rounds.rounds + 1):
-            result = fleet.run_phase(LoadPhase(service.url, rehearsal, parameters, path, number), WITHIN_S, watched)
-            after = actuator.cpu_times(service)
+            result = fleet.run_phase(LoadPhase(deployment.url, rehearsal, parameters, path, number), WITHIN_S, watched)
+            after = actuator.cpu_times(deployment)
             spent = after.since(before, result.finished)
             before = after
             observed.warm_up.append({**spent, "users": users})

@@ -98,7 +98,7 @@ def _batches(plan: Plan, variants: Sequence[Variant], points: Sequence[Point]) -
 def _needed_mb(plan: Plan, variant: Variant, load: Load) -> int:
     """The memory of one variant that is up, with its generator."""
     generator_mb = (1 + load.workers) * GENERATOR_MB + load.users * USER_KB // 1024
-    return generator_mb + (0 if variant.entry == "attached" else service_mb(plan.limits_of(variant.name)))
+    return generator_mb + (0 if variant.entry == "attached" else plan.nodes * service_mb(plan.limits_of(variant.name)))
 
 
 def service_mb(limits: Limits) -> int:

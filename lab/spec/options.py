@@ -50,6 +50,8 @@ class Options:
         remote_workers: number of workers on other machines to wait for.
         bind: this machine's address for those workers, optionally with the master's port.
         interleave: ``cells``, a variant after the other, or ``windows``: all are up, and take turns of seconds.
+        nodes: how many times the service is started, behind a balancer where that is more than once.
+        prometheus: whether Prometheus scrapes all parts that have metrics.
 
     """
 
@@ -80,6 +82,8 @@ class Options:
     remote_workers: int = 0
     bind: str | None = None
     interleave: str = CELLS
+    nodes: int = 1
+    prometheus: bool = False
 
 
 DEFAULTS = {field.name: field.default for field in fields(Options)}
@@ -95,6 +99,7 @@ NUMBERS: dict[str, tuple[Callable[[str, Any], float], float]] = {
     "workers": (numbers.whole, 0),
     "remote_workers": (numbers.whole, 0),
     "repeat": (numbers.whole, 1),
+    "nodes": (numbers.whole, 1),
     "seed": (numbers.whole, 0),
     "threads": (numbers.whole, 1),
     "accept_count": (numbers.whole, 1),
@@ -119,7 +124,7 @@ OF_SERVICES = (
         "limits",
         *LIMITS,
     ),
-    *("link_latency_ms", "link_rate", "link_connection_rate", "interleave"),
+    *("link_latency_ms", "link_rate", "link_connection_rate", "interleave", "nodes", "prometheus"),
 )
 
 
@@ -130,8 +135,9 @@ def checked(scenario: Scenario, options: Options) -> Options:
     """
     given = {name: value for name in NUMBERS if (value := getattr(options, name)) is not DEFAULTS[name]}
     read: dict[str, Any] = {name: _number(name, value) for name, value in given.items()}
-    if not isinstance(options.pin, bool):
-        raise LabError(f"pin {options.pin!r} is neither True nor False.", "Leave it out, or choose one of them.")
+    for name in ("pin", "prometheus"):
+        if not isinstance(value := getattr(options, name), bool):
+            raise LabError(f"{name} {value!r} is neither True nor False.", "Leave it out, or choose one of them.")
     _check_choice("stance --limits", options.limits, (EQUAL, DEFAULT, TUNED))
     _check_choice("way to --interleave", options.interleave, (CELLS, WINDOWS))
     if options.arrivals is not None:

@@ -72,6 +72,8 @@ class Plan:
         one_request: what is sent to attached services; a GET if None.
         locustfile: what is played on attached services instead; None for one request.
         interleave: whether variants take turns by cells or by windows: see :attr:`groups`.
+        nodes: how many times the service of a variant is started, behind a balancer where that is more than once.
+        prometheus: whether Prometheus scrapes all parts that have metrics.
 
     """
 
@@ -90,6 +92,8 @@ class Plan:
     one_request: OneRequest | None = None
     locustfile: Locustfile | None = None
     interleave: Interleave = CELLS
+    nodes: int = 1
+    prometheus: bool = False
 
     def limits_of(self, variant: str) -> Limits:
         """The limits that the lab sets for a variant; None for a limit that is left to the stack."""
@@ -113,6 +117,11 @@ class Plan:
     def at(self, cell: Cell) -> str:
         """Where a cell stands, in words: ``400 users``, ``50 requests/s``, ``delay_ms 500``."""
         return self.at_position(self.position(cell))
+
+    def label(self, cell: Cell) -> str:
+        """A cell in words, as the beginning of a sentence: ``mvc at 400 users, repeat 2``."""
+        repeat = f", repeat {cell.repeat}" * any(each.repeat > 1 for each in self.cells)
+        return f"{cell.variant} at {self.at(cell)}{repeat}"
 
     def at_position(self, position: float) -> str:
         """A value of what is varied, in words."""

@@ -40,6 +40,8 @@ def make_plan(scenario: Scenario, given: Options) -> Plan:
         seed=random.randrange(1_000_000) if options.seed is None else options.seed,
         pin=options.pin and not scenario.all_cores,
         axis=axis,
+        nodes=options.nodes,
+        prometheus=options.prometheus,
         stance=NOT_KNOWN if scenario.entry == "program" else options.limits,  # type: ignore[arg-type] # checked
     )
     plan = replace(plan, own_limits=_own_limits(plan, options), bind=_bind(options))

@@ -10,8 +10,12 @@ from lab.spec.limits import NOT_SET, Limits
 
 # The component that is loaded, in stages, counts and readings; the others have names of their own.
 SERVICE = "service"
+# Where it has several nodes, readings and counts of each have a name that begins with this; SERVICE is all of them.
+NODE = "node "
+# What passes requests on to the nodes.
+BALANCER = "balancer"
 # What readings of the lab's own processes and of the machine are named.
-RESERVED = (SERVICE, "lab", "machine", "master", "generator", "neighbours", "idle generators")
+RESERVED = (SERVICE, BALANCER, "prometheus", "lab", "machine", "master", "generator", "neighbours", "idle generators")
 # What a variant is: a service that the lab builds and starts, one that is there already, or a program that is executed.
 Entry = Literal["service", "attached", "program"]
 
@@ -109,7 +113,7 @@ class Component:
 
     def __post_init__(self) -> None:
         """ValueError where its name is that of another target of readings, or it is not one thing."""
-        if not self.name or self.name in RESERVED or self.name.startswith("worker"):
+        if not self.name or self.name in RESERVED or self.name.startswith(("worker", NODE)):
             raise ValueError(f"a component cannot be named {self.name!r}: readings of the lab itself are")
         if sum(map(bool, (self.database, self.module, self.command))) != 1:
             raise ValueError(f"the component {self.name} is not one of database, module and command")

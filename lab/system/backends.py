@@ -57,6 +57,7 @@ class Backends:
         told: by component, the environment variables with its address, and its password if it has one; never on a
             command line. Those of :data:`TOKENS` hold the key of the tokens.
         links: what runs between services and components, by name.
+        observers: what runs beside all of them and reads them, by name, such as Prometheus.
         tokens: a file with a token of each seeded user, one a line; None if the scenario has none.
         contract: the scenario's exchanges, and those of :mod:`lab.system.contract`.
 
@@ -66,6 +67,7 @@ class Backends:
     services: Mapping[str, Service] = field(default_factory=dict)
     told: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
     links: Mapping[str, Running] = field(default_factory=dict)
+    observers: Mapping[str, Running] = field(default_factory=dict)
     tokens: Path | None = None
     contract: tuple[Exchange, ...] = ()
 
@@ -90,9 +92,14 @@ class Backends:
         return replace(self, told={**self.told, component: environment}, links={**self.links, **(links or {})})
 
     def running(self) -> dict[str, Running]:
-        """The processes on this machine: components, and the links to them."""
+        """The processes on this machine: components, the links to them, and observers."""
         own = {name: database.running for name, database in self.databases.items() if database.running}
-        return {**own, **{name: service.running for name, service in self.services.items()}, **self.links}
+        return {
+            **own,
+            **{name: service.running for name, service in self.services.items()},
+            **self.links,
+            **self.observers,
+        }
 
     def exit_reasons(self) -> list[str]:
         """One sentence for each process that has ended."""

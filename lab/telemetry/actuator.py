@@ -16,6 +16,7 @@ from lab.errors import ComponentError
 from lab.runtimes import Running, await_exit_reasons, loopback
 from lab.runtimes.checkout import ROOT
 from lab.runtimes.port_file import port_in
+from lab.system.deployment import Deployment
 from lab.system.service import Service
 
 READY_WITHIN_S = 180.0
@@ -29,6 +30,8 @@ BREAKER_OPEN = "lab_breaker_open"
 # Absent until the first collection.
 GC_PAUSES = "jvm_gc_pause_seconds_sum"
 SETTLE_WITHIN_S = 10.0
+# What a service reports with its limits that is its process's own, and of no other node.
+OF_ONE_PROCESS = ("pid", "process_cpu_s", "pool_live", "request_threads_live")
 # The metrics that are kept of a service's Prometheus page, each summed over its labels.
 KEPT_METRICS = (
     "hikaricp_connections_active",
@@ -130,7 +133,7 @@ def scrape(service: Service, within_s: float = POLL_TIMEOUT_S) -> dict[str, floa
     if not service.management:
         return {}
     try:
-        page = loopback.get(f"{service.management}/actuator/prometheus", within_s)
+        page = loopback.get(service.metrics, within_s)
         page.raise_for_status()
         families = list(text_string_to_metric_families(page.text))
     except (requests.RequestException, ValueError):
@@ -192,9 +195,13 @@ class CpuTimes:
         }
 
 
-def cpu_times(service: Service) -> CpuTimes:
-    """Read a service's CPU and compiler time so far; ComponentError if it does not report them."""
-    values = scrape(service, ANSWER_WITHIN_S)
-    if "jvm_compilation_time_ms_total" not in values:
-        raise no_answer_error(service, "The service did not report its compiler's time.")
-    return CpuTimes(time.monotonic(), service.running.cpu_s(), values["jvm_compilation_time_ms_total"] / 1000)
+def cpu_times(deployment: Deployment) -> CpuTimes:
+    """Read the CPU and compiler time of all nodes so far; ComponentError if one does not report them."""
+    cpu_s = jit_s = 0.0
+    for node in deployment.nodes.values():
+        values = scrape(node, ANSWER_WITHIN_S)
+        if "jvm_compilation_time_ms_total" not in values:
+            raise no_answer_error(node, f"The {node.running.launch.name} did not report its compiler's time.")
+        cpu_s += node.running.cpu_s()
+        jit_s += values["jvm_compilation_time_ms_total"] / 1000
+    return CpuTimes(time.monotonic(), cpu_s, jit_s)

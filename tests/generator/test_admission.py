@@ -24,7 +24,7 @@ from lab.generator.fleet import Fleet, LoadPhase, Placement, running_fleet
 from lab.runtimes.checkout import ROOT
 from lab.runtimes.process import ProcessRuntime
 from lab.spec.workload import Burst
-from lab.system.databases.free_port import free_ports
+from lab.system.free_port import free_ports
 
 TOKEN = "a token that only this test knows"
 MESSAGES = 10_000

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from lab.formulas import stats
 from lab.reporting.figures.style import KNOWN, Style
+from lab.spec.nodes import is_node
 
 Curve = tuple[NDArray[np.float64], NDArray[np.float64]]
 # Targets with CPU readings that are neither workers nor behind the service.
@@ -102,7 +103,12 @@ class Panel:
     @property
     def behind(self) -> list[str]:
         """The names of what is behind the service, with readings: databases, links to them, components."""
-        return [target for target in self._processes if target not in OF_THE_LAB and target not in self.workers]
+        return [target for target in self._processes if target not in (*OF_THE_LAB, *self.workers, *self.nodes)]
+
+    @property
+    def nodes(self) -> list[str]:
+        """The names of the service's nodes with readings, where it has several."""
+        return [target for target in self._processes if is_node(target)]
 
     @property
     def _processes(self) -> list[str]:

@@ -79,6 +79,8 @@ def _rate(axes: Axes, panel: Panel) -> None:
 
 def _service_cpu(axes: Axes, panel: Panel) -> None:
     _steps(axes, panel, *panel.growth("service", "cpu_s"))
+    for node, (colour, dashes) in zip(panel.nodes, cycle(BEHIND)):
+        _line(axes, *panel.growth(node, "cpu_s"), node, colour, dashes)
 
 
 def _other_cpu(axes: Axes, panel: Panel) -> None:

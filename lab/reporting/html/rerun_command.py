@@ -145,11 +145,13 @@ def _varied(plan: Plan) -> dict[str, list[Value]]:
 
 
 def _started(plan: Plan) -> dict[str, Any]:
-    """A plan's options of limits and link."""
+    """A plan's options of limits, link, nodes and Prometheus."""
     return {
         "variants": list(dict.fromkeys(cell.variant for cell in plan.cells)),
         "parameters": {**plan.parameters, **_varied(plan)},
         "limits": plan.stance,
         **{name: getattr(plan.limits, name) for name in LIMITS},
         **{f"link_{name}": value for name, value in asdict(plan.link).items()},
+        "nodes": plan.nodes,
+        "prometheus": plan.prometheus,
     }

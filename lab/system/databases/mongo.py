@@ -19,8 +19,8 @@ from lab.runtimes import Launch, Running
 from lab.runtimes.port_file import awaited_port
 from lab.spec.system import COMMANDS
 from lab.system.databases import LOOPBACK, NAME, Database, Site
-from lab.system.databases.free_port import server_on_free_port
 from lab.system.databases.rows import DOCUMENT_ID, SEED, document
+from lab.system.free_port import server_on_free_port
 
 STAND_IN_PRODUCT = "mongo-java-server 1.47"
 STAND_IN_HEAP = "512m"

@@ -21,7 +21,7 @@ from lab.runtimes import Launch
 from lab.runtimes.checkout import ROOT
 from lab.runtimes.process import ProcessRuntime
 from lab.system.databases import SEEDS, Site, counters, mariadb, mysql, rows
-from lab.system.databases.free_port import free_ports, server_on_free_port
+from lab.system.free_port import free_ports, server_on_free_port
 
 pytestmark = pytest.mark.java
 COUNT = 2000
