@@ -14,6 +14,7 @@ from locust.env import Environment
 from locust.runners import WorkerRunner
 
 from lab.generator.locust import token_pool
+from lab.generator.locust.answer import Response
 from lab.generator.locust.http import HttpClient
 from lab.generator.locust.phases import PhaseRunner
 from lab.generator.locust.recorder import LocustSink
@@ -90,6 +91,10 @@ class LabUser(User):
         """
         raise SessionStop
 
+    def needs(self, answer: Response) -> Response:
+        """The same answer if it is right; else the rest of the session is not possible, and it stops early here."""
+        return answer if answer.ok else self.stop_session()
+
     def pick_token(self) -> tuple[str, bytes]:
         """A random token, all equally likely, and the email of its user."""
         return self.random.choice(token_pool.pairs())
@@ -101,9 +106,10 @@ class LabUser(User):
 
     @parameters.setter
     def parameters(self, parameters: Mapping[str, Value]) -> None:
-        self._parameters = parameters
+        # With the defaults, as who plays one of the lab's locustfiles on a service of its own names none.
+        self._parameters = {**self.scenario.defaults(), **parameters} if self.scenario else parameters
         # Formatted once, not for each request.
-        self.path = self.scenario.path(parameters) if self.scenario else ""
+        self.path = self.scenario.path(self._parameters) if self.scenario else ""
 
 
 @events.init.add_listener
