@@ -250,7 +250,7 @@ def _cells(row: Mapping[str, Any], peer: PublishedRow | None, optional: Optional
         *[f"{row['users']:,}"] * optional.users,
         *[str(row["repeat"])] * optional.repeat,
         f"{row['requests']:,}",
-        *(text + mark for text in (*latencies, *rates)),
+        *(text if text == "–" else text + mark for text in (*latencies, *rates)),
         *(_used(key, row.get(key)) for key in optional.used.values()),
         escape(formatting.errors_text(row["errors"])),
     ]
