@@ -199,7 +199,7 @@ def _read_limits(testbed: Testbed, measurement: Measurement) -> None:
     plan, cell, observed, start = testbed.plan, measurement.cell, measurement.observed, measurement.start
     start.limits = limits = start.limits or actuator.limits(measurement.service)
     measurement.folder.keep("limits", limits)
-    asked, has_pool = plan.limits_of(cell.variant), bool(plan.scenario.components)
+    asked, has_pool = plan.limits_of(cell.variant), bool(plan.components)
     promised = promised_limits(plan.scenario.variant(cell.variant), asked, testbed.cores.cpus, has_pool)
     observed.limits_read = True
     observed.limits_broken += verdict.broken_limits(promised, limits)

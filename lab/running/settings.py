@@ -49,7 +49,7 @@ def put_in_force_for(testbed: Testbed, measurement: Measurement, parameters: Map
 
 def _told(testbed: Testbed, variant: Variant, service: Service) -> Iterator[tuple[str, Service, Mapping[str, str]]]:
     """The services that have settings, by name, with these."""
-    for component in testbed.plan.scenario.components:
+    for component in testbed.plan.components:
         if component.settings:
             yield component.name, testbed.backing.services[component.name], component.settings
     if variant.settings:

@@ -185,7 +185,7 @@ def calls_made(plan: Plan, cell: Cell) -> dict[str, CallsMade]:
     """By what is counted behind the service, how many calls each request of a cell makes, by the request's name."""
     variant, parameters = plan.scenario.variant(cell.variant), plan.parameters_of(cell)
     made: dict[str, CallsMade] = {}
-    for component in plan.scenario.components:
+    for component in plan.components:
         made |= prediction.calls_to(plan, variant, component.name, parameters)
     return made
 

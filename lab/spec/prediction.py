@@ -12,7 +12,7 @@ from lab.spec import schedule
 from lab.spec.plan import Cell, Plan
 from lab.spec.scenario import Value
 from lab.spec.schedule import Seed
-from lab.spec.system import COMMANDS, SERVICE, Batches, Stage, Variant
+from lab.spec.system import COMMANDS_OF, SERVICE, Batches, Stage, Variant
 from lab.spec.workload import Burst, Closed, Load, OpenLoop, Total
 
 ANY_SEED: Seed = (0,)
@@ -84,14 +84,17 @@ CallsMade = dict[str, tuple[int, int] | None]
 def calls_to(plan: Plan, variant: Variant, component: str, parameters: Parameters) -> dict[str, CallsMade]:
     """The calls that each request of a variant makes to a component, by what is counted.
 
-    Counted are its calls, by its name; or, where a stage names a command, each command, such as ``mongo find``.
+    Counted are its calls, by its name; and, where a stage names a command, each command, such as ``mongo find``: those
+    of stages that name none are then counted by the component's name alone.
     """
     demands = {
         request.name: [stage for stage in variant.demands.get(request.name, ()) if stage.component == component]
         for request in plan.scenario.requests
     }
-    by_command = any(stage.command for stages in demands.values() for stage in stages)
-    counted = {f"{component} {command}": command for command in COMMANDS} if by_command else {component: ""}
+    named = {stage.command for stages in demands.values() for stage in stages} or {""}
+    counted = {component: ""} if "" in named else {}
+    commands = COMMANDS_OF.get(plan.scenario.component(component).database, ())
+    counted |= {f"{component} {command}": command for command in commands} if any(named) else {}
     return {
         name: {
             request: _total([_range(stage, parameters) for stage in stages if stage.command == command])

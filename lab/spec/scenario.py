@@ -95,6 +95,9 @@ class Exchange:
         status: the status of the only right answer.
         headers: the value of each; several where a header is sent as often.
         unordered: whether the answer is a JSON list in any order, as of a database that nobody asked for one.
+        saves: by name, what to keep of the answer, such as the key of what was created: a regular expression with one
+            group, searched in its fields (``Location: /things/1``), then in its body. In the paths, headers and bodies
+            of later exchanges the name in braces stands for it; in answers, where they are compared, too.
 
     """
 
@@ -105,6 +108,7 @@ class Exchange:
     headers: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
     body: str = ""
     unordered: bool = False
+    saves: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -155,6 +159,7 @@ class Scenario:
         limits: the limits of the stance ``equal``.
         link: the link to each component, unless options say otherwise.
         corpus: the files that its programs read; None if they read none that the lab makes.
+        signs_tokens: whether its services sign tokens themselves, so that they are told the key.
         default_variants: the names of those that are measured where nobody names any; all if empty.
         think_s: the pauses of a session in all, in seconds on average; 0 where users do not pause.
         all_cores: whether its programs are executed on all cores, as where several threads are what is compared; else
@@ -180,6 +185,7 @@ class Scenario:
     corpus: Corpus | None = None
     all_cores: bool = False
     default_variants: tuple[str, ...] = ()
+    signs_tokens: bool = False
     think_s: float = 0.0
 
     def __post_init__(self) -> None:
@@ -223,7 +229,8 @@ class Scenario:
         yield from (axis for axis in self.sweep if axis not in ("users", "rate"))
 
     def _component_names(self) -> Iterator[str]:
-        """The names of all components that requests are said to ask."""
+        """The names of all components that variants are said to call."""
+        yield from (name for variant in self.variants for name in variant.calls)
         yield from (stage.component for variant in self.variants for stage in variant.stages)
 
     @property
@@ -280,6 +287,10 @@ class Scenario:
     def variant(self, name: str) -> Variant:
         """The variant of that name; KeyError if there is none."""
         return {variant.name: variant for variant in self.variants}[name]
+
+    def component(self, name: str) -> Component:
+        """The component of that name; KeyError if there is none."""
+        return {component.name: component for component in self.components}[name]
 
     def choices(self, name: str) -> tuple[str, ...]:
         """The names that a parameter may have; none if it is a number, or no parameter."""

@@ -187,7 +187,8 @@ class Part:
     def scaled(self, scale: float) -> Options:
         """The options at a scale and pace, with R/T, R/N, ramp/t and bytes a second for each user unchanged.
 
-        At another pace R is as much smaller as pauses are shorter, so that the requests a second are the same. A row of fewer than one user has one.
+        At another pace R is as much smaller as pauses are shorter, so that the requests a second are the same. A row
+        of fewer than one user has one.
 
         Raises:
             LabError: the scale is above 1, would change R/T or R/N of a row, or there is only one scale.
