@@ -203,7 +203,7 @@ def _read_limits(testbed: Testbed, measurement: Measurement) -> None:
     start.limits = start.limits or deploying.limits(measurement.deployment)
     first = next(iter(start.limits.values()))
     measurement.folder.keep("limits", {**first, **deploying.limits_in_front(plan, measurement.deployment)})
-    asked, has_pool = plan.limits_of(cell.variant), bool(plan.scenario.components)
+    asked, has_pool = plan.limits_of(cell.variant), bool(plan.components)
     promised = promised_limits(plan.scenario.variant(cell.variant), asked, testbed.cores.cpus, has_pool)
     observed.limits_read = True
     for name, limits in start.limits.items():
@@ -249,7 +249,8 @@ def _warm_up_attached(testbed: Testbed, measurement: Measurement) -> None:
     before = attached.warm_up(measurement.cell.load)
     with testbed.reporter.phase(f"{measurement.cell.id}: warm up"):
         measurement.fleet.run_phase(
-            LoadPhase(measurement.deployment.url, before, warm_up=1), deadline_s(before, None) + session_s(testbed.plan)
+            LoadPhase(measurement.deployment.url, before, warm_up=1),
+            deadline_s(before, None) + session_s(testbed.plan, before),
         )
 
 
@@ -261,7 +262,7 @@ def conclude(testbed: Testbed, measurement: Measurement, others: list[str]) -> N
 
     """
     cell, folder, observed = measurement.cell, measurement.folder, measurement.observed
-    folder.keep_samples(observed.result.cut)
+    folder.keep_samples(observed.result.cut, observed.result.stopped)
     metrics = observations.metrics(observed.result, observed.telemetry)
     folder.keep_metrics(metrics)
     summary = stats.summarise_pieces(folder.measured_pieces(stats.SUMMARISED), from_planned=cell.load.independent)
@@ -292,7 +293,12 @@ def conclude(testbed: Testbed, measurement: Measurement, others: list[str]) -> N
         "summary",
         {
             **asdict(summary),
-            **breakdown(folder.measured_pieces, summary.elapsed_s, cell.load.independent),
+            **breakdown(
+                folder.measured_pieces,
+                summary.elapsed_s,
+                cell.load.independent,
+                testbed.plan.scenario.requests_a_session,
+            ),
             **service_cost(metrics, summary.began_s, summary.began_s + summary.elapsed_s, summary.requests),
             **program_use(metrics),
             **({"ramp": course.as_json()} if (course := ramps.course(folder)) else {}),

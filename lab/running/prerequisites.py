@@ -32,7 +32,7 @@ def check_machine(plan: Plan, users: int, runs: Path) -> None:
     host.check_ports(users, http_address.LOOPBACK_ADDRESSES if on_loopback else 1)
     host.check_backlog(max(plan.limits_of(cell.variant).accept_count or 0 for cell in plan.cells))
     heaps_mb = (plan.nodes * sum(plan.limits_of(cell.variant).heap_mb or 0 for cell in group) for group in plan.groups)
-    called_mb = sum(CALLED_HEAP_MB for component in plan.scenario.components if component.module)
+    called_mb = sum(CALLED_HEAP_MB for component in plan.components if component.module)
     workers = max(sum(cell.load.workers for cell in group) for group in plan.groups)
     host.check_memory(max(heaps_mb) + called_mb, workers, users)
     host.check_free_space(runs)

@@ -52,7 +52,7 @@ def _told(
     testbed: Testbed, variant: Variant, deployment: Deployment
 ) -> Iterator[tuple[str, Service, Mapping[str, str]]]:
     """The services that have settings, by name, with these."""
-    for component in testbed.plan.scenario.components:
+    for component in testbed.plan.components:
         if component.settings:
             yield component.name, testbed.backing.services[component.name], component.settings
     for name, node in deployment.nodes.items() if variant.settings else ():

@@ -147,7 +147,7 @@ class Testbed:
             told: environment variables besides those of what is behind the service.
 
         """
-        limits, environment = self.plan.limits_of(variant.name), {**self.backing.environment, **told}
+        limits, environment = self.plan.limits_of(variant.name), {**self.backing.environment(variant.calls), **told}
         launch = self.artifacts.launch(variant, limits, folder, self.cores.cpus, environment)
         if not self.bind:
             return launch
@@ -189,7 +189,7 @@ def _start(plan: Plan, invocation: Invocation, users: int, opened: Opener) -> It
     if invocation.runtime != chosen:
         reporter.say(f"  runtime: {chosen} ({why})")
     found, modules = _calibrated(plan, reporter), {variant.module for variant in plan.variants}
-    modules |= {component.module for component in plan.scenario.components if component.module}
+    modules |= {component.module for component in plan.components if component.module}
     facts = {**_facts(cores, found), "jdk": {"version": jdk.version, "found_in": jdk.found_in}}
     facts |= {"service_cores": sorted(cores.service), "runtime": chosen, "runtime_because": why}
     facts["sources"] = {module: build.source_hash(module) for module in sorted(modules)}
@@ -201,7 +201,7 @@ def _start(plan: Plan, invocation: Invocation, users: int, opened: Opener) -> It
         confined(cores.generator),
     ):
         runtime.discard(run.scratch)
-        behind = set() if chosen == "docker" else backends.modules(plan.scenario, invocation.endpoints)
+        behind = set() if chosen == "docker" else backends.modules(plan, invocation.endpoints)
         javas = _installed({variant.jdk for variant in plan.variants if variant.jdk}, runtime, reporter)
         note_javas(run, javas)
         has_caches = not any(variant.jdk for variant in plan.scenario.variants)
@@ -373,7 +373,7 @@ def _built_images(
     reporter: Reporter,
 ) -> dict[str, str]:
     services = {(variant.module, variant.jdk) for variant in plan.variants}
-    services |= {(component.module, 0) for component in plan.scenario.components if component.module}
+    services |= {(component.module, 0) for component in plan.components if component.module}
     with reporter.phase("build the images") as update:
         builder = images.Images(runtime.engine, runtime, _shortened(update))
         built = {
@@ -389,7 +389,8 @@ def _built_images(
             prometheus.PROGRAM: builder.prometheus,
         }
         beside = [balancer.PROGRAM] * (plan.nodes > 1) + [prometheus.PROGRAM] * plan.prometheus
-        built |= {kind: makers[kind]() for kind in (*plan.scenario.databases, *beside)}
+        databases = [part.database for part in plan.components if part.database]
+        built |= {kind: makers[kind]() for kind in (*databases, *beside)}
         built["worker"] = builder.worker()
         update(1, ", ".join(sorted({image.product for image in built.values()})))
     run.keep("images", {name: asdict(image) for name, image in built.items()})
@@ -434,11 +435,11 @@ def _backing(
     plan: Plan, site: Site, invocation: Invocation, made: Artifacts, cpus: int, run: RunFolder
 ) -> Iterator[Backends]:
     """Start the components behind the services; LabError if a resumed run had other databases before."""
-    if not (names := [component.name for component in plan.scenario.components]):
+    if not (names := [component.name for component in plan.components]):
         yield backends.without_components(plan.scenario)
         return
     with ExitStack() as stack:
-        seeded = " and seed" * bool(plan.scenario.databases)
+        seeded = " and seed" * any(component.database for component in plan.components)
         with invocation.reporter.phase(f"start{seeded} {' and '.join(names)}") as update:
             backing = stack.enter_context(backends.running_backends(plan, site, invocation.endpoints, made.images))
             launch = partial(made.launch, cpus=cpus)

@@ -15,6 +15,8 @@ from lab.spec.scenario import NEVER, Parameter, Scenario, Value
 from lab.spec.workload import EVEN, POISSON
 
 LEAST_RATE = 0.01
+# At less, users hardly pause, and what they send is no session any more.
+LEAST_PACE = 0.01
 # A span of time, from a second on, for so many seconds: a week at most.
 SPAN = re.compile(r"[0-9]{1,6}:[1-9][0-9]{0,5}")
 
@@ -52,6 +54,7 @@ class Options:
         interleave: ``cells``, a variant after the other, or ``windows``: all are up, and take turns of seconds.
         nodes: how many times the service is started, behind a balancer where that is more than once.
         prometheus: whether Prometheus scrapes all parts that have metrics.
+        pace: how long pauses and the ramp of users take, as a multiple of what locustfile and ``ramp_up`` say.
 
     """
 
@@ -84,6 +87,7 @@ class Options:
     interleave: str = CELLS
     nodes: int = 1
     prometheus: bool = False
+    pace: float | None = None
 
 
 DEFAULTS = {field.name: field.default for field in fields(Options)}
@@ -94,6 +98,7 @@ NUMBERS: dict[str, tuple[Callable[[str, Any], float], float]] = {
     "ramp_up": (numbers.seconds, 0),
     "duration": (numbers.seconds, 1),
     "timeout": (numbers.seconds, 0.1),
+    "pace": (numbers.real, LEAST_PACE),
     "loops": (numbers.whole, 1),
     "requests": (numbers.whole, 1),
     "workers": (numbers.whole, 0),
@@ -118,6 +123,7 @@ OF_SERVICES = (
         "capacity",
         "ramp",
         "arrivals",
+        "pace",
         "workers",
         "remote_workers",
         "bind",

@@ -158,6 +158,16 @@ class Plan:
         return tuple(map(self.scenario.variant, dict.fromkeys(cell.variant for cell in self.cells)))
 
     @property
+    def components(self) -> tuple[Component, ...]:
+        """What the variants that are measured call, and what that calls, in the order in which it is started."""
+        everything = tuple(component.name for component in self.scenario.components)
+        needed = {name for variant in self.variants for name in variant.calls or everything}
+        in_order = self.scenario.start_order
+        for component in reversed(in_order):  # a caller is started after what it calls
+            needed |= set(component.calls) if component.name in needed else set()
+        return tuple(component for component in in_order if component.name in needed)
+
+    @property
     def groups(self) -> list[list[Cell]]:
         """The cells whose services are up at once: each alone, or, in windows, all variants of a start at one load."""
         if self.interleave == CELLS:

@@ -66,6 +66,7 @@ class Request:
         token: whether it carries the bearer token of a seeded user.
         answer_bytes: bytes of a right answer, where they cost the generator something; 0 for a few.
         chunked: whether the answer comes in chunks, instead of with its length.
+        times: how often a session sends it that goes through to its end; 0 where that is not always the same.
 
     """
 
@@ -75,6 +76,7 @@ class Request:
     token: bool = False
     answer_bytes: int = 0
     chunked: bool = False
+    times: int = 0
 
     @property
     def kind(self) -> str:
@@ -93,6 +95,9 @@ class Exchange:
         status: the status of the only right answer.
         headers: the value of each; several where a header is sent as often.
         unordered: whether the answer is a JSON list in any order, as of a database that nobody asked for one.
+        saves: by name, what to keep of the answer, such as the key of what was created: a regular expression with one
+            group, searched in its fields (``Location: /things/1``), then in its body. In the paths, headers and bodies
+            of later exchanges the name in braces stands for it; in answers, where they are compared, too.
 
     """
 
@@ -103,6 +108,7 @@ class Exchange:
     headers: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
     body: str = ""
     unordered: bool = False
+    saves: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -114,6 +120,8 @@ class Rehearsal:
         requests: requests of a round, at least.
         rounds: rounds of a stage of the warm-up, at most.
         users: of a round, at least, where it is not the CPU time of a request that decides.
+        most_users: of a round, at most; 0 for as many as are measured. Without their pauses, as many users as think
+            would be another load.
         duration_s: of a round, instead of a number of requests: where one may cost a thousand times as much as another.
 
     """
@@ -123,6 +131,7 @@ class Rehearsal:
     parameters: Mapping[str, Value] = field(default_factory=dict)
     users: int = 200
     duration_s: float = 0.0
+    most_users: int = 0
 
 
 def _check_known(scenario: Scenario, what: str, names: Iterable[str], known: Collection[str]) -> None:
@@ -150,7 +159,9 @@ class Scenario:
         limits: the limits of the stance ``equal``.
         link: the link to each component, unless options say otherwise.
         corpus: the files that its programs read; None if they read none that the lab makes.
+        signs_tokens: whether its services sign tokens themselves, so that they are told the key.
         default_variants: the names of those that are measured where nobody names any; all if empty.
+        think_s: the pauses of a session in all, in seconds on average; 0 where users do not pause.
         all_cores: whether its programs are executed on all cores, as where several threads are what is compared; else
             on half of them, and what watches over them on the others.
         locustfile: the name of the scenario whose locustfile plays this one too; its own if empty.
@@ -176,6 +187,8 @@ class Scenario:
     all_cores: bool = False
     default_variants: tuple[str, ...] = ()
     locustfile: str = ""
+    signs_tokens: bool = False
+    think_s: float = 0.0
 
     def __post_init__(self) -> None:
         """Check that its variants are of one kind and speak of its requests, and who calls whom."""
@@ -218,7 +231,8 @@ class Scenario:
         yield from (axis for axis in self.sweep if axis not in ("users", "rate"))
 
     def _component_names(self) -> Iterator[str]:
-        """The names of all components that requests are said to ask."""
+        """The names of all components that variants are said to call."""
+        yield from (name for variant in self.variants for name in variant.calls)
         yield from (stage.component for variant in self.variants for stage in variant.stages)
 
     @property
@@ -259,6 +273,11 @@ class Scenario:
         return any(request.token for request in self.requests)
 
     @property
+    def requests_a_session(self) -> int:
+        """How many requests a session sends that goes through to its end; 0 where that is not always the same."""
+        return sum(request.times for request in self.requests)
+
+    @property
     def cpu_decides(self) -> bool:
         """Whether the CPU time of a request determines the result, so that the code must be fully compiled."""
         return any(stage.cpu for variant in self.variants for stage in variant.stages)
@@ -275,6 +294,10 @@ class Scenario:
     def variant(self, name: str) -> Variant:
         """The variant of that name; KeyError if there is none."""
         return {variant.name: variant for variant in self.variants}[name]
+
+    def component(self, name: str) -> Component:
+        """The component of that name; KeyError if there is none."""
+        return {component.name: component for component in self.components}[name]
 
     def choices(self, name: str) -> tuple[str, ...]:
         """The names that a parameter may have; none if it is a number, or no parameter."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Literal
 
 from lab.spec.limits import NOT_SET, Limits
@@ -48,8 +49,14 @@ class Link:
 UNSHAPED = Link()
 
 
-# The commands of a database that are counted one by one, where the demands of a variant name one of them.
-COMMANDS = ("find", "getMore", "insert", "update", "delete")
+# By kind of database, its commands that are counted one by one, where the demands of a variant name one of them.
+COMMANDS_OF = {
+    "mongo": ("find", "getMore", "insert", "update", "delete"),
+    "mysql": ("insert", "update", "delete"),
+}
+COMMANDS = tuple(dict.fromkeys(chain.from_iterable(COMMANDS_OF.values())))
+# The kinds of a table's columns: keys that MySQL numbers by itself, and that are texts in MongoDB; and kinds of value.
+KINDS = ("numbered", "text", "boolean", "time", "amount")
 
 
 def command_of(counted: str) -> str:
@@ -79,6 +86,31 @@ class Entities:
 
 
 @dataclass(frozen=True)
+class Table:
+    """A table of MySQL, or a collection of MongoDB, that is the same before each measured load, and after it.
+
+    Attributes:
+        columns: by name, the kind of each, one of :data:`KINDS`; the first is the key, in MongoDB ``_id``.
+        rows: the values of each row as texts: numbers and amounts in digits, ``true`` or ``false``, times in UTC as in
+            ``2020-01-01T00:00:00``.
+
+    ValueError where a column is of no such kind, or a row has more or fewer values than there are columns.
+
+    """
+
+    name: str
+    columns: Mapping[str, str]
+    rows: tuple[tuple[str, ...], ...]
+
+    def __post_init__(self) -> None:
+        """Check kinds and rows."""
+        if unknown := set(self.columns.values()) - set(KINDS):
+            raise ValueError(f"the table {self.name} has a column of the unknown kind {min(unknown)!r}")
+        if any(len(row) != len(self.columns) for row in self.rows):
+            raise ValueError(f"the table {self.name} has a row that does not fit its columns")
+
+
+@dataclass(frozen=True)
 class Component:
     """A part of the system behind the service that is loaded: a database, another service, or a program.
 
@@ -97,6 +129,7 @@ class Component:
         own_pool: how many connections to it the service's client opens at most by default; None if unlimited or
             unknown.
         entities: what a database of the kind ``mongo`` holds besides its document, which requests may change.
+        tables: what a database of either kind holds besides, which requests may change.
         settings: what a service of ours is told before each load at ``/actuator/settings``: by the names that it has
             for them, the parameters that hold their values. It answers what is in force, which must be the same.
 
@@ -109,6 +142,7 @@ class Component:
     calls: tuple[str, ...] = ()
     own_pool: int | None = None
     entities: Entities | None = None
+    tables: tuple[Table, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -119,6 +153,8 @@ class Component:
             raise ValueError(f"the component {self.name} is not one of database, module and command")
         if self.entities and self.database != "mongo":
             raise ValueError(f"the component {self.name} holds entities, and is no database of the kind mongo")
+        if self.tables and not self.database:
+            raise ValueError(f"the component {self.name} holds tables, and is no database")
         if self.settings and not self.module:
             raise ValueError(f"the component {self.name} has settings, and is no service of ours")
 
@@ -189,7 +225,8 @@ class Variant:
         properties: Spring properties; values may name a limit, as in ``"{threads}"``. One whose limit is left to the
             stack is left out.
         jvm_arguments: the same for the command line of the JVM.
-        promises: the limits that the running service must report, filled in the same way; None is "unlimited".
+        promises: the limits that the running service must report, filled in the same way, and what must be in force
+            besides, in words such as ``netty``; None is "unlimited".
         own: the stack's default limits by its documentation: for theory only.
         tuned: the limits of the stance ``tuned``.
         thread_per_request: whether a request holds one of the T threads until it is answered.
@@ -201,6 +238,7 @@ class Variant:
             the parameter's value, ``{python}`` the lab's own Python, ``{java}`` the JDK's launcher, ``{jar}`` the
             module's jar, and ``{corpus}`` the folder of the files that the lab has made for the scenario.
         settings: what the service is told before each load, as :attr:`Component.settings`.
+        calls: names of the components that the service calls, and is told of; all if empty.
         environment: environment variables of the program. Of those of the shell it gets no others than ``PATH``,
             ``HOME`` and the like, so that no shell decides what it does.
         output: a regular expression for the whole standard output of a right execution, with parameters filled in as in
@@ -232,6 +270,7 @@ class Variant:
     scope: str = ""
     jdk: int = 0
     settings: Mapping[str, str] = field(default_factory=dict)
+    calls: tuple[str, ...] = ()
 
     @property
     def entry(self) -> Entry:

@@ -76,10 +76,14 @@ class Backends:
         """The databases' title in tables and figures."""
         return ", ".join(database.title for database in self.databases.values())
 
-    @property
-    def environment(self) -> dict[str, str]:
-        """The environment variables of the service that is loaded: of all components, and the key."""
-        return self.environment_of(self.told)
+    def environment(self, calls: Iterable[str] = ()) -> dict[str, str]:
+        """The environment variables of the service that is loaded, and the key.
+
+        Args:
+            calls: the components that it calls; all if empty.
+
+        """
+        return self.environment_of((*calls, TOKENS) if calls else self.told)
 
     def environment_of(self, components: Iterable[str]) -> dict[str, str]:
         """The environment variables of what calls only these components."""
@@ -133,17 +137,14 @@ class Backends:
             }
 
     def restore(self, scenario: Scenario, parameters: Mapping[str, Value]) -> None:
-        """Put the entities that requests may have changed into the state that was seeded.
+        """Put the entities and tables that requests may have changed into the state that was seeded.
 
         ComponentError if a database has ended, or refuses that.
         """
         for component in scenario.components:
-            if of := component.entities:
-                from lab.system.databases import restoring
-
-                index = str(parameters[of.index_parameter]) if of.index_parameter else restoring.NO_INDEX
+            if (component.entities or component.tables) and component.name in self.databases:
                 with self._alive():
-                    restoring.restore(self.databases[component.name], of, index)
+                    _restore(self.databases[component.name], component, parameters)
 
     @contextmanager
     def _alive(self) -> Iterator[None]:
@@ -156,14 +157,25 @@ class Backends:
             raise ComponentError(error.problem, error.next_step) from error
 
 
+def _restore(database: Database, component: Component, parameters: Mapping[str, Value]) -> None:
+    from lab.system.databases import restoring, tables
+
+    if of := component.entities:
+        index = str(parameters[of.index_parameter]) if of.index_parameter else restoring.NO_INDEX
+        restoring.restore(database, of, index)
+    for table in component.tables:
+        tables.restore(database, table)
+
+
 NO_ENDPOINTS = Endpoints()
 # What stands for the tokens among components: a component cannot have this name.
 TOKENS = ""
 
 
-def modules(scenario: Scenario, endpoints: Endpoints) -> set[str]:
-    """The Maven modules to build for the backends of a scenario."""
-    needs_stand_in = "mongo" in scenario.databases and not endpoints.mongo and not shutil.which("mongod")
+def modules(plan: Plan, endpoints: Endpoints) -> set[str]:
+    """The Maven modules to build for the databases of a plan."""
+    kinds = {component.database for component in plan.components}
+    needs_stand_in = "mongo" in kinds and not endpoints.mongo and not shutil.which("mongod")
     return {"mongo-standin"} if needs_stand_in else set()
 
 
@@ -183,7 +195,7 @@ def running_backends(plan: Plan, site: Site, endpoints: Endpoints, images: Mappi
     scenario = plan.scenario
     with ExitStack() as stack:
         found = without_components(scenario)
-        for component in scenario.components:
+        for component in plan.components:
             if kind := component.database:
                 database = stack.enter_context(_database(kind, site, endpoints, images.get(kind, "")))
                 found = replace(found, databases={**found.databases, component.name: database})
@@ -192,9 +204,11 @@ def running_backends(plan: Plan, site: Site, endpoints: Endpoints, images: Mappi
                 seen = database.via(address[1], address[0]) if links else database
                 found = found.telling(component.name, _database_environment(seen), links)
         found.restore(scenario, plan.parameters_of(plan.cells[0]))
-        if scenario.sends_tokens:
-            key, file = tokens.signing_key(site.seeds), tokens.token_file(site.seeds)
+        if scenario.sends_tokens or scenario.signs_tokens:
+            key = tokens.signing_key(site.seeds)
             found = found.telling(TOKENS, {"LAB_JWT_KEY": base64.b64encode(key).decode()})
+        if scenario.sends_tokens:
+            file = tokens.token_file(site.seeds)
             found = replace(found, tokens=file, contract=found.contract + contract.of_tokens(scenario, key))
         yield found
 

@@ -295,6 +295,16 @@ def all_mean_s(repeat: Repeat) -> float | None:
     return repeat.figures.get("all_mean_s")
 
 
+def sum_s(name: str) -> Measure:
+    """A measure: what the requests of a name take together in a session."""
+    return lambda repeat: repeat.sums_s.get(name)
+
+
+def failed_percent(name: str) -> Measure:
+    """A measure: failed requests of a name in percent."""
+    return lambda repeat: 100 * repeat.failed_shares[name] if name in repeat.failed_shares else None
+
+
 def figure(name: str) -> Measure:
     """A measure: one of the figures of a repeat, such as ``mongo find``, how many of these a request made."""
     return lambda repeat: repeat.figures.get(name)

@@ -17,6 +17,7 @@ from lab.system.databases import NAME, Database, Site, mariadb
 from lab.system.databases.rows import SEED, USERS, Sums, User, users
 from lab.system.databases.rows import sums as sums_of
 
+USERS_TABLE = "users"
 # The comment of every table that the lab makes; a table without it is somebody else's.
 MARK = "made by lab; may be dropped"
 BATCH = 1000
@@ -24,6 +25,8 @@ LOCK_WITHIN_S = 120
 # The one option of a URL that says what all drivers do anyway.
 PREFERS_TLS = ("ssl-mode", "PREFERRED")
 COLUMNS = ", ".join(f"`{column}`" for column in User._fields)
+# By the name of the server's counter, what is counted: all SELECTs without a name, and commands.
+COUNTERS = {"Com_select": "", "Com_insert": "insert", "Com_update": "update", "Com_delete": "delete"}
 # Compares byte by byte, trailing blanks too: nobody gets the record of an email that differs in case or in a blank.
 COLLATIONS = {"MariaDB": "utf8mb4_nopad_bin", "MySQL": "utf8mb4_0900_bin"}
 TABLE = f"""create table users (
@@ -158,7 +161,7 @@ def sums(database: Database) -> Sums | None:
     """The checksum of the users in the database; None if there is no such table."""
     with connection(database) as link:
         cursor = link.cursor()
-        return _sums(cursor) if _owner(cursor) is not None else None
+        return _sums(cursor) if _owner(cursor, USERS_TABLE) is not None else None
 
 
 def _sums(cursor: Any) -> Sums:
@@ -175,13 +178,34 @@ def _try_sums(cursor: Any) -> Sums | None:
         return None
 
 
-def _owner(cursor: Any) -> str | None:
-    """The comment of the table ``users``; None if there is no such table."""
+def _owner(cursor: Any, table: str) -> str | None:
+    """The comment of a table; None if there is no such table."""
     cursor.execute(
-        "select table_comment from information_schema.tables where table_schema = %s and table_name = 'users'", (NAME,)
+        "select table_comment from information_schema.tables where table_schema = %s and table_name = %s", (NAME, table)
     )
     found = cursor.fetchone()
     return None if found is None else str(found[0])
+
+
+def claimed(cursor: Any, database: Database, table: str) -> bool:
+    """Whether there is a table of that name; LabError if the lab did not make it.
+
+    Waits for other labs that would seed the same server; the server unlocks when the connection ends.
+    """
+    _lock(cursor)
+    owner = _owner(cursor, table)
+    if owner not in (None, MARK):
+        raise LabError(
+            f"The database '{NAME}' on {database.host}:{database.port} has a table '{table}' that is not the lab's.",
+            "Rename it, or give --mysql-url of another server; the lab drops nothing that it did not make.",
+        )
+    return owner is not None
+
+
+def collation(cursor: Any) -> str:
+    """The collation of the lab's tables on this server."""
+    cursor.execute("select version()")
+    return COLLATIONS["MariaDB" if "MariaDB" in cursor.fetchone()[0] else "MySQL"]
 
 
 def seed_users(database: Database, seed: int = SEED, count: int = USERS) -> int:
@@ -198,14 +222,7 @@ def seed_users(database: Database, seed: int = SEED, count: int = USERS) -> int:
     expected = sums_of(people)
     with connection(database) as link:
         cursor = link.cursor()
-        _lock(cursor)
-        owner = _owner(cursor)
-        if owner not in (None, MARK):
-            raise LabError(
-                f"The database '{NAME}' on {database.host}:{database.port} has a table 'users' that is not the lab's.",
-                "Rename it, or give --mysql-url of another server; the lab drops nothing that it did not make.",
-            )
-        if owner == MARK and _try_sums(cursor) == expected:
+        if claimed(cursor, database, USERS_TABLE) and _try_sums(cursor) == expected:
             return 0
         _write(link, people)
         if (found := _sums(cursor)) != expected:
@@ -222,10 +239,8 @@ def _lock(cursor: Any) -> None:
 
 def _write(link: Any, people: tuple[User, ...]) -> None:
     cursor = link.cursor()
-    cursor.execute("select version()")
-    maker = "MariaDB" if "MariaDB" in cursor.fetchone()[0] else "MySQL"
     cursor.execute("drop table if exists users")
-    cursor.execute(TABLE % COLLATIONS[maker])
+    cursor.execute(TABLE % collation(cursor))
     for start in range(0, len(people), BATCH):
         batch = people[start : start + BATCH]
         places = ", ".join(["(%s, %s, %s, %s, %s, %s)"] * len(batch))
@@ -234,13 +249,13 @@ def _write(link: Any, people: tuple[User, ...]) -> None:
         link.commit()
 
 
-def queries(database: Database) -> int:
-    """How many SELECTs the server has executed so far, prepared or not, for whomever.
+def counted(database: Database) -> dict[str, int]:
+    """How many SELECTs the server has executed so far, prepared or not, for whomever; and of each other command.
 
     Drivers send some of their own when they connect, and the first time they use a connection: take the difference
     over a time in which they know all of theirs.
     """
     with connection(database) as link:
         cursor = link.cursor()
-        cursor.execute("show global status like 'Com_select'")
-        return int(cursor.fetchone()[1])
+        cursor.execute("show global status where variable_name in (%s, %s, %s, %s)", tuple(COUNTERS))
+        return {COUNTERS[name]: int(value) for name, value in cursor.fetchall()}
