@@ -26,7 +26,7 @@ def run(tmp_path_factory, brief):
 @needs_haproxy
 @needs_prometheus
 def test_two_nodes_are_one_service_that_is_counted_at_each(run):
-    """Samples, balancer and nodes agree exactly; readings and limits are there of each part, and Prometheus read all."""
+    """Samples, balancer and nodes agree exactly; readings and limits are there of each part, as are scrapes."""
     (cell,) = run.folder.cells()
     evidence, measured, limits = cell.read("evidence"), cell.measured(), cell.read("limits")
     assert len(measured) == evidence["begun"] == evidence["received"] == evidence["served"] == REQUESTS
