@@ -422,7 +422,8 @@ def build_all_images(services: Iterable[tuple[str, int]], reporter: Reporter) ->
                 builder.service(module, jars[module], build.source_hash(module), javas.get(release))
                 for module, release in services
             ]
-            return [*made, builder.mysql(), builder.mongo(), builder.worker()]
+            beside = [builder.mysql(), builder.mongo(), builder.haproxy(), builder.prometheus()]
+            return [*made, *beside, builder.worker()]
 
 
 def _shortened(update: Callable[[float, str], None]) -> Callable[[str], None]:
