@@ -388,7 +388,7 @@ def _built_images(
             balancer.PROGRAM: builder.haproxy,
             prometheus.PROGRAM: builder.prometheus,
         }
-        beside = [balancer.PROGRAM] * (plan.nodes > 1) + [prometheus.PROGRAM] * plan.prometheus
+        beside = [balancer.PROGRAM] * plan.is_balanced + [prometheus.PROGRAM] * plan.prometheus
         built |= {kind: makers[kind]() for kind in (*plan.scenario.databases, *beside)}
         built["worker"] = builder.worker()
         update(1, ", ".join(sorted({image.product for image in built.values()})))
