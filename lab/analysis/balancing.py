@@ -24,10 +24,10 @@ def sentences(folder: CellFolder) -> Iterator[str]:
     if not (passed_on := evidence.get("passed_on")):
         return
     metrics = folder.metrics()
-    by_node = " and ".join(f"{name} {count:,}" for name, count in passed_on.items())
+    answered = " and ".join(f"{name} ({count:,})" for name, count in passed_on.items())
     queued = metrics.loc[(metrics["target"] == BALANCER) & (metrics["name"] == "queued"), "value"].max()
-    waited = f", and at most {queued:,.0f} waited in it" if pd.notna(queued) else ""
-    yield f"Of {evidence['received']:,} requests the balancer passed on answers of {by_node}{waited}."
+    waited = f"; its queue held {queued:,.0f} at most" if pd.notna(queued) else ""
+    yield f"The balancer received {evidence['received']:,} requests, and passed on the answers of {answered}{waited}."
     for name in filter(is_node, targets(metrics)):
         if out := _out_s(metrics, name):
             yield f"The balancer was seen to have taken {name} out after {out[0]:.0f} s{out[1]}."

@@ -200,15 +200,16 @@ def _prove(testbed: Testbed, measurement: Measurement) -> None:
 
 def _read_limits(testbed: Testbed, measurement: Measurement) -> None:
     plan, cell, observed, start = testbed.plan, measurement.cell, measurement.observed, measurement.start
-    start.limits = start.limits or deploying.limits(measurement.deployment)
+    deployment = measurement.deployment
+    start.limits = start.limits or {name: actuator.limits(node) for name, node in deployment.nodes.items()}
     first = next(iter(start.limits.values()))
-    measurement.folder.keep("limits", {**first, **deploying.limits_in_front(plan, measurement.deployment)})
+    measurement.folder.keep("limits", {**first, **deploying.balancer_limits(plan, deployment)})
     asked, has_pool = plan.limits_of(cell.variant), bool(plan.components)
     promised = promised_limits(plan.scenario.variant(cell.variant), asked, testbed.cores.cpus, has_pool)
     observed.limits_read = True
+    # Nodes must agree in all that is not a process's own, promised or not.
+    same = {limit: value for limit, value in first.items() if limit not in actuator.OF_ONE_PROCESS}
     for name, limits in start.limits.items():
-        # Nodes must agree in all that is not a process's own, whoever has promised it.
-        same = {limit: value for limit, value in first.items() if limit not in actuator.OF_ONE_PROCESS}
         observed.limits_broken += [f"{at(name)}{each}" for each in verdict.broken_limits({**same, **promised}, limits)]
     # What a load before this one was to meet is not for this one's warm-up.
     settings.put_in_force_for(testbed, measurement, plan.scenario.defaults())

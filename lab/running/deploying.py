@@ -81,7 +81,7 @@ def deployed(testbed: Testbed, running: Mapping[str, Running], start: str, folde
 def _balanced(testbed: Testbed, running: Mapping[str, Running], folder: Path) -> Iterator[Deployment]:
     host = testbed.bind[0] if testbed.bind else None
     services = {name: actuator.await_ready(each, folder, host) for name, each in running.items()}
-    if len(services) == 1:
+    if not testbed.plan.is_balanced:
         yield Deployment.of(*services.values())
         return
     site = balancer.Site(
@@ -95,12 +95,7 @@ def _balanced(testbed: Testbed, running: Mapping[str, Running], folder: Path) ->
         yield Deployment(services, front.url, front)
 
 
-def limits(deployment: Deployment) -> dict[str, dict[str, Any]]:
-    """By node, the limits in force, read back from it."""
-    return {name: actuator.limits(node) for name, node in deployment.nodes.items()}
-
-
-def limits_in_front(plan: Plan, deployment: Deployment) -> dict[str, Any]:
+def balancer_limits(plan: Plan, deployment: Deployment) -> dict[str, Any]:
     """The limits of the balancer, and how many nodes it has; none without one."""
     if not deployment.balancer:
         return {}

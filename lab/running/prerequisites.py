@@ -26,7 +26,7 @@ CALLED_HEAP_MB = 1024
 
 def check_machine(plan: Plan, users: int, runs: Path) -> None:
     """LabError if this machine's limits, memory or disk space are too small for a plan."""
-    sockets = 1 if plan.nodes == 1 else 2  # of a user: a balancer has one to a node too
+    sockets = 2 if plan.is_balanced else 1  # of a user: a balancer has one to a node too
     host.raise_open_file_limit(sockets * (users + SPARE_FILES))
     on_loopback = plan.scenario.entry == "service" and not plan.bind
     host.check_ports(users, http_address.LOOPBACK_ADDRESSES if on_loopback else 1)
@@ -63,7 +63,7 @@ def _is_here(program: str) -> bool:
 
 def check_programs(plan: Plan) -> None:
     """LabError if a program that a plan needs besides its services is not on this machine."""
-    if plan.nodes > 1:
+    if plan.is_balanced:
         balancer.program()
     if plan.prometheus:
         prometheus.program()

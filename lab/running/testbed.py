@@ -388,7 +388,7 @@ def _built_images(
             balancer.PROGRAM: builder.haproxy,
             prometheus.PROGRAM: builder.prometheus,
         }
-        beside = [balancer.PROGRAM] * (plan.nodes > 1) + [prometheus.PROGRAM] * plan.prometheus
+        beside = [balancer.PROGRAM] * plan.is_balanced + [prometheus.PROGRAM] * plan.prometheus
         databases = [part.database for part in plan.components if part.database]
         built |= {kind: makers[kind]() for kind in (*databases, *beside)}
         built["worker"] = builder.worker()
@@ -423,7 +423,8 @@ def build_all_images(services: Iterable[tuple[str, int]], reporter: Reporter) ->
                 builder.service(module, jars[module], build.source_hash(module), javas.get(release))
                 for module, release in services
             ]
-            return [*made, builder.mysql(), builder.mongo(), builder.worker()]
+            beside = [builder.mysql(), builder.mongo(), builder.haproxy(), builder.prometheus()]
+            return [*made, *beside, builder.worker()]
 
 
 def _shortened(update: Callable[[float, str], None]) -> Callable[[str], None]:

@@ -231,7 +231,7 @@ class DockerRuntime:
 
     def reserve(self, aliases: Sequence[str]) -> list[tuple[str, int]]:
         """The same port of each container."""
-        return [(alias, RESERVED_PORT) for alias in aliases]
+        return [(_slug(alias), RESERVED_PORT) for alias in aliases]
 
     @contextmanager
     def started(self, launch: Launch) -> Iterator[DockerRunning | ProcessRunning]:
@@ -261,7 +261,7 @@ class DockerRuntime:
         launch.log.parent.mkdir(parents=True, exist_ok=True)
         memory = f"{launch.memory_mb}m" if launch.memory_mb else None
         files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-        aliases = [launch.alias] if launch.alias else None
+        aliases = [_slug(launch.alias)] if launch.alias else None
         try:
             with engine_asked(f"make a container for the {launch.name}"):
                 return self.engine.containers.create(

@@ -136,6 +136,11 @@ class Plan:
         return choices[int(position)] if choices else f"{self.axis} {position:,.0f}"
 
     @property
+    def is_balanced(self) -> bool:
+        """Whether the service has several nodes, with a balancer in front of them."""
+        return self.nodes > 1
+
+    @property
     def unit(self) -> str:
         """What a load counts: ``request``, ``session`` where several requests may be one, or ``execution``."""
         if self.scenario.entry == "program":

@@ -387,6 +387,8 @@ def test_more_requests_than_can_be_kept_are_refused(load):
         ({"users": 5, "duration": 1e9}, "--duration 1e\\+09 is too long"),
         ({"users": 5, "repeat": None}, "--repeat None"),
         ({"users": 5, "pin": "no"}, "pin 'no'"),
+        ({"users": 5, "nodes": 0}, "--nodes 0 is not possible"),
+        ({"users": 5, "prometheus": 1}, "prometheus 1 is neither True nor False"),
         ({"users": 5, "bind": 5, "remote_workers": 1, "arrivals": 3}, "arrivals 3"),
         ({"users": 5, "variants": "mcv"}, "did you mean mvc"),
         ({"users": 5, "variants": ""}, "no variant ''"),

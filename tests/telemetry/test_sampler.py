@@ -16,7 +16,7 @@ from lab.runtimes import Launch
 from lab.system.deployment import Deployment
 from lab.system.service import Service
 from lab.telemetry.actuator import scrape
-from lab.telemetry.sampler import CORES_BUSY, FIXED_WORK, Telemetry, sampling, timing_cores
+from lab.telemetry.sampler import CORES_BUSY, FIXED_WORK, Telemetry, sampling, timing_cores, with_sum
 
 # Where nobody listens.
 NOBODY = "http://127.0.0.1:9"
@@ -87,6 +87,20 @@ def test_processes_that_are_idle_are_read_together(runtime, tmp_path):
     (one, _), (twice, _) = (rows_of(telemetry, name, "cpu_s") for name in ("service", "neighbours"))
     assert twice[1] == pytest.approx(2 * one[1], abs=0.05)
     assert rows_of(alone, "neighbours", "cpu_s") == []
+
+
+def test_several_nodes_are_read_apart_and_summed(runtime, tmp_path):
+    """What all of them have is that of the service too; what one lacks is not, as it would be a sum of fewer."""
+    with started(runtime, tmp_path, SPIN) as one, started(runtime, tmp_path, SPIN) as other, serving() as server:
+        nodes = {"node 1": Service(one, NOBODY, NOBODY), "node 2": Service(other, NOBODY, server.url)}
+        with sampling(Deployment(nodes, NOBODY), {}, every_s=0.2) as telemetry:
+            await_that(lambda: len(rows_of(telemetry, "service", "cpu_s")) > 2)
+    of_nodes = [rows_of(telemetry, name, "cpu_s") for name in nodes]
+    summed = [(t, a + b) for (t, a), (_, b) in zip(*of_nodes, strict=True)]
+    assert rows_of(telemetry, "service", "cpu_s") == summed
+    assert len(telemetry.gaps) > 2
+    assert with_sum({"node 1": {"a": 1.0, "b": 2.0}, "node 2": {"a": 3.0}})["service"] == {"a": 4.0}
+    assert with_sum({"service": {"a": 1.0}}) == {"service": {"a": 1.0}}
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="the system does not say which cores there are")
