@@ -176,7 +176,7 @@ def _windows_table(run: Run) -> Table:
         which = (row["variant"], *(str(row["repeat"]),) * _has_repeats(run))
         mean_s = formatting.seconds_text(row["mean_s"])
         numbers = (f"{row[name]:,}" for name in counts)
-        table.add_row(*which, f"{row['from_s']:g}", *numbers, mean_s, formatting.rate_text(row["answered_rps"]))
+        table.add_row(*which, f"{row['from_s']:,.1f}", *numbers, mean_s, formatting.rate_text(row["answered_rps"]))
     return table
 
 

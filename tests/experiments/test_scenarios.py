@@ -140,6 +140,22 @@ def test_the_service_behind_answers_every_call(runtime, variant, tmp_path):
 
 
 @pytest.mark.thorough
+def test_a_read_before_the_call_is_counted_as_the_call_is(tmp_path):
+    """All variants answer alike, by each client; the database counts a find, and the called service a call, of each."""
+    names = [variant.name for variant in scenarios()["chain-mongo"].variants]
+    options = Options(users=[20], loops=5, variants=names, seed=1, heap_mb=256, pool=20, parameters={"delay_ms": 20})
+    plan = planning.make_plan(scenarios()["chain-mongo"], options)
+    run = run_view.Run(conduct(plan, Invocation(["test"], tmp_path, Reporter(quiet=True))))
+    assert [row["variant"] for row in run.cells] == names
+    for cell in run.folder.cells():
+        evidence = cell.read("evidence")
+        assert not evidence["component_errors"], evidence["component_errors"]
+        assert set(cell.measured()["error"]) == {""}
+        assert evidence["calls"]["backend"] == evidence["calls"]["mongo find"] == 100
+        assert cell.read("limits")["pool_max"] == 20
+
+
+@pytest.mark.thorough
 @pytest.mark.parametrize("variant", ["mvc", "webflux"])
 def test_a_called_service_that_fails_or_is_slow_does_so_when_it_was_asked_to(variant, tmp_path):
     """Its failures are those of the first second, it is slow from the second one on, and counts agree all the while."""

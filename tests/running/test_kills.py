@@ -205,6 +205,32 @@ def test_what_dies_in_mid_load_makes_its_cell_invalid(start):
     assert lab.run().verdict == "invalid"
 
 
+# What a chain is made of, in an order in which each is there for those before it.
+LINKS = {
+    "service": ("services/mvc-chain",),
+    "Locust worker 1": VICTIMS["Locust worker 1"],
+    "backend": ("services/backend",),
+}
+
+
+@pytest.mark.thorough
+def test_whatever_dies_of_a_chain_is_named_and_leaves_nothing_running(start):
+    """The service that calls, a worker, and the called one, each in a load of its own, whose samples are kept."""
+    lab = start(f"--variants mvc --repeat 3 --users 20 --duration 10 --delay-ms 50 {HEAP}", "run chain-mongo")
+    for number, victim in enumerate(LINKS.values(), 1):
+        lab.await_said(f"mvc-u20-r{number}: warm up (")
+        lab.await_measured(100)
+        found = lab.child(*victim)
+        assert found, lab.look()
+        found.kill()
+    assert lab.end() == 1
+    lab.assert_nothing_left()
+    for cell, name in zip(lab.run().cells, LINKS, strict=True):
+        assert cell["verdict"] == "invalid"
+        assert any(name in reason and "killed by SIGKILL" in reason for reason in cell["reasons"]), cell["reasons"]
+        assert cell["requests"] > 100
+
+
 @pytest.mark.thorough
 @needs_haproxy
 @needs_prometheus

@@ -23,6 +23,8 @@ from lab.reporting.figures.style import (
 )
 
 MB = 1e6
+# The scale ends here at least, so that none is a line at the bottom.
+FEW_THREADS = 10
 NOTE = "Dots: knees. Threads and memory: what was held more than before the load, up to the peak."
 
 
@@ -51,6 +53,7 @@ def ramp_figure(title: str, panels: Sequence[Panel], courses: Mapping[str, Cours
         axes.set_xlim(left=0)
         thousands(axes)
     answers.set_ylim(bottom=0)
+    threads.set_ylim(top=max(FEW_THREADS, threads.get_ylim()[1]))
     legend(answers, loc="best")
     return figure
 
