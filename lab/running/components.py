@@ -85,14 +85,15 @@ def components_facts(backing: Backends, cores: frozenset[int]) -> dict[str, Any]
     }
 
 
-def calls_counted(backing: Backends, expected: dict[str, int] | None = None) -> dict[str, int]:
-    """How many calls each component has counted so far; without those that do not count.
+def calls_counted(backing: Backends, loaded: Service, expected: dict[str, int] | None = None) -> dict[str, int]:
+    """How many calls each component has counted so far, without those that do not count, and what the service has.
 
     Args:
+        loaded: the service that calls them, which may count by itself where it found something.
         expected: calls to wait for a little, by component, as a server counts one just after its answer is there.
 
     """
-    counts = backing.queries()
+    counts = backing.queries() | actuator.counted(loaded)
     for name, service in backing.services.items():
         served = actuator.requests_served(service, (expected or {}).get(name))
         counts |= {} if served is None else {name: served}

@@ -64,6 +64,7 @@ class Request:
     Attributes:
         path: ``{delay_ms}`` and the like are filled from the parameters.
         token: whether it carries the bearer token of a seeded user.
+        unknown_user: the status of the answer to a valid token of somebody else.
         answer_bytes: bytes of a right answer, where they cost the generator something; 0 for a few.
         chunked: whether the answer comes in chunks, instead of with its length.
 
@@ -73,6 +74,7 @@ class Request:
     path: str
     method: str = "GET"
     token: bool = False
+    unknown_user: int = 404
     answer_bytes: int = 0
     chunked: bool = False
 
@@ -93,6 +95,7 @@ class Exchange:
         status: the status of the only right answer.
         headers: the value of each; several where a header is sent as often.
         unordered: whether the answer is a JSON list in any order, as of a database that nobody asked for one.
+        bearer: the number of the seeded user whose token it carries; None for no token of the lab's.
 
     """
 
@@ -103,6 +106,7 @@ class Exchange:
     headers: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
     body: str = ""
     unordered: bool = False
+    bearer: int | None = None
 
 
 @dataclass(frozen=True)

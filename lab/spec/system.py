@@ -75,6 +75,22 @@ class Entities:
 
 
 @dataclass(frozen=True)
+class Records:
+    """Records in a MySQL database, and the registry of those who may ask for them.
+
+    Both are the same before each measured load, and after it: see :mod:`lab.system.databases.records`.
+
+    Attributes:
+        count: how many records there are.
+        lookups: how many different lookups find them, each as many as the others.
+
+    """
+
+    count: int
+    lookups: int
+
+
+@dataclass(frozen=True)
 class Component:
     """A part of the system behind the service that is loaded: a database, another service, or a program.
 
@@ -93,6 +109,7 @@ class Component:
         own_pool: how many connections to it the service's client opens at most by default; None if unlimited or
             unknown.
         entities: what a database of the kind ``mongo`` holds besides its document, which requests may change.
+        records: what a database of the kind ``mysql`` holds besides its users, which requests may change.
         settings: what a service of ours is told before each load at ``/actuator/settings``: by the names that it has
             for them, the parameters that hold their values. It answers what is in force, which must be the same.
 
@@ -105,6 +122,7 @@ class Component:
     calls: tuple[str, ...] = ()
     own_pool: int | None = None
     entities: Entities | None = None
+    records: Records | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -115,6 +133,8 @@ class Component:
             raise ValueError(f"the component {self.name} is not one of database, module and command")
         if self.entities and self.database != "mongo":
             raise ValueError(f"the component {self.name} holds entities, and is no database of the kind mongo")
+        if self.records and self.database != "mysql":
+            raise ValueError(f"the component {self.name} holds records, and is no database of the kind mysql")
         if self.settings and not self.module:
             raise ValueError(f"the component {self.name} has settings, and is no service of ours")
 
@@ -197,6 +217,8 @@ class Variant:
             the parameter's value, ``{python}`` the lab's own Python, ``{java}`` the JDK's launcher, ``{jar}`` the
             module's jar, and ``{corpus}`` the folder of the files that the lab has made for the scenario.
         settings: what the service is told before each load, as :attr:`Component.settings`.
+        caches: whether the service keeps what it has read of a database. Its caches are emptied before each load, when
+            the database is as it was seeded.
         environment: environment variables of the program. Of those of the shell it gets no others than ``PATH``,
             ``HOME`` and the like, so that no shell decides what it does.
         output: a regular expression for the whole standard output of a right execution, with parameters filled in as in
@@ -228,6 +250,7 @@ class Variant:
     scope: str = ""
     jdk: int = 0
     settings: Mapping[str, str] = field(default_factory=dict)
+    caches: bool = False
 
     @property
     def entry(self) -> Entry:

@@ -126,7 +126,7 @@ class Backends:
             }
 
     def restore(self, scenario: Scenario, parameters: Mapping[str, Value]) -> None:
-        """Put the entities that requests may have changed into the state that was seeded.
+        """Put the entities and records that requests may have changed into the state that was seeded.
 
         ComponentError if a database has ended, or refuses that.
         """
@@ -137,6 +137,12 @@ class Backends:
                 index = str(parameters[of.index_parameter]) if of.index_parameter else restoring.NO_INDEX
                 with self._alive():
                     restoring.restore(self.databases[component.name], of, index)
+            if component.records:
+                from lab.system.databases import mysql, records
+
+                with self._alive():
+                    for table in records.tables(component.records):
+                        mysql.seed_table(self.databases[component.name], table)
 
     @contextmanager
     def _alive(self) -> Iterator[None]:
@@ -188,7 +194,8 @@ def running_backends(plan: Plan, site: Site, endpoints: Endpoints, images: Mappi
         if scenario.sends_tokens:
             key, file = tokens.signing_key(site.seeds), tokens.token_file(site.seeds)
             found = found.telling(TOKENS, {"LAB_JWT_KEY": base64.b64encode(key).decode()})
-            found = replace(found, tokens=file, contract=found.contract + contract.of_tokens(scenario, key))
+            signed = contract.with_tokens(found.contract, key)
+            found = replace(found, tokens=file, contract=(*signed, *contract.of_tokens(scenario, key)))
         yield found
 
 

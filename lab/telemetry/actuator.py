@@ -25,7 +25,9 @@ HEAP = "jvm_heap_used_bytes"
 # Absent until the first collection.
 GC_PAUSES = "jvm_gc_pause_seconds_sum"
 SETTLE_WITHIN_S = 10.0
-# The metrics that are kept of a service's Prometheus page, each summed over its labels.
+# The metrics that are kept of a service's Prometheus page, each summed over its labels; besides all of our own, whose
+# names begin so.
+OWN_METRICS = "lab_"
 KEPT_METRICS = (
     "hikaricp_connections_active",
     "hikaricp_connections_pending",
@@ -35,7 +37,6 @@ KEPT_METRICS = (
     "jvm_gc_pause_seconds_sum",
     "jvm_memory_used_bytes",
     "jvm_threads_live_threads",
-    "lab_breaker_open",
     "mongodb_driver_pool_checkedout",
     "mongodb_driver_pool_waitqueuesize",
     "r2dbc_pool_acquired",
@@ -112,8 +113,16 @@ def settle(service: Service, settings: Mapping[str, int | str]) -> dict[str, Any
         raise no_answer_error(service, f"The {name} did not accept its settings: {error}.") from error
 
 
+def empty_caches(service: Service) -> None:
+    """Have a service forget what it has cached. ComponentError if it does not."""
+    try:
+        loopback.delete(f"{service.management}/actuator/caches", ANSWER_WITHIN_S).raise_for_status()
+    except requests.RequestException as error:
+        raise no_answer_error(service, f"The service did not empty its caches: {error}.") from error
+
+
 def scrape(service: Service, within_s: float = POLL_TIMEOUT_S) -> dict[str, float]:
-    """One reading of :data:`KEPT_METRICS`; empty if the service does not answer in time, or is not the lab's."""
+    """One reading of the metrics that are kept; empty if the service does not answer in time, or is not the lab's."""
     if not service.management:
         return {}
     try:
@@ -126,11 +135,27 @@ def scrape(service: Service, within_s: float = POLL_TIMEOUT_S) -> dict[str, floa
     for family in families:
         for sample in family.samples:
             # The management server counts the lab's own requests under the same name.
-            if sample.name in KEPT_METRICS and not sample.labels.get("uri", "").startswith("/actuator"):
+            if _is_kept(sample.name) and not sample.labels.get("uri", "").startswith("/actuator"):
                 values[sample.name] = values.get(sample.name, 0.0) + sample.value
                 if sample.labels.get("area") == "heap":
                     values[HEAP] = values.get(HEAP, 0.0) + sample.value
     return {GC_PAUSES: 0.0, **values} if values else {}
+
+
+def _is_kept(name: str) -> bool:
+    """Whether a metric is kept; of a counter of our own its time of creation is not."""
+    return name in KEPT_METRICS or (name.startswith(OWN_METRICS) and not name.endswith("_created"))
+
+
+def counted(service: Service) -> dict[str, int]:
+    """What a service of ours has counted itself so far, such as ``cache hops``: its own metrics that are counters."""
+    found = scrape(service, ANSWER_WITHIN_S)
+    own = {name: int(value) for name, value in found.items() if name.startswith(OWN_METRICS)}
+    return {
+        name.removeprefix(OWN_METRICS).removesuffix("_total").replace("_", " "): value
+        for name, value in own.items()
+        if name.endswith("_total")
+    }
 
 
 def requests_served(service: Service, expected: int | None = None) -> int | None:
