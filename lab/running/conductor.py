@@ -182,7 +182,7 @@ def _restore(testbed: Testbed, cell: Cell) -> None:
     try:
         testbed.backing.restore(testbed.plan.scenario, testbed.plan.parameters_of(cell))
     except ComponentError as error:
-        testbed.reporter.say(f"  The entities were not restored: {error.problem}", error.problem, "yellow")
+        testbed.reporter.say(f"  The database was not restored: {error.problem}", error.problem, "yellow")
 
 
 def _prove(testbed: Testbed, measurement: Measurement) -> None:

@@ -131,8 +131,11 @@ def drive(testbed: Testbed, measurement: Measurement, turn: Turn) -> None:
     load, parameters, before_us = cell.load.window, plan.parameters_of(cell), joined.before_us
     result, readings = PhaseResult(), Telemetry()
     backing.restore(plan.scenario, parameters)
+    if plan.scenario.variant(cell.variant).caches:
+        for node in deployment.nodes.values():
+            actuator.empty_caches(node)
     settings.put_in_force_for(testbed, measurement, parameters)
-    before, calls = served.counted(deployment), components.calls_counted(backing)
+    before, calls = served.counted(deployment), components.calls_counted(backing, deployment)
     workers = {f"worker {number}": worker for number, worker in enumerate(fleet.workers, 1)}
     others = {**workers, "master": fleet.master, **backing.running()}
     try:
@@ -168,7 +171,7 @@ def drive(testbed: Testbed, measurement: Measurement, turn: Turn) -> None:
     }
     calling = result.finished - result.kept_back
     awaited = {name: calls.get(name, 0) + made * calling for name, made in most.items()}
-    after_calls = components.calls_counted(backing, awaited)
+    after_calls = components.calls_counted(backing, deployment, awaited)
     made_now = {name: count - calls[name] for name, count in after_calls.items() if name in calls}
     observed.add_window(
         Window(

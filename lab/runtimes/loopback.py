@@ -14,6 +14,13 @@ def get(url: str, timeout_s: float, query: Mapping[str, str] | None = None) -> r
         return session.get(url, params=query, timeout=timeout_s)
 
 
+def delete(url: str, timeout_s: float) -> requests.Response:
+    """The answer to a DELETE, with the same precautions."""
+    with requests.Session() as session:
+        session.trust_env = False
+        return session.delete(url, timeout=timeout_s)
+
+
 def post(url: str, values: Mapping[str, int | str], timeout_s: float) -> requests.Response:
     """The answer to a POST of some values as JSON, with the same precautions."""
     with requests.Session() as session:

@@ -64,6 +64,7 @@ class Request:
     Attributes:
         path: ``{delay_ms}`` and the like are filled from the parameters.
         token: whether it carries the bearer token of a seeded user.
+        unknown_user: the status of the answer to a valid token of somebody else.
         answer_bytes: bytes of a right answer, where they cost the generator something; 0 for a few.
         chunked: whether the answer comes in chunks, instead of with its length.
         times: how often a session sends it that goes through to its end; 0 where that is not always the same.
@@ -74,6 +75,7 @@ class Request:
     path: str
     method: str = "GET"
     token: bool = False
+    unknown_user: int = 404
     answer_bytes: int = 0
     chunked: bool = False
     times: int = 0
@@ -98,6 +100,7 @@ class Exchange:
         saves: by name, what to keep of the answer, such as the key of what was created: a regular expression with one
             group, searched in its fields (``Location: /things/1``), then in its body. In the paths, headers and bodies
             of later exchanges the name in braces stands for it; in answers, where they are compared, too.
+        bearer: the number of the seeded user whose token it carries; None for no token of the lab's.
 
     """
 
@@ -109,6 +112,7 @@ class Exchange:
     body: str = ""
     unordered: bool = False
     saves: Mapping[str, str] = field(default_factory=dict)
+    bearer: int | None = None
 
 
 @dataclass(frozen=True)

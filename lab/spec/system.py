@@ -86,6 +86,22 @@ class Entities:
 
 
 @dataclass(frozen=True)
+class Records:
+    """Records in a MySQL database, and the registry of those who may ask for them.
+
+    Both are the same before each measured load, and after it: see :mod:`lab.system.databases.records`.
+
+    Attributes:
+        count: how many records there are.
+        lookups: how many different lookups find them, each as many as the others.
+
+    """
+
+    count: int
+    lookups: int
+
+
+@dataclass(frozen=True)
 class Table:
     """A table of MySQL, or a collection of MongoDB, that is the same before each measured load, and after it.
 
@@ -130,6 +146,7 @@ class Component:
             unknown.
         entities: what a database of the kind ``mongo`` holds besides its document, which requests may change.
         tables: what a database of either kind holds besides, which requests may change.
+        records: what a database of the kind ``mysql`` holds besides its users, which requests may change.
         settings: what a service of ours is told before each load at ``/actuator/settings``: by the names that it has
             for them, the parameters that hold their values. It answers what is in force, which must be the same.
 
@@ -143,6 +160,7 @@ class Component:
     own_pool: int | None = None
     entities: Entities | None = None
     tables: tuple[Table, ...] = ()
+    records: Records | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -155,8 +173,15 @@ class Component:
             raise ValueError(f"the component {self.name} holds entities, and is no database of the kind mongo")
         if self.tables and not self.database:
             raise ValueError(f"the component {self.name} holds tables, and is no database")
+        if self.records and self.database != "mysql":
+            raise ValueError(f"the component {self.name} holds records, and is no database of the kind mysql")
         if self.settings and not self.module:
             raise ValueError(f"the component {self.name} has settings, and is no service of ours")
+
+    @property
+    def changes(self) -> bool:
+        """Whether it holds something that requests may change, so that it is put back before and after each load."""
+        return bool(self.entities or self.tables or self.records)
 
 
 @dataclass(frozen=True)
@@ -239,6 +264,8 @@ class Variant:
             module's jar, and ``{corpus}`` the folder of the files that the lab has made for the scenario.
         settings: what the service is told before each load, as :attr:`Component.settings`.
         calls: names of the components that the service calls, and is told of; all if empty.
+        caches: whether the service keeps what it has read of a database. Its caches are emptied before each load, when
+            the database is as it was seeded.
         environment: environment variables of the program. Of those of the shell it gets no others than ``PATH``,
             ``HOME`` and the like, so that no shell decides what it does.
         output: a regular expression for the whole standard output of a right execution, with parameters filled in as in
@@ -271,6 +298,7 @@ class Variant:
     jdk: int = 0
     settings: Mapping[str, str] = field(default_factory=dict)
     calls: tuple[str, ...] = ()
+    caches: bool = False
 
     @property
     def entry(self) -> Entry:

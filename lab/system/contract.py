@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
+
 from lab.spec.scenario import Exchange, Scenario
 from lab.system.databases import tokens
 from lab.system.databases.rows import users
@@ -30,16 +33,33 @@ def common(scenario: Scenario) -> tuple[Exchange, ...]:
     )
 
 
+def with_tokens(exchanges: Iterable[Exchange], key: bytes) -> tuple[Exchange, ...]:
+    """The same exchanges, with the tokens of the seeded users that they are to carry."""
+    everybody = users()
+    return tuple(
+        each
+        if each.bearer is None
+        else replace(each, headers={**each.headers, **_bearer(tokens.token(everybody[each.bearer].email, key))})
+        for each in exchanges
+    )
+
+
 def of_tokens(scenario: Scenario, key: bytes) -> tuple[Exchange, ...]:
     """Requests with honest, hostile and unusual tokens, for a scenario whose requests have some."""
     everybody = users()
     honest = [everybody[number] for number in HONEST_USERS]
-    path = next(request.path for request in scenario.requests if request.token)
+    request = next(request for request in scenario.requests if request.token)
+    path = request.path
     good = [
         Exchange(f"token of {user.email}", path, 200, headers=_bearer(tokens.token(user.email, key))) for user in honest
     ]
     bad = [
-        Exchange(f"token: {each.name}", path, each.status, headers=_bearer(each.token))
+        Exchange(
+            f"token: {each.name}",
+            path,
+            request.unknown_user if each.status == tokens.UNKNOWN else each.status,
+            headers=_bearer(each.token),
+        )
         for each in tokens.hostile(key, honest[0].email)
     ]
     odd = [

@@ -32,7 +32,9 @@ GC_PAUSES = "jvm_gc_pause_seconds_sum"
 SETTLE_WITHIN_S = 10.0
 # What a service reports with its limits that is its process's own, and of no other node.
 OF_ONE_PROCESS = ("pid", "process_cpu_s", "pool_live", "request_threads_live")
-# The metrics that are kept of a service's Prometheus page, each summed over its labels.
+# The metrics that are kept of a service's Prometheus page, each summed over its labels; besides all of our own, whose
+# names begin so.
+OWN_METRICS = "lab_"
 KEPT_METRICS = (
     "hikaricp_connections_active",
     "hikaricp_connections_pending",
@@ -43,7 +45,6 @@ KEPT_METRICS = (
     "jvm_gc_pause_seconds_sum",
     "jvm_memory_used_bytes",
     "jvm_threads_live_threads",
-    BREAKER_OPEN,
     "mongodb_driver_pool_checkedout",
     "mongodb_driver_pool_waitqueuesize",
     "r2dbc_pool_acquired",
@@ -128,8 +129,16 @@ def settle(service: Service, settings: Mapping[str, int | str]) -> dict[str, Any
         raise no_answer_error(service, f"The {name} did not accept its settings: {error}.") from error
 
 
+def empty_caches(service: Service) -> None:
+    """Have a service forget what it has cached. ComponentError if it does not."""
+    try:
+        loopback.delete(f"{service.management}/actuator/caches", ANSWER_WITHIN_S).raise_for_status()
+    except requests.RequestException as error:
+        raise no_answer_error(service, f"The service did not empty its caches: {error}.") from error
+
+
 def scrape(service: Service, within_s: float = POLL_TIMEOUT_S) -> dict[str, float]:
-    """One reading of :data:`KEPT_METRICS`; empty if the service does not answer in time, or is not the lab's."""
+    """One reading of the metrics that are kept; empty if the service does not answer in time, or is not the lab's."""
     if not service.management:
         return {}
     try:
@@ -149,12 +158,23 @@ def scrape(service: Service, within_s: float = POLL_TIMEOUT_S) -> dict[str, floa
 
 
 def _kept_as(metric: str, labels: Mapping[str, str]) -> Iterator[str]:
-    """The names under which a sample of a metric is kept, and summed."""
-    if metric in KEPT_METRICS:
+    """The names under which a sample of a metric is kept, and summed; not the time of creation of a counter of ours."""
+    if metric in KEPT_METRICS or (metric.startswith(OWN_METRICS) and not metric.endswith("_created")):
         yield metric
     for name, (whole, label, ending) in KEPT_PARTS.items():
         if metric == whole and labels.get(label, "").endswith(ending):
             yield name
+
+
+def counted(service: Service) -> dict[str, int]:
+    """What a service of ours has counted itself so far, such as ``cache hops``: its own metrics that are counters."""
+    found = scrape(service, ANSWER_WITHIN_S)
+    own = {name: int(value) for name, value in found.items() if name.startswith(OWN_METRICS)}
+    return {
+        name.removeprefix(OWN_METRICS).removesuffix("_total").replace("_", " "): value
+        for name, value in own.items()
+        if name.endswith("_total")
+    }
 
 
 def requests_served(service: Service, expected: int | None = None) -> int | None:

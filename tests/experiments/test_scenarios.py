@@ -103,6 +103,30 @@ def test_everybody_gets_their_own_record_and_nobody_anothers(runtime, variant, t
         assert set(cell.measured()["error"]) == {""}
 
 
+@pytest.mark.parametrize(("runtime", "variant"), [("process", "mvc-jpa-cached"), *THOROUGHLY], indirect=["runtime"])
+def test_records_are_found_and_saved_alike_with_a_cache_or_without(runtime, variant, tmp_path):
+    """All variants answer alike and find what they have saved; the database and the cache count exactly."""
+    parameters = {"requesters": 4, "saves": 30}
+    run = measured("migration", runtime, variant, tmp_path, users=[20], loops=5, parameters=parameters)
+    for cell in run.folder.cells():
+        evidence, contract = cell.read("evidence"), cell.read("contract")
+        assert not evidence["component_errors"], evidence["component_errors"]
+        assert {answer["status"] for answer in contract.values()} == {200, 400, 401, 403, 404, 405, 414, 431}
+        samples, calls = cell.measured(), evidence["calls"]
+        saves = (samples["name"] == "save").sum()
+        assert set(samples["error"]) == {""}
+        assert 0 < saves < len(samples) == evidence["served"]
+        found = {name: count for name, count in calls.items() if name.startswith("cache")}
+        if cell.cell.variant == "mvc-jpa-cached":
+            # Each request looks into the registry, and all but saves for records; a save selects its own.
+            assert sum(found.values()) == 2 * len(samples) - saves
+            assert found["cache hops"] == 0
+            assert calls["mysql"] == found["cache misses"] + saves
+        else:
+            assert (found, calls["mysql"]) == ({}, 2 * len(samples))
+    assert not [reason for row in run.cells for reason in row["reasons"] if "counted" in reason]
+
+
 @pytest.mark.parametrize(
     ("runtime", "variant"), [("process", "mvc-virtual-parallel"), *THOROUGHLY], indirect=["runtime"]
 )

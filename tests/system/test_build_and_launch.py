@@ -19,7 +19,16 @@ from lab.system.jdk import Jdk, find_jdk, jdks
 from lab.system.launch import FIXED_POOL, INSIDE, contained, service_launch
 
 # Twins stand side by side.
-SERVICE_MODULES = ("mvc", "webflux", "mvc-chain", "webflux-chain", "mvc-mongo", "webflux-mongo")
+SERVICE_MODULES = (
+    "mvc",
+    "webflux",
+    "mvc-chain",
+    "webflux-chain",
+    "mvc-mongo",
+    "webflux-mongo",
+    "mvc-records",
+    "webflux-records",
+)
 
 
 def fake_jdk(home: Path, version: str, javac: bool = True) -> Path:

@@ -99,6 +99,10 @@ class LabUser(User):
         """A random token, all equally likely, and the email of its user."""
         return self.random.choice(token_pool.pairs())
 
+    def token_of(self, number: int) -> tuple[str, bytes]:
+        """The token of a seeded user, and the user's email."""
+        return token_pool.pairs()[number]
+
     @property
     def parameters(self) -> Mapping[str, Value]:
         """The scenario's parameters by name."""

@@ -1,9 +1,11 @@
 package lab;
 
+import lab.user.InvalidTokenException;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 
 import org.springframework.dao.DataAccessException;
+import org.springframework.http.HttpHeaders;
 import org.springframework.http.HttpStatus;
 import org.springframework.http.ProblemDetail;
 import org.springframework.http.ResponseEntity;
@@ -24,6 +26,13 @@ class Problems {
 	ProblemDetail databaseFailed(DataAccessException ex) {
 		logger.warn(ex.getMessage());
 		return ProblemDetail.forStatus(HttpStatus.SERVICE_UNAVAILABLE);
+	}
+
+	@ExceptionHandler
+	ResponseEntity<ProblemDetail> notBelieved(InvalidTokenException ex) {
+		return ResponseEntity.status(HttpStatus.UNAUTHORIZED)
+			.header(HttpHeaders.WWW_AUTHENTICATE, "Bearer")
+			.body(ProblemDetail.forStatusAndDetail(HttpStatus.UNAUTHORIZED, ex.getMessage()));
 	}
 
 	@ExceptionHandler

@@ -27,8 +27,9 @@ class ToldDatabases implements AutoConfigurationImportFilter, EnvironmentAware {
 	 * By package of Boot's, the properties of which one must be there.
 	 */
 	private static final Map<String, List<String>> TELLING = Map.of(BOOT + "jdbc.", List.of(MYSQL), BOOT + "r2dbc.",
-			List.of(MYSQL), BOOT + "mongodb.", List.of(MONGO), BOOT + "data.", List.of(MONGO), BOOT + "transaction.",
-			List.of(MYSQL, MONGO), BOOT + "persistence.", List.of(MYSQL, MONGO));
+			List.of(MYSQL), BOOT + "mongodb.", List.of(MONGO), BOOT + "data.mongodb.", List.of(MONGO),
+			BOOT + "data.autoconfigure.", List.of(MONGO), BOOT + "transaction.", List.of(MYSQL, MONGO),
+			BOOT + "persistence.", List.of(MYSQL, MONGO));
 
 	private Environment environment;
 

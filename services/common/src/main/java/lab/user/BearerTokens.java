@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
  * Believes tokens that were signed with one key by HS256, that say when they expire, and
  * that have not done so yet.
  */
-final class BearerTokens {
+public final class BearerTokens {
 
 	private static final int MIN_KEY_BYTES = 32;
 
@@ -25,7 +25,7 @@ final class BearerTokens {
 
 	private final JwtParser parser;
 
-	BearerTokens(String base64Key) {
+	public BearerTokens(String base64Key) {
 		byte[] key = Base64.getDecoder().decode(base64Key);
 		if (key.length < MIN_KEY_BYTES) {
 			throw new IllegalArgumentException("The key must have at least " + MIN_KEY_BYTES + " bytes");
@@ -34,7 +34,11 @@ final class BearerTokens {
 		this.parser = Jwts.parser().verifyWith(hmacKey).sig().clear().add(Jwts.SIG.HS256).and().build();
 	}
 
-	String email(@Nullable String authorization) {
+	/**
+	 * The email that the token of an {@code Authorization} header claims.
+	 * @throws InvalidTokenException if it is not believed
+	 */
+	public String email(@Nullable String authorization) {
 		Claims claims = claims(token(authorization));
 		if (claims.getExpiration() != null && claims.get("email") instanceof String email && !email.isBlank()) {
 			return email;

@@ -1,0 +1,39 @@
+"""The migration scenario: services look up their records, and save one now and then.
+
+Alone:          locust -f locustfiles/migration.py --headless -u 50 -H http://127.0.0.1:8080 --saves 10
+In the lab:     python -m lab run migration --users 350 --ramp-up 60 --slo "p99<10s" --slo "errors<10"
+"""
+
+from locust import task
+
+from lab.experiments.migration.scenario import RECORDS, SCENARIO
+from lab.generator.locust import LabUser
+from lab.generator.locust.answer import Response
+from lab.system.databases import records
+
+ANSWER_BYTES = records.answer_bytes(RECORDS)
+
+
+class RequesterUser(LabUser):
+    """Looks up the records of one requester; of those who save, each has a record that nobody else saves."""
+
+    scenario = SCENARIO
+
+    @task
+    def work(self) -> None:
+        """Look records up, or save one and look it up at once."""
+        requester = self.number % int(self.parameters["requesters"])
+        token, _ = self.token_of(requester)
+        bearer = {"Authorization": f"Bearer {token}"}
+        if self.random.uniform(0, 100) >= int(self.parameters["saves"]):
+            self.client.get(records.path(RECORDS, requester), name="look-up", headers=bearer, check=ANSWER_BYTES)
+            return
+        own, content = self.number % RECORDS.count, records.new_content()
+        change = {"body": records.change(content), "headers": {**bearer, **records.JSON}}
+        self.client.put(f"/records/{records.key(own)}", name="save", check=content, **change)
+
+        def what_was_saved(answer: Response) -> bool | str:
+            right = answer.status == 200 and answer.size == ANSWER_BYTES
+            return right and (content.encode() in answer.body or "stale")
+
+        self.client.get(records.path(RECORDS, own), name="look-up", headers=bearer, check=what_was_saved)
