@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from lab.analysis import verdict
@@ -12,7 +10,7 @@ from lab.experiments.operations.variants import COMPONENTS, VARIANTS
 from lab.running import equivalence
 from lab.running.invocation import Invocation
 from lab.running.progress import Reporter
-from lab.running.testbed import Testbed, set_up
+from lab.running.testbed import set_up
 from lab.spec import planning
 from lab.spec.options import Options
 from lab.spec.scenario import Rehearsal, Request, Scenario
@@ -49,7 +47,7 @@ ASKED = {"mysql": {"mysql insert": 3, "mysql update": 0}, "mongo": {"mongo inser
 
 
 @pytest.fixture(scope="module")
-def testbed(tmp_path_factory) -> Iterator[Testbed]:
+def testbed(tmp_path_factory):
     """What the cells of a run of all variants share."""
     plan, folder = planning.make_plan(SCENARIO, Options(users=[1], heap_mb=256)), tmp_path_factory.mktemp("runs")
     with set_up(plan, Invocation(["test"], folder, Reporter(quiet=True)), 1) as started:
