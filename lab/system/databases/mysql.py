@@ -262,5 +262,5 @@ def counted(database: Database) -> dict[str, int]:
     """
     with connection(database) as link:
         cursor = link.cursor()
-        cursor.execute("show global status like 'Com_%'")  # with a WHERE it would count itself
+        cursor.execute(r"show global status like 'Com\_%'")  # with "where" it would be a SELECT itself
         return {COUNTERS[name]: int(value) for name, value in cursor.fetchall() if name in COUNTERS}
