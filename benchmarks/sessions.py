@@ -4,7 +4,7 @@ One worker plays sessions of 26 requests with a pause after each, on a server of
 counted by Locust as in ``lab load --locustfile``. All users begin within a tenth of a session, and each plays one.
 Prints the worker's share of its core while all of them are at it, the requests a second meanwhile, what a request costs
 with its pause, and the most memory that the worker had. Exit status 1 if that share is 30 % or more, or that memory is
-more than 100 MB and 64 kB a user: it must not grow with the number of requests.
+more than 100 MB and 32 kB a user: it must not grow with the number of requests.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from lab.spec.workload import Burst
 
 STEPS, DELAY_MS = 26, 20
 RAMP_SHARE, GOAL_SHARE = 0.1, 0.30
-WORKER_BYTES, USER_BYTES = 100_000_000, 64_000
+WORKER_BYTES, USER_BYTES = 100_000_000, 32_000
 SPARE_S = 120.0
 LOCUSTFILE = """
 from locust import task
