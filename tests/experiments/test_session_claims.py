@@ -125,6 +125,14 @@ def test_a_fifth_of_the_pace_is_a_fifth_of_the_users_and_of_the_ramp():
         find_publication("delay").at_pace(0.2)
 
 
+def test_the_overload_is_measured_twice_where_the_published_rows_are_measured_more_often():
+    """Else both would not fit into ninety minutes; who asks for one repeat gets one of each."""
+    repeats = [
+        [max(c.repeat for c in OPERATIONS.plan(part, 0.2, 1, n).cells) for n in (1, 3)] for part in OPERATIONS.parts
+    ]
+    assert repeats == [[1, 3], [1, 3], [1, 2]]
+
+
 @pytest.fixture
 def measured(tmp_path):
     """A run of the first part at a fifth of size and pace, of two repeats, all of whose requests took 0.1 s."""
