@@ -46,6 +46,14 @@ def test_a_node_that_is_out_and_back_is_told_with_the_times(cell):
     assert f"{out}." in balancing.sentences(cell)
 
 
+def test_a_node_that_was_silent_is_named_with_the_times(cell):
+    """One that was frozen, say; a single reading that came too late is nothing to tell."""
+    cell.keep("evidence", COUNTED)
+    cell.keep_metrics([(3.1, "node 1", "silent", 1.0), (3.1, "node 2", "silent", 1.0), (9.2, "node 2", "silent", 1.0)])
+    *_, last = balancing.sentences(cell)
+    assert last == "node 2 answered none of 2 readings from 3 s to 9 s of the load."
+
+
 def test_requests_that_came_to_no_node_are_told_by_when_they_were_sent(tmp_path, plan):
     """And by time window, in which every one of them has its place."""
     cell = CellFolder(tmp_path / "cell", plan.cells[0])
