@@ -27,7 +27,7 @@ HTTP_LEASED = "httpcomponents_httpclient_pool_leased_connections"
 # 0 where a circuit breaker is closed, 1 where it is open, and between the two while it tries a few calls.
 BREAKER_OPEN = "lab_breaker_open"
 # Absent until the first collection.
-GC_PAUSES = "jvm_gc_pause_seconds_sum"
+GC_PAUSES, GC_COUNT = "jvm_gc_pause_seconds_sum", "jvm_gc_pause_seconds_count"
 SETTLE_WITHIN_S = 10.0
 # The metrics that are kept of a service's Prometheus page, each summed over its labels.
 KEPT_METRICS = (
@@ -36,8 +36,8 @@ KEPT_METRICS = (
     "httpcomponents_httpclient_pool_total_pending",
     "http_server_requests_seconds_count",
     "jvm_compilation_time_ms_total",
-    "jvm_gc_pause_seconds_count",
-    "jvm_gc_pause_seconds_sum",
+    GC_COUNT,
+    GC_PAUSES,
     "jvm_memory_used_bytes",
     "jvm_threads_live_threads",
     BREAKER_OPEN,

@@ -15,7 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from lab.analysis import verdict
 from lab.analysis.pairing import Terms
 from lab.reporting.comparison_view import ComparisonView, compare
-from lab.reporting.formatting import errors_text, limit_text, rate_text, seconds_text, settings
+from lab.reporting.formatting import errors_text, kilobytes, limit_text, rate_text, seconds_text, settings
 from lab.reporting.html import rerun_command
 from lab.reporting.run_view import INCOMPLETE, Run
 from lab.spec.plan import USERS, WINDOWS
@@ -259,7 +259,13 @@ def render(run: Run) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.filters |= {"seconds": seconds_text, "with_unit": _with_unit, "rate": rate_text, "errors": errors_text}
+    templates.filters |= {
+        "seconds": seconds_text,
+        "with_unit": _with_unit,
+        "rate": rate_text,
+        "errors": errors_text,
+        "kilobytes": kilobytes,
+    }
     return templates.get_template("report.html").render(page=Page(run), run=run)
 
 
