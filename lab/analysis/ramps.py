@@ -15,6 +15,8 @@ from lab.spec.sample import BY_BREAKER
 from lab.spec.workload import Closed, Ramp
 from lab.storage.cell_folder import CellFolder
 
+KEPT_SHARE = 0.9
+
 
 @dataclass(frozen=True)
 class Course:
@@ -24,7 +26,8 @@ class Course:
         windows: how the requests of each time window ended: :func:`lab.formulas.ramp.outcomes`.
         knee: None where answers kept pace to the end, where there were too few to say, and where users are ramped:
             they send no faster than they are answered.
-        kept_rps: up to which rate answers kept pace: that of the knee, or the highest. None of a ramp of users.
+        kept_rps: up to which rate answers kept pace: that of the knee, or, without one, the highest if at least
+            :data:`KEPT_SHARE` of all requests were answered right. Else None, as for a ramp of users.
         before_knee_s: the mean latency of right answers in the windows before the knee; None without any.
         prompt_share: :func:`lab.formulas.ramp.prompt_share`.
         waiting: :func:`lab.analysis.waiting_cost.waiting_cost`.
@@ -64,11 +67,11 @@ def course(cell: CellFolder) -> Course | None:
     if not len(samples):
         return None
     assert isinstance(load, Ramp | Closed)  # the others are none
+    windows = ramp.outcomes(samples, load.duration_s, BY_BREAKER)
     found, kept_rps = None, None
     if isinstance(load, Ramp):
         found = ramp.knee(samples, load.from_rps, load.to_rps, load.duration_s)
-        kept_rps = found.rate if found else load.to_rps
-    windows = ramp.outcomes(samples, load.duration_s, BY_BREAKER)
+        kept_rps = found.rate if found else load.to_rps if _has_kept_pace(windows) else None
     return Course(
         windows=windows,
         knee=found,
@@ -94,6 +97,10 @@ def outcomes(cell: CellFolder) -> pd.DataFrame:
 def _samples(cell: CellFolder) -> pd.DataFrame:
     pieces = [piece for piece in cell.measured_pieces(ramp.COLUMNS) if len(piece)]
     return pd.concat(pieces, ignore_index=True) if pieces else pd.DataFrame(columns=list(ramp.COLUMNS))
+
+
+def _has_kept_pace(windows: pd.DataFrame) -> bool:
+    return bool(windows["right"].sum() >= KEPT_SHARE * windows["offered"].sum())
 
 
 def _warmed_up_for(cell: CellFolder) -> int:

@@ -11,6 +11,7 @@ from made_ramps import HEAP_EACH, NATIVE_EACH, SERVICE_S, THREADS_EACH, TO_RPS, 
 from lab.analysis import ramps, waiting_cost
 from lab.analysis.ramps import Course
 from lab.reporting import html, run_view
+from lab.telemetry.actuator import GC_COUNT
 
 FEW, MANY = 60, 2000
 
@@ -71,6 +72,14 @@ def test_what_waiting_costs_is_counted_beyond_the_warm_up(run):
     assert waiting["in_flight"] > WARM_UP_USERS
     found = (waiting["threads"], waiting["heap_bytes"], waiting["native_bytes"])
     assert found == pytest.approx((THREADS_EACH, HEAP_EACH, NATIVE_EACH), rel=0.05)
+
+
+def test_without_a_collection_nothing_is_said_of_the_heap(run):
+    """All of it may be garbage; threads and memory outside of it are told all the same."""
+    (folder, _) = run.cells()
+    metrics = folder.metrics()
+    never = metrics.assign(value=metrics["value"].where(metrics["name"] != GC_COUNT, 3.0))
+    assert waiting_cost.waiting_cost(never, WARM_UP_USERS).keys() == {"in_flight", "threads", "native_bytes"}
 
 
 def test_nothing_is_said_of_waiting_where_hardly_anything_waits(run):
