@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -85,15 +85,20 @@ def components_facts(backing: Backends, cores: frozenset[int]) -> dict[str, Any]
     }
 
 
-def calls_counted(backing: Backends, loaded: Service, expected: dict[str, int] | None = None) -> dict[str, int]:
-    """How many calls each component has counted so far, without those that do not count, and what the service has.
+def calls_counted(
+    backing: Backends, loaded: Iterable[Service] = (), expected: dict[str, int] | None = None
+) -> dict[str, int]:
+    """How many calls each component has counted so far, without those that do not count, and what its callers have.
 
     Args:
-        loaded: the service that calls them, which may count by itself where it found something.
+        loaded: the nodes of the service that calls them, which may count by themselves where they found something.
         expected: calls to wait for a little, by component, as a server counts one just after its answer is there.
 
     """
-    counts = backing.queries() | actuator.counted(loaded)
+    counts = backing.queries()
+    for node in loaded:
+        for name, count in actuator.counted(node).items():
+            counts[name] = counts.get(name, 0) + count
     for name, service in backing.services.items():
         served = actuator.requests_served(service, (expected or {}).get(name))
         counts |= {} if served is None else {name: served}

@@ -280,13 +280,14 @@ def conclude(testbed: Testbed, measurement: Measurement, others: list[str]) -> N
     folder.keep("evidence", evidence.as_json())
     if cell.load.windows > 1:
         folder.keep("windows", {"windows": window_figures.of_windows(observed.windows, cell.load, samples, metrics)})
+    right = summary.requests - sum(summary.errors.values())
     judged = verdict.judge(evidence, summary, by_name.answered.total())
     folder.keep(
         "summary",
         {
             **asdict(summary),
             **breakdown(folder.measured_pieces, summary.elapsed_s, cell.load.independent),
-            **service_cost(metrics, summary.began_s, summary.began_s + summary.elapsed_s, summary.requests),
+            **service_cost(metrics, summary.began_s, summary.began_s + summary.elapsed_s, summary.requests, right),
             **program_use(metrics),
             "predicted_mean_s": prediction.predict(testbed.plan, cell),
             "verdict": judged.word,

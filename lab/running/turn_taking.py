@@ -130,7 +130,7 @@ def drive(testbed: Testbed, measurement: Measurement, turn: Turn) -> None:
     if plan.scenario.variant(cell.variant).caches:
         actuator.empty_caches(service)
     settings.put_in_force_for(testbed, measurement, parameters)
-    before, calls = actuator.requests_served(service), components.calls_counted(backing, service)
+    before, calls = actuator.requests_served(service), components.calls_counted(backing, [service])
     workers = {f"worker {number}": worker for number, worker in enumerate(fleet.workers, 1)}
     others = {**workers, "master": fleet.master, **backing.running()}
     try:
@@ -161,7 +161,7 @@ def drive(testbed: Testbed, measurement: Measurement, turn: Turn) -> None:
         name: max((of[1] for of in each.values() if of), default=0) for name, each in calls_made(plan, cell).items()
     }
     awaited = {name: calls.get(name, 0) + made * result.finished for name, made in most.items()}
-    after_calls = components.calls_counted(backing, service, awaited)
+    after_calls = components.calls_counted(backing, [service], awaited)
     made_now = {name: count - calls[name] for name, count in after_calls.items() if name in calls}
     observed.add_window(
         Window(

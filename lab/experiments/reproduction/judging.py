@@ -287,6 +287,11 @@ def error_percent(repeat: Repeat) -> float:
 
 def counted(name: str) -> Measure:
     """A measure: how many calls a request made, by what was counted, such as ``mongo find``."""
+    return figure(name)
+
+
+def figure(name: str) -> Measure:
+    """A measure by the name it has among a repeat's figures, such as ``p99_s``."""
     return lambda repeat: repeat.figures.get(name)
 
 

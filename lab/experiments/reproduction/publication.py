@@ -32,8 +32,9 @@ class Repeat:
         rps: answers and failures a second, as JMeter counts.
         error_share: failed requests over all, 0 to 1.
         usable: whether it may decide a claim: it is complete, not invalid, and not empty.
-        figures: by name, the CPU that requests cost; by what is counted behind the service, such as ``mongo find``, how
-            many calls a request made; and of programs what an execution used (see
+        figures: by name, such as ``p99_s``, latencies of the right answers, and what the load cost the service (see
+            :func:`lab.analysis.service_cost.service_cost`); by what is counted, such as ``mongo find``, how many of
+            them a request made; and of programs what an execution used (see
             :func:`lab.analysis.program_use.program_use`).
 
     """

@@ -11,14 +11,14 @@ from msgspec import structs
 from lab.analysis import verdict
 from lab.errors import LabError
 from lab.experiments.reproduction.publication import Part, Publication, Repeat, ReproducedRow
-from lab.reporting.run_view import OF_PROGRAMS
+from lab.reporting.run_view import LATENCIES, LATER, OF_PROGRAMS
 from lab.spec import prediction
 from lab.spec.plan import USERS, Cell, Plan
 from lab.spec.workload import Load, WaitingUsers
 from lab.storage import published
 
-# What the requests of a cell cost the service.
-COST = "cpu_s_per_1000_requests"
+# What a cell's summary has by these names may be claimed something about.
+SUMMARISED = (*LATENCIES, *LATER, *OF_PROGRAMS)
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def _repeat(cell: Mapping[str, Any], factor: float, request: str) -> Repeat:
         error_share=failed / cell["requests"] if cell["requests"] else 0.0,
         verdict=cell["verdict"],
         usable=cell["requests"] > 0 and cell["verdict"] in verdict.BELIEVED,
-        figures={**calls, **{name: cell[name] for name in (COST, *OF_PROGRAMS) if cell.get(name) is not None}},
+        figures={**calls, **{name: cell[name] for name in SUMMARISED if cell.get(name) is not None}},
     )
 
 
