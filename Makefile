@@ -13,7 +13,7 @@ test: $(VENV)/ready lint
 	$(BIN)/python -m pytest -m 'not thorough' -n 2 --dist loadfile
 
 test-all: $(VENV)/ready
-	$(BIN)/python -m pytest -m thorough
+	$(BIN)/python -m pytest -m thorough -n 2 --dist loadfile
 
 lint: $(VENV)/ready
 	$(BIN)/ruff format --check .

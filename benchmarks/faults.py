@@ -24,7 +24,7 @@ from lab.generator.fleet import Fleet
 from lab.running.testbed import Testbed
 from lab.runtimes import Launch
 from lab.spec.plan import Cell
-from lab.system.service import Service
+from lab.system.deployment import Deployment
 from lab.telemetry import cpu_speed, sampler
 
 # From the beginning of the load: after the ramp, and after the second in which all connect.
@@ -61,7 +61,7 @@ class Moment:
 
     testbed: Testbed
     cell: Cell
-    service: Service
+    deployment: Deployment
     fleet: Fleet
 
     @property
@@ -122,7 +122,7 @@ def pause_service(stopped_s: float) -> Callable[[Moment, threading.Event], None]
 
     def act(moment: Moment, over: threading.Event) -> None:
         if not over.wait(INTO_LOAD_S):
-            _stop(moment.service.running.pid, stopped_s)
+            _stop(moment.deployment.running[0].pid, stopped_s)
 
     return act
 
@@ -147,7 +147,7 @@ def hold_service(share: float) -> Callable[[Moment, threading.Event], None]:
             due_s = share * elapsed_s**2 / moment.load_s / 2
             if due_s - held_s > TURN_S / 10:
                 stopped = time.monotonic()
-                _stop(moment.service.running.pid, due_s - held_s)
+                _stop(moment.deployment.running[0].pid, due_s - held_s)
                 held_s += time.monotonic() - stopped
 
     return act
@@ -237,7 +237,7 @@ def relayed(change: Change) -> Planted:
 
     @contextmanager
     def planted(moment: Moment) -> Iterator[str]:
-        to = urlsplit(moment.service.url)
+        to = urlsplit(moment.deployment.url)
         loop, relay = asyncio.new_event_loop(), Relay(str(to.hostname), int(to.port or 80), change, moment.load_s)
         thread = threading.Thread(target=loop.run_forever, name="relay", daemon=True)
         thread.start()

@@ -298,11 +298,11 @@ def disturbing(planted: Planted) -> Iterator[None]:
     drive = turn_taking.drive
 
     def disturbed(testbed: Testbed, measurement: Measurement, turn: Turn) -> None:
-        service = measurement.service
-        with planted(Moment(testbed, measurement.cell, service, measurement.fleet)) as url:
-            measurement.service = replace(service, url=url or service.url)
+        deployment = measurement.deployment
+        with planted(Moment(testbed, measurement.cell, deployment, measurement.fleet)) as url:
+            measurement.start.deployment = replace(deployment, url=url or deployment.url)
             drive(testbed, measurement, turn)
-        measurement.service = service
+        measurement.start.deployment = deployment
 
     turn_taking.drive = disturbed
     try:

@@ -6,11 +6,10 @@ In the lab:     python -m lab run chain --users 1000 --delay-ms 200
 
 from locust import task
 
+from lab.experiments.chain.outcome import outcome
 from lab.experiments.chain.scenario import SCENARIO
 from lab.generator.locust import LabUser
 from lab.generator.locust.answer import Response
-
-FALLBACK, BREAKER_IS_OPEN = b'{"outcome":"fallback"}', b"circuit breaker is open"
 
 
 class ChainUser(LabUser):
@@ -25,7 +24,4 @@ class ChainUser(LabUser):
 
     def outcome(self, answer: Response) -> bool | str:
         """How a request ended: what a circuit breaker answers by itself is a failure by name, however fast it came."""
-        if answer.status == 200:
-            right = answer.body == b'{"millis":%d}' % self.parameters["delay_ms"]
-            return right or ("breaker fallback" if answer.body == FALLBACK else False)
-        return "breaker open" if answer.status == 503 and BREAKER_IS_OPEN in answer.body else "status"
+        return outcome(answer, int(self.parameters["delay_ms"]))

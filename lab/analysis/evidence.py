@@ -28,6 +28,10 @@ class Counts:
         planned_sessions: sessions of the load's plan where one sent several requests or none; then ``planned`` is None.
         sessions: sessions begun, by the workers' count.
         windows: in how many windows they were counted.
+        nodes: by node, the requests that it counted; empty where there is one. Of one that has ended nothing is known.
+        received: requests that the balancer in front of them counted; None where there is none.
+        passed_on: by node, the answers that the balancer passed on.
+        refused: the answers that the balancer gave by itself, since no node did.
 
     """
 
@@ -42,6 +46,10 @@ class Counts:
     planned_sessions: int | None = None
     sessions: int = 0
     windows: int = 1
+    nodes: Mapping[str, int] = field(default_factory=dict)
+    received: int | None = None
+    passed_on: Mapping[str, int] = field(default_factory=dict)
+    refused: int = 0
 
 
 @dataclass(frozen=True)
@@ -173,6 +181,21 @@ class Ending:
 
 
 @dataclass(frozen=True)
+class Monitoring:
+    """How well what reads metrics could read them: evidence on the monitoring, which no check judges.
+
+    Attributes:
+        scrapes: by part, those of Prometheus, with the fields of :class:`lab.telemetry.scrapes.Scrapes`; empty where
+            there was none.
+        gaps: how many of the lab's own readings of the service, once a second, got no page.
+
+    """
+
+    scrapes: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    gaps: int = 0
+
+
+@dataclass(frozen=True)
 class Evidence:
     """All evidence on one cell. As JSON it is flat: no two parts have a field of the same name."""
 
@@ -182,6 +205,7 @@ class Evidence:
     steadiness: Steadiness = Steadiness()
     service: ServiceState = ServiceState()
     ending: Ending = Ending()
+    monitoring: Monitoring = Monitoring()
 
     def as_json(self) -> dict[str, Any]:
         """A flat dictionary of JSON types."""
@@ -201,7 +225,13 @@ class Evidence:
             return kind(**{f.name: values.pop(f.name) for f in fields(kind) if f.name in values})
 
         found = Evidence(
-            part(Counts), part(GeneratorState), part(Interference), part(Steadiness), part(ServiceState), part(Ending)
+            part(Counts),
+            part(GeneratorState),
+            part(Interference),
+            part(Steadiness),
+            part(ServiceState),
+            part(Ending),
+            part(Monitoring),
         )
         if values:
             raise TypeError(f"no part of the evidence has {', '.join(values)}")

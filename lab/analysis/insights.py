@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lab.analysis import bottleneck, verdict, window_ratios
+from lab.analysis import balancing, bottleneck, monitoring, verdict, window_ratios
 from lab.analysis.bottleneck import Bottleneck, Usage
 from lab.analysis.evidence import Evidence
 from lab.analysis.service_cost import POOL_IN_USE
@@ -43,6 +43,8 @@ def sentences(run: RunFolder) -> list[str]:
         *_changed_conditions(run),
         *(sentence for variant in plan.variants for sentence in _of_variant(run, plan, variant)),
         *_commands(run, plan),
+        *(f"{plan.label(folder.cell)}: {said}" for folder in run.cells() for said in balancing.sentences(folder)),
+        *(f"{plan.label(folder.cell)}: {said}" for folder in run.cells() for said in monitoring.sentences(folder)),
     ]
     if plan.interleave == WINDOWS:  # where an uneven machine disturbs all alike
         return [*found, *window_ratios.sentences(run), *filter(None, (window_ratios.of_neighbours(run),))]
@@ -71,9 +73,7 @@ def _commands(run: RunFolder, plan: Plan) -> Iterator[str]:
         of_each = evidence.get("calls", {}).items() if any(stage.command for stage in _stages(plan, folder)) else ()
         counted = {command: count for name, count in of_each if (command := command_of(name))}
         if made := [f"{count / evidence['finished']:,.4g} {name}" for name, count in counted.items() if count]:
-            repeat = f", repeat {folder.cell.repeat}" * any(cell.repeat > 1 for cell in plan.cells)
-            where = f"{folder.cell.variant} at {plan.at(folder.cell)}{repeat}"
-            yield f"{where}: the database counted {' and '.join(made)} a request."
+            yield f"{plan.label(folder.cell)}: the database counted {' and '.join(made)} a request."
 
 
 def _stages(plan: Plan, folder: CellFolder) -> tuple[Stage, ...]:

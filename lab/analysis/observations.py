@@ -6,16 +6,18 @@ import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from lab.analysis.evidence import Counts, Ending, Evidence, GeneratorState, Interference, ServiceState
+from lab.analysis.evidence import Counts, Ending, Evidence, GeneratorState, Interference, Monitoring, ServiceState
 from lab.analysis.steadiness import steadiness
 from lab.formulas.stats import Summary
 from lab.generator.fleet import PhaseResult
+from lab.spec.nodes import is_node
 from lab.spec.prediction import CallsMade
 from lab.spec.sample import BY_BREAKER
 from lab.spec.system import Entry
@@ -23,7 +25,9 @@ from lab.spec.window import Window
 from lab.spec.workload import Closed, Load, OpenLoop
 from lab.telemetry.actuator import GC_PAUSES
 from lab.telemetry.sampler import CORES_BUSY, IDLE_GENERATORS, MACHINE, NEIGHBOURS, Reading, Telemetry
+from lab.telemetry.scrapes import Scrapes
 from lab.telemetry.series import counter
+from lab.telemetry.served import Served
 
 # Sends and counts are made by timers, and timers that are due within this time fire together.
 TOGETHER_S = 0.001
@@ -80,6 +84,8 @@ class Observed:
         windows: the windows of the measured load that are complete; one for a load in one piece.
         between_cpu_s: CPU seconds of the service between its windows, while others were loaded.
         served: requests the service counted during the load; None if it does not report that.
+        counts: of nodes and balancer during the load, also in a window that was not complete.
+        scrapes: by part, how those of Prometheus went during the load; empty where there is none.
         calls: calls that each component behind the service counted during the load, if it counts them.
         ending: why the measurement was cut short, if it was.
 
@@ -94,8 +100,14 @@ class Observed:
     windows: list[Window] = field(default_factory=list)
     between_cpu_s: float = 0.0
     served: int | None = None
+    counts: Served | None = None
+    scrapes: dict[str, Scrapes] = field(default_factory=dict)
     calls: dict[str, int] = field(default_factory=dict)
     ending: Ending = field(default_factory=Ending)
+
+    def add_scrapes(self, scrapes: Mapping[str, Scrapes]) -> None:
+        """Add how Prometheus' scrapes of each part went in a window."""
+        self.scrapes |= {part: self.scrapes.get(part, Scrapes()).plus(found) for part, found in scrapes.items()}
 
     def add_window(self, window: Window, calls: Mapping[str, int]) -> None:
         """Add a complete window, and the calls that components counted in it; what one window lacks is unknown."""
@@ -150,6 +162,7 @@ def evidence(
         finished=result.finished,
         whole=result.whole,
         served=observed.served,
+        **_of_nodes(observed.counts or Served()),
         calls=observed.calls,
         calls_expected=conditions.calls_expected,
         unknown_names=tuple(conditions.unknown_names),
@@ -189,7 +202,16 @@ def evidence(
         conditions.cpu_decides,
         conditions.slow_connects,
     )
-    return Evidence(counts, generator, interference, steady, service, observed.ending)
+    monitoring = Monitoring({part: asdict(scrapes) for part, scrapes in observed.scrapes.items()}, len(telemetry.gaps))
+    return Evidence(counts, generator, interference, steady, service, observed.ending, monitoring)
+
+
+def _of_nodes(counts: Served) -> dict[str, Any]:
+    """The counts of several nodes and their balancer, as fields of :class:`lab.analysis.evidence.Counts`."""
+    if counts.received is None:
+        return {}
+    known = {name: count for name, count in counts.nodes.items() if count is not None}
+    return {"nodes": known, "received": counts.received, "passed_on": counts.passed_on, "refused": counts.refused}
 
 
 def calls_expected(made: Mapping[str, CallsMade], by_name: NameCounts, begun: int) -> dict[str, tuple[int, int]]:
@@ -270,7 +292,7 @@ def foreign_cpu(telemetry: Telemetry, cores: int) -> float | None:
     """The share of the machine's CPU used by programs outside this run; None if the load was shorter than 1 s."""
     spent: dict[str, list[tuple[float, float]]] = {}
     for t, target, name, value in telemetry.rows:
-        if name == "cpu_s":
+        if name == "cpu_s" and not is_node(target):
             spent.setdefault(target, []).append((t, value))
     used = {target: readings[-1][1] - readings[0][1] for target, readings in spent.items()}
     elapsed_s = spent[MACHINE][-1][0] - spent[MACHINE][0][0] if MACHINE in spent else 0.0
@@ -278,6 +300,11 @@ def foreign_cpu(telemetry: Telemetry, cores: int) -> float | None:
         return None
     foreign_s = used.pop(MACHINE) - sum(used.values())
     return max(0.0, foreign_s / elapsed_s / cores)
+
+
+def _programs(telemetry: Telemetry) -> set[str]:
+    """The targets of which CPU time was read; several nodes are the service."""
+    return {target for _, target, name, _ in telemetry.rows if name == "cpu_s" and not is_node(target)}
 
 
 def foreign_cores(telemetry: Telemetry, cores: Mapping[str, frozenset[int]]) -> dict[str, float]:
@@ -288,7 +315,7 @@ def foreign_cores(telemetry: Telemetry, cores: Mapping[str, frozenset[int]]) -> 
 
     """
     own = {"service": 0.0, "generator": 0.0}
-    for target in {target for _, target, name, _ in telemetry.rows if name == "cpu_s"} - {MACHINE}:
+    for target in _programs(telemetry) - {MACHINE}:
         _, values = counter(telemetry.rows, target, "cpu_s")
         own["service" if target in OF_SERVICE else "generator"] += values[-1] - values[0]
     shares = {}
@@ -311,7 +338,7 @@ def neighbours(telemetry: Telemetry, cores: int) -> float | None:
 def beside(telemetry: Telemetry) -> dict[str, float]:
     """By name, the cores that each component behind the service used on average."""
     used = {}
-    for target in {target for _, target, name, _ in telemetry.rows if name == "cpu_s"} - {*OF_SERVICE, *OF_GENERATOR}:
+    for target in _programs(telemetry) - {*OF_SERVICE, *OF_GENERATOR}:
         times, values = counter(telemetry.rows, target, "cpu_s")
         if not target.startswith("worker ") and len(times) > 1:
             used[target] = float((values[-1] - values[0]) / (times[-1] - times[0]))

@@ -1,32 +1,107 @@
-"""What the samples of a stored ramp show: how requests ended by time window, and the knee."""
+"""What the time windows of a load showed: how requests ended, the knee of a ramp, and what waiting cost the service."""
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
 import pandas as pd
 
+from lab.analysis import balancing, waiting_cost
 from lab.formulas import ramp
 from lab.formulas.ramp import Knee
 from lab.spec.sample import BY_BREAKER
-from lab.spec.workload import Ramp
+from lab.spec.workload import Closed, Ramp
 from lab.storage.cell_folder import CellFolder
 
 
-def outcomes(cell: CellFolder) -> pd.DataFrame:
-    """How the requests of each window of a ramp ended: :func:`lab.formulas.ramp.outcomes`; empty for other loads."""
-    load = cell.cell.load
-    if not isinstance(load, Ramp):
-        return pd.DataFrame()
-    return ramp.outcomes(_samples(cell), load.duration_s, BY_BREAKER)
+@dataclass(frozen=True)
+class Course:
+    """The course of one ramp, from its samples and readings.
+
+    Attributes:
+        windows: how the requests of each time window ended: :func:`lab.formulas.ramp.outcomes`.
+        knee: None where answers kept pace to the end, where there were too few to say, and where users are ramped:
+            they send no faster than they are answered.
+        kept_rps: up to which rate answers kept pace: that of the knee, or the highest. None of a ramp of users.
+        before_knee_s: the mean latency of right answers in the windows before the knee; None without any.
+        prompt_share: :func:`lab.formulas.ramp.prompt_share`.
+        waiting: :func:`lab.analysis.waiting_cost.waiting_cost`.
+
+    """
+
+    windows: pd.DataFrame
+    knee: Knee | None
+    kept_rps: float | None
+    before_knee_s: float | None
+    prompt_share: float | None
+    waiting: dict[str, float]
+
+    def as_json(self) -> dict[str, Any]:
+        """A dictionary of JSON types, which is the ``ramp`` of ``summary.json``."""
+        windows = self.windows.astype(object).where(self.windows.notna(), None)
+        return {**vars(self), "windows": windows.to_dict("records"), "knee": self.knee and asdict(self.knee)}
+
+    @staticmethod
+    def from_json(stored: dict[str, Any]) -> Course:
+        """The course that :meth:`as_json` wrote."""
+        windows = pd.DataFrame(stored["windows"]).astype({"mean_s": float})
+        return Course(**{**stored, "windows": windows, "knee": stored["knee"] and Knee(**stored["knee"])})
 
 
-def knee(cell: CellFolder) -> Knee | None:
-    """The knee of a ramp: see :func:`lab.formulas.ramp.knee`; None for other loads."""
+def course(cell: CellFolder) -> Course | None:
+    """The course of a cell: as it is stored, or from the samples of one that an older version measured.
+
+    None for a load that is no ramp, and for a cell without samples.
+    """
     load = cell.cell.load
-    if not isinstance(load, Ramp):
+    if not load.is_ramp:
         return None
-    return ramp.knee(_samples(cell), load.from_rps, load.to_rps, load.duration_s)
+    if stored := cell.read("summary").get("ramp"):
+        return Course.from_json(stored)
+    samples = _samples(cell)
+    if not len(samples):
+        return None
+    assert isinstance(load, Ramp | Closed)  # the others are none
+    found, kept_rps = None, None
+    if isinstance(load, Ramp):
+        found = ramp.knee(samples, load.from_rps, load.to_rps, load.duration_s)
+        kept_rps = found.rate if found else load.to_rps
+    windows = ramp.outcomes(samples, load.duration_s, BY_BREAKER)
+    return Course(
+        windows=windows,
+        knee=found,
+        kept_rps=kept_rps,
+        before_knee_s=_mean_s(windows[windows["to_s"] <= found.at_s] if found else windows),
+        prompt_share=ramp.prompt_share(samples),
+        waiting=waiting_cost.waiting_cost(cell.metrics(), _warmed_up_for(cell)),
+    )
+
+
+def outcomes(cell: CellFolder) -> pd.DataFrame:
+    """How the requests of each time window ended: :func:`lab.formulas.ramp.outcomes`.
+
+    Of a ramp, and of a load in which a node did not answer; empty for other loads.
+    """
+    if found := course(cell):
+        return found.windows
+    if cell.cell.load.is_ramp or not balancing.lost_a_node(cell) or not len(samples := _samples(cell)):
+        return pd.DataFrame()
+    return ramp.outcomes(samples, samples["planned_us"].max() / 1e6, BY_BREAKER)
 
 
 def _samples(cell: CellFolder) -> pd.DataFrame:
-    pieces = list(cell.measured_pieces(ramp.COLUMNS))
+    pieces = [piece for piece in cell.measured_pieces(ramp.COLUMNS) if len(piece)]
     return pd.concat(pieces, ignore_index=True) if pieces else pd.DataFrame(columns=list(ramp.COLUMNS))
+
+
+def _warmed_up_for(cell: CellFolder) -> int:
+    """The most users of a round of the warm-up."""
+    return max((int(each["users"]) for each in cell.read("evidence").get("warm_up", ())), default=0)
+
+
+def _mean_s(windows: pd.DataFrame) -> float | None:
+    """The mean latency of the right answers of several windows."""
+    right = windows[windows["right"] > 0]
+    return float(np.average(right["mean_s"], weights=right["right"])) if len(right) else None

@@ -171,10 +171,10 @@ def _stated(side: Side) -> dict[str, Any]:
 
 
 def _decided(side: Side) -> dict[str, Any]:
-    """The plan's settings for all cells: parameters, limits, link and pinning."""
+    """The plan's settings for all cells: parameters, limits, link, pinning and nodes."""
     plan = side.run.plan()
     link = {f"link {name}": value for name, value in asdict(plan.link).items()}
-    how = {"limits": plan.stance, "pin": plan.pin}
+    how = {"limits": plan.stance, "pin": plan.pin, "nodes": plan.nodes, "prometheus": plan.prometheus}
     return {"scenario": plan.scenario.name, **plan.parameters, **asdict(plan.limits), **link, **how}
 
 

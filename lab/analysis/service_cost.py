@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lab.telemetry.actuator import GC_PAUSES, HEAP
+from lab.telemetry.actuator import GC_PAUSES, HEAP, HTTP_LEASED
 from lab.telemetry.sampler import FIXED_WORK, NEIGHBOURS, Reading
 from lab.telemetry.series import counter, growth
 
-# Metrics of the three pools: connections in use, and requests that wait for one.
-POOL_IN_USE = ("hikaricp_connections_active", "r2dbc_pool_acquired", "mongodb_driver_pool_checkedout")
-POOL_WAITING = ("hikaricp_connections_pending", "r2dbc_pool_pending", "mongodb_driver_pool_waitqueuesize")
+# Metrics of the pools, of databases and of the two HTTP clients: connections in use, and requests that wait for one.
+POOL_IN_USE = (
+    "hikaricp_connections_active",
+    "r2dbc_pool_acquired",
+    "mongodb_driver_pool_checkedout",
+    HTTP_LEASED,
+    "reactor_netty_connection_provider_active_connections",
+)
+POOL_WAITING = (
+    "hikaricp_connections_pending",
+    "r2dbc_pool_pending",
+    "mongodb_driver_pool_waitqueuesize",
+    "httpcomponents_httpclient_pool_total_pending",
+    "reactor_netty_connection_provider_pending_connections",
+)
 
 
 def service_cost(
@@ -29,7 +41,8 @@ def service_cost(
         ``cpu_s`` and ``cpu_s_per_1000_requests``; ``memory_bytes`` and ``heap_bytes``, the means of its resident memory
         and of the heap in use; ``gc_pause_s``, garbage collection pauses; ``cpu_s_per_1000_right`` and
         ``gc_pause_s_per_1000_right``, both by right answers, which failures make dearer; ``pool_in_use`` and
-        ``pool_wait``, the mean numbers of connections in use and of requests that waited for one; ``yardstick_s``, the
+        ``pool_wait``, the mean numbers of connections in use and of requests that waited for one; ``pool_acquire_s``,
+        for how long a request waited for connections on average, by Little's law; ``yardstick_s``, the
         CPU seconds of a fixed piece of work on the service's cores, as a measure of their speed; ``neighbours_cpu``,
         the cores that services used which were up meanwhile, and not loaded. None where unknown.
 
@@ -37,19 +50,20 @@ def service_cost(
     rows = list(rows)
     cpu_s = growth(*counter(rows, "service", "cpu_s"), begin_s, end_s)
     neighbours_s = growth(*counter(rows, NEIGHBOURS, "cpu_s"), begin_s, end_s)
+    waiting = _mean(rows, POOL_WAITING, begin_s, end_s)
     gc_pause_s = growth(*counter(rows, "service", GC_PAUSES), begin_s, end_s)
-    of_service = [row for row in rows if row[1] == "service"]
     return {
         "cpu_s": cpu_s,
         "cpu_s_per_1000_requests": _per_1000(cpu_s, requests),
         "cpu_s_per_1000_right": _per_1000(cpu_s, right),
-        "memory_bytes": _mean(of_service, ("rss_bytes",), begin_s, end_s),
-        "heap_bytes": _mean(of_service, (HEAP,), begin_s, end_s),
+        "memory_bytes": _mean(rows, ("rss_bytes",), begin_s, end_s),
+        "heap_bytes": _mean(rows, (HEAP,), begin_s, end_s),
         "gc_pause_s": gc_pause_s,
         "gc_pause_s_per_1000_right": _per_1000(gc_pause_s, right),
         "pool_in_use": _mean(rows, POOL_IN_USE, begin_s, end_s),
-        "pool_wait": _mean(rows, POOL_WAITING, begin_s, end_s),
-        "yardstick_s": _mean(of_service, (FIXED_WORK,), begin_s, end_s),
+        "pool_wait": waiting,
+        "pool_acquire_s": None if waiting is None or not requests else waiting * (end_s - begin_s) / requests,
+        "yardstick_s": _mean(rows, (FIXED_WORK,), begin_s, end_s),
         "neighbours_cpu": None if neighbours_s is None else neighbours_s / (end_s - begin_s),
     }
 
@@ -59,5 +73,10 @@ def _per_1000(total: float | None, count: int) -> float | None:
 
 
 def _mean(rows: list[Reading], names: tuple[str, ...], begin_s: float, end_s: float) -> float | None:
-    found = [value for t, _, name, value in rows if name in names and begin_s <= t <= end_s]
+    """The mean of what was read of the service by any of these names."""
+    found = [
+        value
+        for t, target, name, value in rows
+        if (target, name in names) == ("service", True) and begin_s <= t <= end_s
+    ]
     return sum(found) / len(found) if found else None

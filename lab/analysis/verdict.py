@@ -166,9 +166,28 @@ def _samples_kept(evidence: Evidence, summary: Summary, answered: int) -> list[R
 
 def _served(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
     counts = evidence.counts
-    if counts.served is None or not counts.whole or answered <= counts.served <= counts.begun:
+    of_service = answered - counts.refused
+    if counts.served is None or not counts.whole or of_service <= counts.served <= counts.begun:
         return []
-    return _severe([f"The service counted {counts.served:,} requests, the samples hold {answered:,} answers."])
+    return _severe([f"The service counted {counts.served:,} requests, the samples hold {of_service:,} answers."])
+
+
+def _balanced(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
+    """Reasons where the balancer counted other requests than the samples hold, or other answers of a node than it did.
+
+    A request that has no answer may have reached neither, or both: by so many the counts may differ. Where a node has
+    ended, with its connections, the client may have sent once more what was under way.
+    """
+    counts, reasons = evidence.counts, []
+    if counts.received is None or not counts.whole or evidence.ending.component_errors:
+        return []
+    if not answered <= counts.received <= counts.begun:
+        reasons.append(f"The balancer counted {counts.received:,} requests, the samples are {summary.requests:,}.")
+    for name, passed_on in counts.passed_on.items():
+        own = counts.nodes.get(name, passed_on)
+        if not passed_on <= own <= passed_on + counts.begun - answered:
+            reasons.append(f"{name} counted {own:,} requests, the balancer passed on {passed_on:,} answers of it.")
+    return _severe(reasons)
 
 
 def _known(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
@@ -371,6 +390,7 @@ CHECKS = (
         LOADED,
         STARTED,
     ),
+    Check("the counts of requests by the balancer and by each node", _balanced, of=STARTED),
     Check("that requests are those of the scenario", _known, of=STARTED),
     Check("the count of calls by what is behind the service", _called, _uncounted, STARTED),
     Check("that answers were right", _right, of=LOADED),

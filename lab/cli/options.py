@@ -127,7 +127,7 @@ def load_options(command: click.Command, scenario: Scenario) -> click.Command:
         command.params += [option for option in shape if option.name not in OF_SERVICES]
         command.params += [*_parameter_options(scenario), pin_option()]
         return data_option(command)
-    command.params += [*shape, join_option()]
+    command.params += [*shape, join_option(), prometheus_option()]
     return data_option(limit_options(command, scenario))
 
 
@@ -180,6 +180,7 @@ def shape_options(load: Burst | Closed | Total) -> list[click.Option]:
             "S",
             f"Timeout of a request, which then has failed.  [default: {load.timeout_s:g} or more]",
         ),
+        pace_option(),
         _option("--workers", int, "N", "Locust workers on this machine.  [default: 1]"),
         _option("--remote-workers", int, "N", "Wait for N workers on other machines, started by 'lab worker'.", 0),
         _option("--bind", str, "HOST[:PORT]", "Address for remote workers to join.  [default: 127.0.0.1:5557]"),
@@ -196,6 +197,12 @@ def shape_options(load: Burst | Closed | Total) -> list[click.Option]:
         click.Option(["--allow-suspect"], is_flag=True, help="Exit with 0 also if the verdict is 'suspect'."),
         click.Option(["--dry-run"], is_flag=True, help="Print the cells and the time they would take, and exit."),
     ]
+
+
+def pace_option() -> click.Option:
+    """The option for how long users pause."""
+    text = "Pauses of users and --ramp-up take X times as long.  [default: 1]"
+    return _option("--pace", float, "X", text)
 
 
 def pin_option() -> click.Option:
@@ -242,6 +249,12 @@ def join_option() -> click.Option:
     """The option for the secret of workers on other machines."""
     text = f"Token of workers on other machines.  [default: drawn, and printed] {ELSEWHERE}"
     return click.Option(["--join"], type=SecretText(), metavar="TOKEN|@FILE|env:NAME", help=text, default="")
+
+
+def prometheus_option() -> click.Option:
+    """The option to have Prometheus scrape all parts."""
+    text = "Have Prometheus scrape all parts that have metrics, and count the scrapes that it missed."
+    return click.Option(["--prometheus"], is_flag=True, help=text)
 
 
 def server_option(kind: str, text: str) -> click.Option:
@@ -294,6 +307,7 @@ def limit_options(command: click.Command, scenario: Scenario) -> click.Command:
         _option("--accept-count", int, "N", "Listen backlog of all variants.  [default: 4096]"),
         _option("--heap-mb", int, "MB", "Heap of the JVM.  [default: 2048]"),
         *_component_options(scenario),
+        _option("--nodes", int, "N", "Nodes of the service: N processes behind HAProxy, if N is more than 1.", 1),
         click.Option(
             ["--runtime"],
             type=click.Choice(RUNTIMES),

@@ -46,6 +46,7 @@ USED = {
     "read\nMiB/s": "read_bytes_per_s",
 }
 MIB = 1 << 20
+COUNTS = ("begun", "complete", "failed", "stopped", "cut", "never_sent")
 SESSION_TIMES = {"steps": "sum of the requests", "wall": "from first to last", "think": "thinking between"}
 COLOURS = {verdict.VALID: "green", verdict.SUSPECT: "yellow", verdict.INVALID: "red", INCOMPLETE: "magenta"}
 
@@ -81,7 +82,7 @@ def print_run(run: Run, console: Console) -> None:
     print_whole(_table(run), console)
     for sentence in run.about_latencies():
         console.print(escape(sentence), soft_wrap=True)
-    for table in (_names_table(run), _sessions_table(run), _windows_table(run)):
+    for table in (_names_table(run), _sessions_table(run), _windows_table(run), _waiting_table(run)):
         if table.row_count:
             print_whole(table, console)
     if not run.limits().empty:
@@ -153,15 +154,13 @@ def _sessions_table(run: Run) -> Table:
     """The figures of whole sessions, for cells whose sessions have several requests."""
     sessions = run.sessions()
     statistics = _statistics(sessions, *(f"{time}_p999_s" for time in SESSION_TIMES))
-    numbers = ("complete", "failed", "cut off", "requests\neach", *statistics)
+    numbers = ("begun", "complete", "failed", "stopped\nearly", "cut off", "never\nsent", "requests\neach", *statistics)
     table = _parts_table("sessions", ("time",), numbers, run)
     for row in sessions.to_dict("records"):
         for number, (name, meaning) in enumerate(SESSION_TIMES.items()):
             times = [formatting.seconds_text(row[f"{name}_{key}_s"]) for key in statistics.values()]
-            counts = [f"{row[key]:,}" for key in ("complete", "failed", "cut")] + [
-                formatting.rate_text(row["requests"])
-            ]
-            table.add_row(*_which_cell(row, run), meaning, *(counts if number == 0 else [""] * 4), *times)
+            counts = [*(formatting.count_text(row[key]) for key in COUNTS), formatting.rate_text(row["requests"])]
+            table.add_row(*_which_cell(row, run), meaning, *(counts if number == 0 else [""] * len(counts)), *times)
     return table
 
 
@@ -177,7 +176,17 @@ def _windows_table(run: Run) -> Table:
         which = (row["variant"], *(str(row["repeat"]),) * _has_repeats(run))
         mean_s = formatting.seconds_text(row["mean_s"])
         numbers = (f"{row[name]:,}" for name in counts)
-        table.add_row(*which, f"{row['from_s']:g}", *numbers, mean_s, formatting.rate_text(row["answered_rps"]))
+        table.add_row(*which, f"{row['from_s']:,.1f}", *numbers, mean_s, formatting.rate_text(row["answered_rps"]))
+    return table
+
+
+def _waiting_table(run: Run) -> Table:
+    """What each request that waited cost the service of a ramp, at the peak."""
+    numbers = ("requests\nunder way", "threads\neach", "heap\nkB each", "outside the heap\nkB each")
+    table = _parts_table("what waiting costs, at the peak", (), numbers, run)
+    for row in run.waiting_costs().to_dict("records"):
+        each = [f"{row['threads']:.2f}", *(f"{row[key] / 1000:,.1f}" for key in ("heap_bytes", "native_bytes"))]
+        table.add_row(*_which_cell(row, run), f"{row['in_flight']:,.0f}", *each)
     return table
 
 
@@ -188,6 +197,7 @@ def _statistics(rows: pd.DataFrame, *p999: str) -> dict[str, str]:
 
 
 def _parts_table(title: str, words: Sequence[str], numbers: Sequence[str], run: Run) -> Table:
+    title += formatting.paced(run.plan.cells[0].load)
     table = Table(header_style="bold", pad_edge=False, title=title, title_justify="left")
     table.add_column("variant", no_wrap=True)
     for heading in (run.plan.axis, *("repeat",) * _has_repeats(run)):
@@ -243,15 +253,14 @@ def _cells(row: Mapping[str, Any], peer: PublishedRow | None, optional: Optional
     if optional.users:
         cost = formatting.seconds_text(row["cpu_s_per_1000_requests"])
         rates += [formatting.rate_text(row["ok_throughput_rps"]), cost]
-    word = f"[{COLOURS[row['verdict']]}]{row['verdict']}[/]"
+    mark, word = formatting.survivors_mark(row), f"[{COLOURS[row['verdict']]}]{row['verdict']}[/]"
     cells = [
         row["variant"],
         *[_position(row["at"], run)] * bool(optional.varied),
         *[f"{row['users']:,}"] * optional.users,
         *[str(row["repeat"])] * optional.repeat,
         f"{row['requests']:,}",
-        *latencies,
-        *rates,
+        *(text if text == "–" else text + mark for text in (*latencies, *rates)),
         *(_used(key, row.get(key)) for key in optional.used.values()),
         escape(formatting.errors_text(row["errors"])),
     ]

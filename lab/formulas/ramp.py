@@ -24,6 +24,8 @@ CANDIDATES, RESAMPLES, LEVEL = 400, 200, 0.95
 # Answers whose rate still grows by so much of what is offered keep pace: there is no knee.
 STILL_GROWING = 0.5
 FEWEST_ANSWERS = 200
+# Gatling's default bound of its fastest group of requests, which reports of ramps are published with.
+PROMPT_S = 0.8
 
 
 def outcomes(
@@ -67,6 +69,18 @@ def outcomes(
             "answered_rps": np.histogram(ended_s[right], bins=edges)[0] / np.diff(edges),
         }
     )
+
+
+def prompt_share(samples: pd.DataFrame) -> float | None:
+    """The share of all requests that were answered right within :data:`PROMPT_S` of their planned sends; None of none.
+
+    Args:
+        samples: of the measured load, with :data:`COLUMNS`.
+
+    """
+    planned_s, ended_s, error = _times(samples)
+    right = (error == "") & ~samples["fallback"].to_numpy(dtype=bool)
+    return float((right & (ended_s - planned_s <= PROMPT_S)).mean()) if len(samples) else None
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 
 from lab.errors import ComponentError, LabError
-from lab.runtimes import Launch, Running, Runtime
+from lab.runtimes import Launch, Running, Runtime, Watched
 from lab.runtimes.checkout import JOIN_TOKEN, ROOT, RUN_BY_LAB
 from lab.spec.own_load import OneRequest
 from lab.spec.scenario import Value
@@ -61,10 +61,12 @@ class PhaseResult:
     """What the workers reported of one phase of load, without its samples.
 
     Attributes:
-        begun: requests sent; ``finished`` of them were answered or failed, and ``failed`` of those failed.
+        begun: requests sent; ``finished`` of them were answered or failed, ``failed`` of those failed, and for
+            ``kept_back`` of those the service called nothing, since its circuit breaker was open.
         sessions: sessions begun; ``complete`` of them came to their end, ``not_single`` sent several requests or none.
         pauses: how often users thought.
         cut: user and number of each session that the end of a closed loop cut off.
+        stopped: the same of those that their user stopped early, since what failed was needed for the rest.
         unix_start: the planned start.
         dispatch_delay_s: how long received answers waited until the worker handled them, summed over all answers.
         ticks: by worker, (microseconds since the planned start, requests under way) about twenty times a second.
@@ -78,11 +80,13 @@ class PhaseResult:
     begun: int = 0
     finished: int = 0
     failed: int = 0
+    kept_back: int = 0
     sessions: int = 0
     complete: int = 0
     not_single: int = 0
     pauses: int = 0
     cut: list[tuple[int, int]] = field(default_factory=list)
+    stopped: list[tuple[int, int]] = field(default_factory=list)
     dispatch_delay_s: float = 0.0
     ticks: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     clock_step_s: float = 0.0
@@ -96,8 +100,8 @@ class PhaseResult:
 
     @property
     def done(self) -> int:
-        """How much of a plan is done: sessions that came to their end, or requests where those are the same."""
-        return self.complete if self.has_sessions else self.finished
+        """How much of a plan is done: sessions that are over, or requests where those are the same."""
+        return self.complete + len(self.stopped) if self.has_sessions else self.finished
 
 
 @dataclass(frozen=True)
@@ -197,7 +201,7 @@ class Fleet:
         self,
         phase: LoadPhase,
         within_s: float,
-        watched: Iterable[Running] = (),
+        watched: Iterable[Watched] = (),
         progress: Callable[[PhaseResult], None] = lambda _: None,
         into: PhaseResult | None = None,
     ) -> PhaseResult:
@@ -280,7 +284,7 @@ class Fleet:
             raise ComponentError("A Locust worker does not answer any more.")
         return event
 
-    def _check_alive(self, *others: Running) -> None:
+    def _check_alive(self, *others: Watched) -> None:
         for running in (*others, *self.workers, self.master):
             if ending := running.exit_reason():
                 name = running.launch.name
@@ -289,9 +293,11 @@ class Fleet:
 
 def _update_result(result: PhaseResult, event: dict[str, Any]) -> None:
     result.begun, result.finished, result.failed = event["begun"], event["finished"], event["failed"]
+    result.kept_back = event["kept_back"]
     result.sessions, result.complete, result.not_single = event["sessions"], event["complete"], event["not_single"]
     result.pauses = event["pauses"]
     result.cut.extend((int(user), int(session)) for user, session in event["cut"])
+    result.stopped.extend((int(user), int(session)) for user, session in event["stopped"])
     result.dispatch_delay_s = event["dispatch_delay_s"]
     for worker, ticks in event["ticks"].items():
         result.ticks.setdefault(worker, []).extend((int(t), int(n)) for t, n in ticks)

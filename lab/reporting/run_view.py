@@ -17,6 +17,7 @@ import pandas as pd
 
 from lab.analysis import insights, ramps, verdict, window_ratios
 from lab.analysis.bottleneck import Bottleneck
+from lab.analysis.ramps import Course
 from lab.analysis.summaries import ALL_REQUESTS, summary_of
 from lab.errors import LabError
 from lab.formulas import knee, stats
@@ -47,23 +48,31 @@ LIMITS = (
     "pool_max",
     "heap_max_bytes",
     "cpus",
+    "nodes",
+    "balancer",
+    "balancer_policy",
+    "balancer_max_connections",
+    "balancer_timeout_s",
+    "balancer_health_checks",
     "gc",
     "java",
 )
 # Fields that later versions of the lab added; absent from older runs.
 LATER = (
-    *("min_s", "p95_s", "cpu_s", "cpu_s_per_1000_requests", "cpu_s_per_1000_right"),
-    *("memory_bytes", "heap_bytes", "gc_pause_s", "gc_pause_s_per_1000_right", "pool_in_use", "pool_wait"),
+    *("min_s", "p95_s", "cpu_s", "cpu_s_per_1000_requests", "cpu_s_per_1000_right", "memory_bytes", "heap_bytes"),
+    *("gc_pause_s", "gc_pause_s_per_1000_right", "pool_in_use", "pool_wait", "pool_acquire_s"),
 )
 LATENCIES = ("mean_s", "p50_s", "p90_s", "p99_s", "p999_s", "max_s")
 FIGURES = (*LATENCIES, *ALL_REQUESTS, "throughput_rps", "ok_throughput_rps", "predicted_mean_s")
 OPEN_FIGURES = ("service_mean_s", "service_p50_s", "service_p99_s", "service_p999_s")
-# Figures of a cell's parts, which it has where there are several names, or several requests a session; and the calls
-# that were counted behind the service.
-PARTS = ("by_name", "sessions", "calls")
+# Figures of a cell's parts, which it has where there are several names, or several requests a session; the calls that
+# were counted behind the service; and the course of a ramp.
+PARTS = ("by_name", "sessions", "calls", "ramp")
 # What an execution of a program used: see :func:`lab.analysis.program_use.program_use`; and how fast it read.
 OF_PROGRAMS = ("execution_cpu_s", "start_s", "peak_bytes", "most_threads", "read_bytes")
-SESSION_COUNTS = ("complete", "failed", "cut", "requests")
+SESSION_COUNTS = ("begun", "complete", "failed", "stopped", "cut", "never_sent", "requests")
+# Counts that came later: in older runs no session was stopped early.
+NOT_STOPPED = {"begun": None, "stopped": 0, "never_sent": 0}
 
 
 @dataclass(frozen=True)
@@ -131,6 +140,10 @@ class Run:
         """One row for each cell whose sessions have several requests: counts, and times such as ``wall_p99_s``."""
         return self._frame([{**_which(row), **_flat(row["sessions"])} for row in self.cells if "sessions" in row])
 
+    def survivors(self) -> list[str]:
+        """A sentence on each cell of which sessions were stopped early: its figures are those of who went on."""
+        return [f"{self.which(row)}: {text}" for row in self.cells if (text := formatting.survivors(row))]
+
     def calls(self) -> pd.DataFrame:
         """One row a cell: how many calls a request made, by what counted them, such as ``mongo find``."""
         rows = [
@@ -157,7 +170,8 @@ class Run:
         """What to know when reading the latencies of :meth:`table`, in sentences."""
         known = [row["p999_s"] is not None for row in self.cells]
         few = f"p99.9 takes {stats.FEWEST_FOR_P999:,} right answers." * (any(known) and not all(known))
-        return [text for text in (*self.scopes(), *self.with_failures(), few, self.closed_loop()) if text]
+        about = (*self.scopes(), *self.survivors(), *self.with_failures(), few, self.closed_loop())
+        return [text for text in about if text]
 
     def scopes(self) -> list[str]:
         """A sentence on each variant that does not work on what the others do: its times are not to be compared."""
@@ -243,6 +257,12 @@ class Run:
         rows = self.table().query("at == @most", local_dict={"most": self._largest})
         return repeats_figure(self._at_largest_load("repeats"), rows)
 
+    def users_figure(self) -> Picture:
+        """How many users were in the middle of a session over time, and were stopped early, at the largest load."""
+        from lab.reporting.figures import users_figure
+
+        return users_figure(self._at_largest_load("users alive"), self.panels())
+
     def windows_figure(self, figure: str = "throughput") -> Picture:
         """The ratio of each pair of windows over time, the starts apart, at the largest load of a run in windows.
 
@@ -259,6 +279,24 @@ class Run:
     def window_ratios(self) -> pd.DataFrame:
         """One row for each pair, load and figure of a run in windows: ratio, interval, starts, windows, and noise."""
         return pd.DataFrame([ratio.as_row() for ratio in window_ratios.of_run(self.folder)])
+
+    def ramp_figure(self) -> Picture:
+        """What was answered of a ramp over time, and threads and memory of the service over the requests under way."""
+        from lab.reporting.figures import ramp_figure
+
+        panels = self.panels()
+        first = {panel.variant: course for panel in panels for course in [self._first_course(panel.variant)] if course}
+        return ramp_figure(self._at_largest_load("the course"), panels, first)
+
+    def _first_course(self, variant: str) -> Course | None:
+        """The course of the first repeat of a variant at the largest load."""
+        found = (course for row, course in self._courses if (row["variant"], row["at"]) == (variant, self._largest))
+        return next(found, None)
+
+    @property
+    def is_ramp(self) -> bool:
+        """Whether its loads grow from beginning to end, and any of them has been measured."""
+        return bool(self._courses)
 
     def errors_figure(self) -> Picture:
         """Failed requests over time by class, at the largest load."""
@@ -297,7 +335,8 @@ class Run:
         load = self.plan.cells[0].load
         alone = load.independent and not self.plan.is_sweep
         asked = load.volume(self.plan.unit) if alone else self.plan.at_position(self._largest)
-        return f"{self.subject}: {what} at {asked}{', from their planned moments' * load.independent}"
+        planned = ", from their planned moments" * load.independent
+        return f"{self.subject}: {what} at {asked}{formatting.paced(load)}{planned}"
 
     def _panel(self, cell: CellFolder) -> Panel:
         from lab.reporting.figures import Panel
@@ -348,23 +387,31 @@ class Run:
     def knees(self) -> dict[str, str]:
         """A sentence on each variant of a ramp: the knee of each of its cells that can be used."""
         found: dict[str, list[str]] = {}
-        for cell, row in zip(self.folder.cells(), self.cells, strict=True):
+        for row, course in self._courses:
             if row["verdict"] in verdict.BELIEVED:
-                knee_of_cell = ramps.knee(cell)
-                said = str(knee_of_cell) if knee_of_cell else "no knee: answers kept pace, or there were too few"
+                said = str(course.knee or "no knee: answers kept pace, or there were too few")
                 found.setdefault(row["variant"], []).append(said)
         return {variant: "; ".join(said) for variant, said in found.items()}
 
     def windows(self) -> pd.DataFrame:
-        """How the requests of a ramp ended, one row a window and cell: see :func:`lab.formulas.ramp.outcomes`."""
-        of_cells = []
-        for cell in self.folder.cells():
-            found = ramps.outcomes(cell) if self.plan.axis == RAMP else pd.DataFrame()
-            if len(found):
-                found.insert(0, "variant", cell.cell.variant)
-                found.insert(1, "repeat", cell.cell.repeat)
-                of_cells.append(found)
-        return pd.concat(of_cells, ignore_index=True) if of_cells else pd.DataFrame()
+        """How requests ended over time, one row a window and cell, where :func:`lab.analysis.ramps.outcomes` says."""
+        found = ((row, ramps.outcomes(folder)) for folder, row in zip(self.folder.cells(), self.cells, strict=True))
+        return pd.DataFrame(
+            [{**_which(row), **window} for row, windows in found for window in windows.to_dict("records")]
+        )
+
+    def waiting_costs(self) -> pd.DataFrame:
+        """What a request that waits cost the service of a ramp: see :func:`lab.analysis.waiting_cost.waiting_cost`.
+
+        One row a cell in which enough requests were under way at once.
+        """
+        return pd.DataFrame([{**_which(row), **course.waiting} for row, course in self._courses if course.waiting])
+
+    @cached_property
+    def _courses(self) -> list[tuple[dict[str, Any], Course]]:
+        """The row and the course of each cell that is a ramp, and has samples."""
+        both = ((row, ramps.course(folder)) for folder, row in zip(self.folder.cells(), self.cells, strict=True))
+        return [(row, course) for row, course in both if course]
 
     def rates_kept(self) -> dict[str, str]:
         """A sentence on each variant of a sweep over rates: up to which rate it answered what was asked."""
@@ -384,8 +431,12 @@ class Run:
         drawn = {"figure.png": self.figure, "timeline.png": self.timeline}
         if self.plan.interleave == WINDOWS:
             drawn["windows.png"] = self.windows_figure
+        if self.is_ramp:
+            drawn["ramp.png"] = self.ramp_figure
         if self.is_sweep:
             drawn["sweep.png"] = self.sweep_figure
+        if any("sessions" in row for row in self.cells):
+            drawn["users.png"] = self.users_figure
         return [_save(draw, self.path / name) for name, draw in drawn.items()]
 
     def _repr_html_(self) -> str:
@@ -425,9 +476,9 @@ def _which(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def _flat(sessions: Mapping[str, Any]) -> dict[str, Any]:
     """A summary of sessions in one row: the statistics of each time with the name of that time before theirs."""
-    times = {name: value for name, value in sessions.items() if name not in SESSION_COUNTS}
+    times = {name: value for name, value in sessions.items() if isinstance(value, Mapping) and name != "stopped_at"}
     flat = {f"{name}_{key}": value for name, of in times.items() for key, value in _with_p999(of).items()}
-    return {name: sessions[name] for name in SESSION_COUNTS} | flat
+    return {name: {**NOT_STOPPED, **sessions}[name] for name in SESSION_COUNTS} | flat
 
 
 def _with_p999(of: Mapping[str, Any]) -> dict[str, Any]:
@@ -474,9 +525,13 @@ def _row(folder: CellFolder, at: float) -> dict[str, Any]:
 
 
 def _shape(load: Load) -> dict[str, float]:
-    """Ramp and loops, which every row has: programs find them in loads that have neither, as 0 and 1."""
+    """Ramp and loops, which every row has: programs find them in loads that have neither, as 0 and 1.
+
+    The pace too, where it is not 1.
+    """
     ramp_s = load.ramp_s if isinstance(load, WaitingUsers) else 0.0
-    return {"ramp_s": ramp_s, "loops": load.loops if isinstance(load, Burst) else 1}
+    paced = {} if load.pace == 1 else {"pace": load.pace}
+    return {"ramp_s": ramp_s, "loops": load.loops if isinstance(load, Burst) else 1, **paced}
 
 
 def _rates(load: Open | Ramp) -> dict[str, float]:

@@ -41,7 +41,7 @@ def running_components(plan: Plan, backing: Backends, site: Site, launch: Launch
     LabError if one does not start.
     """
     with ExitStack() as stack:
-        for component in plan.scenario.start_order:
+        for component in plan.components:
             if component.module or component.command:
                 told = backing.environment_of(component.calls)
                 service = stack.enter_context(_started(component, site, launch, told))

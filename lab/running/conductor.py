@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import pandas as pd
 
-from lab.analysis import observations, steadiness, verdict, window_figures
+from lab.analysis import observations, ramps, steadiness, verdict, window_figures
 from lab.analysis.observations import Conditions, NameCounts
 from lab.analysis.program_use import program_use
 from lab.analysis.service_cost import service_cost
@@ -20,21 +20,24 @@ from lab.errors import ComponentError
 from lab.formulas import stats
 from lab.formulas.breakdown import breakdown
 from lab.generator.fleet import Fleet, LoadPhase, Placement, running_fleet
-from lab.running import equivalence, prerequisites, programs, settings
+from lab.running import deploying, equivalence, prerequisites, programs, settings
 from lab.running.invocation import Invocation
 from lab.running.measurement import Measurement, failure_observed, note_failure
 from lab.running.starts import Starts
 from lab.running.testbed import Testbed, set_up
 from lab.running.turn_taking import calls_made, deadline_s, session_s, take_turns, warm_up_in_turns
 from lab.running.warm_up import first_users, warm_up
+from lab.runtimes import Running
 from lab.runtimes.process import signals_deferred
 from lab.spec import attached, in_turns, prediction
+from lab.spec.nodes import at
 from lab.spec.plan import Cell, Plan
 from lab.storage import run_folder
 from lab.storage.cell_folder import CellFolder
 from lab.storage.run_folder import RunFolder
 from lab.system.attached import attached_service
-from lab.system.launch import promised_limits, remove_scratch
+from lab.system.deployment import Deployment
+from lab.system.launch import promised_limits
 from lab.telemetry import actuator
 
 T = TypeVar("T")
@@ -159,21 +162,19 @@ def _start(testbed: Testbed, measurement: Measurement) -> None:
     cell, folder, backing, start = measurement.cell, measurement.folder, testbed.backing, measurement.start
     variant = testbed.plan.scenario.variant(cell.variant)
     backing.check_alive()
-    with testbed.reporter.phase(f"{cell.id}: start {'workers' if start.service else 'service and workers'}"):
-        running = None
-        if not start.service:
+    with testbed.reporter.phase(f"{cell.id}: start {'workers' if start.deployment else 'service and workers'}"):
+        nodes: Mapping[str, Running] = {}
+        if not start.deployment:
             start.stack.callback(_restore, testbed, cell)  # once the service, which may still write, has ended
-            start.stack.callback(remove_scratch, folder.logs)
-            running = start.stack.enter_context(testbed.runtime.started(testbed.launch(variant, folder.logs)))
+            nodes = start.stack.enter_context(deploying.started_nodes(testbed, variant, cell.id, folder.logs))
         measurement.fleet = measurement.stack.enter_context(_fleet(testbed, cell, folder))
         measurement.fleet.await_workers()
         if backing.tokens:
             measurement.fleet.distribute_tokens(backing.tokens)
         measurement.fleet.spawn(max(cell.load.users, first_users(testbed, cell)))
-        if running:
-            start.service = actuator.await_ready(running, folder.logs, testbed.bind and testbed.bind[0])
-        assert start.service
-        measurement.service = start.service
+        if nodes:
+            start.name = cell.id
+            start.deployment = start.stack.enter_context(deploying.deployed(testbed, nodes, cell.id, folder.logs))
 
 
 def _restore(testbed: Testbed, cell: Cell) -> None:
@@ -185,24 +186,31 @@ def _restore(testbed: Testbed, cell: Cell) -> None:
 
 
 def _prove(testbed: Testbed, measurement: Measurement) -> None:
-    """Send the contract's requests; ComponentError if an earlier variant answered differently."""
-    start, service = measurement.start, measurement.service
-    try:
-        start.answers = start.answers or equivalence.prove(service, testbed.backing.contract)
-    except ComponentError as error:
-        raise actuator.no_answer_error(service, error.problem) from error
+    """Send the contract's requests to each node; ComponentError if an earlier one, or variant, answered differently."""
+    start, variant = measurement.start, measurement.cell.variant
+    for name, node in measurement.deployment.nodes.items() if not start.answers else ():
+        try:
+            answers = equivalence.prove(node, testbed.backing.contract)
+        except ComponentError as error:
+            raise actuator.no_answer_error(node, error.problem) from error
+        equivalence.check_equal(testbed.proved, f"{variant}, {name}" if start.answers else variant, answers)
+        start.answers = start.answers or answers
     measurement.folder.keep("contract", start.answers)
-    equivalence.check_equal(testbed.proved, measurement.cell.variant, start.answers)
 
 
 def _read_limits(testbed: Testbed, measurement: Measurement) -> None:
     plan, cell, observed, start = testbed.plan, measurement.cell, measurement.observed, measurement.start
-    start.limits = limits = start.limits or actuator.limits(measurement.service)
-    measurement.folder.keep("limits", limits)
-    asked, has_pool = plan.limits_of(cell.variant), bool(plan.scenario.components)
+    deployment = measurement.deployment
+    start.limits = start.limits or {name: actuator.limits(node) for name, node in deployment.nodes.items()}
+    first = next(iter(start.limits.values()))
+    measurement.folder.keep("limits", {**first, **deploying.balancer_limits(plan, deployment)})
+    asked, has_pool = plan.limits_of(cell.variant), bool(plan.components)
     promised = promised_limits(plan.scenario.variant(cell.variant), asked, testbed.cores.cpus, has_pool)
     observed.limits_read = True
-    observed.limits_broken += verdict.broken_limits(promised, limits)
+    # Nodes must agree in all that is not a process's own, promised or not.
+    same = {limit: value for limit, value in first.items() if limit not in actuator.OF_ONE_PROCESS}
+    for name, limits in start.limits.items():
+        observed.limits_broken += [f"{at(name)}{each}" for each in verdict.broken_limits({**same, **promised}, limits)]
     # What a load before this one was to meet is not for this one's warm-up.
     settings.put_in_force_for(testbed, measurement, plan.scenario.defaults())
 
@@ -214,23 +222,23 @@ def _warm_up(testbed: Testbed, measurement: Measurement) -> None:
         return
     backing.shape_links(on=False)
     with testbed.reporter.phase(f"{cell.id}: warm up", testbed.plan.scenario.rehearsal.rounds) as update:
-        warm_up(testbed, cell, measurement.service, measurement.fleet, observed, update)
+        warm_up(testbed, cell, measurement.deployment, measurement.fleet, observed, update)
     start.warm_up, start.warm = [*observed.warm_up], observed.warm
     backing.shape_links(on=True)
-    measurement.service.running.confine(testbed.cores.service)
+    measurement.deployment.confine(testbed.cores.service)
 
 
 def _fleet(testbed: Testbed, cell: Cell, folder: CellFolder) -> AbstractContextManager[Fleet]:
     image, plan, own = testbed.artifacts.images.get("worker", ""), testbed.plan, testbed.plan.locustfile
     at = (testbed.runtime, testbed.cores.generator, folder.logs, folder.stream, image, testbed.bind)
     placement = Placement(*at, testbed.join_token)
-    locustfile = Path(own.path) if own else plan.scenario.name
+    locustfile = Path(own.path) if own else plan.scenario.played_by
     return running_fleet(locustfile, cell.load, placement, testbed.headers, plan.one_request)
 
 
 def _start_workers(testbed: Testbed, measurement: Measurement) -> None:
     cell = measurement.cell
-    measurement.service = attached_service(testbed.plan.scenario.variant(cell.variant).url)
+    measurement.start.deployment = Deployment.of(attached_service(testbed.plan.scenario.variant(cell.variant).url))
     with testbed.reporter.phase(f"{cell.id}: start workers"):
         measurement.fleet = measurement.stack.enter_context(_fleet(testbed, cell, measurement.folder))
         measurement.fleet.await_workers()
@@ -242,7 +250,8 @@ def _warm_up_attached(testbed: Testbed, measurement: Measurement) -> None:
     before = attached.warm_up(measurement.cell.load)
     with testbed.reporter.phase(f"{measurement.cell.id}: warm up"):
         measurement.fleet.run_phase(
-            LoadPhase(measurement.service.url, before, warm_up=1), deadline_s(before, None) + session_s(testbed.plan)
+            LoadPhase(measurement.deployment.url, before, warm_up=1),
+            deadline_s(before, None) + session_s(testbed.plan, before),
         )
 
 
@@ -254,7 +263,7 @@ def conclude(testbed: Testbed, measurement: Measurement, others: list[str]) -> N
 
     """
     cell, folder, observed = measurement.cell, measurement.folder, measurement.observed
-    folder.keep_samples(observed.result.cut)
+    folder.keep_samples(observed.result.cut, observed.result.stopped)
     metrics = observations.metrics(observed.result, observed.telemetry)
     folder.keep_metrics(metrics)
     summary = stats.summarise_pieces(folder.measured_pieces(stats.SUMMARISED), from_planned=cell.load.independent)
@@ -286,9 +295,15 @@ def conclude(testbed: Testbed, measurement: Measurement, others: list[str]) -> N
         "summary",
         {
             **asdict(summary),
-            **breakdown(folder.measured_pieces, summary.elapsed_s, cell.load.independent),
+            **breakdown(
+                folder.measured_pieces,
+                summary.elapsed_s,
+                cell.load.independent,
+                testbed.plan.scenario.requests_a_session,
+            ),
             **service_cost(metrics, summary.began_s, summary.began_s + summary.elapsed_s, summary.requests, right),
             **program_use(metrics),
+            **({"ramp": course.as_json()} if (course := ramps.course(folder)) else {}),
             "predicted_mean_s": prediction.predict(testbed.plan, cell),
             "verdict": judged.word,
             "reasons": list(judged.reasons),

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import http.client
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import msgspec
@@ -73,12 +74,13 @@ def prove(service: Service, contract: Iterable[Exchange]) -> dict[str, dict[str,
         The answers by the exchanges' names, as dictionaries of JSON types.
 
     Raises:
-        ComponentError: the service did not answer, or with another status than the contract's.
+        ComponentError: the service did not answer, or with another status than the contract's, or without what later
+            requests need of its answer.
 
     """
-    answers = {}
+    answers, saved = {}, dict[str, str]()
     for exchange in contract:
-        answer = _ask(service, exchange)
+        answer = _ask(service, _filled(exchange, saved), saved)
         if answer.status != exchange.status:
             raise ComponentError(
                 f"The service answered {exchange.method} {exchange.path[:SHOWN]} ({exchange.name}) with status "
@@ -88,7 +90,39 @@ def prove(service: Service, contract: Iterable[Exchange]) -> dict[str, dict[str,
     return answers
 
 
-def _ask(service: Service, exchange: Exchange) -> FramedAnswer:
+def _filled(exchange: Exchange, saved: Mapping[str, str]) -> Exchange:
+    """The exchange with what was saved of answers before, in place of its names."""
+
+    def fill(text: str) -> str:
+        for name, value in saved.items():
+            text = text.replace(f"{{{name}}}", value)
+        return text
+
+    headers = {
+        name: fill(value) if isinstance(value, str) else tuple(map(fill, value))
+        for name, value in exchange.headers.items()
+    }
+    return replace(exchange, path=fill(exchange.path), headers=headers, body=fill(exchange.body))
+
+
+def _save(exchange: Exchange, response: http.client.HTTPResponse, body: bytes, saved: dict[str, str]) -> None:
+    """Keep what an exchange saves of its answer; ComponentError if it is not there."""
+    text = f"{response.headers}\n{body.decode(errors='replace')}"
+    for name, pattern in exchange.saves.items():
+        found = re.search(pattern, text)
+        if not found:
+            raise ComponentError(f"The answer to {exchange.method} {exchange.path[:SHOWN]} has no {name} ({pattern}).")
+        saved[name] = found[1]
+
+
+def _named(text: str, saved: Mapping[str, str]) -> str:
+    """A text with the names of what was saved in place of it, as servers choose keys and tokens by themselves."""
+    for name, value in saved.items():
+        text = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", f"{{{name}}}", text)
+    return text
+
+
+def _ask(service: Service, exchange: Exchange, saved: dict[str, str]) -> FramedAnswer:
     parts = http_address.split(service.url + exchange.path)
     usual = http_address.head(parts, dict.fromkeys(exchange.headers, ""))
     fields: dict[str, str | tuple[str, ...]] = {**usual, **exchange.headers}
@@ -108,7 +142,9 @@ def _ask(service: Service, exchange: Exchange) -> FramedAnswer:
             connection.endheaders(body or None)
             response = connection.getresponse()
             answer = response.read()
-            return _framed(response, _in_order(answer) if exchange.unordered else answer)
+            if response.status == exchange.status:
+                _save(exchange, response, answer, saved)
+            return _framed(response, _in_order(answer) if exchange.unordered else answer, saved)
     except (OSError, http.client.HTTPException) as error:
         raise ComponentError(
             f"The service did not answer {exchange.method} {exchange.path[:SHOWN]}: {error}."
@@ -123,8 +159,11 @@ def _in_order(body: bytes) -> bytes:
         return body
 
 
-def _framed(response: http.client.HTTPResponse, body: bytes) -> FramedAnswer:
-    headers = response.headers
+def _framed(response: http.client.HTTPResponse, body: bytes, saved: Mapping[str, str]) -> FramedAnswer:
+    headers, body = (
+        response.headers,
+        _named(body.decode(errors="surrogateescape"), saved).encode(errors="surrogateescape"),
+    )
     if response.chunked:
         framing = CHUNKED
     elif "Content-Length" in headers:
@@ -139,7 +178,7 @@ def _framed(response: http.client.HTTPResponse, body: bytes) -> FramedAnswer:
         body_begin=body[:SHOWN].decode(errors="replace"),
         framing=framing,
         kept_alive=not response.will_close,
-        headers={name.lower(): ", ".join(headers.get_all(name, ())) for name in headers},
+        headers={name.lower(): _named(", ".join(headers.get_all(name, ())), saved) for name in headers},
         head_bytes=sum(len(f"{name}: {value}\r\n") for name, value in headers.items()),
     )
 

@@ -74,7 +74,7 @@ def estimate_run(plan: Plan, cells: Sequence[Cell], runs: Path) -> TimeEstimate:
         cells=len(cells),
         load_s=sum(prediction.load_s(plan, cell) for cell in cells),
         overhead_s=fmean(known) if known else guess_s,
-        set_up_s=SET_UP_S + COMPONENT_S * len(plan.scenario.components),
+        set_up_s=SET_UP_S + COMPONENT_S * len(plan.components),
         learned=len(known),
         known=plan.scenario.entry != "program" or all(isinstance(cell.load, Closed) for cell in cells),
     )

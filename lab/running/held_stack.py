@@ -21,7 +21,7 @@ from filelock import FileLock, Timeout
 from rich.console import Console
 
 from lab.errors import LabError
-from lab.running import settings
+from lab.running import deploying, settings
 from lab.running.invocation import Invocation
 from lab.running.progress import Reporter
 from lab.running.testbed import set_up
@@ -32,7 +32,6 @@ from lab.storage import run_folder
 from lab.storage.json_file import write_json
 from lab.system.backends import Endpoints
 from lab.system.databases import tokens
-from lab.telemetry import actuator
 
 LOG = up_state.FOLDER / "up.log"
 UP_WITHIN_S = 1800.0  # images may have to be built
@@ -134,21 +133,28 @@ def hold(plan: Plan, runtime: str, endpoints: Endpoints) -> None:
     invocation = Invocation(["lab", "up", scenario.name], up_state.FOLDER, reporter, runtime, endpoints)
     with set_up(plan, invocation, USERS) as testbed:
         logs = testbed.run.logs
-        with testbed.runtime.started(testbed.launch(variant, logs)) as running:
-            service = actuator.await_ready(running, logs)
-            settings.put_in_force(testbed, variant, service, plan.parameters)
+        with (
+            deploying.started_nodes(testbed, variant, variant.name, logs) as nodes,
+            deploying.deployed(testbed, nodes, variant.name, logs) as deployment,
+        ):
+            settings.put_in_force(testbed, variant, deployment, plan.parameters)
             me = {"pid": os.getpid(), "born": process_id.birth(os.getpid())}
-            facts = {**me, "url": service.url, "management": service.management}
+            management = next(iter(deployment.nodes.values())).management
+            facts = {**me, "url": deployment.url, "management": management}
             about: dict[str, Any] = {
                 "scenario": scenario.name,
                 "variant": variant.name,
                 "parameters": dict(plan.parameters),
             }
-            about |= {"path": scenario.path(plan.parameters), "token": scenario.sends_tokens}
+            about |= {
+                "locustfile": scenario.played_by,
+                "path": scenario.path(plan.parameters),
+                "token": scenario.sends_tokens,
+            }
             write_json(up_state.STATE, {**about, **facts, "run": str(testbed.run.path)})
-            while not (ending := running.exit_reason()):
+            while True:
+                deployment.check_whole()
                 time.sleep(0.5)
-            raise LabError(f"The service {ending}.", "", running.log_tail())
 
 
 def main() -> None:

@@ -15,7 +15,7 @@ from lab.running.testbed import Testbed
 from lab.running.windows import Joined
 from lab.spec.plan import Cell
 from lab.storage.cell_folder import CellFolder
-from lab.system.service import Service
+from lab.system.deployment import Deployment
 
 
 @dataclass
@@ -34,13 +34,18 @@ class Measurement:
     start: Start = field(default_factory=Start)
     observed: Observed = field(default_factory=Observed)
     stack: ExitStack = field(default_factory=ExitStack)
-    service: Service = field(init=False)
     fleet: Fleet = field(init=False)
     joined: Joined = field(init=False)
 
     def __post_init__(self) -> None:
         """Begin without a window."""
         self.joined = Joined(self.observed, self.cell.load.windows)
+
+    @property
+    def deployment(self) -> Deployment:
+        """What is loaded, since it is up."""
+        assert self.start.deployment
+        return self.start.deployment
 
     @property
     def goes_on(self) -> bool:
@@ -62,6 +67,7 @@ def failure_observed(testbed: Testbed, measurement: Measurement) -> Iterator[Non
 def note_failure(testbed: Testbed, measurement: Measurement, error: ComponentError) -> None:
     """Note and say why a cell ends."""
     # If a database or link has ended, that is the cause of a service's errors, and comes first.
-    causes = dict.fromkeys([*testbed.backing.exit_reasons(), error.problem])
+    nodes = measurement.start.deployment.exit_reasons() if measurement.start.deployment else []
+    causes = dict.fromkeys([*testbed.backing.exit_reasons(), *nodes, error.problem])
     measurement.observed.ending = Ending(tuple(causes))
     testbed.reporter.say(f"  {error}", error.problem, "red")

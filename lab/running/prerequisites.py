@@ -15,6 +15,8 @@ from lab.runtimes.checkout import ROOT
 from lab.spec import http_address
 from lab.spec.plan import Plan
 from lab.spec.planning import split_address
+from lab.spec.scenario import Scenario
+from lab.system import balancer, prometheus
 
 # The Locust master, the lab and its libraries keep some files open besides one socket a user.
 SPARE_FILES = 256
@@ -24,12 +26,13 @@ CALLED_HEAP_MB = 1024
 
 def check_machine(plan: Plan, users: int, runs: Path) -> None:
     """LabError if this machine's limits, memory or disk space are too small for a plan."""
-    host.raise_open_file_limit(users + SPARE_FILES)
+    sockets = 2 if plan.is_balanced else 1  # of a user: a balancer has one to a node too
+    host.raise_open_file_limit(sockets * (users + SPARE_FILES))
     on_loopback = plan.scenario.entry == "service" and not plan.bind
     host.check_ports(users, http_address.LOOPBACK_ADDRESSES if on_loopback else 1)
     host.check_backlog(max(plan.limits_of(cell.variant).accept_count or 0 for cell in plan.cells))
-    heaps_mb = (sum(plan.limits_of(cell.variant).heap_mb or 0 for cell in group) for group in plan.groups)
-    called_mb = sum(CALLED_HEAP_MB for component in plan.scenario.components if component.module)
+    heaps_mb = (plan.nodes * sum(plan.limits_of(cell.variant).heap_mb or 0 for cell in group) for group in plan.groups)
+    called_mb = sum(CALLED_HEAP_MB for component in plan.components if component.module)
     workers = max(sum(cell.load.workers for cell in group) for group in plan.groups)
     host.check_memory(max(heaps_mb) + called_mb, workers, users)
     host.check_free_space(runs)
@@ -58,10 +61,19 @@ def _is_here(program: str) -> bool:
     return "{" in program or shutil.which(str(ROOT / program) if "/" in program else program) is not None
 
 
-def check_locustfile(scenario: str) -> None:
+def check_programs(plan: Plan) -> None:
+    """LabError if a program that a plan needs besides its services is not on this machine."""
+    if plan.is_balanced:
+        balancer.program()
+    if plan.prometheus:
+        prometheus.program()
+
+
+def check_locustfile(scenario: Scenario) -> None:
     """LabError if a scenario has no locustfile."""
-    if not (ROOT / "locustfiles" / f"{scenario}.py").exists():
-        raise LabError(f"There is no locustfiles/{scenario}.py, which plays {scenario}.", "See locustfiles/chain.py.")
+    file = f"locustfiles/{scenario.played_by}.py"
+    if not (ROOT / file).exists():
+        raise LabError(f"There is no {file}, which plays {scenario.name}.", "See locustfiles/chain.py.")
 
 
 def announce_master(plan: Plan, runtime: str, reporter: Reporter, given: str) -> str:

@@ -29,6 +29,7 @@ from lab.spec.workload import Closed
 from lab.storage.cell_folder import CellFolder
 from lab.system import corpora
 from lab.system.attached import attached_service
+from lab.system.deployment import Deployment
 from lab.telemetry.sampler import sampling, timing_cores
 
 # Of an execution in samples.parquet, in place of an HTTP method.
@@ -206,7 +207,7 @@ def _load(
     """Execute a program as often, or as long, as the load says, and read what it used and what the machine did."""
     result, telemetry, load, owned = observed.result, observed.telemetry, cell.load, testbed.cores.owned
     with (
-        sampling(attached_service(""), {}, owned, into=telemetry),
+        sampling(Deployment.of(attached_service("")), {}, owned, into=telemetry),
         timing_cores(testbed.runtime, owned, testbed.run.logs / "cpu-speed.log", telemetry),
     ):
         start_s, cpu_s = time.monotonic(), 0.0

@@ -73,7 +73,7 @@ def check_planned_here(run: RunFolder) -> None:
 
 def _executed(plan: Plan) -> Iterator[str]:
     """What a plan starts, executes or loads, a line each."""
-    for component in plan.scenario.components:
+    for component in plan.components:
         if component.command:
             yield shlex.join(component.command)
         elif component.module:

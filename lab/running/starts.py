@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
 
-from lab.system.service import Service
+from lab.system.deployment import Deployment
 
 
 @dataclass
@@ -17,24 +17,26 @@ class Start:
 
     Attributes:
         stack: what ends it.
-        service: None before it is up, and when a failure has ended it.
+        name: the first cell that it was for; no other start of a run has it.
+        deployment: None before it is up, and when a failure has ended it.
         answers: its answers to the contract, by the name of the exchange; empty before it was asked.
-        limits: those that it reported; empty before it was asked.
+        limits: by node, those that it reported; empty before they were asked.
         warm_up: the rounds of its warm-up: see :attr:`lab.analysis.observations.Observed.warm_up`.
         warm: whether the CPU cost of a request had settled in them.
 
     """
 
     stack: ExitStack = field(default_factory=ExitStack)
-    service: Service | None = None
+    name: str = ""
+    deployment: Deployment | None = None
     answers: Mapping[str, Any] = field(default_factory=dict)
-    limits: Mapping[str, Any] = field(default_factory=dict)
+    limits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     warm_up: list[dict[str, float]] = field(default_factory=list)
     warm: bool = False
 
     def end(self) -> None:
         """Stop the service; the next load that needs it starts another."""
-        self.service, self.answers, self.limits, self.warm_up, self.warm = None, {}, {}, [], False
+        self.deployment, self.answers, self.limits, self.warm_up, self.warm = None, {}, {}, [], False
         self.stack.close()
 
 

@@ -18,7 +18,7 @@ from lab.running import calibrate
 from lab.running.components import components_facts, running_components
 from lab.running.equivalence import Proved
 from lab.running.invocation import Invocation
-from lab.running.prerequisites import announce_master, check_locustfile, check_machine
+from lab.running.prerequisites import announce_master, check_locustfile, check_machine, check_programs
 from lab.running.progress import Reporter
 from lab.runtimes import Launch, Runtime, docker, host
 from lab.runtimes.checkout import ROOT
@@ -32,12 +32,24 @@ from lab.spec.planning import split_address
 from lab.spec.system import Variant
 from lab.spec.workload import Load
 from lab.storage.run_folder import RunFolder
-from lab.system import aot_cache, artifacts, attached, backends, build, corpora, images, java_releases
+from lab.system import (
+    aot_cache,
+    artifacts,
+    attached,
+    backends,
+    balancer,
+    build,
+    corpora,
+    images,
+    java_releases,
+    prometheus,
+)
 from lab.system.backends import Backends
 from lab.system.corpora import Files
 from lab.system.databases import Site
 from lab.system.jdk import Jdk, find_jdk
 from lab.system.launch import NOTHING, contained, service_launch
+from lab.system.prometheus import Prometheus, running_prometheus
 
 # Longer words of a command line are no paths: what is executed may be among them.
 LONGEST_PATH = 256
@@ -54,8 +66,8 @@ class Artifacts:
         javas: the launchers of other releases of Java, by release, for variants that name one.
         jars: by Maven module.
         caches: the folder of the start-up cache of each module that has one.
-        images: container images by service (see :func:`lab.system.images.service_name`), kind of database, and
-            ``worker``; empty for processes.
+        images: container images by service (see :func:`lab.system.images.service_name`), kind of database, program
+            beside them, and ``worker``; empty for processes.
 
     """
 
@@ -95,6 +107,7 @@ class Testbed:
         join_token: what workers on other machines must know; empty if there are none.
         proved: by name, the first variant's answers to the contract, which the others must equal.
         corpora: the files that programs read, by the name of their recipe.
+        prometheus: what scrapes all parts that have metrics; None where the plan does not ask for it.
 
     """
 
@@ -110,6 +123,7 @@ class Testbed:
     join_token: str = field(default="", repr=False)
     proved: Proved = field(default_factory=dict)
     corpora: Mapping[str, Files] = field(default_factory=dict)
+    prometheus: Prometheus | None = None
 
     @property
     def bind(self) -> tuple[str, int] | None:
@@ -126,9 +140,14 @@ class Testbed:
         cores = len(self.cores.generator) or self.cores.cpus
         return self.calibration.ceiling_rps(self.plan.scenario.kind, load.workers, cores)
 
-    def launch(self, variant: Variant, folder: Path) -> Launch:
-        """The launch of a variant's service, as a process or in a container."""
-        limits, environment = self.plan.limits_of(variant.name), self.backing.environment
+    def launch(self, variant: Variant, folder: Path, told: Mapping[str, str] = NOTHING) -> Launch:
+        """The launch of a variant's service, as a process or in a container.
+
+        Args:
+            told: environment variables besides those of what is behind the service.
+
+        """
+        limits, environment = self.plan.limits_of(variant.name), {**self.backing.environment(variant.calls), **told}
         launch = self.artifacts.launch(variant, limits, folder, self.cores.cpus, environment)
         if not self.bind:
             return launch
@@ -162,13 +181,15 @@ def _start(plan: Plan, invocation: Invocation, users: int, opened: Opener) -> It
     invocation.endpoints.check()
     reporter, (chosen, why) = invocation.reporter, images.choose(invocation.runtime)
     check_machine(plan, users, invocation.runs)
-    check_locustfile(plan.scenario.name)
+    check_locustfile(plan.scenario)
+    if chosen == "process":
+        check_programs(plan)
     jdk, cores = find_jdk(), Cores.split(plan.pin)
     join_token = announce_master(plan, chosen, reporter, invocation.endpoints.join)
     if invocation.runtime != chosen:
         reporter.say(f"  runtime: {chosen} ({why})")
     found, modules = _calibrated(plan, reporter), {variant.module for variant in plan.variants}
-    modules |= {component.module for component in plan.scenario.components if component.module}
+    modules |= {component.module for component in plan.components if component.module}
     facts = {**_facts(cores, found), "jdk": {"version": jdk.version, "found_in": jdk.found_in}}
     facts |= {"service_cores": sorted(cores.service), "runtime": chosen, "runtime_because": why}
     facts["sources"] = {module: build.source_hash(module) for module in sorted(modules)}
@@ -180,7 +201,7 @@ def _start(plan: Plan, invocation: Invocation, users: int, opened: Opener) -> It
         confined(cores.generator),
     ):
         runtime.discard(run.scratch)
-        behind = set() if chosen == "docker" else backends.modules(plan.scenario, invocation.endpoints)
+        behind = set() if chosen == "docker" else backends.modules(plan, invocation.endpoints)
         javas = _installed({variant.jdk for variant in plan.variants if variant.jdk}, runtime, reporter)
         note_javas(run, javas)
         has_caches = not any(variant.jdk for variant in plan.scenario.variants)
@@ -191,8 +212,12 @@ def _start(plan: Plan, invocation: Invocation, users: int, opened: Opener) -> It
             made = replace(made, images=_built_images(plan, made.jars, javas, run, runtime, reporter))
         stand_in = made.jars.get("mongo-standin")
         site = Site(runtime, run.scratch, run.logs, jdk.home, cores=cores.generator, stand_in=stand_in)
-        with _backing(plan, site, invocation, made, cores.cpus, run) as backing:
-            yield Testbed(plan, run, reporter, runtime, cores, made, backing, found, join_token=join_token)
+        with (
+            _backing(plan, site, invocation, made, cores.cpus, run) as backing,
+            _observed(plan, site, made, backing) as (backing, scraper),
+        ):
+            at = (plan, run, reporter, runtime, cores, made, backing, found)
+            yield Testbed(*at, join_token=join_token, prometheus=scraper)
 
 
 @contextmanager
@@ -348,7 +373,7 @@ def _built_images(
     reporter: Reporter,
 ) -> dict[str, str]:
     services = {(variant.module, variant.jdk) for variant in plan.variants}
-    services |= {(component.module, 0) for component in plan.scenario.components if component.module}
+    services |= {(component.module, 0) for component in plan.components if component.module}
     with reporter.phase("build the images") as update:
         builder = images.Images(runtime.engine, runtime, _shortened(update))
         built = {
@@ -357,8 +382,15 @@ def _built_images(
             )
             for module, jdk in sorted(services)
         }
-        makers: dict[str, Callable[[], images.Image]] = {"mysql": builder.mysql, "mongo": builder.mongo}
-        built |= {kind: makers[kind]() for kind in plan.scenario.databases}
+        makers: dict[str, Callable[[], images.Image]] = {
+            "mysql": builder.mysql,
+            "mongo": builder.mongo,
+            balancer.PROGRAM: builder.haproxy,
+            prometheus.PROGRAM: builder.prometheus,
+        }
+        beside = [balancer.PROGRAM] * plan.is_balanced + [prometheus.PROGRAM] * plan.prometheus
+        databases = [part.database for part in plan.components if part.database]
+        built |= {kind: makers[kind]() for kind in (*databases, *beside)}
         built["worker"] = builder.worker()
         update(1, ", ".join(sorted({image.product for image in built.values()})))
     run.keep("images", {name: asdict(image) for name, image in built.items()})
@@ -391,7 +423,8 @@ def build_all_images(services: Iterable[tuple[str, int]], reporter: Reporter) ->
                 builder.service(module, jars[module], build.source_hash(module), javas.get(release))
                 for module, release in services
             ]
-            return [*made, builder.mysql(), builder.mongo(), builder.worker()]
+            beside = [builder.mysql(), builder.mongo(), builder.haproxy(), builder.prometheus()]
+            return [*made, *beside, builder.worker()]
 
 
 def _shortened(update: Callable[[float, str], None]) -> Callable[[str], None]:
@@ -403,11 +436,11 @@ def _backing(
     plan: Plan, site: Site, invocation: Invocation, made: Artifacts, cpus: int, run: RunFolder
 ) -> Iterator[Backends]:
     """Start the components behind the services; LabError if a resumed run had other databases before."""
-    if not (names := [component.name for component in plan.scenario.components]):
+    if not (names := [component.name for component in plan.components]):
         yield backends.without_components(plan.scenario)
         return
     with ExitStack() as stack:
-        seeded = " and seed" * bool(plan.scenario.databases)
+        seeded = " and seed" * any(component.database for component in plan.components)
         with invocation.reporter.phase(f"start{seeded} {' and '.join(names)}") as update:
             backing = stack.enter_context(backends.running_backends(plan, site, invocation.endpoints, made.images))
             launch = partial(made.launch, cpus=cpus)
@@ -423,6 +456,22 @@ def _backing(
             )
         run.keep("databases", found)
         yield backing
+
+
+@contextmanager
+def _observed(
+    plan: Plan, site: Site, made: Artifacts, backing: Backends
+) -> Iterator[tuple[Backends, Prometheus | None]]:
+    """Have Prometheus, if the plan asks for it, scrape the components behind the services, which it then observes."""
+    if not plan.prometheus:
+        yield backing, None
+        return
+    name = prometheus.PROGRAM
+    image = made.images.get(name, "")
+    with running_prometheus(site.runtime, site.logs / name, site.folder, site.cores, image) as found:
+        pages = {name: page for name, service in backing.services.items() if (page := service.metrics)}
+        with found.scraping("", pages):
+            yield replace(backing, observers={name: found.running}), found
 
 
 def _titles(databases: Mapping[str, Mapping[str, Any]]) -> str:

@@ -18,8 +18,8 @@ from lab.spec.plan import Cell, Plan
 from lab.spec.prediction import CallsMade
 from lab.spec.system import SERVICE
 from lab.spec.window import Window
-from lab.spec.workload import Closed, Load, OpenLoop
-from lab.telemetry import actuator
+from lab.spec.workload import Burst, Closed, Load, OpenLoop, Total
+from lab.telemetry import actuator, scrapes, served
 from lab.telemetry.sampler import IDLE_GENERATORS, NEIGHBOURS, Telemetry, sampling, timing_cores
 
 DRAIN_S, SLOWEST_WORK_S = 30.0, 0.001
@@ -53,15 +53,16 @@ def warm_up_in_turns(testbed: Testbed, measurements: list[Measurement]) -> None:
 
 def _uncounted(testbed: Testbed, measurement: Measurement, load: Load) -> dict[str, float]:
     """Load a cell for one window that is a round of its warm-up; what it cost, if the lab started the service."""
-    service, observed = measurement.service, measurement.observed
+    deployment, observed = measurement.deployment, measurement.observed
     parameters = testbed.plan.parameters_of(measurement.cell)
     path, number = testbed.plan.scenario.path(parameters), len(observed.warm_up) + 1
-    before = actuator.cpu_times(service) if service.management else None
-    phase = LoadPhase(service.url, load, parameters, path, warm_up=number)
-    result = measurement.fleet.run_phase(phase, deadline_s(load, None) + session_s(testbed.plan), [service.running])
+    before = actuator.cpu_times(deployment) if deployment.is_ours else None
+    phase = LoadPhase(deployment.url, load, parameters, path, warm_up=number)
+    within_s = deadline_s(load, None) + session_s(testbed.plan, load)
+    result = measurement.fleet.run_phase(phase, within_s, deployment.running)
     if before is None:
         return {}
-    spent = actuator.cpu_times(service).since(before, result.finished)
+    spent = actuator.cpu_times(deployment).since(before, result.finished)
     observed.warm_up.append({**spent, "users": load.users})
     return spent
 
@@ -115,29 +116,34 @@ def take_turns(testbed: Testbed, measurements: list[Measurement]) -> None:
 def _idle(measurement: Measurement, measurements: Iterable[Measurement]) -> dict[str, list[Running]]:
     """The processes that are up while a measurement is loaded, of services that the lab started, and of generators."""
     others = [each for each in measurements if each is not measurement and each.goes_on]
-    services = [each.service.running for each in others if each.service.management]
+    services = [running for each in others if each.deployment.is_ours for running in each.deployment.running]
     generators = [running for each in others for running in (each.fleet.master, *each.fleet.workers)]
     return {name: found for name, found in ((NEIGHBOURS, services), (IDLE_GENERATORS, generators)) if found}
 
 
 def drive(testbed: Testbed, measurement: Measurement, turn: Turn) -> None:
-    """Run a window of the measured load while sampling all processes, and read the counts of service and databases."""
+    """Run a window of the measured load while sampling all processes, and read the counts of service and databases.
+
+    The load goes on while one node lives; then ComponentError names the one that has ended.
+    """
     plan, backing, owned, observed = testbed.plan, testbed.backing, testbed.cores.owned, measurement.observed
-    cell, service, fleet, joined = measurement.cell, measurement.service, measurement.fleet, measurement.joined
+    cell, deployment, fleet, joined = measurement.cell, measurement.deployment, measurement.fleet, measurement.joined
     load, parameters, before_us = cell.load.window, plan.parameters_of(cell), joined.before_us
     result, readings = PhaseResult(), Telemetry()
+    nodes = deployment.nodes.values()
     backing.restore(plan.scenario, parameters)
     if plan.scenario.variant(cell.variant).caches:
-        actuator.empty_caches(service)
+        for node in nodes:
+            actuator.empty_caches(node)
     settings.put_in_force_for(testbed, measurement, parameters)
-    before, calls = actuator.requests_served(service), components.calls_counted(backing, [service])
+    before, calls = served.counted(deployment), components.calls_counted(backing, nodes)
     workers = {f"worker {number}": worker for number, worker in enumerate(fleet.workers, 1)}
     others = {**workers, "master": fleet.master, **backing.running()}
     try:
-        with sampling(service, others, owned, into=readings, together=turn.idle):
+        with sampling(deployment, others, owned, into=readings, together=turn.idle):
             fleet.run_phase(
                 LoadPhase(
-                    service.url,
+                    deployment.url,
                     load,
                     parameters,
                     plan.scenario.path(parameters),
@@ -146,22 +152,27 @@ def drive(testbed: Testbed, measurement: Measurement, turn: Turn) -> None:
                     windows=cell.load.windows,
                     before_us=before_us,
                 ),
-                deadline_s(load, prediction.predict(plan, cell)) + session_s(plan),
-                [service.running, *backing.running().values()],
+                deadline_s(load, prediction.predict(plan, cell)) + session_s(plan, load),
+                [*deployment.watched, *backing.running().values()],
                 progress=turn.update,
                 into=result,
             )
     finally:
         elapsed_s = joined.add(result, readings, turn.speed.rows)
         observed.between_cpu_s = joined.between_s(SERVICE)
-    after = None if before is None else actuator.requests_served(service, before + result.finished)
-    served = None if before is None or after is None else after - before
+    counts = served.counted(deployment, before, result.finished).since(before)
+    observed.counts = observed.counts.plus(counts) if observed.counts else counts
+    if testbed.prometheus:
+        span = (result.unix_start, result.unix_start + elapsed_s)
+        observed.add_scrapes(scrapes.read(testbed.prometheus, measurement.start.name, *span))
+    deployment.check_whole()
     # Of several kinds of request the ones with the most calls: then a count is awaited in vain, for a moment.
     most = {
         name: max((of[1] for of in each.values() if of), default=0) for name, each in calls_made(plan, cell).items()
     }
-    awaited = {name: calls.get(name, 0) + made * result.finished for name, made in most.items()}
-    after_calls = components.calls_counted(backing, [service], awaited)
+    calling = result.finished - result.kept_back
+    awaited = {name: calls.get(name, 0) + made * calling for name, made in most.items()}
+    after_calls = components.calls_counted(backing, nodes, awaited)
     made_now = {name: count - calls[name] for name, count in after_calls.items() if name in calls}
     observed.add_window(
         Window(
@@ -173,7 +184,7 @@ def drive(testbed: Testbed, measurement: Measurement, turn: Turn) -> None:
             elapsed_s,
             result.begun,
             result.failed,
-            served,
+            counts.total,
         ),
         made_now,
     )
@@ -185,7 +196,7 @@ def calls_made(plan: Plan, cell: Cell) -> dict[str, CallsMade]:
     """By what is counted behind the service, how many calls each request of a cell makes, by the request's name."""
     variant, parameters = plan.scenario.variant(cell.variant), plan.parameters_of(cell)
     made: dict[str, CallsMade] = {}
-    for component in plan.scenario.components:
+    for component in plan.components:
         made |= prediction.calls_to(plan, variant, component.name, parameters)
     return made
 
@@ -212,6 +223,13 @@ def deadline_s(load: Load, predicted_mean_s: float | None) -> float:
     return load.ramp_s + 2 * work_s + after_s
 
 
-def session_s(plan: Plan) -> float:
-    """How long a load may last beyond what is known of it, because a session does."""
-    return SESSION_S if plan.locustfile else 0.0
+def session_s(plan: Plan, load: Load) -> float:
+    """How long a load may last beyond :func:`deadline_s`, because a session is more than a request.
+
+    Each request after the first may wait until its timeout, and pauses may be drawn twice as long as on average.
+    """
+    if plan.locustfile:
+        return SESSION_S
+    later = max(plan.scenario.requests_a_session - 1, 0)
+    rounds = math.ceil(load.rounds) if isinstance(load, Burst | Total) else 1
+    return rounds * (later * load.timeout_s + 2 * load.pace * plan.scenario.think_s)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from msgspec import structs
+
 from lab.analysis.observations import Observed
 from lab.generator.fleet import Fleet, LoadPhase
 from lab.running.progress import Update
 from lab.running.testbed import Testbed
 from lab.spec.plan import Cell
 from lab.spec.workload import Load
-from lab.system.service import Service
+from lab.system.deployment import Deployment
 from lab.telemetry import actuator
 
 MIN_ROUNDS = 3
@@ -19,8 +21,10 @@ SETTLED_SHARE, AT_REST_SHARE = 0.15, 0.10
 WITHIN_S = 120.0
 
 
-def warm_up(testbed: Testbed, cell: Cell, service: Service, fleet: Fleet, observed: Observed, update: Update) -> None:
-    """Run rounds of the load, without its waiting times, until the service's CPU cost of a request has settled.
+def warm_up(
+    testbed: Testbed, cell: Cell, deployment: Deployment, fleet: Fleet, observed: Observed, update: Update
+) -> None:
+    """Run rounds of the load, without waiting times and pauses, until the service's CPU cost of a request has settled.
 
     Where the CPU decides, in three stages: with a few users, since dozens of busy threads leave the compiler no time;
     with as many as will be measured, since they take other code paths; and with these, pinned to the service's cores.
@@ -29,20 +33,21 @@ def warm_up(testbed: Testbed, cell: Cell, service: Service, fleet: Fleet, observ
     rounds = scenario.rehearsal
     parameters = {**testbed.plan.parameters_of(cell), **rounds.parameters}
     path = scenario.path(parameters)
-    watched = [service.running, *testbed.backing.running().values()]
-    first, many = first_users(testbed, cell), cell.load.users
+    watched = [*deployment.running, *testbed.backing.running().values()]
+    first, many = first_users(testbed, cell), at_most(rounds.most_users, cell.load.users)
     acts = [(first, False), (many, False), (many, True)] if scenario.cpu_decides else [(first, False)]
-    before = actuator.cpu_times(service)
+    before = actuator.cpu_times(deployment)
     for users, alone in acts:
         if alone:
-            service.running.confine(testbed.cores.service)
+            deployment.confine(testbed.cores.service)
         rehearsal: Load = cell.load.as_burst(ramp_s=0.0, users=users, loops=max(1, rounds.requests // users))
         if rounds.duration_s:
             rehearsal = rehearsal.as_closed(rounds.duration_s)
+        rehearsal = structs.replace(rehearsal, pace=0.0)
         begun = len(observed.warm_up)
         for number in range(begun + 1, begun + rounds.rounds + 1):
-            result = fleet.run_phase(LoadPhase(service.url, rehearsal, parameters, path, number), WITHIN_S, watched)
-            after = actuator.cpu_times(service)
+            result = fleet.run_phase(LoadPhase(deployment.url, rehearsal, parameters, path, number), WITHIN_S, watched)
+            after = actuator.cpu_times(deployment)
             spent = after.since(before, result.finished)
             before = after
             observed.warm_up.append({**spent, "users": users})
@@ -54,9 +59,23 @@ def warm_up(testbed: Testbed, cell: Cell, service: Service, fleet: Fleet, observ
 
 
 def first_users(testbed: Testbed, cell: Cell) -> int:
-    """The number of users of the first stage of the warm-up."""
+    """The number of users of the first stage of the warm-up.
+
+    Those of an open loop are a reserve for its overload, and those of a ramp come one by one: all of them at once would
+    be an overload before it has begun.
+    """
     scenario = testbed.plan.scenario
-    return FEW_USERS if scenario.cpu_decides else max(cell.load.users, scenario.rehearsal.users)
+    if scenario.cpu_decides:
+        users = FEW_USERS
+    else:
+        grows = cell.load.independent or cell.load.is_ramp
+        users = scenario.rehearsal.users if grows else max(cell.load.users, scenario.rehearsal.users)
+    return at_most(scenario.rehearsal.most_users, users)
+
+
+def at_most(most: int, users: int) -> int:
+    """So many users, or as many as there may be at most; 0 is no limit."""
+    return min(users, most or users)
 
 
 def is_warm(rounds: Sequence[Mapping[str, float]], cpu_decides: bool) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,6 +41,8 @@ class Launch:
             image's, if it is not empty; the folder is there under the same path.
         memory_mb: the most memory its container may use, in MiB; 0 for no limit.
         scratch: files and folders for its time only: they are removed in the end, even if the lab is killed.
+        alias: the name by which others of the same runtime reach its container; empty for none: see
+            :meth:`Runtime.reserve`.
 
     """
 
@@ -56,6 +58,21 @@ class Launch:
     image: str = ""
     memory_mb: int = 0
     scratch: tuple[Path, ...] = ()
+    alias: str = ""
+
+
+class Watched(Protocol):
+    """What tells whether it still runs."""
+
+    @property
+    def launch(self) -> Launch:
+        """What was started."""
+
+    def exit_reason(self) -> str:
+        """How it ended, such as ``was killed by SIGKILL``; empty while it runs."""
+
+    def log_tail(self, lines: int = 12) -> str:
+        """The last lines of its log."""
 
 
 class Running(Protocol):
@@ -103,6 +120,14 @@ class Runtime(Protocol):
 
     def discard(self, path: Path) -> None:
         """Remove a file or a folder at the end, with what was written into it, even if the lab is killed."""
+
+    def reserve(self, aliases: Sequence[str]) -> list[tuple[str, int]]:
+        """For each of some launches a host and a port that it alone may listen on, known before it is started.
+
+        Args:
+            aliases: those of the launches, each unique in the runtime.
+
+        """
 
     def started(self, launch: Launch) -> AbstractContextManager[Running]:
         """Start a launch; it is stopped when the context ends, also after an error."""

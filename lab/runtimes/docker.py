@@ -16,7 +16,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -44,6 +44,8 @@ SOMAXCONN = Path("/proc/sys/net/core/somaxconn")
 LAST_WORDS_S = 30.0
 ANSWERS_WITHIN_S = 60
 SWEEP_S, SWEEP_WITHIN_S = 1.0, 25.0
+# A container has all ports to itself.
+RESERVED_PORT = 5701
 
 
 def connect() -> docker.DockerClient:
@@ -227,6 +229,10 @@ class DockerRuntime:
         """Remove a file or a folder at the end, with what was written into it, even if the lab is killed."""
         self._processes.discard(path)
 
+    def reserve(self, aliases: Sequence[str]) -> list[tuple[str, int]]:
+        """The same port of each container."""
+        return [(_slug(alias), RESERVED_PORT) for alias in aliases]
+
     @contextmanager
     def started(self, launch: Launch) -> Iterator[DockerRunning | ProcessRunning]:
         """Start a container, or a process if the launch has no image; on exit it is stopped."""
@@ -255,6 +261,7 @@ class DockerRuntime:
         launch.log.parent.mkdir(parents=True, exist_ok=True)
         memory = f"{launch.memory_mb}m" if launch.memory_mb else None
         files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        aliases = [_slug(launch.alias)] if launch.alias else None
         try:
             with engine_asked(f"make a container for the {launch.name}"):
                 return self.engine.containers.create(
@@ -265,6 +272,7 @@ class DockerRuntime:
                     labels=self._labels,
                     environment={**LANGUAGE, **launch.environment},
                     network=self._network.name,
+                    networking_config={self._network.name: self.engine.api.create_endpoint_config(aliases=aliases)},
                     cpuset_cpus=cpuset(launch.cores) or None,
                     mem_limit=memory,
                     memswap_limit=memory,

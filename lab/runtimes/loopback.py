@@ -7,11 +7,11 @@ from collections.abc import Mapping
 import requests
 
 
-def get(url: str, timeout_s: float) -> requests.Response:
+def get(url: str, timeout_s: float, query: Mapping[str, str] | None = None) -> requests.Response:
     """The answer to a GET; neither a proxy nor a login that the shell or ``.netrc`` has is for this."""
     with requests.Session() as session:
         session.trust_env = False
-        return session.get(url, timeout=timeout_s)
+        return session.get(url, params=query, timeout=timeout_s)
 
 
 def delete(url: str, timeout_s: float) -> requests.Response:

@@ -7,11 +7,12 @@ import errno
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -151,6 +152,13 @@ class ProcessRunning:
         _close(self._process.stdout)
 
 
+def free_ports(count: int) -> list[int]:
+    """So many different ports of loopback that are free at this moment."""
+    with ExitStack() as stack:  # each is held until all are found
+        probes = [stack.enter_context(socket.create_server((LOOPBACK, 0))) for _ in range(count)]
+        return [int(probe.getsockname()[1]) for probe in probes]
+
+
 def _check_executable(program: str, folder: Path | None, path: str | None) -> None:
     """FileNotFoundError or PermissionError unless a program can be executed in a folder."""
     there = Path(folder or ".", program) if os.sep in program else None
@@ -191,6 +199,10 @@ class ProcessRuntime:
         """Remove a file or a folder at the end, with what was written into it, even if the lab is killed."""
         self._scratch.append(path.absolute())
         self._tell_guard(f"{path.absolute()}")
+
+    def reserve(self, aliases: Sequence[str]) -> list[tuple[str, int]]:
+        """On loopback, ports that were free a moment ago."""
+        return [(LOOPBACK, port) for port in free_ports(len(aliases))]
 
     @contextmanager
     def started(self, launch: Launch) -> Iterator[ProcessRunning]:

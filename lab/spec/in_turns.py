@@ -65,10 +65,11 @@ def _check(plan: Plan, variants: Sequence[Variant], points: Sequence[Point]) -> 
             "Leave --interleave windows or --remote-workers out.",
         )
     for load, _, _ in points:
-        if not isinstance(load, Closed | Open):
+        if not isinstance(load, Closed | Open) or load.is_ramp:
             raise LabError(
-                f"A {load.kind} cannot be measured in windows: it has no steady part that could be cut into pieces.",
-                "Give it a --duration, or leave --interleave windows out.",
+                f"A {'ramp' if load.is_ramp else load.kind} cannot be measured in windows: it has no steady part that "
+                "could be cut into pieces.",
+                "Give it a --duration beyond its ramp, or leave --interleave windows out.",
             )
 
 
@@ -97,7 +98,7 @@ def _batches(plan: Plan, variants: Sequence[Variant], points: Sequence[Point]) -
 def _needed_mb(plan: Plan, variant: Variant, load: Load) -> int:
     """The memory of one variant that is up, with its generator."""
     generator_mb = (1 + load.workers) * GENERATOR_MB + load.users * USER_KB // 1024
-    return generator_mb + (0 if variant.entry == "attached" else service_mb(plan.limits_of(variant.name)))
+    return generator_mb + (0 if variant.entry == "attached" else plan.nodes * service_mb(plan.limits_of(variant.name)))
 
 
 def service_mb(limits: Limits) -> int:

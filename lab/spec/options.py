@@ -15,6 +15,8 @@ from lab.spec.scenario import NEVER, Parameter, Scenario, Value
 from lab.spec.workload import EVEN, POISSON
 
 LEAST_RATE = 0.01
+# At less, users hardly pause, and what they send is no session any more.
+LEAST_PACE = 0.01
 # A span of time, from a second on, for so many seconds: a week at most.
 SPAN = re.compile(r"[0-9]{1,6}:[1-9][0-9]{0,5}")
 
@@ -50,6 +52,9 @@ class Options:
         remote_workers: number of workers on other machines to wait for.
         bind: this machine's address for those workers, optionally with the master's port.
         interleave: ``cells``, a variant after the other, or ``windows``: all are up, and take turns of seconds.
+        nodes: how many times the service is started, behind a balancer where that is more than once.
+        prometheus: whether Prometheus scrapes all parts that have metrics.
+        pace: how long pauses and the ramp of users take, as a multiple of what locustfile and ``ramp_up`` say.
 
     """
 
@@ -80,6 +85,9 @@ class Options:
     remote_workers: int = 0
     bind: str | None = None
     interleave: str = CELLS
+    nodes: int = 1
+    prometheus: bool = False
+    pace: float | None = None
 
 
 DEFAULTS = {field.name: field.default for field in fields(Options)}
@@ -90,11 +98,13 @@ NUMBERS: dict[str, tuple[Callable[[str, Any], float], float]] = {
     "ramp_up": (numbers.seconds, 0),
     "duration": (numbers.seconds, 1),
     "timeout": (numbers.seconds, 0.1),
+    "pace": (numbers.real, LEAST_PACE),
     "loops": (numbers.whole, 1),
     "requests": (numbers.whole, 1),
     "workers": (numbers.whole, 0),
     "remote_workers": (numbers.whole, 0),
     "repeat": (numbers.whole, 1),
+    "nodes": (numbers.whole, 1),
     "seed": (numbers.whole, 0),
     "threads": (numbers.whole, 1),
     "accept_count": (numbers.whole, 1),
@@ -113,13 +123,14 @@ OF_SERVICES = (
         "capacity",
         "ramp",
         "arrivals",
+        "pace",
         "workers",
         "remote_workers",
         "bind",
         "limits",
         *LIMITS,
     ),
-    *("link_latency_ms", "link_rate", "link_connection_rate", "interleave"),
+    *("link_latency_ms", "link_rate", "link_connection_rate", "interleave", "nodes", "prometheus"),
 )
 
 
@@ -130,8 +141,9 @@ def checked(scenario: Scenario, options: Options) -> Options:
     """
     given = {name: value for name in NUMBERS if (value := getattr(options, name)) is not DEFAULTS[name]}
     read: dict[str, Any] = {name: _number(name, value) for name, value in given.items()}
-    if not isinstance(options.pin, bool):
-        raise LabError(f"pin {options.pin!r} is neither True nor False.", "Leave it out, or choose one of them.")
+    for name in ("pin", "prometheus"):
+        if not isinstance(value := getattr(options, name), bool):
+            raise LabError(f"{name} {value!r} is neither True nor False.", "Leave it out, or choose one of them.")
     _check_choice("stance --limits", options.limits, (EQUAL, DEFAULT, TUNED))
     _check_choice("way to --interleave", options.interleave, (CELLS, WINDOWS))
     if options.arrivals is not None:

@@ -72,6 +72,8 @@ class Plan:
         one_request: what is sent to attached services; a GET if None.
         locustfile: what is played on attached services instead; None for one request.
         interleave: whether variants take turns by cells or by windows: see :attr:`groups`.
+        nodes: how many times the service of a variant is started, behind a balancer where that is more than once.
+        prometheus: whether Prometheus scrapes all parts that have metrics.
 
     """
 
@@ -90,6 +92,8 @@ class Plan:
     one_request: OneRequest | None = None
     locustfile: Locustfile | None = None
     interleave: Interleave = CELLS
+    nodes: int = 1
+    prometheus: bool = False
 
     def limits_of(self, variant: str) -> Limits:
         """The limits that the lab sets for a variant; None for a limit that is left to the stack."""
@@ -114,6 +118,11 @@ class Plan:
         """Where a cell stands, in words: ``400 users``, ``50 requests/s``, ``delay_ms 500``."""
         return self.at_position(self.position(cell))
 
+    def label(self, cell: Cell) -> str:
+        """A cell in words, as the beginning of a sentence: ``mvc at 400 users, repeat 2``."""
+        repeat = f", repeat {cell.repeat}" * any(each.repeat > 1 for each in self.cells)
+        return f"{cell.variant} at {self.at(cell)}{repeat}"
+
     def at_position(self, position: float) -> str:
         """A value of what is varied, in words."""
         if self.axis == CAPACITY:
@@ -125,6 +134,11 @@ class Plan:
             return f"{position:,.0f} user{'s' * (position != 1)}"
         choices = self.scenario.choices(self.axis)
         return choices[int(position)] if choices else f"{self.axis} {position:,.0f}"
+
+    @property
+    def is_balanced(self) -> bool:
+        """Whether the service has several nodes, with a balancer in front of them."""
+        return self.nodes > 1
 
     @property
     def unit(self) -> str:
@@ -147,6 +161,16 @@ class Plan:
     def variants(self) -> tuple[Variant, ...]:
         """The variants that are measured, in the order of the cells."""
         return tuple(map(self.scenario.variant, dict.fromkeys(cell.variant for cell in self.cells)))
+
+    @property
+    def components(self) -> tuple[Component, ...]:
+        """What the variants that are measured call, and what that calls, in the order in which it is started."""
+        everything = tuple(component.name for component in self.scenario.components)
+        needed = {name for variant in self.variants for name in variant.calls or everything}
+        in_order = self.scenario.start_order
+        for component in reversed(in_order):  # a caller is started after what it calls
+            needed |= set(component.calls) if component.name in needed else set()
+        return tuple(component for component in in_order if component.name in needed)
 
     @property
     def groups(self) -> list[list[Cell]]:

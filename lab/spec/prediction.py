@@ -12,7 +12,7 @@ from lab.spec import schedule
 from lab.spec.plan import Cell, Plan
 from lab.spec.scenario import Value
 from lab.spec.schedule import Seed
-from lab.spec.system import COMMANDS, SERVICE, Batches, Stage, Variant
+from lab.spec.system import COMMANDS_OF, SERVICE, Batches, Stage, Variant
 from lab.spec.workload import Burst, Closed, Load, OpenLoop, Total
 
 ANY_SEED: Seed = (0,)
@@ -84,14 +84,17 @@ CallsMade = dict[str, tuple[int, int] | None]
 def calls_to(plan: Plan, variant: Variant, component: str, parameters: Parameters) -> dict[str, CallsMade]:
     """The calls that each request of a variant makes to a component, by what is counted.
 
-    Counted are its calls, by its name; or, where a stage names a command, each command, such as ``mongo find``.
+    Counted are its calls, by its name; and, where a stage names a command, each command, such as ``mongo find``: those
+    of stages that name none are then counted by the component's name alone.
     """
     demands = {
         request.name: [stage for stage in variant.demands.get(request.name, ()) if stage.component == component]
         for request in plan.scenario.requests
     }
-    by_command = any(stage.command for stages in demands.values() for stage in stages)
-    counted = {f"{component} {command}": command for command in COMMANDS} if by_command else {component: ""}
+    named = {stage.command for stages in demands.values() for stage in stages} or {""}
+    counted = {component: ""} if "" in named else {}
+    commands = COMMANDS_OF.get(plan.scenario.component(component).database, ())
+    counted |= {f"{component} {command}": command for command in commands} if any(named) else {}
     return {
         name: {
             request: _total([_range(stage, parameters) for stage in stages if stage.command == command])
@@ -166,9 +169,12 @@ def mean_latency(load: Load, calls: Calls, seed: Seed = ANY_SEED) -> float:
 
 
 def predict(plan: Plan, cell: Cell) -> float | None:
-    """The mean latency that theory predicts for a cell; None where it predicts none, as over a link of limited rate."""
+    """The mean latency that theory predicts for a cell.
+
+    None where it predicts none: over a link of limited rate, and of users that are ever more.
+    """
     calls = calls_of(plan, plan.scenario.variant(cell.variant), plan.parameters_of(cell))
-    if plan.link.is_limited or calls is None:
+    if plan.link.is_limited or calls is None or (isinstance(cell.load, Closed) and cell.load.is_ramp):
         return None
     return mean_latency(cell.load, calls, schedule.seed_of(plan, cell))
 
@@ -230,8 +236,9 @@ def load_s(plan: Plan, cell: Cell) -> float:
     if isinstance(load, Closed | OpenLoop):
         return load.duration_s + (time_s or 0.0)
     if time_s is None and not plan.link.is_limited:
+        requests = load.planned_sessions * max(plan.scenario.requests_a_session, 1)
         work_s = WORK_S + WORK_S_PER_BYTE * moved_bytes(plan)
-        return load.ramp_s + work_s * load.planned_sessions
+        return load.ramp_s + load.rounds * load.pace * plan.scenario.think_s + work_s * requests
     all_s = all_answered_s(plan, variant, load.users, parameters)
     return max(load.ramp_s, last_start_s(load, servers(plan, variant, parameters)) + all_s * load.rounds)
 

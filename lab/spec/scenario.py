@@ -67,6 +67,7 @@ class Request:
         unknown_user: the status of the answer to a valid token of somebody else.
         answer_bytes: bytes of a right answer, where they cost the generator something; 0 for a few.
         chunked: whether the answer comes in chunks, instead of with its length.
+        times: how often a session sends it that goes through to its end; 0 where that is not always the same.
 
     """
 
@@ -77,6 +78,7 @@ class Request:
     unknown_user: int = 404
     answer_bytes: int = 0
     chunked: bool = False
+    times: int = 0
 
     @property
     def kind(self) -> str:
@@ -96,6 +98,9 @@ class Exchange:
         headers: the value of each; several where a header is sent as often.
         unordered: whether the answer is a JSON list in any order, as of a database that nobody asked for one.
         bearer: the number of the seeded user whose token it carries; None for no token of the lab's.
+        saves: by name, what to keep of the answer, such as the key of what was created: a regular expression with one
+            group, searched in its fields (``Location: /things/1``), then in its body. In the paths, headers and bodies
+            of later exchanges the name in braces stands for it; in answers, where they are compared, too.
 
     """
 
@@ -107,6 +112,7 @@ class Exchange:
     body: str = ""
     unordered: bool = False
     bearer: int | None = None
+    saves: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -118,6 +124,8 @@ class Rehearsal:
         requests: requests of a round, at least.
         rounds: rounds of a stage of the warm-up, at most.
         users: of a round, at least, where it is not the CPU time of a request that decides.
+        most_users: of a round, at most; 0 for as many as are measured. Without their pauses, as many users as think
+            would be another load.
         duration_s: of a round, instead of a number of requests: where one may cost a thousand times as much as another.
 
     """
@@ -127,6 +135,7 @@ class Rehearsal:
     parameters: Mapping[str, Value] = field(default_factory=dict)
     users: int = 200
     duration_s: float = 0.0
+    most_users: int = 0
 
 
 def _check_known(scenario: Scenario, what: str, names: Iterable[str], known: Collection[str]) -> None:
@@ -145,8 +154,8 @@ class Scenario:
     """A scenario as data: question, requests, parameters, variants, what is behind them, and the default load.
 
     Attributes:
-        requests: what a user's session sends, by the locustfile of the scenario's name, which names them so. Theory is
-            of scenarios with one; the calls that components must have counted are of any number.
+        requests: what a user's session sends, as its locustfile names them. Theory is of scenarios with one; the calls
+            that components must have counted are of any number.
         contract: requests, good and bad, that all variants must answer alike.
         rehearsal: the warm-up.
         sweep: the values that ``lab sweep`` varies if none are named, by axis: ``users``, ``rate``, or a parameter.
@@ -154,9 +163,12 @@ class Scenario:
         limits: the limits of the stance ``equal``.
         link: the link to each component, unless options say otherwise.
         corpus: the files that its programs read; None if they read none that the lab makes.
+        signs_tokens: whether its services sign tokens themselves, so that they are told the key.
         default_variants: the names of those that are measured where nobody names any; all if empty.
+        think_s: the pauses of a session in all, in seconds on average; 0 where users do not pause.
         all_cores: whether its programs are executed on all cores, as where several threads are what is compared; else
             on half of them, and what watches over them on the others.
+        locustfile: the name of the scenario whose locustfile plays this one too; its own if empty.
 
     ValueError where services are to be compared with programs, programs have more than one user, a variant's demands
     are of an unknown request, or components call unknown ones, or one another in a circle.
@@ -178,6 +190,9 @@ class Scenario:
     corpus: Corpus | None = None
     all_cores: bool = False
     default_variants: tuple[str, ...] = ()
+    locustfile: str = ""
+    signs_tokens: bool = False
+    think_s: float = 0.0
 
     def __post_init__(self) -> None:
         """Check that its variants are of one kind and speak of its requests, and who calls whom."""
@@ -220,13 +235,19 @@ class Scenario:
         yield from (axis for axis in self.sweep if axis not in ("users", "rate"))
 
     def _component_names(self) -> Iterator[str]:
-        """The names of all components that requests are said to ask."""
+        """The names of all components that variants are said to call."""
+        yield from (name for variant in self.variants for name in variant.calls)
         yield from (stage.component for variant in self.variants for stage in variant.stages)
 
     @property
     def entry(self) -> Entry:
         """What its variants are, and so how they are driven."""
         return self.variants[0].entry if self.variants else "service"
+
+    @property
+    def played_by(self) -> str:
+        """The name of the locustfile that plays it."""
+        return self.locustfile or self.name
 
     @property
     def start_order(self) -> tuple[Component, ...]:
@@ -256,6 +277,11 @@ class Scenario:
         return any(request.token for request in self.requests)
 
     @property
+    def requests_a_session(self) -> int:
+        """How many requests a session sends that goes through to its end; 0 where that is not always the same."""
+        return sum(request.times for request in self.requests)
+
+    @property
     def cpu_decides(self) -> bool:
         """Whether the CPU time of a request determines the result, so that the code must be fully compiled."""
         return any(stage.cpu for variant in self.variants for stage in variant.stages)
@@ -272,6 +298,10 @@ class Scenario:
     def variant(self, name: str) -> Variant:
         """The variant of that name; KeyError if there is none."""
         return {variant.name: variant for variant in self.variants}[name]
+
+    def component(self, name: str) -> Component:
+        """The component of that name; KeyError if there is none."""
+        return {component.name: component for component in self.components}[name]
 
     def choices(self, name: str) -> tuple[str, ...]:
         """The names that a parameter may have; none if it is a number, or no parameter."""

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Literal
 
 from lab.spec.limits import NOT_SET, Limits
 
 # The component that is loaded, in stages, counts and readings; the others have names of their own.
 SERVICE = "service"
+# Where it has several nodes, readings and counts of each have a name that begins with this; SERVICE is all of them.
+NODE = "node "
+# What passes requests on to the nodes.
+BALANCER = "balancer"
 # What readings of the lab's own processes and of the machine are named.
-RESERVED = (SERVICE, "lab", "machine", "master", "generator", "neighbours", "idle generators")
+RESERVED = (SERVICE, BALANCER, "prometheus", "lab", "machine", "master", "generator", "neighbours", "idle generators")
 # What a variant is: a service that the lab builds and starts, one that is there already, or a program that is executed.
 Entry = Literal["service", "attached", "program"]
 
@@ -44,8 +49,14 @@ class Link:
 UNSHAPED = Link()
 
 
-# The commands of a database that are counted one by one, where the demands of a variant name one of them.
-COMMANDS = ("find", "getMore", "insert", "update", "delete")
+# By kind of database, its commands that are counted one by one, where the demands of a variant name one of them.
+COMMANDS_OF = {
+    "mongo": ("find", "getMore", "insert", "update", "delete"),
+    "mysql": ("insert", "update", "delete"),
+}
+COMMANDS = tuple(dict.fromkeys(chain.from_iterable(COMMANDS_OF.values())))
+# The kinds of a table's columns: keys that MySQL numbers by itself, and that are texts in MongoDB; and kinds of value.
+KINDS = ("numbered", "text", "boolean", "time", "amount")
 
 
 def command_of(counted: str) -> str:
@@ -75,19 +86,30 @@ class Entities:
 
 
 @dataclass(frozen=True)
-class Records:
-    """Records in a MySQL database, and the registry of those who may ask for them.
-
-    Both are the same before each measured load, and after it: see :mod:`lab.system.databases.records`.
+class Table:
+    """A table of MySQL, or a collection of MongoDB, that is the same before each measured load, and after it.
 
     Attributes:
-        count: how many records there are.
-        lookups: how many different lookups find them, each as many as the others.
+        columns: by name, the kind of each, one of :data:`KINDS`; the first is the key, in MongoDB ``_id``.
+        index: the columns of an index of MySQL's besides the key, if it has one.
+        rows: the values of each row as texts: numbers and amounts in digits, ``true`` or ``false``, times in UTC as in
+            ``2020-01-01T00:00:00``.
+
+    ValueError where a column is of no such kind, or a row has more or fewer values than there are columns.
 
     """
 
-    count: int
-    lookups: int
+    name: str
+    columns: Mapping[str, str]
+    rows: tuple[tuple[str, ...], ...]
+    index: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check kinds and rows."""
+        if unknown := set(self.columns.values()) - set(KINDS):
+            raise ValueError(f"the table {self.name} has a column of the unknown kind {min(unknown)!r}")
+        if any(len(row) != len(self.columns) for row in self.rows):
+            raise ValueError(f"the table {self.name} has a row that does not fit its columns")
 
 
 @dataclass(frozen=True)
@@ -109,7 +131,7 @@ class Component:
         own_pool: how many connections to it the service's client opens at most by default; None if unlimited or
             unknown.
         entities: what a database of the kind ``mongo`` holds besides its document, which requests may change.
-        records: what a database of the kind ``mysql`` holds besides its users, which requests may change.
+        tables: what a database of either kind holds besides, which requests may change.
         settings: what a service of ours is told before each load at ``/actuator/settings``: by the names that it has
             for them, the parameters that hold their values. It answers what is in force, which must be the same.
 
@@ -122,19 +144,19 @@ class Component:
     calls: tuple[str, ...] = ()
     own_pool: int | None = None
     entities: Entities | None = None
-    records: Records | None = None
+    tables: tuple[Table, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """ValueError where its name is that of another target of readings, or it is not one thing."""
-        if not self.name or self.name in RESERVED or self.name.startswith("worker"):
+        if not self.name or self.name in RESERVED or self.name.startswith(("worker", NODE)):
             raise ValueError(f"a component cannot be named {self.name!r}: readings of the lab itself are")
         if sum(map(bool, (self.database, self.module, self.command))) != 1:
             raise ValueError(f"the component {self.name} is not one of database, module and command")
         if self.entities and self.database != "mongo":
             raise ValueError(f"the component {self.name} holds entities, and is no database of the kind mongo")
-        if self.records and self.database != "mysql":
-            raise ValueError(f"the component {self.name} holds records, and is no database of the kind mysql")
+        if self.tables and not self.database:
+            raise ValueError(f"the component {self.name} holds tables, and is no database")
         if self.settings and not self.module:
             raise ValueError(f"the component {self.name} has settings, and is no service of ours")
 
@@ -205,7 +227,8 @@ class Variant:
         properties: Spring properties; values may name a limit, as in ``"{threads}"``. One whose limit is left to the
             stack is left out.
         jvm_arguments: the same for the command line of the JVM.
-        promises: the limits that the running service must report, filled in the same way; None is "unlimited".
+        promises: the limits that the running service must report, filled in the same way, and what must be in force
+            besides, in words such as ``netty``; None is "unlimited".
         own: the stack's default limits by its documentation: for theory only.
         tuned: the limits of the stance ``tuned``.
         thread_per_request: whether a request holds one of the T threads until it is answered.
@@ -217,6 +240,7 @@ class Variant:
             the parameter's value, ``{python}`` the lab's own Python, ``{java}`` the JDK's launcher, ``{jar}`` the
             module's jar, and ``{corpus}`` the folder of the files that the lab has made for the scenario.
         settings: what the service is told before each load, as :attr:`Component.settings`.
+        calls: names of the components that the service calls, and is told of; all if empty.
         caches: whether the service keeps what it has read of a database. Its caches are emptied before each load, when
             the database is as it was seeded.
         environment: environment variables of the program. Of those of the shell it gets no others than ``PATH``,
@@ -250,6 +274,7 @@ class Variant:
     scope: str = ""
     jdk: int = 0
     settings: Mapping[str, str] = field(default_factory=dict)
+    calls: tuple[str, ...] = ()
     caches: bool = False
 
     @property

@@ -28,6 +28,7 @@ class _AnyLoad(Struct, frozen=True, kw_only=True, tag_field="type", tag=str.lowe
         timeout_s: a request that takes longer counts as an error of class ``timeout``.
         workers: Locust worker processes on this machine that share the users.
         remote_workers: workers on other machines that share them too.
+        pace: how long users pause, as a multiple of what their locustfile says. The ramp of users is as it is here.
 
     """
 
@@ -36,6 +37,7 @@ class _AnyLoad(Struct, frozen=True, kw_only=True, tag_field="type", tag=str.lowe
     timeout_s: float = 120.0
     workers: int = 1
     remote_workers: int = 0
+    pace: float = 1.0
 
     # Whether requests are sent independently of the answers, so that latency counts from the planned send.
     independent: ClassVar[bool] = False
@@ -44,6 +46,11 @@ class _AnyLoad(Struct, frozen=True, kw_only=True, tag_field="type", tag=str.lowe
     def window(self) -> Load:
         """The load of one of its windows: itself where it is in one piece."""
         return self  # type: ignore[return-value] # one of the five
+
+    @property
+    def is_ramp(self) -> bool:
+        """Whether it grows from its beginning to its end, in rate or in users, so that it is shown by time window."""
+        return False
 
     @property
     def kind(self) -> str:
@@ -60,6 +67,7 @@ class _AnyLoad(Struct, frozen=True, kw_only=True, tag_field="type", tag=str.lowe
             timeout_s=self.timeout_s,
             workers=self.workers,
             remote_workers=self.remote_workers,
+            pace=self.pace,
         )
 
     def as_closed(self, duration_s: float) -> Closed:
@@ -71,6 +79,7 @@ class _AnyLoad(Struct, frozen=True, kw_only=True, tag_field="type", tag=str.lowe
             timeout_s=self.timeout_s,
             workers=self.workers,
             remote_workers=self.remote_workers,
+            pace=self.pace,
         )
 
 
@@ -132,9 +141,14 @@ class Closed(WaitingUsers, frozen=True, kw_only=True):
     planned_sessions: ClassVar[int | None] = None
 
     @property
+    def is_ramp(self) -> bool:
+        """Whether the last user starts at its end: a ramp of users."""
+        return self.ramp_s >= self.duration_s
+
+    @property
     def steady_span_s(self) -> Span | None:
         """The time in which the load should be steady; None for a load that never is."""
-        return self.window.ramp_s, self.duration_s
+        return None if self.is_ramp else (self.window.ramp_s, self.duration_s)
 
     @property
     def window(self) -> Closed:
@@ -243,6 +257,11 @@ class Ramp(OpenLoop, frozen=True, kw_only=True):
     to_rps: float
     windows: ClassVar[int] = 1
     steady_span_s: ClassVar[Span | None] = None
+
+    @property
+    def is_ramp(self) -> bool:
+        """Whether it grows: always, in rate."""
+        return True
 
     @property
     def planned_sessions(self) -> int:

@@ -13,7 +13,7 @@ import msgspec
 from lab.runtimes.checkout import ROOT
 from lab.spec.plan import Cell, Plan
 from lab.spec.system import Variant
-from lab.spec.workload import Burst
+from lab.spec.workload import Burst, OpenLoop
 
 PUBLISHED = ROOT / "data" / "published"
 
@@ -23,8 +23,11 @@ class PublishedRow:
     """One published measurement.
 
     Attributes:
+        users: or the highest rate of an open loop.
         throughput_rps: counts failed requests too, as JMeter does.
+        ok_throughput_rps: right answers a second, where that is what was published.
         ramp_s: the ramp that the numbers fit, where it is not that of the published test plan.
+        sums_s: by name, what the requests of a session took together, where sessions have several.
         settings: those of this row alone, beside those of the table.
 
     """
@@ -36,6 +39,8 @@ class PublishedRow:
     errors_percent: float | None = None
     ramp_s: float | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    ok_throughput_rps: float | None = None
+    sums_s: Mapping[str, float] = field(default_factory=dict)
 
 
 @cache
@@ -53,10 +58,12 @@ def row_for(plan: Plan, cell: Cell, variant: Variant, name: str = "") -> Publish
     """The published row with a cell's settings, or None; from the scenario's table if no other is named.
 
     Settings are those of the published test plan, the shape of its load among them: who starts when decides how long
-    the queue gets.
+    the queue gets. A table is of bursts unless its settings say what its ``load`` is.
     """
     published, load = table(name or plan.scenario.name), cell.load
-    if not published or not (isinstance(load, Burst) or plan.scenario.entry == "program"):
+    if not published or not (
+        load.kind == published["settings"].get("load", "burst") or plan.scenario.entry == "program"
+    ):
         return None
     link = {f"link_{key}": value for key, value in asdict(plan.link).items()}
     limits = asdict(plan.limits_of(variant.name).or_else(variant.own))
@@ -64,7 +71,9 @@ def row_for(plan: Plan, cell: Cell, variant: Variant, name: str = "") -> Publish
     shape = {"loops": load.loops, "ramp_s": load.ramp_s, "arrivals": load.arrivals} if isinstance(load, Burst) else {}
     # A stack without such a limit of its own is as it was published.
     mine = {**plan.parameters_of(cell), **{k: v for k, v in limits.items() if v is not None}, **link, **shape}
-    rows = [row for row in published["rows"] if (row.users, row.variant) == (load.users, variant.published_as)]
+    # An open loop is as large as its rate; its users are but a reserve.
+    size = load.highest_rps if isinstance(load, OpenLoop) else load.users
+    rows = [row for row in published["rows"] if (row.users, row.variant) == (size, variant.published_as)]
     fitting = (row for row in rows if _fits(mine, {**published["settings"], **row.settings}))
     return next(fitting, None)
 

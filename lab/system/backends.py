@@ -57,6 +57,7 @@ class Backends:
         told: by component, the environment variables with its address, and its password if it has one; never on a
             command line. Those of :data:`TOKENS` hold the key of the tokens.
         links: what runs between services and components, by name.
+        observers: what runs beside all of them and reads them, by name, such as Prometheus.
         tokens: a file with a token of each seeded user, one a line; None if the scenario has none.
         contract: the scenario's exchanges, and those of :mod:`lab.system.contract`.
 
@@ -66,6 +67,7 @@ class Backends:
     services: Mapping[str, Service] = field(default_factory=dict)
     told: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
     links: Mapping[str, Running] = field(default_factory=dict)
+    observers: Mapping[str, Running] = field(default_factory=dict)
     tokens: Path | None = None
     contract: tuple[Exchange, ...] = ()
 
@@ -74,10 +76,14 @@ class Backends:
         """The databases' title in tables and figures."""
         return ", ".join(database.title for database in self.databases.values())
 
-    @property
-    def environment(self) -> dict[str, str]:
-        """The environment variables of the service that is loaded: of all components, and the key."""
-        return self.environment_of(self.told)
+    def environment(self, calls: Iterable[str] = ()) -> dict[str, str]:
+        """The environment variables of the service that is loaded, and the key.
+
+        Args:
+            calls: the components that it calls; all if empty.
+
+        """
+        return self.environment_of((*calls, TOKENS) if calls else self.told)
 
     def environment_of(self, components: Iterable[str]) -> dict[str, str]:
         """The environment variables of what calls only these components."""
@@ -90,9 +96,14 @@ class Backends:
         return replace(self, told={**self.told, component: environment}, links={**self.links, **(links or {})})
 
     def running(self) -> dict[str, Running]:
-        """The processes on this machine: components, and the links to them."""
+        """The processes on this machine: components, the links to them, and observers."""
         own = {name: database.running for name, database in self.databases.items() if database.running}
-        return {**own, **{name: service.running for name, service in self.services.items()}, **self.links}
+        return {
+            **own,
+            **{name: service.running for name, service in self.services.items()},
+            **self.links,
+            **self.observers,
+        }
 
     def exit_reasons(self) -> list[str]:
         """One sentence for each process that has ended."""
@@ -126,23 +137,14 @@ class Backends:
             }
 
     def restore(self, scenario: Scenario, parameters: Mapping[str, Value]) -> None:
-        """Put the entities and records that requests may have changed into the state that was seeded.
+        """Put the entities and tables that requests may have changed into the state that was seeded.
 
         ComponentError if a database has ended, or refuses that.
         """
         for component in scenario.components:
-            if of := component.entities:
-                from lab.system.databases import restoring
-
-                index = str(parameters[of.index_parameter]) if of.index_parameter else restoring.NO_INDEX
+            if (component.entities or component.tables) and component.name in self.databases:
                 with self._alive():
-                    restoring.restore(self.databases[component.name], of, index)
-            if component.records:
-                from lab.system.databases import mysql, records
-
-                with self._alive():
-                    for table in records.tables(component.records):
-                        mysql.seed_table(self.databases[component.name], table)
+                    _restore(self.databases[component.name], component, parameters)
 
     @contextmanager
     def _alive(self) -> Iterator[None]:
@@ -155,14 +157,25 @@ class Backends:
             raise ComponentError(error.problem, error.next_step) from error
 
 
+def _restore(database: Database, component: Component, parameters: Mapping[str, Value]) -> None:
+    from lab.system.databases import restoring, tables
+
+    if of := component.entities:
+        index = str(parameters[of.index_parameter]) if of.index_parameter else restoring.NO_INDEX
+        restoring.restore(database, of, index)
+    for table in component.tables:
+        tables.restore(database, table)
+
+
 NO_ENDPOINTS = Endpoints()
 # What stands for the tokens among components: a component cannot have this name.
 TOKENS = ""
 
 
-def modules(scenario: Scenario, endpoints: Endpoints) -> set[str]:
-    """The Maven modules to build for the backends of a scenario."""
-    needs_stand_in = "mongo" in scenario.databases and not endpoints.mongo and not shutil.which("mongod")
+def modules(plan: Plan, endpoints: Endpoints) -> set[str]:
+    """The Maven modules to build for the databases of a plan."""
+    kinds = {component.database for component in plan.components}
+    needs_stand_in = "mongo" in kinds and not endpoints.mongo and not shutil.which("mongod")
     return {"mongo-standin"} if needs_stand_in else set()
 
 
@@ -182,7 +195,7 @@ def running_backends(plan: Plan, site: Site, endpoints: Endpoints, images: Mappi
     scenario = plan.scenario
     with ExitStack() as stack:
         found = without_components(scenario)
-        for component in scenario.components:
+        for component in plan.components:
             if kind := component.database:
                 database = stack.enter_context(_database(kind, site, endpoints, images.get(kind, "")))
                 found = replace(found, databases={**found.databases, component.name: database})
@@ -191,9 +204,11 @@ def running_backends(plan: Plan, site: Site, endpoints: Endpoints, images: Mappi
                 seen = database.via(address[1], address[0]) if links else database
                 found = found.telling(component.name, _database_environment(seen), links)
         found.restore(scenario, plan.parameters_of(plan.cells[0]))
-        if scenario.sends_tokens:
-            key, file = tokens.signing_key(site.seeds), tokens.token_file(site.seeds)
+        if scenario.sends_tokens or scenario.signs_tokens:
+            key = tokens.signing_key(site.seeds)
             found = found.telling(TOKENS, {"LAB_JWT_KEY": base64.b64encode(key).decode()})
+        if scenario.sends_tokens:
+            file = tokens.token_file(site.seeds)
             signed = contract.with_tokens(found.contract, key)
             found = replace(found, tokens=file, contract=(*signed, *contract.of_tokens(scenario, key)))
         yield found

@@ -97,7 +97,7 @@ def remove_scratch(folder: Path) -> None:
         file.unlink()
 
 
-def promised_limits(variant: Variant, limits: Limits, cpus: int, has_pool: bool = False) -> dict[str, int | None]:
+def promised_limits(variant: Variant, limits: Limits, cpus: int, has_pool: bool = False) -> dict[str, int | str | None]:
     """The limits that the running service must report (see :func:`lab.telemetry.actuator.limits`) if they are in force.
 
     Nothing is promised about a limit that is left to the stack. The release of Java is promised where a variant names
@@ -108,12 +108,14 @@ def promised_limits(variant: Variant, limits: Limits, cpus: int, has_pool: bool 
         promises["java_release"] = str(variant.jdk)
     values = _values(limits, cpus)
     texts = {name: template and _filled(template, values) for name, template in promises.items()}
-    return {name: _unless_negative(text) for name, text in texts.items() if text != ""}
+    return {name: _as_reported(text) for name, text in texts.items() if text != ""}
 
 
-def _unless_negative(text: str | None) -> int | None:
-    """A limit as a service reports it: None for "unlimited", which is -1 in properties."""
-    return None if text is None or int(text) < 0 else int(text)
+def _as_reported(text: str | None) -> int | str | None:
+    """A limit as a service reports it: None for "unlimited", which is -1 in properties; words as they are."""
+    if text is None or not text.removeprefix("-").isdecimal():
+        return text
+    return int(text) if int(text) >= 0 else None
 
 
 def _filled(template: str, values: Mapping[str, int]) -> str:

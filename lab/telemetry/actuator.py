@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,21 +16,29 @@ from lab.errors import ComponentError
 from lab.runtimes import Running, await_exit_reasons, loopback
 from lab.runtimes.checkout import ROOT
 from lab.runtimes.port_file import port_in
+from lab.system.deployment import Deployment
 from lab.system.service import Service
 
 READY_WITHIN_S = 180.0
 # The timeout of readings once a second, and of those that the verdict depends on.
 POLL_TIMEOUT_S, ANSWER_WITHIN_S = 2.0, 30.0
-HEAP = "jvm_heap_used_bytes"
+HEAP, HEAP_EDEN = "jvm_heap_used_bytes", "jvm_heap_eden_bytes"
+# Connections of Apache's client in use, of those that it has open.
+HTTP_LEASED = "httpcomponents_httpclient_pool_leased_connections"
+# 0 where a circuit breaker is closed, 1 where it is open, and between the two while it tries a few calls.
+BREAKER_OPEN = "lab_breaker_open"
 # Absent until the first collection.
 GC_PAUSES = "jvm_gc_pause_seconds_sum"
 SETTLE_WITHIN_S = 10.0
+# What a service reports with its limits that is its process's own, and of no other node.
+OF_ONE_PROCESS = ("pid", "process_cpu_s", "pool_live", "request_threads_live")
 # The metrics that are kept of a service's Prometheus page, each summed over its labels; besides all of our own, whose
 # names begin so.
 OWN_METRICS = "lab_"
 KEPT_METRICS = (
     "hikaricp_connections_active",
     "hikaricp_connections_pending",
+    "httpcomponents_httpclient_pool_total_pending",
     "http_server_requests_seconds_count",
     "jvm_compilation_time_ms_total",
     "jvm_gc_pause_seconds_count",
@@ -41,10 +49,18 @@ KEPT_METRICS = (
     "mongodb_driver_pool_waitqueuesize",
     "r2dbc_pool_acquired",
     "r2dbc_pool_pending",
+    "reactor_netty_connection_provider_active_connections",
+    "reactor_netty_connection_provider_pending_connections",
     "tomcat_connections_current_connections",
     "tomcat_threads_busy_threads",
     "tomcat_threads_current_threads",
 )
+# Parts of a metric that are kept by a name of their own: the metric, a label, and how its value ends.
+KEPT_PARTS = {
+    HEAP: ("jvm_memory_used_bytes", "area", "heap"),
+    HEAP_EDEN: ("jvm_memory_used_bytes", "id", "Eden Space"),
+    HTTP_LEASED: ("httpcomponents_httpclient_pool_total_connections", "state", "leased"),
+}
 
 
 def await_ready(running: Running, folder: Path, host: str | None = None) -> Service:
@@ -126,7 +142,7 @@ def scrape(service: Service, within_s: float = POLL_TIMEOUT_S) -> dict[str, floa
     if not service.management:
         return {}
     try:
-        page = loopback.get(f"{service.management}/actuator/prometheus", within_s)
+        page = loopback.get(service.metrics, within_s)
         page.raise_for_status()
         families = list(text_string_to_metric_families(page.text))
     except (requests.RequestException, ValueError):
@@ -135,16 +151,19 @@ def scrape(service: Service, within_s: float = POLL_TIMEOUT_S) -> dict[str, floa
     for family in families:
         for sample in family.samples:
             # The management server counts the lab's own requests under the same name.
-            if _is_kept(sample.name) and not sample.labels.get("uri", "").startswith("/actuator"):
-                values[sample.name] = values.get(sample.name, 0.0) + sample.value
-                if sample.labels.get("area") == "heap":
-                    values[HEAP] = values.get(HEAP, 0.0) + sample.value
+            if not sample.labels.get("uri", "").startswith("/actuator"):
+                for name in _kept_as(sample.name, sample.labels):
+                    values[name] = values.get(name, 0.0) + sample.value
     return {GC_PAUSES: 0.0, **values} if values else {}
 
 
-def _is_kept(name: str) -> bool:
-    """Whether a metric is kept; of a counter of our own its time of creation is not."""
-    return name in KEPT_METRICS or (name.startswith(OWN_METRICS) and not name.endswith("_created"))
+def _kept_as(metric: str, labels: Mapping[str, str]) -> Iterator[str]:
+    """The names under which a sample of a metric is kept, and summed."""
+    if metric in KEPT_METRICS or (metric.startswith(OWN_METRICS) and not metric.endswith("_created")):
+        yield metric
+    for name, (whole, label, ending) in KEPT_PARTS.items():
+        if metric == whole and labels.get(label, "").endswith(ending):
+            yield name
 
 
 def counted(service: Service) -> dict[str, int]:
@@ -196,9 +215,13 @@ class CpuTimes:
         }
 
 
-def cpu_times(service: Service) -> CpuTimes:
-    """Read a service's CPU and compiler time so far; ComponentError if it does not report them."""
-    values = scrape(service, ANSWER_WITHIN_S)
-    if "jvm_compilation_time_ms_total" not in values:
-        raise no_answer_error(service, "The service did not report its compiler's time.")
-    return CpuTimes(time.monotonic(), service.running.cpu_s(), values["jvm_compilation_time_ms_total"] / 1000)
+def cpu_times(deployment: Deployment) -> CpuTimes:
+    """Read the CPU and compiler time of all nodes so far; ComponentError if one does not report them."""
+    cpu_s = jit_s = 0.0
+    for node in deployment.nodes.values():
+        values = scrape(node, ANSWER_WITHIN_S)
+        if "jvm_compilation_time_ms_total" not in values:
+            raise no_answer_error(node, f"The {node.running.launch.name} did not report its compiler's time.")
+        cpu_s += node.running.cpu_s()
+        jit_s += values["jvm_compilation_time_ms_total"] / 1000
+    return CpuTimes(time.monotonic(), cpu_s, jit_s)

@@ -1,4 +1,4 @@
-"""Samples CPU, memory, threads and a service's metrics once a second while a load lasts."""
+"""Samples CPU, memory, threads and the metrics of a service and its balancer once a second while a load lasts."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,8 +17,10 @@ from typing import Any
 import psutil
 
 from lab.runtimes import Launch, Running, Runtime
-from lab.system.service import Service
-from lab.telemetry.actuator import scrape
+from lab.spec.system import BALANCER, SERVICE
+from lab.system import balancer
+from lab.system.deployment import Deployment
+from lab.telemetry.actuator import POLL_TIMEOUT_S, scrape
 
 MACHINE = "machine"
 # What is up while another service is loaded: all services together, and all of their generators.
@@ -44,7 +47,7 @@ class Telemetry:
 
 @contextmanager
 def sampling(
-    service: Service,
+    deployment: Deployment,
     others: Mapping[str, Running],
     cores: Mapping[str, frozenset[int]] | None = None,
     every_s: float = 1.0,
@@ -56,7 +59,10 @@ def sampling(
     The operating system and the service are read by separate threads, so that a service that is too busy to
     answer leaves a gap in its own metrics only. The last reading is taken when the context ends.
 
+    Where the service has several nodes, each is read, and what all of them have is summed as that of the service.
+
     Args:
+        deployment: the service, with its nodes and their balancer.
         others: the other processes of the run, by name.
         cores: the cores to read, by owner, such as ``{"generator": {1}}``.
         into: where readings are added as they are taken; a new one if None.
@@ -66,20 +72,27 @@ def sampling(
     telemetry, stop = into if into is not None else Telemetry(), threading.Event()
     # Unix time by the clock as it was at the beginning: a step of the clock must not reorder readings.
     ahead_s = time.time() - time.monotonic()
-    pids = {name: running.pid for name, running in {"service": service.running, **others}.items()}
-    trees = {name: ProcessTree(pid) for name, pid in pids.items()}
+    nodes = {name: ProcessTree(node.running.pid) for name, node in deployment.nodes.items()}
+    front = {BALANCER: deployment.balancer.running} if deployment.balancer else {}
+    trees = {name: ProcessTree(running.pid) for name, running in {**front, **others}.items()}
     families = {name: [ProcessTree(one.pid) for one in several] for name, several in (together or {}).items()}
 
     def read_operating_system() -> None:
         now = time.monotonic() + ahead_s
-        telemetry.rows += _operating_system_readings(now, trees, cores or {})
+        telemetry.rows += _of_cores(now, cores or {})
+        telemetry.rows += _rows(now, with_sum({name: tree.usage() for name, tree in nodes.items()}))
+        telemetry.rows += _rows(now, {name: tree.usage() for name, tree in trees.items()})
+        telemetry.rows += _rows(now, {"lab": _usage(psutil.Process())})  # without its children, which are the others
         for name, family in families.items():
             telemetry.rows.append((now, name, "cpu_s", sum(tree.usage().get("cpu_s", 0.0) for tree in family)))
 
     def read_service() -> None:
-        now, values = time.monotonic() + ahead_s, scrape(service)
-        telemetry.rows += [(now, "service", key, value) for key, value in values.items()]
-        if not values and service.management:
+        now = time.monotonic() + ahead_s
+        with ThreadPoolExecutor(len(deployment.nodes)) as at_once:  # one that is silent must not delay the others
+            pages = dict(zip(deployment.nodes, at_once.map(scrape, deployment.nodes.values()), strict=True))
+        telemetry.rows += _rows(now, with_sum(pages))
+        telemetry.rows += _rows(now, _of_balancer(deployment))
+        if deployment.is_ours and not all(pages.values()):
             telemetry.gaps.append(now)
 
     threads = [
@@ -156,10 +169,33 @@ class ProcessTree:
         return total
 
 
-def _operating_system_readings(
-    now: float, trees: Mapping[str, ProcessTree], cores: Mapping[str, frozenset[int]]
-) -> list[Reading]:
-    """One reading of machine, cores and processes by the operating system, at a Unix time."""
+def with_sum(of_nodes: Mapping[str, Mapping[str, float]]) -> dict[str, Mapping[str, float]]:
+    """Readings by node and name, with those of the service: the sums of what all of its nodes have."""
+    first, *others = of_nodes.values()
+    common = [name for name in first if all(name in other for other in others)]
+    return {**of_nodes, SERVICE: {name: sum(values[name] for values in of_nodes.values()) for name in common}}
+
+
+def _rows(now: float, readings: Mapping[str, Mapping[str, float]]) -> list[Reading]:
+    return [(now, target, name, value) for target, values in readings.items() for name, value in values.items()]
+
+
+def _of_balancer(deployment: Deployment) -> dict[str, dict[str, float]]:
+    """What the balancer says: how many requests wait in it, and by node whether it gets requests."""
+    if not deployment.balancer or not (
+        found := balancer.counted(deployment.balancer, deployment.nodes, POLL_TIMEOUT_S)
+    ):
+        return {}
+    of_nodes = {
+        name: {"up": float(found.up[name]), "passed_on_total": float(found.passed_on[name])}
+        for name in deployment.nodes
+    }
+    own = {"queued": found.queued, "received_total": found.received, "refused_total": found.refused}
+    return {**of_nodes, BALANCER: {name: float(value) for name, value in own.items()}}
+
+
+def _of_cores(now: float, cores: Mapping[str, frozenset[int]]) -> list[Reading]:
+    """One reading of machine and cores by the operating system, at a Unix time."""
     rows = [(now, MACHINE, "cpu_s", _busy_s(psutil.cpu_times()))]
     if any(cores.values()):
         each = dict(enumerate(psutil.cpu_times(percpu=True)))
@@ -168,9 +204,7 @@ def _operating_system_readings(
         rows += [
             (now, owner, CORES_BUSY, sum(now - _idle_s(each[core]) for core in own)) for owner, own in known.items()
         ]
-    usage = {name: family.usage() for name, family in trees.items()}
-    usage["lab"] = _usage(psutil.Process())  # without its children, which are the others
-    return [*rows, *((now, name, key, value) for name, used in usage.items() for key, value in used.items())]
+    return rows
 
 
 def _busy_s(times: Any) -> float:

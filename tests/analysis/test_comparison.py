@@ -173,6 +173,8 @@ def test_a_claim_is_held_against_the_interval(made, claimed, repeat, words):
         ({"threads": 50}, None, "threads is 200 and 50"),
         ({"heap_mb": 512}, None, "heap mb is 2048 and 512"),
         ({"ramp_up": 3.0}, None, "ramp s is 1.0 and 3.0"),
+        ({"nodes": 2}, None, "nodes is 1 and 2"),
+        ({"prometheus": True}, None, "prometheus is False and True"),
     ],
 )
 def test_other_machines_and_limits_are_refused_unless_told(made, compared, options, environment, named):

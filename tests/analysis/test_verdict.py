@@ -88,6 +88,44 @@ def test_requests_without_an_answer_may_have_called_or_not():
         assert judged(one_lost, 999, served=999, **calls)[0] == word
 
 
+@pytest.mark.parametrize(
+    ("counts", "said"),
+    [
+        ({}, ""),
+        ({"received": 999}, "The balancer counted 999 requests, the samples are 1,000."),
+        ({"received": 1001}, "The balancer counted 1,001 requests, the samples are 1,000."),
+        ({"nodes": {"node 1": 499, "node 2": 501}}, "node 1 counted 499 requests, the balancer passed on 500 answers"),
+        ({"nodes": {"node 1": 499, "node 2": 501}}, "node 2 counted 501 requests, the balancer passed on 500 answers"),
+    ],
+)
+def test_samples_balancer_and_nodes_must_agree(counts, said):
+    """Exactly, where every request was answered: in all, and for each node."""
+    agreed = {"received": 1000, "nodes": {"node 1": 500, "node 2": 500}, "passed_on": {"node 1": 500, "node 2": 500}}
+    word, reasons = judged(**{**agreed, **counts})
+    assert word == (INVALID if said else VALID)
+    assert said in reasons
+
+
+def test_what_the_balancer_answers_itself_no_node_must_have_counted():
+    """Its refusals are answers in the samples, and failures; of a node that has ended nothing is known."""
+    refused = replace(GOOD, errors={"HTTP 503": 1}, ok_throughput_rps=332.7)
+    counts = {"received": 1000, "passed_on": {"node 1": 500, "node 2": 499}, "refused": 1}
+    assert judged(refused, served=999, nodes={"node 1": 500, "node 2": 499}, **counts) == (VALID, "")
+    assert judged(refused, served=998, nodes={"node 1": 500, "node 2": 498}, **counts)[0] == INVALID
+    ended = "The service node 2 was killed by SIGKILL during the measurement."
+    counts = {**counts, "received": 1003, "nodes": {"node 1": 500}, "component_errors": (ended,)}
+    assert judged(refused, served=None, **counts) == (INVALID, ended)
+
+
+def test_a_timeout_may_have_been_answered_by_its_node_or_not():
+    """By so many the counts of a node and of the balancer may differ, and by no more."""
+    lost = replace(GOOD, errors={"timeout": 1}, ok_throughput_rps=332.7)
+    counts = {"received": 1000, "passed_on": {"node 1": 500, "node 2": 499}}
+    for of_node_2, word in ((499, VALID), (500, VALID), (501, INVALID)):
+        nodes = {"node 1": 500, "node 2": of_node_2}
+        assert judged(lost, 999, served=500 + min(of_node_2, 500), nodes=nodes, **counts)[0] == word
+
+
 def test_a_request_that_the_scenario_does_not_have_is_invalid():
     """Nobody knows which calls it must have made."""
     assert judged(unknown_names=["/lsit"]) == (

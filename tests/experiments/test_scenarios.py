@@ -50,8 +50,14 @@ def measured(scenario: str, runtime: str, variant: str, folder, **options) -> ru
         scenarios()[scenario], Options(seed=1, heap_mb=512, pool=20, variants=variants, **options)
     )
     run = run_view.Run(conduct(plan, Invocation(["test"], folder, Reporter(quiet=True), runtime)))
-    assert [row["variant"] for row in run.cells] == (variants or [v.name for v in scenarios()[scenario].variants])
+    assert [row["variant"] for row in run.cells] == (variants or measured_variants(scenario))
     return run
+
+
+def measured_variants(scenario: str) -> list[str]:
+    """The names of those that are measured where nobody names any."""
+    of = scenarios()[scenario]
+    return list(of.default_variants or [variant.name for variant in of.variants])
 
 
 @pytest.fixture
@@ -155,6 +161,22 @@ def test_the_service_behind_answers_every_call(runtime, variant, tmp_path):
     facts = run.folder.note("components")["backend"]
     assert facts["limits"]["server"] == "netty"
     assert (run.folder.logs / "backend" / "service.log").exists()
+
+
+@pytest.mark.thorough
+def test_a_read_before_the_call_is_counted_as_the_call_is(tmp_path):
+    """All variants answer alike, by each client; the database counts a find, and the called service a call, of each."""
+    names = [variant.name for variant in scenarios()["chain-mongo"].variants]
+    options = Options(users=[20], loops=5, variants=names, seed=1, heap_mb=256, pool=20, parameters={"delay_ms": 20})
+    plan = planning.make_plan(scenarios()["chain-mongo"], options)
+    run = run_view.Run(conduct(plan, Invocation(["test"], tmp_path, Reporter(quiet=True))))
+    assert [row["variant"] for row in run.cells] == names
+    for cell in run.folder.cells():
+        evidence = cell.read("evidence")
+        assert not evidence["component_errors"], evidence["component_errors"]
+        assert set(cell.measured()["error"]) == {""}
+        assert evidence["calls"]["backend"] == evidence["calls"]["mongo find"] == 100
+        assert cell.read("limits")["pool_max"] == 20
 
 
 @pytest.mark.thorough

@@ -31,9 +31,9 @@ from lab.spec.workload import Burst, Closed, Load
 from lab.storage.cell_folder import CellFolder
 from lab.system import build
 from lab.system.backends import Endpoints
-from lab.system.databases.free_port import free_ports
 from lab.system.databases.rows import users
 from lab.system.databases.tokens import token
+from lab.system.free_port import free_ports
 from lab.system.launch import service_launch
 from lab.telemetry import actuator
 

@@ -88,7 +88,7 @@ def test_it_is_told_nothing_by_the_shell(planned, site, tmp_path, monkeypatch):
 def test_the_service_is_told_where_it_is(planned, site, link):
     """By a variable with its name; through the link, if there is one, and the program answers there."""
     with running_components(planned(ANSWERS, **link), Backends(), site, no_service) as backing:
-        url, service = backing.environment["LAB_SIDE_CAR_URL"], backing.services["side-car"]
+        url, service = backing.environment()["LAB_SIDE_CAR_URL"], backing.services["side-car"]
         assert status(url) == 204
         assert (url == service.url) == (not link)
         assert set(backing.running()) == {"side-car", *(["link to side-car"] if link else [])}

@@ -114,7 +114,7 @@ def test_time_between_windows_is_in_no_figure(attached):
     """The load lasted for its windows, and nothing that stands in the table is stretched by the others'."""
     for folder in attached.folder.cells():
         summary, evidence, records = folder.read("summary"), folder.read("evidence"), windows_of(folder)
-        assert summary["elapsed_s"] == pytest.approx(records["elapsed_s"].sum(), abs=0.05)
+        assert records["length_s"].sum() - 0.5 < summary["elapsed_s"] < records["elapsed_s"].sum() + 0.05
         assert evidence["stood_still_s"] < 0.9
         assert evidence["counted_in_system"] == pytest.approx(summary["in_system"], abs=1.0)
         assert folder.metrics()["t_s"].max() < records["elapsed_s"].sum() + 1

@@ -20,7 +20,9 @@ import pyarrow.compute as pc
 import pytest
 from docker.models.containers import Container
 from patience import PATIENCE_S, await_that
+from programs import needs_haproxy, needs_prometheus
 
+from lab.analysis import insights, ramps
 from lab.reporting import run_view
 from lab.runtimes.docker import PID_LABEL
 from lab.storage import run_folder
@@ -107,6 +109,11 @@ class Lab:
             if all(word in line for word in words):
                 return process
         return None
+
+    def child_in(self, folder: str) -> psutil.Process:
+        """The one JVM that works in a folder of this name."""
+        (found,) = [each for each in self.look() if each.name() == "java" and Path(each.cwd()).name == folder]
+        return found
 
     def end(self) -> int:
         """Wait for the end, and say the exit status."""
@@ -196,6 +203,112 @@ def test_what_dies_in_mid_load_makes_its_cell_invalid(start):
     (whole,) = [cell for cell in cells if "SIGKILL" not in " ".join(cell["reasons"])]
     assert whole["requests"] > 100
     assert lab.run().verdict == "invalid"
+
+
+# What a chain is made of, in an order in which each is there for those before it.
+LINKS = {
+    "service": ("services/mvc-chain",),
+    "Locust worker 1": VICTIMS["Locust worker 1"],
+    "backend": ("services/backend",),
+}
+
+
+@pytest.mark.thorough
+def test_whatever_dies_of_a_chain_is_named_and_leaves_nothing_running(start):
+    """The service that calls, a worker, and the called one, each in a load of its own, whose samples are kept."""
+    lab = start(f"--variants mvc --repeat 3 --users 20 --duration 10 --delay-ms 50 {HEAP}", "run chain-mongo")
+    for number, victim in enumerate(LINKS.values(), 1):
+        lab.await_said(f"mvc-u20-r{number}: warm up (")
+        lab.await_measured(100)
+        found = lab.child(*victim)
+        assert found, lab.look()
+        found.kill()
+    assert lab.end() == 1
+    lab.assert_nothing_left()
+    for cell, name in zip(lab.run().cells, LINKS, strict=True):
+        assert cell["verdict"] == "invalid"
+        assert any(name in reason and "killed by SIGKILL" in reason for reason in cell["reasons"]), cell["reasons"]
+        assert cell["requests"] > 100
+
+
+@pytest.mark.thorough
+@needs_haproxy
+@needs_prometheus
+def test_what_dies_of_two_nodes_and_beside_them_is_named(start):
+    """A node: the load goes on at the other, until its end. The balancer or Prometheus: it breaks off, and is kept."""
+    nodes = "--nodes 2 --prometheus --variants webflux,mvc --repeat 2"
+    lab = start(f"{nodes} --users 20 --duration 10 --heap-mb 128")
+    lab.await_measured(100)
+    one, other = (lab.child_in(f"node-{number}") for number in (1, 2))
+    assert_told_of_each_other(one, other)
+    other.kill()
+    for number, program in ((2, "haproxy"), (3, "prometheus")):
+        lab.await_measured(100, cells=number)
+        found = lab.child(program, "-f" if program == "haproxy" else "--config.file")
+        assert found, lab.look()
+        found.kill()
+    assert lab.end() == 1
+    lab.assert_nothing_left()
+    assert "Traceback" not in "".join(lab.lines)
+    cells = {cell["reasons"][0]: cell for cell in lab.run().cells}
+    folders = {folder.read("evidence")["component_errors"][0]: folder for folder in lab.run().folder.cells()}
+    ended = "The service node 2 was killed by SIGKILL during the measurement."
+    assert set(cells) == {
+        ended,
+        "The balancer was killed by SIGKILL during the measurement.",
+        "The prometheus of this run was killed by SIGKILL.",
+    }
+    assert {cell["verdict"] for cell in cells.values()} == {"invalid"}
+    evidence, samples = folders[ended].read("evidence"), folders[ended].measured()
+    # Every send has an outcome, and all that failed were sent before the node was taken out.
+    assert evidence["whole"]
+    assert evidence["begun"] == evidence["finished"] == len(samples)
+    assert evidence["passed_on"]["node 1"] > evidence["passed_on"]["node 2"] > 0
+    last = samples.sort_values("sent_us").tail(100)
+    assert set(last["error"]) == {""}
+    windows = ramps.outcomes(folders[ended])
+    assert windows["failed"].sum() == (samples["error"] != "").sum() == sum(cells[ended]["errors"].values()) > 0
+    assert windows["offered"].sum() == len(samples)
+    said = " ".join(insights.sentences(lab.run().folder))
+    assert "The balancer was seen to have taken node 2 out after" in said
+    assert "all others were answered" in said
+
+
+def assert_told_of_each_other(*nodes: psutil.Process) -> None:
+    """Each knows its number, the name of the cluster, and the address of each, which is its own alone."""
+    told = [node.environ() for node in nodes]
+    assert [of["LAB_NODE"] for of in told] == ["1", "2"]
+    assert {of["LAB_NODES"] for of in told} == {"2"}
+    ((members, cluster),) = {(of["LAB_CLUSTER_MEMBERS"], of["LAB_CLUSTER"]) for of in told}
+    first, second = members.split(",")
+    assert first != second
+    assert first.startswith("127.0.0.1:")
+    assert second.startswith("127.0.0.1:")
+    assert "-delay-" in cluster
+
+
+@pytest.mark.thorough
+@pytest.mark.docker
+def test_nodes_in_containers_find_one_another_and_are_counted_exactly(start, engine):
+    """By the names that they are told; nothing is published, and nothing of the run is left."""
+    options = "--nodes 2 --prometheus --variants webflux --users 20 --duration 5 --heap-mb 128 --runtime docker"
+    lab = start(f"{options} --allow-suspect")
+    lab.await_said("start service and workers (")
+    one, other = containers_of(engine, lab, "service-node")
+    told = dict(entry.split("=", 1) for entry in one.attrs["Config"]["Env"])
+    hosts = [member.split(":")[0] for member in told["LAB_CLUSTER_MEMBERS"].split(",")]
+    found = [one.exec_run(["getent", "hosts", host]).output.split()[0].decode() for host in hosts]
+    (network,) = one.attrs["NetworkSettings"]["Networks"]
+    addresses = [each.attrs["NetworkSettings"]["Networks"][network]["IPAddress"] for each in (one, other)]
+    assert sorted(found) == sorted(addresses)
+    assert not any(any(each.ports.values()) for each in (one, other, *containers_of(engine, lab, "balancer")))
+    assert lab.end() in (0, 1)
+    assert containers_of(engine, lab, "") == []
+    evidence = lab.run().folder.cells()[0].read("evidence")
+    assert evidence["component_errors"] == []
+    assert evidence["begun"] == evidence["received"] == evidence["served"] > 100
+    assert evidence["nodes"] == evidence["passed_on"]
+    assert set(evidence["scrapes"]) == {"node 1", "node 2", "balancer"}
 
 
 @pytest.mark.thorough

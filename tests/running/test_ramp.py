@@ -38,6 +38,8 @@ def test_a_ramp_is_measured_and_shown_as_an_open_loop_that_is_never_steady(typed
     assert (row["at"], row["from_rps"], row["to_rps"]) == (60.0, 10.0, 60.0)
     assert row["predicted_mean_s"] == pytest.approx(0.1)
     assert row["service_mean_s"] >= 0.1
+    assert folder.read("summary")["ramp"] == row["ramp"]
+    assert sum(window["offered"] for window in row["ramp"]["windows"]) == 210
     assert "--ramp 10:60:6" in rerun_command.command(run.folder)
     assert typed("report", run.name, "--data", str(tmp_path), "-o", str(tmp_path / "ramp.html")).returncode == 0
     assert "a ramp to 60 requests/s" in (tmp_path / "ramp.html").read_text()

@@ -118,6 +118,17 @@ def test_what_a_ramp_leaves_waiting_is_what_is_above_the_capacity(capacity_rps, 
     assert load.backlog(capacity_rps) == pytest.approx(waiting)
 
 
+def test_users_that_grow_to_the_end_of_a_closed_loop_are_a_ramp():
+    """It is never steady, theory has no mean for it, and it has no windows; one that ends later is none."""
+    plan = plan_of(users=[100], ramp_up=5.0, duration=5.0, variants=["mvc"])
+    load = plan.cells[0].load
+    assert (load.is_ramp, load.steady_span_s, load.planned_sessions) == (True, None, None)
+    assert prediction.predict(plan, plan.cells[0]) is None
+    assert not plan_of(users=[100], ramp_up=5.0, duration=6.0).cells[0].load.is_ramp
+    with pytest.raises(LabError, match="A ramp cannot be measured in windows"):
+        plan_of(users=[100], ramp_up=5.0, duration=5.0, interleave="windows")
+
+
 def test_a_load_without_arrivals_has_even_starts():
     """Runs from before there were arrivals can be read; arrivals that there are not are refused."""
     value = json.loads(json.dumps(plan_of(seed=1).as_json()))
@@ -376,6 +387,8 @@ def test_more_requests_than_can_be_kept_are_refused(load):
         ({"users": 5, "duration": 1e9}, "--duration 1e\\+09 is too long"),
         ({"users": 5, "repeat": None}, "--repeat None"),
         ({"users": 5, "pin": "no"}, "pin 'no'"),
+        ({"users": 5, "nodes": 0}, "--nodes 0 is not possible"),
+        ({"users": 5, "prometheus": 1}, "prometheus 1 is neither True nor False"),
         ({"users": 5, "bind": 5, "remote_workers": 1, "arrivals": 3}, "arrivals 3"),
         ({"users": 5, "variants": "mcv"}, "did you mean mvc"),
         ({"users": 5, "variants": ""}, "no variant ''"),

@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 import requests
-from patience import PATIENCE_S
+from patience import PATIENCE_S, await_that
 
+from lab.analysis.service_cost import POOL_IN_USE, POOL_WAITING
 from lab.errors import ComponentError
 from lab.runtimes.process import ProcessRuntime
 from lab.spec.limits import Limits
@@ -26,7 +27,12 @@ from lab.telemetry import actuator
 
 pytestmark = [pytest.mark.java, pytest.mark.thorough]
 
-TWINS = ("mvc-chain", "webflux-chain")
+# By its client, each service: its module, and what it is told besides.
+SERVICES = {
+    "RestClient": Variant("RestClient", "mvc-chain", ""),
+    "RestTemplate": Variant("RestTemplate", "mvc-chain", "", {"lab.client": "rest-template"}),
+    "WebClient": Variant("WebClient", "webflux-chain", ""),
+}
 POOL, AT_ONCE, DELAY_MS = 3, 12, 50
 JSON = {"Content-Type": "application/json"}
 # What the backend says to a delay of so many milliseconds instead: status, headers, body.
@@ -43,6 +49,8 @@ WRONG: dict[int, tuple[int, dict[str, str], bytes]] = {
     1005: (200, {**JSON, "Content-Length": "100"}, b'{"millis":1'),
 }
 SILENT = 1006
+# Answered once the test says so.
+HELD = 150
 
 
 class Backend(ThreadingHTTPServer):
@@ -54,8 +62,9 @@ class Backend(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Asked)
         self.lock = threading.Lock()
         self.paths: Counter[str] = Counter()
-        self.headers: dict[str, set[str]] = {}
+        self.headers: list[set[str]] = []
         self.connections = self.under_way = self.most_under_way = 0
+        self.released = threading.Event()
 
     @property
     def url(self) -> str:
@@ -80,10 +89,12 @@ class Asked(BaseHTTPRequestHandler):
         backend, millis = self.server, int(self.path.rpartition("/")[2])
         with backend.lock:
             backend.paths[self.path] += 1
-            backend.headers[self.headers["User-Agent"].partition("/")[0]] = {name.lower() for name in self.headers}
+            backend.headers.append({name.lower() for name in self.headers})
             backend.under_way += 1
             backend.most_under_way = max(backend.most_under_way, backend.under_way)
-        if millis < min(WRONG):
+        if millis == HELD:
+            backend.released.wait(PATIENCE_S)
+        elif millis < min(WRONG):
             time.sleep(millis / 1000)
         with backend.lock:
             backend.under_way -= 1
@@ -116,15 +127,15 @@ def backend() -> Iterator[Backend]:
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory, jdk, backend):
-    """Both services and their logs, by name, as the lab starts them; their pools are limited."""
+    """The services and their logs, by client, as the lab starts them; their pools are limited."""
     limits = Limits(pool=POOL, heap_mb=256)
     with ProcessRuntime() as runtime, ExitStack() as stack:
-        jars = build.jars(TWINS, jdk, runtime, print)
+        jars = build.jars([variant.module for variant in SERVICES.values()], jdk, runtime, print)
         started = {}
-        for name in TWINS:
-            folder = tmp_path_factory.mktemp(name)
+        for name, variant in SERVICES.items():
+            folder, jar = tmp_path_factory.mktemp(name), jars[variant.module]
             environment = {"LAB_BACKEND_URL": backend.url}
-            launch = service_launch(Variant(name, name, name), limits, 2, jdk.java, jars[name], folder, environment)
+            launch = service_launch(variant, limits, 2, jdk.java, jar, folder, environment)
             started[name] = (stack.enter_context(runtime.started(launch)), folder, launch.log)
         yield {name: (actuator.await_ready(process, folder), log) for name, (process, folder, log) in started.items()}
 
@@ -159,13 +170,13 @@ def test_a_backend_that_does_anything_else_is_a_bad_gateway(running, backend, mi
     ((status, kind, body),) = given
     assert (status, kind) == (502, "application/problem+json")
     assert json.loads(body) == {"instance": f"/chain/{millis}", "status": 502, "title": "Bad Gateway"}
-    assert backend.paths[f"/delay/{millis}"] == len(TWINS)
+    assert backend.paths[f"/delay/{millis}"] == len(SERVICES)
     for log, before in lines.items():
         (line,) = log.read_text().splitlines()[before:]
         assert "WARN" in line
 
 
-@pytest.mark.parametrize("name", TWINS)
+@pytest.mark.parametrize("name", SERVICES)
 def test_as_many_calls_go_on_at_once_as_the_pool_has_connections(running, backend, name):
     """The others wait, and none fails; the service says how large its pool is."""
     service, _ = running[name]
@@ -177,6 +188,28 @@ def test_as_many_calls_go_on_at_once_as_the_pool_has_connections(running, backen
     assert backend.most_under_way == POOL
     limits = actuator.limits(service)
     assert (limits["pool_max"], limits["pool_live"]) == (POOL, POOL)
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_the_pool_is_read_with_what_waits_for_it(running, backend, name):
+    """Under the names that figures and insights know, while more calls are made than it has connections."""
+    service, _ = running[name]
+    backend.released.clear()
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        url = f"{service.url}/chain/{HELD}"
+        asked = [threads.submit(requests.get, url, timeout=PATIENCE_S) for _ in range(AT_ONCE)]
+        try:
+            await_that(lambda: reading(service, POOL_WAITING) == AT_ONCE - POOL)
+            assert reading(service, POOL_IN_USE) == POOL
+        finally:
+            backend.released.set()
+    assert {each.result().status_code for each in asked} == {200}
+    await_that(lambda: reading(service, POOL_IN_USE) == reading(service, POOL_WAITING) == 0)
+
+
+def reading(service, names: tuple[str, ...]) -> float:
+    """What a service says of the pool by one of these metrics; 0 before its first connection."""
+    return sum(value for name, value in actuator.scrape(service).items() if name in names)
 
 
 def test_connections_are_kept(running, backend):
@@ -194,8 +227,8 @@ def test_neither_asks_for_what_the_other_does_not(running, backend):
     """Nothing of compression, cookies, or upgrades."""
     backend.headers.clear()
     answers(running, "/chain/0")
-    sent = list(backend.headers.values())
-    assert len(sent) == len(TWINS)
+    sent = backend.headers
+    assert len(sent) == len(SERVICES)
     assert all(headers - {"connection"} == {"accept", "host", "user-agent"} for headers in sent), sent
 
 
@@ -204,7 +237,7 @@ OFF: dict[str, int | str] = {"mode": "off", "window": 4, "percent": 50, "slowMs"
 
 @pytest.fixture
 def with_breaker(running) -> Iterator[Callable[..., None]]:
-    """A function that gives both services a closed breaker with other settings; they have none before and after."""
+    """A function that gives all services a closed breaker with other settings; they have none before and after."""
 
     def use(**settings: int | str) -> None:
         for service, _ in running.values():
@@ -273,6 +306,6 @@ def test_without_a_breaker_every_call_is_made(running, with_breaker):
 
 def test_a_setting_that_is_none_is_not_accepted(running):
     """The service says so, by name."""
-    service, _ = running["mvc-chain"]
+    service, _ = running["RestTemplate"]
     with pytest.raises(ComponentError, match="settings"):
         actuator.settle(service, {**OFF, "mode": "sometimes"})

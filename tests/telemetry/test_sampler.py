@@ -13,8 +13,10 @@ from any_server import serving
 from patience import await_that
 
 from lab.runtimes import Launch
-from lab.telemetry.actuator import Service, scrape
-from lab.telemetry.sampler import CORES_BUSY, FIXED_WORK, Telemetry, sampling, timing_cores
+from lab.system.deployment import Deployment
+from lab.system.service import Service
+from lab.telemetry.actuator import scrape
+from lab.telemetry.sampler import CORES_BUSY, FIXED_WORK, Telemetry, sampling, timing_cores, with_sum
 
 # Where nobody listens.
 NOBODY = "http://127.0.0.1:9"
@@ -26,6 +28,11 @@ def silent():
     """An address where somebody listens and never answers, as a service does that has no thread to spare."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+
+
+def only_node(running, url, management):
+    """A service that has one node."""
+    return Deployment.of(Service(running, url, management))
 
 
 def rows_of(telemetry, target, name):
@@ -42,7 +49,7 @@ def test_a_silent_service_leaves_no_gap_in_what_the_system_knows(runtime, tmp_pa
     """Its own metrics are missing, and said to be; its CPU, memory and threads are read all the same."""
     with (
         started(runtime, tmp_path, SPIN) as running,
-        sampling(Service(running, silent, silent), {}, every_s=0.1) as telemetry,
+        sampling(only_node(running, silent, silent), {}, every_s=0.1) as telemetry,
     ):
         await_that(lambda: telemetry.gaps and len(rows_of(telemetry, "service", "cpu_s")) > 2)
     rows = rows_of(telemetry, "service", "cpu_s")
@@ -53,7 +60,7 @@ def test_a_silent_service_leaves_no_gap_in_what_the_system_knows(runtime, tmp_pa
 def test_the_end_of_a_load_is_read_too(runtime, tmp_path):
     """However long the time between readings, there is one when the load is over."""
     with started(runtime, tmp_path, SLEEP) as running:
-        with sampling(Service(running, NOBODY, NOBODY), {}, every_s=1000) as telemetry:
+        with sampling(only_node(running, NOBODY, NOBODY), {}, every_s=1000) as telemetry:
             await_that(lambda: telemetry.rows)
             ended = time.time()
         (first, _), (last, _) = rows_of(telemetry, "service", "cpu_s")
@@ -64,7 +71,7 @@ def test_what_children_use_counts_as_theirs(runtime, tmp_path):
     """A database that answers with a process a connection is watched with all of them."""
     with started(runtime, tmp_path, f"import os; os.fork()\n{SLEEP}") as running:
         await_that(psutil.Process(running.pid).children)
-        with sampling(Service(running, NOBODY, NOBODY), {"database": running}, every_s=1000) as telemetry:
+        with sampling(only_node(running, NOBODY, NOBODY), {"database": running}, every_s=1000) as telemetry:
             pass
     assert {value for _, value in rows_of(telemetry, "database", "threads")} == {2}
 
@@ -72,7 +79,7 @@ def test_what_children_use_counts_as_theirs(runtime, tmp_path):
 def test_processes_that_are_idle_are_read_together(runtime, tmp_path):
     """What all of them used is one figure; without any there is none."""
     with started(runtime, tmp_path, SLEEP) as running:
-        service = Service(running, NOBODY, NOBODY)
+        service = only_node(running, NOBODY, NOBODY)
         with sampling(service, {}, every_s=1000, together={"neighbours": [running, running]}) as telemetry:
             pass
         with sampling(service, {}, every_s=1000) as alone:
@@ -80,6 +87,20 @@ def test_processes_that_are_idle_are_read_together(runtime, tmp_path):
     (one, _), (twice, _) = (rows_of(telemetry, name, "cpu_s") for name in ("service", "neighbours"))
     assert twice[1] == pytest.approx(2 * one[1], abs=0.05)
     assert rows_of(alone, "neighbours", "cpu_s") == []
+
+
+def test_several_nodes_are_read_apart_and_summed(runtime, tmp_path):
+    """What all of them have is that of the service too; what one lacks is not, as it would be a sum of fewer."""
+    with started(runtime, tmp_path, SPIN) as one, started(runtime, tmp_path, SPIN) as other, serving() as server:
+        nodes = {"node 1": Service(one, NOBODY, NOBODY), "node 2": Service(other, NOBODY, server.url)}
+        with sampling(Deployment(nodes, NOBODY), {}, every_s=0.2) as telemetry:
+            await_that(lambda: len(rows_of(telemetry, "service", "cpu_s")) > 2)
+    of_nodes = [rows_of(telemetry, name, "cpu_s") for name in nodes]
+    summed = [(t, a + b) for (t, a), (_, b) in zip(*of_nodes, strict=True)]
+    assert rows_of(telemetry, "service", "cpu_s") == summed
+    assert len(telemetry.gaps) > 2
+    assert with_sum({"node 1": {"a": 1.0, "b": 2.0}, "node 2": {"a": 3.0}})["service"] == {"a": 4.0}
+    assert with_sum({"service": {"a": 1.0}}) == {"service": {"a": 1.0}}
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="the system does not say which cores there are")
@@ -90,7 +111,7 @@ def test_a_core_is_watched_with_whatever_is_on_it(runtime, tmp_path):
     cores = {"generator": frozenset({core})}
     with started(runtime, tmp_path, SLEEP) as running, runtime.started(spinning) as spinner:
         await_that(lambda: spinner.cpu_s() > 0.1)
-        with sampling(Service(running, NOBODY, NOBODY), {}, cores, every_s=1000) as telemetry:
+        with sampling(only_node(running, NOBODY, NOBODY), {}, cores, every_s=1000) as telemetry:
             await_that(lambda: telemetry.rows)
             time.sleep(1.0)
     (begun, before), (ended, after) = rows_of(telemetry, "generator", CORES_BUSY)
@@ -101,7 +122,7 @@ def test_cores_that_are_not_there_take_nothing_else_with_them(runtime, tmp_path)
     """Where a core is offline its number is no place in the system's list; the rest is read all the same."""
     with started(runtime, tmp_path, SLEEP) as running:
         cores = {"generator": frozenset({10_000})}
-        with sampling(Service(running, NOBODY, NOBODY), {}, cores, every_s=1000) as telemetry:
+        with sampling(only_node(running, NOBODY, NOBODY), {}, cores, every_s=1000) as telemetry:
             pass
     assert rows_of(telemetry, "generator", CORES_BUSY) == []
     assert len(rows_of(telemetry, "service", "cpu_s")) == 2
@@ -113,7 +134,7 @@ def test_a_page_that_holds_no_metrics_is_a_gap(runtime, tmp_path, path):
     with started(runtime, tmp_path, SLEEP) as running, serving() as server:
         service = Service(running, NOBODY, f"{server.url}/{path}")
         assert scrape(service) == {}
-        with sampling(service, {}, every_s=1000) as telemetry:
+        with sampling(Deployment.of(service), {}, every_s=1000) as telemetry:
             pass
     assert len(telemetry.gaps) == 2
 

@@ -31,7 +31,7 @@ def _up_command(scenario: Scenario) -> click.Command:
         running = held_stack.up(plan, runtime, endpoints)
         out.print(f"{scenario.name} with {running['variant']} is up at [bold]{running['url']}[/]", soft_wrap=True)
         click.echo(f"  {held_stack.example_request(running)}")
-        locustfile = short(ROOT / "locustfiles" / f"{scenario.name}.py")
+        locustfile = short(ROOT / "locustfiles" / f"{scenario.played_by}.py")
         click.echo(f"  {as_typed.program('locust')} -f {shlex.quote(locustfile)} --headless -u 50 -t 20s")
         click.echo(f"end it: {as_typed.typed('down')}")
 

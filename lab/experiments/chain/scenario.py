@@ -41,6 +41,13 @@ def _calling(variant: Variant, module: str, client: str, connections: int) -> Va
     return replace(variant, module=module, title=title, own=own, demands=CALLS_B, factors=factors, settings=BREAKER)
 
 
+def _by_rest_template(stack: Variant) -> Variant:
+    """The same with the client of the document."""
+    calling = _calling(stack, "mvc-chain", "RestTemplate", APACHE_CONNECTIONS)
+    properties = {**stack.properties, "lab.client": "rest-template"}
+    return replace(calling, name=f"{stack.name}-resttemplate", properties=properties)
+
+
 SCENARIO = Scenario(
     name="chain",
     question="When every request waits for another service, how many users can each variant serve?",
@@ -73,7 +80,10 @@ SCENARIO = Scenario(
         _calling(MVC, "mvc-chain", "RestClient", APACHE_CONNECTIONS),
         _calling(MVC_VIRTUAL, "mvc-chain", "RestClient", APACHE_CONNECTIONS),
         _calling(WEBFLUX, "webflux-chain", "WebClient", NETTY_CONNECTIONS),
+        _by_rest_template(MVC),
+        _by_rest_template(MVC_VIRTUAL),
     ),
+    default_variants=tuple(stack.name for stack in (MVC, MVC_VIRTUAL, WEBFLUX)),
     load=Burst(users=1000),
     rehearsal=Rehearsal(requests=4000, rounds=12, parameters={"delay_ms": 0}),
     sweep={"users": (1, 10, 50, 100, 200, 500, 1000)},

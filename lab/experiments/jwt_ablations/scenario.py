@@ -53,4 +53,5 @@ SCENARIO = replace(
         _of(MVC, OLD_DRIVER, OLD_JAVA),
     ),
     default_variants=("webflux", "mvc-virtual", "mvc-virtual-jdk21-connector8"),
+    locustfile=JWT.name,
 )

@@ -11,9 +11,9 @@ from lab.experiments.reproduction.judging import (
     ClaimCheck,
     alike,
     at_least,
-    counted,
     decide,
     exactly,
+    figure,
     mean_s,
     ratios,
     rows_of_variant,
@@ -26,6 +26,8 @@ from lab.spec.options import Options
 STACKS, ACCESSES = ("mvc", "webflux"), ("driver", "template", "repository")
 VARIANTS = tuple(f"{stack}-{access}" for stack in STACKS for access in ACCESSES)
 BATCH, MANY_USERS = 1000, 1000
+# Of a single user, so that even the fastest take some seconds, in which the machine can be watched.
+ONE_AFTER_ANOTHER = 30
 COLLECTED, STREAMED, PAGED = "all, collected", "all, streamed", "all, paged"
 IN_BATCHES, QUERY = f"all, streamed in batches of {BATCH}", "query over 1000"
 QUERY_STREAMED, UPDATE_MANY = f"{QUERY}, streamed", "update of 1000"
@@ -61,8 +63,8 @@ def batches_counted(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     The database is asked once more where the last batch is full and it has not seen the end.
     """
     set_, further = [row for row in rows if row.part == IN_BATCHES], math.ceil(ENTITIES.count / BATCH) - 1
-    more: list[ClaimCheck] = within(set_, counted("mongo getMore"), further, further + 1, " further batches")
-    return decide([*exactly(set_, counted("mongo find"), lambda _: 1, " finds"), *more])
+    more: list[ClaimCheck] = within(set_, figure("mongo getMore"), further, further + 1, " further batches")
+    return decide([*exactly(set_, figure("mongo find"), lambda _: 1, " finds"), *more])
 
 
 def streams_ask_more(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
@@ -70,9 +72,7 @@ def streams_ask_more(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     pairs = _across(rows, STREAMED, STREAMED)
     least = {reactive.variant: _most(blocking) + 1 for reactive, blocking in pairs}
     return decide(
-        at_least(
-            [one for one, _ in pairs], counted("mongo getMore"), lambda row: least[row.variant], " further batches"
-        )
+        at_least([one for one, _ in pairs], figure("mongo getMore"), lambda row: least[row.variant], " further batches")
     )
 
 
@@ -85,7 +85,7 @@ def update_many_counts(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     """Whether a repository updates a thousand entities one by one, and the others by one command."""
     updates = [row for row in rows if row.part == UPDATE_MANY]
     due = {row.variant: OF_AN_INTEGER if row.variant.endswith("repository") else 1 for row in updates}
-    return decide(exactly(updates, counted("mongo update"), lambda row: due[row.variant], " updates"))
+    return decide(exactly(updates, figure("mongo update"), lambda row: due[row.variant], " updates"))
 
 
 def update_many_faster(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
@@ -104,7 +104,11 @@ def ones_alike(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
 
 def _part(name: str, operation: str, **parameters: str) -> Part:
     options = Options(
-        variants=VARIANTS, users=(1,), ramp_up=0.0, loops=10, parameters={"operation": operation, **parameters}
+        variants=VARIANTS,
+        users=(1,),
+        ramp_up=0.0,
+        loops=ONE_AFTER_ANOTHER,
+        parameters={"operation": operation, **parameters},
     )
     return Part(name, "large-data", options)
 

@@ -10,9 +10,9 @@ from lab.experiments.reproduction.judging import (
     NEAR,
     alike,
     at_least,
-    counted,
     decide,
     exactly,
+    figure,
     mean_s,
     ratios,
     rows_of_variant,
@@ -38,8 +38,8 @@ def update_counts(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     finds = {row.variant: 1 if row.variant.endswith("repository") else 0 for row in updates}
     return decide(
         [
-            *exactly(updates, counted("mongo find"), lambda row: finds[row.variant], " finds"),
-            *exactly(updates, counted("mongo update"), lambda _: 1, " updates"),
+            *exactly(updates, figure("mongo find"), lambda row: finds[row.variant], " finds"),
+            *exactly(updates, figure("mongo update"), lambda _: 1, " updates"),
         ]
     )
 

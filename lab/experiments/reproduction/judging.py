@@ -285,13 +285,28 @@ def error_percent(repeat: Repeat) -> float:
     return 100 * repeat.error_share
 
 
-def counted(name: str) -> Measure:
-    """A measure: how many calls a request made, by what was counted, such as ``mongo find``."""
-    return figure(name)
+def ok_share(repeat: Repeat) -> float:
+    """Right answers over all requests."""
+    return 1 - repeat.error_share
+
+
+def all_mean_s(repeat: Repeat) -> float | None:
+    """Mean latency of all requests; a failure counts with the time until it failed."""
+    return repeat.figures.get("all_mean_s")
+
+
+def sum_s(name: str) -> Measure:
+    """A measure: what the requests of a name take together in a session."""
+    return lambda repeat: repeat.sums_s.get(name)
+
+
+def failed_percent(name: str) -> Measure:
+    """A measure: failed requests of a name in percent."""
+    return lambda repeat: 100 * repeat.failed_shares[name] if name in repeat.failed_shares else None
 
 
 def figure(name: str) -> Measure:
-    """A measure by the name it has among a repeat's figures, such as ``p99_s``."""
+    """A measure: one of the figures of a repeat, such as ``mongo find``, how many of these a request made."""
     return lambda repeat: repeat.figures.get(name)
 
 

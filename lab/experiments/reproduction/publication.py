@@ -11,7 +11,7 @@ from lab.errors import LabError
 from lab.experiments import find_scenario
 from lab.spec import planning
 from lab.spec.limits import Limits
-from lab.spec.options import Options
+from lab.spec.options import Options, several
 from lab.spec.plan import Interleave, Plan
 from lab.spec.scenario import Scenario
 from lab.storage import published
@@ -25,17 +25,20 @@ SETTINGS = {"accept_count": "listen backlog"}
 
 @dataclass(frozen=True)
 class Repeat:
-    """One measurement of a row; rates are scaled back to the document's number of users.
+    """One measurement of a row; rates are scaled back to the document's size.
 
     Attributes:
         mean_s: mean latency of the right answers; None if there were none.
         rps: answers and failures a second, as JMeter counts.
         error_share: failed requests over all, 0 to 1.
         usable: whether it may decide a claim: it is complete, not invalid, and not empty.
-        figures: by name, such as ``p99_s``, latencies of the right answers, and what the load cost the service (see
-            :func:`lab.analysis.service_cost.service_cost`); by what is counted, such as ``mongo find``, how many of
-            them a request made; and of programs what an execution used (see
-            :func:`lab.analysis.program_use.program_use`).
+        figures: by name, such as ``p99_s``, latencies of the right answers, ``all_mean_s``, the mean latency of all,
+            failed ones too, and what the load cost the service (see :func:`lab.analysis.service_cost.service_cost`); by
+            what is counted, such as ``mongo find``, how many of these a request made; of a ramp what
+            :func:`lab.experiments.reproduction.rows.ramp_figures` returns; and of programs what an execution used
+            (see :func:`lab.analysis.program_use.program_use`).
+        sums_s: by name, what the requests of a session take together, where a scenario says how many these are.
+        failed_shares: by name of the requests, failed ones over all, 0 to 1, where there are several names.
 
     """
 
@@ -47,6 +50,8 @@ class Repeat:
     verdict: str
     usable: bool
     figures: Mapping[str, float] = field(default_factory=dict)
+    sums_s: Mapping[str, float] = field(default_factory=dict)
+    failed_shares: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -66,6 +71,7 @@ class ReproducedRow:
             show how far one measurement lies from the next.
         stand_in: the title of what stood in for a database, if anything did.
         of_programs: whether it is of a program, which is executed by one user at a time.
+        at: the load in words where that is a rate, of which the users are but a reserve; else empty.
 
     """
 
@@ -84,6 +90,7 @@ class ReproducedRow:
     earlier: Mapping[str, tuple[Repeat, ...]] = field(default_factory=dict)
     stand_in: str = ""
     of_programs: bool = False
+    at: str = ""
 
     @property
     def usable(self) -> tuple[Repeat, ...]:
@@ -95,7 +102,7 @@ class ReproducedRow:
         """Its name in sentences, such as ``mvc at R = 4,000 (pool 50, suspect)``."""
         suspect = SUSPECT if any(repeat.verdict == SUSPECT for repeat in self.usable) else ""
         about = ", ".join(filter(None, (self.part, suspect)))
-        at = "" if self.of_programs else f" at R = {self.users:,}"
+        at = "" if self.of_programs else f" at {self.at or f'R = {self.users:,}'}"
         return f"{self.variant}{at}" + (f" ({about})" if about else "")
 
 
@@ -137,9 +144,12 @@ class Part:
     Attributes:
         name: distinguishes it from the other parts; empty if it is the only one.
         table: the published table its rows are in.
-        instead_of: what the document sent, such as ``5,000,000 requests``, where this measures for a time; else empty.
+        instead_of: what the document sent, such as ``5,000,000 requests``, or how long its ramp lasted, where this
+            measures for a time; else empty.
         request: the name of the request whose latency its rows show, where sessions have several; else that of all.
         scenario: what it measures, where that is not what the other parts of its publication measure.
+        pace: how long pauses and ramp take, as a multiple of the document's. With fewer users in the same proportion,
+            they offer as many requests a second.
 
     """
 
@@ -149,6 +159,7 @@ class Part:
     instead_of: str = ""
     request: str = ""
     scenario: str = ""
+    pace: float = 1.0
 
     @property
     def of_programs(self) -> bool:
@@ -160,7 +171,18 @@ class Part:
         """Why it is measured at no other scale than 1; empty if it can be."""
         if self.of_programs:
             return "programs have no users"
-        return "this is measured for a time, at the document's connections" if self.instead_of else ""
+        return f"this is measured for a time, at the document's {self.kept}" if self.instead_of else ""
+
+    @property
+    def kept(self) -> str:
+        """What is the document's where it measures for a time: connections, or the rates of a ramp."""
+        return "rates" if self.options.ramp else "connections"
+
+    @property
+    def lasting_s(self) -> float | None:
+        """For how many seconds it sends requests; None where something else ends its load."""
+        ramp = several(self.options.ramp)
+        return ramp[-1] if ramp else self.options.duration
 
     def limit(self, name: str) -> int:
         """A limit at the document's size: the part's option, or the default of the stance ``equal``."""
@@ -176,12 +198,13 @@ class Part:
             return [1.0]
         steps = math.gcd(self.limit("threads"), self.limit("pool"))
         scales = (step / steps for step in range(1, steps + 1))
-        return [scale for scale in scales if all(_is_whole(users * scale) for users in self.options.users)]
+        return [scale for scale in scales if all(_is_whole(users * scale * self.pace) for users in self.options.users)]
 
     def scaled(self, scale: float) -> Options:
-        """The options at a scale, with R/T, R/N, ramp/t and bytes a second for each user unchanged.
+        """The options at a scale and pace, with R/T, R/N, ramp/t and bytes a second for each user unchanged.
 
-        A row of fewer than one user has one.
+        At another pace R is as much smaller as pauses are shorter, so that the requests a second are the same. A row
+        of fewer than one user has one.
 
         Raises:
             LabError: the scale is above 1, would change R/T or R/N of a row, or there is only one scale.
@@ -201,7 +224,8 @@ class Part:
             )
         return replace(
             options,
-            users=list(dict.fromkeys(scaled_users(users, scale) for users in options.users)),
+            users=list(dict.fromkeys(self.users_at(users, scale) for users in options.users)),
+            pace=None if self.pace == 1 else self.pace,
             threads=round(self.limit("threads") * scale),
             pool=round(self.limit("pool") * scale),
             accept_count=max(1, round(self.limit("accept_count") * scale)),
@@ -209,8 +233,8 @@ class Part:
         )
 
     def users_at(self, users: int, scale: float) -> int:
-        """The number of users at a scale for R of the document."""
-        return scaled_users(users, scale)
+        """The number of users at a scale for R of the document: at least one."""
+        return max(1, round(users * scale * self.pace))
 
 
 @dataclass(frozen=True)
@@ -267,6 +291,18 @@ class Publication:
             turning.plan(part, 1.0)
         return turning
 
+    @property
+    def pace(self) -> float:
+        """How long pauses and ramps take, as a multiple of the document's."""
+        return self.parts[0].pace
+
+    def at_pace(self, pace: float) -> Publication:
+        """The same experiment at another pace; LabError if that is not possible, as where users do not pause."""
+        paced = replace(self, parts=tuple(replace(part, pace=pace) for part in self.parts))
+        for part in paced.parts:
+            paced.plan(part, part.scales[-1] if part.scales else 1.0)
+        return paced
+
     def judge(self, rows: Sequence[ReproducedRow]) -> tuple[JudgedClaim, ...]:
         """Judge every claim by the measured rows."""
         return tuple(
@@ -293,11 +329,6 @@ def _by_stand_in(claim: Claim, rows: Sequence[ReproducedRow]) -> tuple[str, str]
     if not claim.of_database or not stand_ins:
         return None
     return UNDECIDED, f"This was measured on {' and '.join(stand_ins)}, whose speed is its own."
-
-
-def scaled_users(users: int, scale: float) -> int:
-    """R at a scale: at least one."""
-    return max(1, round(users * scale))
 
 
 def _is_whole(users: float) -> bool:

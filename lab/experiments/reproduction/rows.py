@@ -14,11 +14,13 @@ from lab.experiments.reproduction.publication import Part, Publication, Repeat, 
 from lab.reporting.run_view import LATENCIES, LATER, OF_PROGRAMS
 from lab.spec import prediction
 from lab.spec.plan import USERS, Cell, Plan
-from lab.spec.workload import Load, WaitingUsers
+from lab.spec.scenario import Scenario
+from lab.spec.workload import Load, OpenLoop, WaitingUsers
 from lab.storage import published
 
 # What a cell's summary has by these names may be claimed something about.
-SUMMARISED = (*LATENCIES, *LATER, *OF_PROGRAMS)
+SUMMARISED = (*LATENCIES, *LATER, "all_mean_s", *OF_PROGRAMS)
+OF_RAMPS = ("kept_rps", "before_knee_s", "prompt_share")
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,9 @@ class Measured:
         """The repeats of a variant under a load, with rates multiplied by a factor, and the latency of a request."""
         both = zip(self.plan.cells, self.cells, strict=True) if self.cells else ()
         return tuple(
-            _repeat(row, factor, request) for cell, row in both if (cell.variant, cell.load) == (variant, load)
+            _repeat(row, factor, request, self.plan.scenario)
+            for cell, row in both
+            if (cell.variant, cell.load) == (variant, load)
         )
 
 
@@ -53,7 +57,7 @@ def rows_of(experiment: Publication, part: Part, scale: float, measured: Measure
         measured: what was, or would be, measured.
 
     """
-    full = experiment.plan(part, 1.0)
+    full = experiment.plan(replace(part, pace=1.0), 1.0)
     return [_row(part, full, cell, scale, measured) for cell in full.cells]
 
 
@@ -63,8 +67,9 @@ def _row(part: Part, full: Plan, cell: Cell, scale: float, measured: Measured) -
     variant = scenario.variant(cell.variant)
     users = part.users_at(cell.load.users, scale)
     load = structs.replace(cell.load, users=users)
-    assert isinstance(load, WaitingUsers)  # no document has an open loop
-    factor = cell.load.users / users
+    if isinstance(load, WaitingUsers):
+        load = structs.replace(load, ramp_s=part.pace * load.ramp_s, pace=part.pace)
+    factor = part.pace * cell.load.users / users
     servers = prediction.servers(full, variant, full.parameters_of(cell))
     return ReproducedRow(
         part=part.name,
@@ -75,18 +80,27 @@ def _row(part: Part, full: Plan, cell: Cell, scale: float, measured: Measured) -
         model_mean_s=prediction.predict_over_link(plan, replace(cell, load=load)),
         servers=None if servers is None else float(servers),
         service_s=prediction.service_s(full, cell),
-        last_start_s=prediction.last_start_s(load, prediction.servers(plan, variant, plan.parameters_of(cell))),
+        last_start_s=_last_start_s(plan, replace(cell, load=load)),
         answer_bytes=prediction.moved_bytes(full) if full.link.is_limited else 0,
         link_rate=float(full.link.rate),
         repeats=tuple(
-            _repeat(c, factor, part.request)
+            _repeat(c, factor, part.request, scenario)
             for c in measured.cells
             if (c["variant"], c["users"]) == (cell.variant, users)
         ),
         earlier=_earlier(measured, cell.variant, users, factor, part.request),
         stand_in=measured.stand_in,
         of_programs=part.of_programs,
+        at=full.at(cell) if isinstance(load, OpenLoop) else "",
     )
+
+
+def _last_start_s(plan: Plan, cell: Cell) -> float:
+    """When the waves of a cell began that end last; 0 for sends at a rate, which have none."""
+    if isinstance(cell.load, OpenLoop):
+        return 0.0
+    variant = plan.scenario.variant(cell.variant)
+    return prediction.last_start_s(cell.load, prediction.servers(plan, variant, plan.parameters_of(cell)))
 
 
 def _earlier(
@@ -101,7 +115,7 @@ def _earlier(
     return {name: repeats for name, repeats in usable.items() if len(repeats) > 1}
 
 
-def _repeat(cell: Mapping[str, Any], factor: float, request: str) -> Repeat:
+def _repeat(cell: Mapping[str, Any], factor: float, request: str, scenario: Scenario) -> Repeat:
     failed, of_name = sum(cell["errors"].values()), {part["name"]: part for part in cell.get("by_name", ())}
     calls = {name: count / cell["requests"] for name, count in cell.get("calls", {}).items() if cell["requests"]}
     return Repeat(
@@ -112,8 +126,29 @@ def _repeat(cell: Mapping[str, Any], factor: float, request: str) -> Repeat:
         error_share=failed / cell["requests"] if cell["requests"] else 0.0,
         verdict=cell["verdict"],
         usable=cell["requests"] > 0 and cell["verdict"] in verdict.BELIEVED,
-        figures={**calls, **{name: cell[name] for name in SUMMARISED if cell.get(name) is not None}},
+        figures={
+            **calls,
+            **{name: cell[name] for name in SUMMARISED if cell.get(name) is not None},
+            **ramp_figures(cell.get("ramp") or {}),
+        },
+        sums_s={
+            each.name: each.times * of_name[each.name]["mean_s"]
+            for each in scenario.requests
+            if each.times and each.name in of_name and of_name[each.name]["mean_s"] is not None
+        },
+        failed_shares={name: each["failed"] / each["requests"] for name, each in of_name.items()},
     )
+
+
+def ramp_figures(course: Mapping[str, Any]) -> dict[str, float]:
+    """The figures of a ramp: those of :class:`lab.analysis.ramps.Course`, and of a request that waits.
+
+    ``memory_bytes`` is all of what it held, within the heap and outside; of loads that are no ramps there are none.
+    """
+    known = {name: course[name] for name in OF_RAMPS if course.get(name) is not None}
+    waiting = course.get("waiting") or {}
+    memory = {"memory_bytes": waiting["heap_bytes"] + waiting["native_bytes"]} if waiting else {}
+    return {**known, **waiting, **memory}
 
 
 def scale_of(part: Part, plan: Plan) -> float:

@@ -37,8 +37,11 @@ class Recorder:
         end_ns: when sessions are cut off; 0 if all run to their ends.
 
     Attributes:
-        sessions: begun; ``complete`` of them have ended, and ``cut`` has user and number of those that were cut off.
+        sessions: begun; ``complete`` of them have come to their end.
+        cut: user and number of the sessions that the end of the load has cut off since the last report.
+        stopped: the same of those that their user has stopped early.
         not_single: sessions that have sent several requests, or none to their end.
+        kept_back: failed requests for which the service called nothing, since its circuit breaker was open.
         pauses: how often users have thought.
         dispatch_delay_ns: how long received answers waited until they were handled, summed over all answers.
         names: (method, name) of the requests.
@@ -52,11 +55,13 @@ class Recorder:
         self.sessions = 0
         self.complete = 0
         self.cut: list[tuple[int, int]] = []
+        self.stopped: list[tuple[int, int]] = []
         self.not_single = 0
         self.pauses = 0
         self.begun = 0
         self.finished = 0
         self.failed = 0
+        self.kept_back = 0
         self.dispatch_delay_ns = 0
         self.names: list[tuple[str, str]] = []
         self._ids: dict[str, dict[str, int]] = {}
@@ -138,6 +143,11 @@ class UserSink:
         self._recorder.cut.append((self._user, self.session))
         self._recorder.not_single += not self.step
 
+    def stop_session(self) -> None:
+        """The session is over although it is not complete, since its user could not go on."""
+        self._recorder.stopped.append((self._user, self.session))
+        self._recorder.not_single += not self.step
+
     def began(self) -> None:
         """A request is about to be sent; SessionCut if it is not the session's first, and the load is over."""
         recorder = self._recorder
@@ -159,6 +169,7 @@ class UserSink:
         self._free_ns = ended_ns
         if error and error != sample.FALLBACK:
             recorder.failed += 1
+            recorder.kept_back += error in sample.KEPT_BACK
         last_name, last_method = self._last
         if name is not last_name or method is not last_method:  # most users send the same again, and this saves a call
             self._last, self._last_id = (name, method), recorder.name_id(name, method)

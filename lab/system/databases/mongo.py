@@ -17,10 +17,10 @@ from pymongo.errors import OperationFailure, PyMongoError
 from lab.errors import LabError
 from lab.runtimes import Launch, Running
 from lab.runtimes.port_file import awaited_port
-from lab.spec.system import COMMANDS
+from lab.spec.system import COMMANDS_OF
 from lab.system.databases import LOOPBACK, NAME, Database, Site
-from lab.system.databases.free_port import server_on_free_port
 from lab.system.databases.rows import DOCUMENT_ID, SEED, document
+from lab.system.free_port import server_on_free_port
 
 STAND_IN_PRODUCT = "mongo-java-server 1.47"
 STAND_IN_HEAP = "512m"
@@ -29,6 +29,7 @@ COLLECTION = "documents"
 MARKS = "lab"
 MADE_BY = {"made_by": "lab; may be dropped"}
 PATIENCE_MS = 5000
+COMMANDS = COMMANDS_OF["mongo"]
 REFUSED = f"Use a server that executes {', '.join(COMMANDS)} in the database '{NAME}' for this user."
 # How options begin that the lab's own driver obeys, and Java's passes over with a warning in its log.
 OF_PYTHON_ALONE = (

@@ -19,7 +19,7 @@ from lab.runtimes import RUNTIMES, Runtime
 from lab.runtimes.checkout import ROOT
 from lab.runtimes.docker import connect
 from lab.runtimes.process import ProcessRuntime
-from lab.system.images.bases import JRE, MONGO, MYSQL, PYTHON, Bases, registry_obstacle
+from lab.system.images.bases import HAPROXY, JRE, MONGO, MYSQL, PROMETHEUS, PYTHON, BaseKind, Bases, registry_obstacle
 from lab.system.images.builder import HERE, Builder, Image, Recipe, digest_of, dockerfile
 from lab.system.jdk import Jdk
 
@@ -85,6 +85,17 @@ class Images:
     def mongo(self) -> Image:
         """MongoDB, or FerretDB in its place, listening at :data:`MONGO_PORT` without passwords."""
         return self._with_script("mongo", self._bases.get(MONGO))
+
+    def haproxy(self) -> Image:
+        """HAProxy, to be launched with its whole command."""
+        return self._program(HAPROXY)
+
+    def prometheus(self) -> Image:
+        """Prometheus, to be launched with its whole command."""
+        return self._program(PROMETHEUS)
+
+    def _program(self, kind: BaseKind) -> Image:
+        return self._builder.built(Recipe(f"{kind.name}-program", dockerfile("program"), self._bases.get(kind).tag))
 
     def _with_script(self, name: str, base: Image) -> Image:
         files = {f"start-{name}": HERE / f"start-{name}"}

@@ -67,6 +67,16 @@ MONGO = BaseKind(
     "github.com/FerretDB/FerretDB/v2/cmd/ferretdb@v2.7.0",
 )
 KINDS = (JRE, PYTHON, MYSQL, MONGO)
+# Made for the first run that asks for them.
+HAPROXY = BaseKind("lab-haproxy", "HAProxy {0}", "haproxy:3.0", "HAProxy {0}", "trixie", "haproxy -v")
+PROMETHEUS = BaseKind(
+    "lab-prometheus",
+    "Prometheus {0}",
+    "prom/prometheus:v3.5.0",
+    "Prometheus {0}",
+    "trixie",
+    "prometheus --version 2>&1",
+)
 
 
 class Bases:

@@ -11,7 +11,7 @@ import org.springframework.data.mongodb.core.mapping.MongoId;
  * into the 16 MB that MongoDB stores, whatever its characters.
  */
 @org.springframework.data.mongodb.core.mapping.Document(Entity.COLLECTION)
-record Entity(@MongoId String id, int integer, String text, List<Double> doubles) {
+public record Entity(@MongoId String id, int integer, String text, List<Double> doubles) {
 
 	static final String DATABASE = "lab";
 
@@ -22,7 +22,7 @@ record Entity(@MongoId String id, int integer, String text, List<Double> doubles
 
 	private static final int MOST = 100;
 
-	Entity {
+	public Entity {
 		Content.check(text, doubles, ACCEPTED);
 		if (id != null && id.isBlank()) {
 			throw new IllegalArgumentException(ACCEPTED);

@@ -4,6 +4,7 @@ import java.lang.management.ManagementFactory;
 import java.lang.management.MemoryManagerMXBean;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.function.ToIntFunction;
 
 import com.sun.management.OperatingSystemMXBean;
 import org.jspecify.annotations.Nullable;
@@ -23,11 +24,11 @@ class LimitsEndpoint {
 
 	private final Server server;
 
-	private final @Nullable Pool pool;
+	private final List<Pool> pools;
 
 	LimitsEndpoint(Server server, ObjectProvider<Pool> pools) {
 		this.server = server;
-		this.pool = pools.getIfUnique();
+		this.pools = pools.stream().toList();
 	}
 
 	@ReadOperation
@@ -36,10 +37,18 @@ class LimitsEndpoint {
 				this.server.requestThreadsKind(), this.server.requestThreadsMax(), this.server.requestThreadsLive(),
 				this.server.maxConnections(), this.server.acceptCount(), this.server.keepAliveRequests(),
 				this.server.keepAliveTimeoutMs(), this.server.processorCache(), this.server.virtualThreadCarriersMax(),
-				(this.pool != null) ? this.pool.max() : null, (this.pool != null) ? this.pool.live() : null,
+				common(Pool::max), common(Pool::live),
 				Runtime.getRuntime().maxMemory(), Runtime.getRuntime().availableProcessors(), garbageCollectors(),
 				Runtime.version().toString(), Runtime.version().feature(),
 				ManagementFactory.getRuntimeMXBean().getInputArguments(), processCpuSeconds(), ProcessHandle.current().pid());
+	}
+
+	/**
+	 * What is the same of all pools of connections; null where they differ, or there is none.
+	 */
+	private @Nullable Integer common(ToIntFunction<Pool> property) {
+		List<Integer> values = this.pools.stream().map(property::applyAsInt).distinct().toList();
+		return (values.size() == 1) ? values.get(0) : null;
 	}
 
 	private List<String> garbageCollectors() {

@@ -2,6 +2,9 @@ package lab.chain;
 
 import java.util.concurrent.atomic.AtomicReference;
 
+import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.binder.MeterBinder;
+import io.micrometer.core.instrument.binder.httpcomponents.hc5.PoolingHttpClientConnectionManagerMetricsBinder;
 import lab.limits.Pool;
 import org.apache.hc.client5.http.impl.io.PoolingHttpClientConnectionManager;
 import org.apache.hc.client5.http.impl.io.PoolingHttpClientConnectionManagerBuilder;
@@ -18,8 +21,8 @@ import org.springframework.stereotype.Component;
  */
 @Component
 @ConditionalOnProperty("lab.backend-url")
-class BackendPool
-		implements ClientHttpRequestFactoryBuilderCustomizer<HttpComponentsClientHttpRequestFactoryBuilder>, Pool {
+class BackendPool implements ClientHttpRequestFactoryBuilderCustomizer<HttpComponentsClientHttpRequestFactoryBuilder>,
+		Pool, MeterBinder {
 
 	private volatile PoolingHttpClientConnectionManager connections;
 
@@ -45,6 +48,11 @@ class BackendPool
 	public int live() {
 		PoolStats stats = this.connections.getTotalStats();
 		return stats.getLeased() + stats.getAvailable();
+	}
+
+	@Override
+	public void bindTo(MeterRegistry registry) {
+		new PoolingHttpClientConnectionManagerMetricsBinder(this.connections, "backend").bindTo(registry);
 	}
 
 }

@@ -31,6 +31,7 @@ class FixedBackendPool implements ClientHttpConnectorBuilderCustomizer<ReactorCl
 			.maxConnections(size)
 			.pendingAcquireTimeout(Duration.ofMillis(waitMs))
 			.pendingAcquireMaxCount(ANY_NUMBER)
+			.metrics(true)
 			.build();
 	}
 

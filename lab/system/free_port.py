@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import socket
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 
 from lab.errors import LabError
-from lab.runtimes import Launch, Running, Runtime
-from lab.system.databases import LOOPBACK
+from lab.runtimes import Launch, Running, Runtime, process
 
 READY_WITHIN_S = 180.0
 ATTEMPTS = 5
-TAKEN = "Address already in use"
+TAKEN = "address already in use"
 
 
 def free_ports() -> Iterator[int]:
     """Ports of the loopback interface that were free a moment ago."""
     for _ in range(ATTEMPTS):
-        with socket.create_server((LOOPBACK, 0)) as probe:
-            port: int = probe.getsockname()[1]
-        yield port
+        yield process.free_ports(1)[0]
 
 
 @contextmanager
@@ -59,7 +55,7 @@ def _await_ready(running: Running, is_ready: Callable[[], bool]) -> bool:
     name, deadline = running.launch.name, time.monotonic() + READY_WITHIN_S
     while time.monotonic() < deadline:
         if ending := running.exit_reason():
-            if TAKEN in (log := running.log_tail()):
+            if TAKEN in (log := running.log_tail()).lower():
                 return False
             raise LabError(f"The {name} {ending} while it started.", f"Its log is {running.launch.log}.", log)
         if is_ready():

@@ -1,0 +1,56 @@
+"""What became of requests between the nodes of a service and the balancer in front of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from lab.spec.nodes import is_node
+from lab.spec.system import BALANCER
+from lab.storage.cell_folder import CellFolder
+from lab.telemetry.series import targets
+
+
+def lost_a_node(folder: CellFolder) -> bool:
+    """Whether requests of a cell came to no node, or a node has ended."""
+    evidence = folder.read("evidence")
+    return bool(evidence.get("refused") or (evidence.get("passed_on") and evidence.get("component_errors")))
+
+
+def sentences(folder: CellFolder) -> Iterator[str]:
+    """Requests by node, the balancer's queue, and for how long requests came to no node; none where there is one."""
+    evidence = folder.read("evidence")
+    if not (passed_on := evidence.get("passed_on")):
+        return
+    metrics = folder.metrics()
+    answered = " and ".join(f"{name} ({count:,})" for name, count in passed_on.items())
+    queued = metrics.loc[(metrics["target"] == BALANCER) & (metrics["name"] == "queued"), "value"].max()
+    waited = f"; its queue held {queued:,.0f} at most" if pd.notna(queued) else ""
+    yield f"The balancer received {evidence['received']:,} requests, and passed on the answers of {answered}{waited}."
+    for name in filter(is_node, targets(metrics)):
+        if out := _out_s(metrics, name):
+            yield f"The balancer was seen to have taken {name} out after {out[0]:.0f} s{out[1]}."
+    if lost_a_node(folder) and (failed := _failed_s(folder)):
+        first_s, last_s, count = failed
+        yield (
+            f"{count:,} requests failed, those sent from {first_s:.1f} s to {last_s:.1f} s of the load "
+            f"({evidence['refused']:,} were answered by the balancer itself); all others were answered."
+        )
+
+
+def _out_s(metrics: pd.DataFrame, node: str) -> tuple[float, str] | None:
+    """When a node was first read to get no requests, in seconds of the load, and what came of that; None if never."""
+    up = metrics[(metrics["target"] == node) & (metrics["name"] == "up")].sort_values("t_s")
+    out = up.loc[up["value"] == 0, "t_s"]
+    if out.empty:
+        return None
+    back = up.loc[(up["t_s"] > out.min()) & (up["value"] == 1), "t_s"]
+    return float(out.min()), f", and back in after {back.min():.0f} s" if len(back) else ""
+
+
+def _failed_s(folder: CellFolder) -> tuple[float, float, int] | None:
+    """When the first and the last request was sent that failed, in seconds of the load, and how many did."""
+    pieces = [piece[piece["error"] != ""] for piece in folder.measured_pieces(["sent_us", "error"])]
+    sent_s = pd.concat([piece["sent_us"] for piece in pieces]) / 1e6 if pieces else pd.Series(dtype=float)
+    return (float(sent_s.min()), float(sent_s.max()), len(sent_s)) if len(sent_s) else None

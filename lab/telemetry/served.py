@@ -1,0 +1,75 @@
+"""Counts requests where they are served: at each node of a service, and at the balancer in front of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from lab.system import balancer
+from lab.system.deployment import Deployment
+from lab.telemetry import actuator
+
+
+@dataclass(frozen=True)
+class Served:
+    """Requests as they were counted where they were served, so far or in a load.
+
+    Attributes:
+        nodes: by node, the requests that it has answered; None where it does not report that.
+        received: the requests that the balancer has received; None where there is none, or it does not report that.
+        passed_on: by node, its answers that the balancer has passed on.
+        refused: the answers that the balancer gave by itself, since no node did.
+
+    """
+
+    nodes: Mapping[str, int | None] = field(default_factory=dict)
+    received: int | None = None
+    passed_on: Mapping[str, int] = field(default_factory=dict)
+    refused: int = 0
+
+    @property
+    def total(self) -> int | None:
+        """The requests that all nodes have answered; None if one of them does not report that."""
+        known = [count for count in self.nodes.values() if count is not None]
+        return sum(known) if known and len(known) == len(self.nodes) else None
+
+    def plus(self, other: Served, sign: int = 1) -> Served:
+        """The sum of both; where one is unknown, so is the sum."""
+        return Served(
+            {name: _sum(count, other.nodes.get(name), sign) for name, count in self.nodes.items()},
+            _sum(self.received, other.received, sign),
+            {name: count + sign * other.passed_on.get(name, 0) for name, count in self.passed_on.items()},
+            self.refused + sign * other.refused,
+        )
+
+    def since(self, before: Served) -> Served:
+        """What was counted between two moments."""
+        return self.plus(before, sign=-1)
+
+
+def _sum(one: int | None, other: int | None, sign: int) -> int | None:
+    return None if one is None or other is None else one + sign * other
+
+
+def counted(deployment: Deployment, before: Served | None = None, finished: int = 0) -> Served:
+    """What nodes and balancer have counted so far.
+
+    They count a request just after the client has its answer, so wait a little for those that have ``finished`` since
+    ``before``.
+    """
+    deadline = time.monotonic() + actuator.SETTLE_WITHIN_S
+    while True:
+        found = _counted_now(deployment)
+        since = found.since(before) if before else found
+        unsettled = since.total is not None and since.total + since.refused < finished
+        unsettled |= since.received is not None and since.received < finished
+        if not unsettled or time.monotonic() > deadline:
+            return found
+        time.sleep(0.1)
+
+
+def _counted_now(deployment: Deployment) -> Served:
+    nodes = {name: actuator.requests_served(node) for name, node in deployment.nodes.items()}
+    front = balancer.counted(deployment.balancer, deployment.nodes) if deployment.balancer else None
+    return Served(nodes, front.received, front.passed_on, front.refused) if front else Served(nodes)

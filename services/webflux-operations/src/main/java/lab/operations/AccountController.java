@@ -1,0 +1,33 @@
+package lab.operations;
+
+import reactor.core.publisher.Mono;
+
+import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
+import org.springframework.http.HttpHeaders;
+import org.springframework.web.bind.annotation.GetMapping;
+import org.springframework.web.bind.annotation.PostMapping;
+import org.springframework.web.bind.annotation.RequestBody;
+import org.springframework.web.bind.annotation.RequestHeader;
+import org.springframework.web.bind.annotation.RestController;
+
+@RestController
+@ConditionalOnProperty("lab.jwt-key")
+class AccountController extends RefusingOnWebFlux {
+
+	private final AccountService accounts;
+
+	AccountController(AccountService accounts) {
+		this.accounts = accounts;
+	}
+
+	@GetMapping("/api/account")
+	Mono<Account> account(@RequestHeader(name = HttpHeaders.AUTHORIZATION, required = false) String authorization) {
+		return this.accounts.account(authorization);
+	}
+
+	@PostMapping("/api/authenticate")
+	Mono<IdToken> authenticate(@RequestBody Credentials credentials) {
+		return this.accounts.authenticate(credentials);
+	}
+
+}

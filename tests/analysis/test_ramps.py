@@ -1,0 +1,104 @@
+"""The course of a ramp: kept with the cell, derived again where it was not, and shown wherever the run is."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+from made_ramps import HEAP_EACH, NATIVE_EACH, SERVICE_S, THREADS_EACH, TO_RPS, WARM_UP_USERS, ramped
+
+from lab.analysis import ramps, waiting_cost
+from lab.analysis.ramps import Course
+from lab.reporting import html, run_view
+
+FEW, MANY = 60, 2000
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """One variant with sixty servers, which answer 300/s, and one with more than it needs."""
+    return ramped(tmp_path_factory.mktemp("runs"), {"mvc": FEW, "webflux": MANY})
+
+
+def courses(run) -> dict[str, Course]:
+    """The course of each variant."""
+    return {folder.cell.variant: ramps.course(folder) for folder in run.cells()}
+
+
+def test_a_ramp_has_a_knee_where_its_servers_are_all_busy(run):
+    """And keeps pace to its end where they never are; what was prompt is the share before the queue."""
+    few, many = courses(run)["mvc"], courses(run)["webflux"]
+    assert few.kept_rps == few.knee.rate == pytest.approx(FEW / SERVICE_S, rel=0.05)
+    assert (many.knee, many.kept_rps) == (None, TO_RPS)
+    assert many.prompt_share == 1 > few.prompt_share > 0.36
+    assert many.before_knee_s == pytest.approx(SERVICE_S)
+    assert few.before_knee_s == pytest.approx(SERVICE_S, rel=0.1)
+
+
+def test_what_is_kept_of_a_course_is_all_of_it(run):
+    """As JSON, without a number that is none."""
+    for course in courses(run).values():
+        kept = json.loads(json.dumps(course.as_json(), allow_nan=False))
+        again = Course.from_json(kept)
+        pd.testing.assert_frame_equal(again.windows, course.windows, check_dtype=False)
+        assert again.as_json() == course.as_json()
+
+
+def test_a_course_that_is_kept_is_not_derived_again(tmp_path):
+    """A table of a run with millions of samples is there at once; of one that an older version made it is derived."""
+    (folder,) = ramped(tmp_path, {"mvc": FEW}).cells()
+    summary = folder.read("summary")
+    derived = summary.pop("ramp")
+    folder.keep("summary", {**summary, "ramp": {**derived, "prompt_share": 0.123}})
+    assert ramps.course(folder).prompt_share == 0.123
+    folder.keep("summary", summary)
+    assert ramps.course(folder).as_json() == derived
+
+
+def test_other_loads_and_cells_without_samples_have_no_course(tmp_path, made):
+    """Neither a burst, nor a ramp of which nothing was sent."""
+    assert ramps.course(made({"mvc": 0.1}, repeat=1).cells()[0]) is None
+    (folder,) = ramped(tmp_path, {"mvc": FEW}).cells()
+    folder.kept.unlink()
+    (folder.path / "summary.json").unlink()
+    assert ramps.course(folder) is None
+
+
+def test_what_waiting_costs_is_counted_beyond_the_warm_up(run):
+    """Threads, heap without garbage, and memory outside of it, for each request that the service had not had before."""
+    waiting = courses(run)["mvc"].waiting
+    assert waiting["in_flight"] > WARM_UP_USERS
+    found = (waiting["threads"], waiting["heap_bytes"], waiting["native_bytes"])
+    assert found == pytest.approx((THREADS_EACH, HEAP_EACH, NATIVE_EACH), rel=0.05)
+
+
+def test_nothing_is_said_of_waiting_where_hardly_anything_waits(run):
+    """Fewer than in the warm-up, or nothing read."""
+    assert courses(run)["webflux"].waiting == {}
+    (folder, _) = run.cells()
+    metrics = folder.metrics()
+    for lacking in ("under_way", "threads", "rss_bytes"):
+        assert waiting_cost.waiting_cost(metrics[metrics["name"] != lacking]) == {}
+
+
+def test_the_course_is_in_tables_json_and_report(run, typed):
+    """Of each variant: windows, knee, and what waiting costs."""
+    printed = typed("show", str(run.path)).stdout
+    assert "by time window" in printed
+    assert "what waiting costs, at the peak" in printed
+    shown = json.loads(typed("show", str(run.path), "--json").stdout)["cells"]
+    assert [row["ramp"]["kept_rps"] for row in shown] == [c.kept_rps for c in courses(run).values()]
+    assert sum(window["offered"] for window in shown[0]["ramp"]["windows"]) == shown[0]["requests"] == 5000
+    page = html.render(run_view.Run(run))
+    assert "What waiting costs" in page
+    assert 'alt="The ramp.' in page
+
+
+def test_the_figure_of_a_ramp_shows_what_there_is(run):
+    """Answers of both variants, a dot for the one knee, and readings where there are some."""
+    figure = run_view.Run(run).ramp_figure()
+    answers, threads, memory = figure.axes
+    assert len(answers.lines) == 4  # what was sent, two variants, a knee
+    assert len(threads.lines) == len(memory.lines) == 2
+    assert figure.png(dpi=30)

@@ -1,0 +1,112 @@
+"""The claims about a chain of calls: each can come out either way, and what is counted needs no repeats."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from lab.experiments import find_publication, find_scenario
+from lab.experiments.chain import claims
+from lab.experiments.reproduction.publication import CONFIRMED, REFUTED, Repeat, ReproducedRow
+from lab.experiments.reproduction.rows import ramp_figures
+from lab.spec import planning
+from lab.spec.options import Options
+from lab.storage import published
+
+CHAIN = find_publication("chain")
+
+
+def row(variant: str, part: str, ok_rps: float = 100.0, failed: float = 0.0, **figures: float) -> ReproducedRow:
+    """A row of three repeats that hardly differ."""
+    repeats = tuple(
+        Repeat(number, 1.0, ok_rps, ok_rps, failed, "valid", True, {key: of * factor for key, of in figures.items()})
+        for number, factor in enumerate((0.999, 1.0, 1.001), 1)
+    )
+    return ReproducedRow(part, 1000, 1000, variant, None, None, 100.0, 0.2, 0.0, 0, 0.0, repeats)
+
+
+def word(begins: str, *rows: ReproducedRow) -> str:
+    """What is said of the only claim that begins so."""
+    (found,) = [judged for judged in CHAIN.judge(rows) if judged.claim.startswith(begins)]
+    return found.word
+
+
+@pytest.mark.parametrize(
+    ("begins", "figure", "more", "less"),
+    [
+        ("Platform threads collapse at a lower rate", "kept_rps", "webflux", "mvc"),
+        ("Virtual threads keep pace further", "kept_rps", "mvc-virtual", "mvc"),
+        ("More requests are answered within 800 ms", "prompt_share", "webflux", "mvc"),
+        ("The mean over the whole ramp is longer", "all_mean_s", "mvc", "webflux"),
+        ("Below the knee a request takes several times", "before_knee_s", "mvc", "webflux"),
+    ],
+)
+def test_who_is_ahead_on_the_ramp_is_not_encoded(begins, figure, more, less):
+    """Whichever of two variants has more, the claim gets the word that fits; a tie refutes it."""
+    for high, low, found in ((3.0, 1.0, CONFIRMED), (1.0, 3.0, REFUTED), (1.0, 1.0, REFUTED)):
+        rows = [row(more, claims.OPEN, **{figure: high}), row(less, claims.OPEN, **{figure: low})]
+        assert word(begins, *rows) == found
+
+
+@pytest.mark.parametrize(("threads", "event_loops", "found"), [(0.43, 0.18, CONFIRMED), (0.1, 0.1, REFUTED)])
+def test_whose_requests_fail_less(threads, event_loops, found):
+    """As published, and where the same share fails."""
+    rows = [row("mvc", claims.OPEN, failed=threads), row("webflux", claims.OPEN, failed=event_loops)]
+    assert word("Fewer requests fail on event loops", *rows) == found
+
+
+@pytest.mark.parametrize(("kept_rps", "found"), [(510, CONFIRMED), (350, REFUTED)])
+def test_the_knee_of_threads(kept_rps, found):
+    """A hundred threads of 0.2 s answer 500/s."""
+    assert word("T platform threads keep pace", row("mvc", claims.OPEN, kept_rps=kept_rps)) == found
+
+
+def test_users_who_wait_are_never_more_requests_than_users():
+    """A single measurement of a thousand refutes the four thousand that the published figures need."""
+    once = row("mvc", claims.CLOSED, in_flight=1000)
+    once = replace(once, repeats=once.repeats[:1])
+    assert word("Of 1,000 users who wait, 4,420", once) == REFUTED
+
+
+@pytest.mark.parametrize(("event_loops", "found"), [(0.0, CONFIRMED), (1.0, REFUTED)])
+def test_what_holds_a_thread(event_loops, found):
+    """A request on platform threads does; on the others it does not, or the claim is refuted."""
+    rows = [row("mvc", claims.WAITING, threads=1.0), row("webflux", claims.WAITING, threads=event_loops)]
+    assert word("A request that waits holds a platform thread", *rows) == found
+
+
+def test_memory_is_all_that_a_request_holds():
+    """Within the heap and outside; platform threads that hold less refute the claim."""
+    of_threads, of_loops = (
+        ramp_figures({"waiting": {"heap_bytes": heap, "native_bytes": native}})
+        for heap, native in ((10.0, 90.0), (40.0, 10.0))
+    )
+    for mvc, webflux, found in ((of_threads, of_loops, CONFIRMED), (of_loops, of_threads, REFUTED)):
+        rows = [row("mvc", claims.WAITING, **mvc), row("webflux", claims.WAITING, **webflux)]
+        assert word("A request that waits holds more memory", *rows) == found
+
+
+@pytest.mark.parametrize(("rate", "found"), [(101.0, CONFIRMED), (160.0, REFUTED)])
+@pytest.mark.parametrize(("begins", "part"), [("A plain read", claims.READ), ("A plain write", claims.WRITE)])
+def test_no_gain_for_plain_operations(begins, part, rate, found):
+    """Each is judged by its own part alone."""
+    rows = [row("webflux-template", part, rate), row("mvc-template", part, 100.0)]
+    assert word(begins, *rows) == found
+
+
+def test_the_published_figures_stand_beside_a_ramp_to_that_rate_only():
+    """Not beside a burst of as many users, nor a ramp to another rate."""
+    peers = []
+    for options in (Options(ramp="0:1000:45"), Options(ramp="0:500:45"), Options(users=[1000])):
+        plan = planning.make_plan(find_scenario("chain"), options)
+        rows = [published.row_for(plan, cell, plan.scenario.variant(cell.variant)) for cell in plan.cells]
+        peers.append([found and found.throughput_rps for found in rows])
+    assert peers == [[221, None, 362], [None] * 3, [None] * 3]
+
+
+def test_the_timeout_is_as_much_shorter_as_the_ramp():
+    """60 s of 900 s: what fails of a queue depends on their ratio."""
+    (cell, *_) = CHAIN.plan(CHAIN.parts[0], 1.0).cells
+    assert cell.load.timeout_s / cell.load.duration_s == pytest.approx(60 / 900)
+    assert cell.load.users >= cell.load.to_rps * cell.load.timeout_s

@@ -1,0 +1,104 @@
+"""HAProxy in front of several nodes: it shares out what comes, sends nothing twice, and counts it all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+
+import pytest
+from any_server import AnyServer, serving
+from patience import await_that
+from programs import needs_haproxy
+
+from lab.errors import LabError
+from lab.runtimes import loopback
+from lab.system import balancer
+from lab.system.balancer import Settings, Site
+from lab.system.service import Service
+
+SETTINGS = Settings(connections=100, timeout_s=60)
+NAMES = ("node 1", "node 2")
+
+
+class Balanced:
+    """Two nodes that are servers of this process, and HAProxy in front of them."""
+
+    def __init__(self, front: Service, servers: dict[str, AnyServer]) -> None:
+        self.front = front
+        self.servers = servers
+
+    def status(self, path: str) -> int:
+        """The status of a request to the balancer."""
+        return loopback.get(f"{self.front.url}{path}", 30.0).status_code
+
+    def counted(self) -> balancer.Counted:
+        """What the balancer has counted; it answers."""
+        found = balancer.counted(self.front, NAMES)
+        assert found
+        return found
+
+
+@pytest.fixture
+def balanced(runtime, tmp_path) -> Iterator[Balanced]:
+    """Two nodes and their balancer."""
+    with ExitStack() as stack:
+        servers = {name: stack.enter_context(serving()) for name in NAMES}
+        nodes = {name: Service(None, server.url, server.url) for name, server in servers.items()}
+        site = Site(runtime, tmp_path / "balancer")
+        yield Balanced(stack.enter_context(balancer.balanced(nodes, SETTINGS, site)), servers)
+
+
+@needs_haproxy
+def test_requests_are_shared_out_evenly_and_counted_exactly(balanced):
+    """Each node has half of them, by its own count and by the balancer's; its management is in no count."""
+    with ThreadPoolExecutor(8) as users:
+        statuses = list(users.map(balanced.status, ["/ok"] * 100))
+    assert statuses == [200] * 100
+    await_that(lambda: sum(balanced.counted().passed_on.values()) == 100)
+    found = balanced.counted()
+    assert found.received == 100
+    assert found.passed_on == {name: balanced.servers[name].asked("/ok") for name in NAMES} == dict.fromkeys(NAMES, 50)
+    assert (found.refused, found.queued, found.up) == (0, 0, dict.fromkeys(NAMES, True))
+
+
+@needs_haproxy
+def test_an_error_of_a_node_is_passed_on_and_not_sent_to_another(balanced):
+    """A request reaches one node, once, whatever that answers."""
+    assert [balanced.status(f"/status/503/{number}") for number in range(10)] == [503] * 10
+    asked = [server.asked(f"/status/503/{number}") for number in range(10) for server in balanced.servers.values()]
+    assert sum(asked) == 10
+    await_that(lambda: sum(balanced.counted().passed_on.values()) == 10)
+    assert balanced.counted().refused == 0
+
+
+@needs_haproxy
+def test_a_node_that_is_gone_is_taken_out_after_its_requests_have_failed(balanced):
+    """Until its health was asked for twice, every other request is answered by the balancer itself; then none."""
+    gone = balanced.servers["node 2"]
+    gone.shutdown()
+    gone.server_close()
+    assert {balanced.status("/ok") for _ in range(2)} == {200, 503}
+    await_that(lambda: not balanced.counted().up["node 2"])
+    assert {balanced.status("/ok") for _ in range(10)} == {200}
+    await_that(lambda: balanced.counted().passed_on["node 1"] == 11)
+    found = balanced.counted()
+    assert (found.received, found.refused, found.up["node 1"]) == (12, 1, True)
+
+
+@needs_haproxy
+def test_limits_are_those_of_the_running_balancer(balanced):
+    """Its version and its connections as it reports them, and what it was told of the rest."""
+    found = balancer.limits(balanced.front, SETTINGS)
+    assert str(found["balancer"]).startswith("HAProxy ")
+    assert found["balancer_max_connections"] == 100
+    assert found["balancer_policy"] == "round robin, no retries, no redispatch"
+
+
+def test_without_haproxy_a_sentence_says_how_to_install_it(monkeypatch, tmp_path):
+    """Before anything is started."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(balancer, "SBIN", str(tmp_path))
+    with pytest.raises(LabError, match="HAProxy, which is not installed") as caught:
+        balancer.program()
+    assert "apt-get install haproxy" in caught.value.next_step
