@@ -21,6 +21,8 @@ class Summary:
 
     Attributes:
         mean_s: mean latency; like the percentiles from the actual send, or, in an open loop, from the planned send.
+        min_s: the fastest right answer, as ``max_s`` is the slowest one; of runs before this, None.
+        p95_s: the 95th percentile, with 20 right answers at least.
         p999_s: p99.9; None with fewer than :data:`FEWEST_FOR_P999` right answers.
         all_mean_s: mean latency of all requests: a failure counts with the time until it failed, a timeout with what it
             waited. The same for the percentiles. A latency of right answers alone looks good where slow ones time out.
@@ -65,6 +67,8 @@ class Summary:
     all_p50_s: float | None = None
     all_p99_s: float | None = None
     all_p999_s: float | None = None
+    min_s: float | None = None
+    p95_s: float | None = None
 
 
 def error_class(samples: pd.DataFrame) -> pd.Series:
@@ -131,7 +135,7 @@ def summarise_pieces(pieces: Iterable[pd.DataFrame], from_planned: bool = False)
     answered = service.count
     of_service, of_lateness = service.figures(), late.figures()
     right_ones = latency if from_planned else service
-    of_right = right_ones.figures()
+    of_right, p95_s, min_s = right_ones.figures(), right_ones.quantiles_s([95]).get(95), right_ones.min_s()
     # Only now, as this array is the large one: a second one for all requests would take as much memory again.
     right_ones.add(failures.added())
     of_all = right_ones.figures() if failures.count else of_right
@@ -161,6 +165,8 @@ def summarise_pieces(pieces: Iterable[pd.DataFrame], from_planned: bool = False)
         all_p50_s=of_all.p50_s,
         all_p99_s=of_all.p99_s,
         all_p999_s=of_all.p999_s,
+        min_s=min_s,
+        p95_s=p95_s,
     )
 
 
@@ -212,6 +218,10 @@ class Distribution:
     def added(self) -> np.ndarray:
         """All times that were added, in microseconds and in any order."""
         return self.times_us[: self.count]
+
+    def min_s(self) -> float | None:
+        """The shortest time in seconds; None without times."""
+        return int(self.added().min()) / 1e6 if self.count else None
 
     def quantiles_s(self, percents: Sequence[float]) -> dict[float, float]:
         """Percentiles in seconds, of those that have at least one time above them."""

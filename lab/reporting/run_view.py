@@ -58,7 +58,10 @@ LIMITS = (
     "java",
 )
 # Fields that later versions of the lab added; absent from older runs.
-LATER = ("cpu_s_per_1000_requests", "gc_pause_s", "pool_in_use", "pool_wait", "pool_acquire_s")
+LATER = (
+    *("min_s", "p95_s", "cpu_s", "cpu_s_per_1000_requests", "cpu_s_per_1000_right", "memory_bytes", "heap_bytes"),
+    *("gc_pause_s", "gc_pause_s_per_1000_right", "pool_in_use", "pool_wait", "pool_acquire_s"),
+)
 LATENCIES = ("mean_s", "p50_s", "p90_s", "p99_s", "p999_s", "max_s")
 FIGURES = (*LATENCIES, *ALL_REQUESTS, "throughput_rps", "ok_throughput_rps", "predicted_mean_s")
 OPEN_FIGURES = ("service_mean_s", "service_p50_s", "service_p99_s", "service_p999_s")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +19,6 @@ from lab.spec.plan import Plan
 from lab.spec.system import Component, Variant
 from lab.system.backends import Backends, with_service
 from lab.system.databases import Site
-from lab.system.deployment import Deployment
 from lab.system.launch import remove_scratch
 from lab.system.service import Service
 from lab.telemetry import actuator
@@ -87,18 +85,20 @@ def components_facts(backing: Backends, cores: frozenset[int]) -> dict[str, Any]
     }
 
 
-def calls_counted(backing: Backends, loaded: Deployment, expected: dict[str, int] | None = None) -> dict[str, int]:
-    """How many calls each component has counted so far, without those that do not count, and what the service has.
+def calls_counted(
+    backing: Backends, loaded: Iterable[Service] = (), expected: dict[str, int] | None = None
+) -> dict[str, int]:
+    """How many calls each component has counted so far, without those that do not count, and what its callers have.
 
     Args:
-        loaded: what calls them; its nodes may count by themselves where they found something.
+        loaded: the nodes of the service that calls them, which may count by themselves where they found something.
         expected: calls to wait for a little, by component, as a server counts one just after its answer is there.
 
     """
-    own: Counter[str] = Counter()
-    for node in loaded.nodes.values():
-        own.update(actuator.counted(node))
-    counts = backing.queries() | own
+    counts = backing.queries()
+    for node in loaded:
+        for name, count in actuator.counted(node).items():
+            counts[name] = counts.get(name, 0) + count
     for name, service in backing.services.items():
         served = actuator.requests_served(service, (expected or {}).get(name))
         counts |= {} if served is None else {name: served}

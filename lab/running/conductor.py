@@ -289,6 +289,7 @@ def conclude(testbed: Testbed, measurement: Measurement, others: list[str]) -> N
     folder.keep("evidence", evidence.as_json())
     if cell.load.windows > 1:
         folder.keep("windows", {"windows": window_figures.of_windows(observed.windows, cell.load, samples, metrics)})
+    right = summary.requests - sum(summary.errors.values())
     judged = verdict.judge(evidence, summary, by_name.answered.total())
     folder.keep(
         "summary",
@@ -300,7 +301,7 @@ def conclude(testbed: Testbed, measurement: Measurement, others: list[str]) -> N
                 cell.load.independent,
                 testbed.plan.scenario.requests_a_session,
             ),
-            **service_cost(metrics, summary.began_s, summary.began_s + summary.elapsed_s, summary.requests),
+            **service_cost(metrics, summary.began_s, summary.began_s + summary.elapsed_s, summary.requests, right),
             **program_use(metrics),
             **({"ramp": course.as_json()} if (course := ramps.course(folder)) else {}),
             "predicted_mean_s": prediction.predict(testbed.plan, cell),

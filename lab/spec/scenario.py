@@ -97,10 +97,10 @@ class Exchange:
         status: the status of the only right answer.
         headers: the value of each; several where a header is sent as often.
         unordered: whether the answer is a JSON list in any order, as of a database that nobody asked for one.
+        bearer: the number of the seeded user whose token it carries; None for no token of the lab's.
         saves: by name, what to keep of the answer, such as the key of what was created: a regular expression with one
             group, searched in its fields (``Location: /things/1``), then in its body. In the paths, headers and bodies
             of later exchanges the name in braces stands for it; in answers, where they are compared, too.
-        bearer: the number of the seeded user whose token it carries; None for no token of the lab's.
 
     """
 
@@ -111,8 +111,8 @@ class Exchange:
     headers: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
     body: str = ""
     unordered: bool = False
-    saves: Mapping[str, str] = field(default_factory=dict)
     bearer: int | None = None
+    saves: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

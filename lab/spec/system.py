@@ -86,27 +86,12 @@ class Entities:
 
 
 @dataclass(frozen=True)
-class Records:
-    """Records in a MySQL database, and the registry of those who may ask for them.
-
-    Both are the same before each measured load, and after it: see :mod:`lab.system.databases.records`.
-
-    Attributes:
-        count: how many records there are.
-        lookups: how many different lookups find them, each as many as the others.
-
-    """
-
-    count: int
-    lookups: int
-
-
-@dataclass(frozen=True)
 class Table:
     """A table of MySQL, or a collection of MongoDB, that is the same before each measured load, and after it.
 
     Attributes:
         columns: by name, the kind of each, one of :data:`KINDS`; the first is the key, in MongoDB ``_id``.
+        index: the columns of an index of MySQL's besides the key, if it has one.
         rows: the values of each row as texts: numbers and amounts in digits, ``true`` or ``false``, times in UTC as in
             ``2020-01-01T00:00:00``.
 
@@ -117,6 +102,7 @@ class Table:
     name: str
     columns: Mapping[str, str]
     rows: tuple[tuple[str, ...], ...]
+    index: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Check kinds and rows."""
@@ -146,7 +132,6 @@ class Component:
             unknown.
         entities: what a database of the kind ``mongo`` holds besides its document, which requests may change.
         tables: what a database of either kind holds besides, which requests may change.
-        records: what a database of the kind ``mysql`` holds besides its users, which requests may change.
         settings: what a service of ours is told before each load at ``/actuator/settings``: by the names that it has
             for them, the parameters that hold their values. It answers what is in force, which must be the same.
 
@@ -160,7 +145,6 @@ class Component:
     own_pool: int | None = None
     entities: Entities | None = None
     tables: tuple[Table, ...] = ()
-    records: Records | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -173,15 +157,13 @@ class Component:
             raise ValueError(f"the component {self.name} holds entities, and is no database of the kind mongo")
         if self.tables and not self.database:
             raise ValueError(f"the component {self.name} holds tables, and is no database")
-        if self.records and self.database != "mysql":
-            raise ValueError(f"the component {self.name} holds records, and is no database of the kind mysql")
         if self.settings and not self.module:
             raise ValueError(f"the component {self.name} has settings, and is no service of ours")
 
     @property
     def changes(self) -> bool:
         """Whether it holds something that requests may change, so that it is put back before and after each load."""
-        return bool(self.entities or self.tables or self.records)
+        return bool(self.entities or self.tables)
 
 
 @dataclass(frozen=True)

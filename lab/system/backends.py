@@ -137,7 +137,7 @@ class Backends:
             }
 
     def restore(self, scenario: Scenario, parameters: Mapping[str, Value]) -> None:
-        """Put the entities, tables and records that requests may have changed into the state that was seeded.
+        """Put the entities and tables that requests may have changed into the state that was seeded.
 
         ComponentError if a database has ended, or refuses that.
         """
@@ -158,16 +158,13 @@ class Backends:
 
 
 def _restore(database: Database, component: Component, parameters: Mapping[str, Value]) -> None:
-    from lab.system.databases import mysql, records, restoring, tables
+    from lab.system.databases import restoring, tables
 
     if of := component.entities:
         index = str(parameters[of.index_parameter]) if of.index_parameter else restoring.NO_INDEX
         restoring.restore(database, of, index)
     for table in component.tables:
         tables.restore(database, table)
-    if component.records:
-        for table_of_records in records.tables(component.records):
-            mysql.seed_table(database, table_of_records)
 
 
 NO_ENDPOINTS = Endpoints()
@@ -211,9 +208,9 @@ def running_backends(plan: Plan, site: Site, endpoints: Endpoints, images: Mappi
             key = tokens.signing_key(site.seeds)
             found = found.telling(TOKENS, {"LAB_JWT_KEY": base64.b64encode(key).decode()})
         if scenario.sends_tokens:
+            file = tokens.token_file(site.seeds)
             signed = contract.with_tokens(found.contract, key)
-            found = replace(found, tokens=tokens.token_file(site.seeds))
-            found = replace(found, contract=(*signed, *contract.of_tokens(scenario, key)))
+            found = replace(found, tokens=file, contract=(*signed, *contract.of_tokens(scenario, key)))
         yield found
 
 

@@ -83,6 +83,20 @@ def test_the_cost_of_a_request_is_cut_to_the_load():
     assert cost["pool_wait"] is None
 
 
+def test_failures_make_a_right_answer_dearer():
+    """Of a thousand requests four hundred were answered: they bear the cost of all; memory is the process's own."""
+    rows = readings("service", "cpu_s", 0.5) + readings("service", "jvm_gc_pause_seconds_sum", 0.01)
+    rows += readings("service", "rss_bytes", 0.0, first=1e9) + readings(
+        "service", "jvm_heap_used_bytes", 0.0, first=5e8
+    )
+    rows += readings("mysql", "rss_bytes", 0.0, first=9e9)
+    cost = service_cost(rows, 2.5, 6.5, requests=1000, right=400)
+    assert (cost["cpu_s"], cost["cpu_s_per_1000_right"]) == (pytest.approx(2.0), pytest.approx(5.0))
+    assert cost["gc_pause_s_per_1000_right"] == pytest.approx(0.1)
+    assert (cost["memory_bytes"], cost["heap_bytes"]) == (pytest.approx(1e9), pytest.approx(5e8))
+    assert service_cost(rows, 2.5, 6.5, requests=1000)["cpu_s_per_1000_right"] is None
+
+
 def test_what_was_not_read_is_not_known():
     """No readings, no requests: no figure, rather than a wrong one."""
     assert set(service_cost([], 0.0, 1.0, 10).values()) == {None}

@@ -22,6 +22,8 @@ def test_percentiles_are_those_of_the_inverted_distribution(samples_of):
     assert (summary.service_p99_s, summary.service_p999_s) == (summary.p99_s, summary.p999_s)
     assert summary.mean_s == pytest.approx(latencies.mean(), abs=1e-6)
     assert summary.max_s == pytest.approx(latencies.max(), abs=1e-9)
+    assert summary.min_s == pytest.approx(latencies.min(), abs=1e-9)
+    assert summary.p95_s == pytest.approx(np.percentile(latencies, 95, method="inverted_cdf"), abs=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ def test_the_service_is_told_where_it_is(planned, site, link):
         assert status(url) == 204
         assert (url == service.url) == (not link)
         assert set(backing.running()) == {"side-car", *(["link to side-car"] if link else [])}
-        assert calls_counted(backing, service) == {}
+        assert calls_counted(backing) == {}
     assert all(running.exit_reason() for running in backing.running().values())
 
 

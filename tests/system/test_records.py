@@ -11,11 +11,12 @@ import requests
 from patience import PATIENCE_S
 
 from lab.errors import ComponentError
-from lab.experiments.migration.scenario import RECORDS, SCENARIO
+from lab.experiments.migration import records
+from lab.experiments.migration.scenario import SCENARIO
 from lab.runtimes.process import ProcessRuntime
 from lab.spec.limits import Limits
 from lab.system import build
-from lab.system.databases import SEEDS, Site, mysql, records, rows, tokens
+from lab.system.databases import SEEDS, Site, mysql, rows, tables, tokens
 from lab.system.free_port import free_ports
 from lab.system.launch import service_launch
 from lab.system.service import Service
@@ -40,7 +41,7 @@ def place(jdk, tmp_path_factory):
 
 def seed(database) -> list[int]:
     """Put the tables back; how many rows of each were written."""
-    return [mysql.seed_table(database, table) for table in records.tables(RECORDS)]
+    return [tables.restore(database, table) for table in (records.RECORDS, records.REGISTRY)]
 
 
 class Node:
@@ -53,7 +54,7 @@ class Node:
 
     def contents(self) -> list[str]:
         """The contents of the records that a lookup finds."""
-        url = self.service.url + records.path(RECORDS, NUMBER)
+        url = self.service.url + records.path(NUMBER)
         answer = requests.get(url, headers=self.bearer, timeout=PATIENCE_S)
         assert answer.json()["success"] is True
         return [record["content"] for record in answer.json()["records"]]
@@ -109,16 +110,16 @@ def test_a_save_is_stored_and_read_back(place, variant):
     """As often as one likes, whatever was cached before; and nothing else is changed."""
     *_, database, _, _ = place
     with nodes(place, variant, {}) as (node,):
-        seeded = [records.content(number) for number in range(NUMBER, RECORDS.count, RECORDS.lookups)]
+        seeded = [records.content(number) for number in range(NUMBER, records.COUNT, records.LOOKUPS)]
         assert node.contents() == node.contents() == seeded
         for content in ("newer", "þ ✓", ""):
             assert node.save(content) == 200
             assert node.contents() == [content, *seeded[1:]]
         with mysql.connection(database) as link:
             cursor = link.cursor()
-            cursor.execute("select id, content from records where content not regexp '^[0-9a-f]{120}$'")
+            cursor.execute("select id, content from records where content not regexp '^[0-9a-f]{60}$'")
             assert cursor.fetchall() == [(records.key(NUMBER), "")]
-        assert seed(database) == [RECORDS.count, 0]
+        assert seed(database) == [records.COUNT, 0]
 
 
 @pytest.fixture(scope="module")

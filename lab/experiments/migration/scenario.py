@@ -5,31 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from lab.experiments.migration import records
 from lab.experiments.variants import MVC, MVC_VIRTUAL, WEBFLUX
 from lab.spec.scenario import Exchange, Parameter, Rehearsal, Request, Scenario
-from lab.spec.system import Component, Records, Stage, Variant
+from lab.spec.system import Component, Stage, Variant
 from lab.spec.workload import Burst
-from lab.system.databases import records
 
-# 50 records an answer, which are some 10 kB.
-RECORDS = Records(count=10_000, lookups=200)
 LOOK_UP, SAVE = "look-up", "save"
 # One SELECT of the registry; one of the records, or of the record that is saved.
-SELECTS = (Stage("mysql", calls=2, cpu=True),)
+SELECTS = Stage("mysql", calls=2, cpu=True)
 # Of what a cache keeps from the database, only counting can tell.
-NOT_KNOWN = (Stage("mysql", calls=None, cpu=True),)
+NOT_KNOWN = Stage("mysql", calls=None, cpu=True)
+UPDATE = Stage("mysql", command="update")
 
 
 def _variant(stack: Variant, name: str, module: str, access: str, cached: bool = False) -> Variant:
     """A stack with its way to MySQL, and a cache or none."""
-    cache = "clustered" if cached else "none"
+    cache, selects = ("clustered", NOT_KNOWN) if cached else ("none", SELECTS)
     return replace(
         stack,
         name=name,
         module=module,
         title=f"{stack.title}, {access}" + ", clustered cache" * cached,
         factors={**stack.factors, "access": access, "cache": cache},
-        demands=dict.fromkeys((LOOK_UP, SAVE), NOT_KNOWN if cached else SELECTS),
+        demands={LOOK_UP: (selects,), SAVE: (selects, UPDATE)},
         caches=cached,
         published_as="",
     )
@@ -41,16 +40,16 @@ def _save(name: str, number: int, body: bytes, status: int, bearer: int | None =
 
 def _contract() -> Iterator[Exchange]:
     """Lookups, a save that is read back and undone, and what is refused."""
-    path, seeded, newer = records.path(RECORDS, 7), records.change(records.content(7)), records.change("newer: þ ✓")
+    path, seeded, newer = records.path(7), records.change(records.content(7)), records.change("newer: þ ✓")
     yield Exchange("a lookup", path, 200, bearer=0)
     yield Exchange("the same lookup again", path, 200, bearer=0)
-    yield Exchange("the last one", records.path(RECORDS, RECORDS.lookups - 1), 200, bearer=99_999)
+    yield Exchange("the last one", records.path(records.LOOKUPS - 1), 200, bearer=99_999)
     yield Exchange("a lookup that finds nothing", "/records?partner=nobody&category=none", 200, bearer=0)
     yield _save("a save", 7, newer, 200)
     yield Exchange("what was saved", path, 200, bearer=1)
     yield _save("the save undone", 7, seeded, 200)
     yield Exchange("what was there before", path, 200, bearer=1)
-    yield _save("a save of no record", RECORDS.count, newer, 404)
+    yield _save("a save of no record", records.COUNT, newer, 404)
     yield _save("a save of nothing", 7, b"{}", 400)
     yield _save("a save of no JSON", 7, b"{", 400)
     yield _save("a save that is too long", 7, records.change("x" * 201), 400)
@@ -61,8 +60,8 @@ def _contract() -> Iterator[Exchange]:
         "a category that is too long": f"?partner=partner000&category={'x' * 33}",
     }.items():
         yield Exchange(name, f"/records{query}", 400, bearer=0)
-    yield Exchange("a lookup by somebody who is not allowed", path, 403, bearer=records.FIRST_DENIED)
-    yield _save("a save by somebody who is not allowed", 7, newer, 403, bearer=records.FIRST_DENIED)
+    yield Exchange("a lookup by somebody who is not allowed", path, 403, bearer=records.DENIED)
+    yield _save("a save by somebody who is not allowed", 7, newer, 403, bearer=records.DENIED)
     yield _save("a save by nobody", 7, newer, 401, bearer=None)
     yield Exchange("what nobody has changed", path, 200, bearer=0)
     yield Exchange("no such path", "/nowhere", 404)
@@ -72,12 +71,12 @@ SCENARIO = Scenario(
     name="migration",
     question="What does moving from Spring MVC and JPA to WebFlux and R2DBC gain, and what a clustered cache?",
     requests=(
-        Request(LOOK_UP, records.path(RECORDS, 0), token=True, unknown_user=403),
+        Request(LOOK_UP, records.path(0), token=True, unknown_user=403),
         Request(SAVE, "/records/KEY", "PUT", token=True),
     ),
     contract=tuple(_contract()),
     parameters=(
-        Parameter("requesters", 1, 1, RECORDS.lookups, "", "services that ask, each for records of its own"),
+        Parameter("requesters", 1, 1, records.LOOKUPS, "", "services that ask, each for records of its own"),
         Parameter("saves", 0, 0, 100, "%", "sessions that save a record, and look it up at once"),
     ),
     variants=(
@@ -89,5 +88,5 @@ SCENARIO = Scenario(
     load=Burst(users=350, ramp_s=60.0),
     rehearsal=Rehearsal(requests=1000, rounds=15),
     sweep={"users": (350, 1000, 2000)},
-    components=(Component("mysql", database="mysql", own_pool=10, records=RECORDS),),
+    components=(Component("mysql", database="mysql", own_pool=10, tables=(records.RECORDS, records.REGISTRY)),),
 )

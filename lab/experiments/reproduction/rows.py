@@ -11,15 +11,15 @@ from msgspec import structs
 from lab.analysis import verdict
 from lab.errors import LabError
 from lab.experiments.reproduction.publication import Part, Publication, Repeat, ReproducedRow
-from lab.reporting.run_view import OF_PROGRAMS
+from lab.reporting.run_view import LATENCIES, LATER, OF_PROGRAMS
 from lab.spec import prediction
 from lab.spec.plan import USERS, Cell, Plan
 from lab.spec.scenario import Scenario
 from lab.spec.workload import Load, OpenLoop, WaitingUsers
 from lab.storage import published
 
-# What the requests of a cell cost the service.
-COST = "cpu_s_per_1000_requests"
+# What a cell's summary has by these names may be claimed something about.
+SUMMARISED = (*LATENCIES, *LATER, "all_mean_s", *OF_PROGRAMS)
 OF_RAMPS = ("kept_rps", "before_knee_s", "prompt_share")
 
 
@@ -128,8 +128,8 @@ def _repeat(cell: Mapping[str, Any], factor: float, request: str, scenario: Scen
         usable=cell["requests"] > 0 and cell["verdict"] in verdict.BELIEVED,
         figures={
             **calls,
+            **{name: cell[name] for name in SUMMARISED if cell.get(name) is not None},
             **ramp_figures(cell.get("ramp") or {}),
-            **{name: cell[name] for name in (COST, "all_mean_s", *OF_PROGRAMS) if cell.get(name) is not None},
         },
         sums_s={
             each.name: each.times * of_name[each.name]["mean_s"]

@@ -1,4 +1,4 @@
-"""MySQL with its tables: a server of the lab's or of the user's own."""
+"""MySQL with its table of users: a server of the lab's or of the user's own."""
 
 from __future__ import annotations
 
@@ -14,18 +14,29 @@ import mysql.connector
 
 from lab.errors import LabError
 from lab.system.databases import NAME, Database, Site, mariadb
-from lab.system.databases.rows import SEED, USERS, SqlTable, Sums, users_table
+from lab.system.databases.rows import SEED, USERS, Sums, User, users
+from lab.system.databases.rows import sums as sums_of
 
+USERS_TABLE = "users"
 # The comment of every table that the lab makes; a table without it is somebody else's.
 MARK = "made by lab; may be dropped"
 BATCH = 1000
 LOCK_WITHIN_S = 120
 # The one option of a URL that says what all drivers do anyway.
 PREFERS_TLS = ("ssl-mode", "PREFERRED")
+COLUMNS = ", ".join(f"`{column}`" for column in User._fields)
 # By the name of the server's counter, what is counted: all SELECTs without a name, and commands.
 COUNTERS = {"Com_select": "", "Com_insert": "insert", "Com_update": "update", "Com_delete": "delete"}
 # Compares byte by byte, trailing blanks too: nobody gets the record of an email that differs in case or in a blank.
 COLLATIONS = {"MariaDB": "utf8mb4_nopad_bin", "MySQL": "utf8mb4_0900_bin"}
+TABLE = f"""create table users (
+    email varchar(255) primary key,
+    first varchar(255) not null,
+    last varchar(255) not null,
+    city varchar(255) not null,
+    county varchar(255) not null,
+    age int not null
+) engine = InnoDB character set utf8mb4 collate %s comment = '{MARK}'"""
 
 
 @contextmanager
@@ -148,26 +159,21 @@ def connection(database: Database) -> Iterator[Any]:
 
 def sums(database: Database) -> Sums | None:
     """The checksum of the users in the database; None if there is no such table."""
-    users = users_table(count=0)
     with connection(database) as link:
         cursor = link.cursor()
-        return _sums(cursor, users) if _owner(cursor, users.name) is not None else None
+        return _sums(cursor) if _owner(cursor, USERS_TABLE) is not None else None
 
 
-def _sums(cursor: Any, table: SqlTable) -> Sums:
-    crc = f"crc32(concat_ws(0x00, {_columns(table)}))"
-    cursor.execute(f"select count(*), coalesce(sum({crc}), 0), bit_xor({crc}) from {table.name}")
+def _sums(cursor: Any) -> Sums:
+    crc = f"crc32(concat_ws(0x00, {COLUMNS}))"
+    cursor.execute(f"select count(*), coalesce(sum({crc}), 0), bit_xor({crc}) from users")
     return Sums(*(int(value) for value in cursor.fetchone()))
 
 
-def _columns(table: SqlTable) -> str:
-    return ", ".join(f"`{column}`" for column in table.columns)
-
-
-def _try_sums(cursor: Any, table: SqlTable) -> Sums | None:
+def _try_sums(cursor: Any) -> Sums | None:
     """The sums, or None where the table has not even the right columns: an older lab made it."""
     try:
-        return _sums(cursor, table)
+        return _sums(cursor)
     except mysql.connector.ProgrammingError:
         return None
 
@@ -181,7 +187,7 @@ def _owner(cursor: Any, table: str) -> str | None:
     return None if found is None else str(found[0])
 
 
-def _claimed(cursor: Any, database: Database, table: str) -> bool:
+def claimed(cursor: Any, database: Database, table: str) -> bool:
     """Whether there is a table of that name; LabError if the lab did not make it.
 
     Waits for other labs that would seed the same server; the server unlocks when the connection ends.
@@ -196,13 +202,14 @@ def _claimed(cursor: Any, database: Database, table: str) -> bool:
     return owner is not None
 
 
+def collation(cursor: Any) -> str:
+    """The collation of the lab's tables on this server."""
+    cursor.execute("select version()")
+    return COLLATIONS["MariaDB" if "MariaDB" in cursor.fetchone()[0] else "MySQL"]
+
+
 def seed_users(database: Database, seed: int = SEED, count: int = USERS) -> int:
-    """See to it that the table of users holds exactly these: see :func:`seed_table`."""
-    return seed_table(database, users_table(seed, count))
-
-
-def seed_table(database: Database, table: SqlTable) -> int:
-    """See to it that a table holds exactly its rows, however an earlier attempt ended, or whatever requests changed.
+    """See to it that the table holds exactly these users, however an earlier attempt ended.
 
     Returns:
         How many rows were written: none if they were all there.
@@ -211,14 +218,16 @@ def seed_table(database: Database, table: SqlTable) -> int:
         LabError: there is a table of that name that the lab did not make, or what was written reads back wrong.
 
     """
+    people = users(seed, count)
+    expected = sums_of(people)
     with connection(database) as link:
         cursor = link.cursor()
-        if _claimed(cursor, database, table.name) and _try_sums(cursor, table) == table.sums:
+        if claimed(cursor, database, USERS_TABLE) and _try_sums(cursor) == expected:
             return 0
-        _write(link, table)
-        if (found := _sums(cursor, table)) != table.sums:
-            raise LabError(f"The {table.name} read back wrong after seeding: {found} instead of {table.sums}.")
-    return len(table.rows)
+        _write(link, people)
+        if (found := _sums(cursor)) != expected:
+            raise LabError(f"The users read back wrong after seeding: {found} instead of {expected}.")
+    return count
 
 
 def _lock(cursor: Any) -> None:
@@ -228,30 +237,16 @@ def _lock(cursor: Any) -> None:
         raise LabError(f"Another lab has been seeding this server for {LOCK_WITHIN_S} s.", "Wait for it to end.")
 
 
-def _write(link: Any, table: SqlTable) -> None:
+def _write(link: Any, people: tuple[User, ...]) -> None:
     cursor = link.cursor()
-    cursor.execute("select version()")
-    maker = "MariaDB" if "MariaDB" in cursor.fetchone()[0] else "MySQL"
-    cursor.execute(f"drop table if exists {table.name}")
-    cursor.execute(_definition(table, COLLATIONS[maker]))
-    row = f"({', '.join(['%s'] * len(table.columns))})"
-    for start in range(0, len(table.rows), BATCH):
-        batch = table.rows[start : start + BATCH]
-        places = ", ".join([row] * len(batch))
+    cursor.execute("drop table if exists users")
+    cursor.execute(TABLE % collation(cursor))
+    for start in range(0, len(people), BATCH):
+        batch = people[start : start + BATCH]
+        places = ", ".join(["(%s, %s, %s, %s, %s, %s)"] * len(batch))
         # One statement a batch: executemany rewrites to the same, and takes twice as long about it.
-        values = tuple(chain.from_iterable(batch))
-        cursor.execute(f"insert into {table.name} ({_columns(table)}) values {places}", values)
+        cursor.execute(f"insert into users ({COLUMNS}) values {places}", tuple(chain.from_iterable(batch)))
         link.commit()
-
-
-def _definition(table: SqlTable, collation: str) -> str:
-    key, *_ = table.columns
-    columns = [f"`{name}` {definition}" for name, definition in table.columns.items()]
-    index = [f"key ({', '.join(table.index)})"] if table.index else []
-    return (
-        f"create table {table.name} ({', '.join([*columns, f'primary key ({key})', *index])}) "
-        f"engine = InnoDB character set utf8mb4 collate {collation} comment = '{MARK}'"
-    )
 
 
 def counted(database: Database) -> dict[str, int]:

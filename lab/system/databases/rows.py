@@ -5,10 +5,9 @@ from __future__ import annotations
 import base64
 import random
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import NamedTuple
 
 SEED = 1
 USERS = 100_000
@@ -71,42 +70,10 @@ class Sums(NamedTuple):
     parity: int
 
 
-def sums(rows: Iterable[tuple[Any, ...]]) -> Sums:
-    """The sums of some rows of texts and whole numbers, as :mod:`lab.system.databases.mysql` has the server compute."""
+def sums(rows: Iterable[User]) -> Sums:
+    """The sums of some users, as :func:`lab.system.databases.mysql.sums` has the server compute them."""
     number = total = parity = 0
     for row in rows:
-        crc = zlib.crc32("\0".join(map(str, row)).encode())
+        crc = zlib.crc32("\0".join((*row[:-1], str(row.age))).encode())
         number, total, parity = number + 1, total + crc, parity ^ crc
     return Sums(number, total, parity)
-
-
-@dataclass(frozen=True)
-class SqlTable:
-    """A table of MySQL that the lab makes, with its rows.
-
-    Attributes:
-        columns: the definition of each, by name; the first is the primary key.
-        rows: texts and whole numbers, in the order of the columns.
-        index: the columns of its index besides the primary key, if it has one.
-
-    """
-
-    name: str
-    columns: Mapping[str, str]
-    rows: Sequence[tuple[Any, ...]]
-    index: tuple[str, ...] = ()
-
-    @cached_property
-    def sums(self) -> Sums:
-        """The sums of its rows."""
-        return sums(self.rows)
-
-
-TEXT, NUMBER, TRUTH = "varchar(255) not null", "int not null", "tinyint(1) not null"
-
-
-@lru_cache(maxsize=4)
-def users_table(seed: int = SEED, count: int = USERS) -> SqlTable:
-    """The table of the users."""
-    columns = {name: NUMBER if name == "age" else TEXT for name in User._fields}
-    return SqlTable("users", columns, users(seed, count))

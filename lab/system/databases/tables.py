@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from decimal import Decimal
+from itertools import chain
 from typing import Any
 
 from bson.decimal128 import Decimal128
@@ -12,29 +13,27 @@ from bson.decimal128 import Decimal128
 from lab.errors import LabError
 from lab.spec.system import Table
 from lab.system.databases import NAME, Database, mongo, mysql
-from lab.system.databases.rows import TEXT, TRUTH, SqlTable
 
-# By kind of a column, its type in MySQL.
+# By kind of a column, its type in MySQL. Texts compare byte by byte, as the server's own tables of the lab do.
 TYPES = {
-    "numbered": "bigint not null auto_increment",
-    "text": TEXT,
-    "boolean": TRUTH,
+    "numbered": "bigint not null auto_increment primary key",
+    "text": "varchar(255) not null",
+    "boolean": "boolean not null",
     "time": "datetime(3) not null",
     "amount": "decimal(19, 2) not null",
 }
 # By kind of a column, what a text becomes in a row of MySQL, and in a document of MongoDB.
 Convert = Mapping[str, Callable[[str], Any]]
-# Times and amounts as MySQL writes them itself: its checksum of a row is that of these texts.
 IN_MYSQL: Convert = {
     "numbered": int,
     "text": str,
     "boolean": lambda text: int(text == "true"),
-    "time": lambda text: datetime.fromisoformat(text).isoformat(" ", "milliseconds"),
-    "amount": lambda text: f"{Decimal(text):.2f}",
+    "time": datetime.fromisoformat,
+    "amount": Decimal,
 }
 IN_MONGO: Convert = {
+    **IN_MYSQL,
     "numbered": str,
-    "text": str,
     "boolean": lambda text: text == "true",
     "time": datetime.fromisoformat,
     "amount": Decimal128,
@@ -55,8 +54,47 @@ def restore(database: Database, table: Table) -> int:
 
 
 def _in_mysql(database: Database, table: Table) -> int:
-    columns = {name: TYPES[kind] for name, kind in table.columns.items()}
-    return mysql.seed_table(database, SqlTable(table.name, columns, _rows(table, IN_MYSQL)))
+    rows, columns = _rows(table, IN_MYSQL), list(table.columns)
+    named = ", ".join(f"`{column}`" for column in columns)
+    with mysql.connection(database) as link:
+        cursor = link.cursor()
+        owned = mysql.claimed(cursor, database, table.name)
+
+        def stored() -> list[tuple[Any, ...]]:
+            cursor.execute(f"select {named} from `{table.name}` order by `{columns[0]}`")
+            return [tuple(row) for row in cursor.fetchall()]
+
+        if owned and _has_columns(cursor, table) and stored() == rows:
+            return 0
+        cursor.execute(f"drop table if exists `{table.name}`")
+        cursor.execute(_definition(table, mysql.collation(cursor)))
+        places = ", ".join(["(" + ", ".join(["%s"] * len(columns)) + ")"] * len(rows))
+        cursor.execute(f"insert into `{table.name}` ({named}) values {places}", tuple(chain.from_iterable(rows)))
+        link.commit()
+        if stored() != rows:
+            raise LabError(f"The table '{table.name}' reads back wrong after seeding.")
+    return len(rows)
+
+
+def _has_columns(cursor: Any, table: Table) -> bool:
+    """Whether a table that is there was made from the same columns; an older lab may have made it."""
+    cursor.execute(
+        "select column_name from information_schema.columns where table_schema = %s and table_name = %s "
+        "order by ordinal_position",
+        (NAME, table.name),
+    )
+    return [name for (name,) in cursor.fetchall()] == list(table.columns)
+
+
+def _definition(table: Table, collation: str) -> str:
+    (key, kind), *others = table.columns.items()
+    first = f"`{key}` {TYPES[kind]}" + " primary key" * (kind != "numbered")
+    columns = [first, *(f"`{name}` {TYPES[kind]}" for name, kind in others)]
+    index = [f"key ({', '.join(table.index)})"] if table.index else []
+    return (
+        f"create table `{table.name}` ({', '.join([*columns, *index])}) engine = InnoDB character set utf8mb4 "
+        f"collate {collation} comment = '{mysql.MARK}'"
+    )
 
 
 def _in_mongo(database: Database, table: Table) -> int:

@@ -20,8 +20,7 @@ from lab.errors import LabError
 from lab.runtimes import Launch
 from lab.runtimes.checkout import ROOT
 from lab.runtimes.process import ProcessRuntime
-from lab.spec.system import Records
-from lab.system.databases import SEEDS, Site, counters, mariadb, mysql, records, rows
+from lab.system.databases import SEEDS, Site, counters, mariadb, mysql, rows
 from lab.system.free_port import free_ports, server_on_free_port
 
 pytestmark = pytest.mark.java
@@ -352,27 +351,3 @@ def test_a_url_is_read_and_written_alike():
     assert (database.user, database.password, database.port) == ("me", "p@ss/:", 3307)
     assert database.url == "mysql://me:p%40ss%2F%3A@db.example.net:3307/lab"
     assert database.via(5).url == "mysql://me:p%40ss%2F%3A@127.0.0.1:5/lab"
-
-
-def test_the_records_are_stored_and_restored(server, sql):
-    """Whatever saves made of them: afterwards they are as seeded, and their registry was never touched."""
-    of = Records(count=300, lookups=30)
-    (stored, registry) = records.tables(of)
-    for table in (stored, registry):
-        mysql.seed_table(server, table)
-    assert sql("select * from records order by id") == list(stored.rows)
-    partner, category = records.lookup(of, 7)
-    found = sql("select id from records where partner = %s and category = %s order by id", (partner, category))
-    assert found == [(records.key(number),) for number in range(7, of.count, of.lookups)]
-    assert sql("select count(*) from requesters where not allowed")[0][0] == rows.USERS // records.DENIED_EVERY
-    sql("update records set content = 'new' where id = %s", (records.key(7),))
-    assert [mysql.seed_table(server, table) for table in (stored, registry)] == [of.count, 0]
-    assert [mysql.seed_table(server, table) for table in (stored, registry)] == [0, 0]
-
-
-def test_answers_to_lookups_are_equally_long():
-    """What is saved is as long as what it replaces, so that the generator need not keep an answer."""
-    of = Records(count=300, lookups=30)
-    assert len(records.new_content()) == len(records.content(0)) == records.CONTENT_DIGITS
-    assert {len("".join(records.lookup(of, number))) for number in range(of.count)} == {len("partner000category0")}
-    assert records.path(of, 17) == "/records?partner=partner001&category=category7"

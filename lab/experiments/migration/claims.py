@@ -1,0 +1,184 @@
+"""The claims about an application that moved to WebFlux: small differences, fewer failures in stress, no less memory.
+
+The document prints no table: its figures were pictures, so that what it says of them is judged, and nothing is beside
+the measured rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+
+from lab.experiments.reproduction.judging import (
+    NEAR,
+    Measure,
+    at_least,
+    at_most,
+    decide,
+    error_percent,
+    figure,
+    mean_s,
+    ok_share,
+    ratios,
+    rows_of_variant,
+    variant_pairs,
+    within,
+)
+from lab.experiments.reproduction.publication import UNDECIDED, Claim, Judge, Part, Publication, ReproducedRow
+from lab.spec.options import Options
+
+WEBFLUX, NO_CACHE, CACHED = "webflux-r2dbc", "mvc-jpa", "mvc-jpa-cached"
+OF_THE_DOCUMENT = (WEBFLUX, NO_CACHE, CACHED)
+NORMAL, HIGHER, STRESS = "normal", "higher", "stress"
+USERS, STRESS_USERS, RAMP_S = 350, 10_000, 60.0
+# As Spring Boot ships them: requests wait for ten connections.
+THREADS, CONNECTIONS = 200, 10
+# Longer than the slowest answers of the document.
+TIMEOUT_S = 300.0
+# Where the document's scale of points begins to call a difference one of more than a point (experiment jwt).
+SMALL = 0.2
+HALF, ALMOST = 0.5, 0.1
+NEARLY_THREE_MINUTES_S = 170.0
+OBJECTIVE_P99_S, OBJECTIVE_ERRORS = 10.0, 10
+# More right answers than by chance: one in a thousand.
+MORE = 1.001
+# The registry and the lookup, of which each lies at one of two nodes.
+HOPS = 1.0
+
+Rows = Sequence[ReproducedRow]
+Pairs = list[tuple[ReproducedRow, ReproducedRow]]
+
+
+def _against(rows: Rows, variant: str, parts: Sequence[str], others: Sequence[str] = OF_THE_DOCUMENT) -> Pairs:
+    """A variant with each of the others, in these parts."""
+    pairs = [pair for other in others if other != variant for pair in variant_pairs(rows, variant, other)]
+    return [pair for pair in pairs if pair[0].part in parts]
+
+
+def compares(
+    rows: Rows,
+    variant: str,
+    measure: Measure,
+    low: float,
+    high: float,
+    parts: Sequence[str],
+    others: Sequence[str] = OF_THE_DOCUMENT,
+) -> tuple[str, str]:
+    """Whether a measure of a variant is within a range of times that of each of the others."""
+    return decide(ratios(_against(rows, variant, parts, others), measure, low, high))
+
+
+def differences_are_small(rows: Rows) -> tuple[str, str]:
+    """Whether the means of all variants differ by a fifth at most, at normal and at higher load."""
+    pairs = [pair for variant in OF_THE_DOCUMENT for pair in _against(rows, variant, (NORMAL, HIGHER))]
+    return decide(ratios(pairs, mean_s, 1 - SMALL, 1 + SMALL))
+
+
+def rises(rows: Rows, measure: Measure, low: float, high: float) -> tuple[str, str]:
+    """Whether a measure of WebFlux at higher load is within a range of times that at normal load."""
+    pairs = zip(rows_of_variant(rows, WEBFLUX, HIGHER), rows_of_variant(rows, WEBFLUX, NORMAL), strict=False)
+    return decide(ratios(pairs, measure, low, high))
+
+
+def hops(rows: Rows) -> tuple[str, str]:
+    """Whether half of what the cache is asked for lies at the other node."""
+    cached = rows_of_variant(rows, CACHED)
+    if not any(figure("cache hops")(repeat) for row in cached for repeat in row.usable):
+        return UNDECIDED, "Nothing was found at another node: there was one node only."
+    return decide(within(cached, figure("cache hops"), (1 - NEAR) * HOPS, (1 + NEAR) * HOPS, " hops"))
+
+
+def three_minutes(rows: Rows) -> tuple[str, str]:
+    """Whether a tenth of WebFlux's answers in stress take nearly three minutes, or longer."""
+    of_stress = rows_of_variant(rows, WEBFLUX, STRESS)
+    return decide(at_least(of_stress, figure("p90_s"), lambda _: NEARLY_THREE_MINUTES_S, " s"))
+
+
+def objective(rows: Rows) -> tuple[str, str]:
+    """Whether each variant keeps its p99 and its errors below the objective at normal load."""
+    normal = [row for row in rows if row.part == NORMAL]
+    return decide(
+        [
+            *at_most(normal, figure("p99_s"), lambda _: OBJECTIVE_P99_S, " s"),
+            *at_most(normal, error_percent, lambda _: 100 * (OBJECTIVE_ERRORS - 1) / USERS, " % failed"),
+        ]
+    )
+
+
+def _less(variant: str, name: str, *parts: str, others: Sequence[str] = OF_THE_DOCUMENT) -> Judge:
+    return partial(compares, variant=variant, measure=figure(name), low=-math.inf, high=1.0, parts=parts, others=others)
+
+
+def _more(
+    variant: str, measure: Measure, *parts: str, others: Sequence[str] = OF_THE_DOCUMENT, least: float = 1.0
+) -> Judge:
+    return partial(compares, variant=variant, measure=measure, low=least, high=math.inf, parts=parts, others=others)
+
+
+def _no_more(name: str) -> Judge:
+    """That WebFlux uses no more of something in stress than the others, by more than the margin."""
+    return partial(compares, variant=WEBFLUX, measure=figure(name), low=-math.inf, high=1 + NEAR, parts=(STRESS,))
+
+
+def _part(name: str, users: int, loops: int) -> Part:
+    options = Options(
+        variants=OF_THE_DOCUMENT,
+        users=(users,),
+        ramp_up=RAMP_S,
+        loops=loops,
+        threads=THREADS,
+        pool=CONNECTIONS,
+        timeout=TIMEOUT_S,
+    )
+    return Part(name, "migration", options)
+
+
+MIGRATION = Publication(
+    name="migration",
+    title="JPA, with a clustered cache or without, and R2DBC: 350 users in 60 s once and twice, 10,000 four times",
+    scenario="migration",
+    parts=(_part(NORMAL, USERS, 1), _part(HIGHER, USERS, 2), _part(STRESS, STRESS_USERS, 4)),
+    claims=(
+        Claim("Normal and higher load: differences of the mean are small.", differences_are_small),
+        Claim("Normal and higher load: WebFlux has the best mean.", _less(WEBFLUX, "mean_s", NORMAL, HIGHER)),
+        Claim("Normal and higher load: WebFlux has the best minimum.", _less(WEBFLUX, "min_s", NORMAL, HIGHER)),
+        Claim(
+            "Normal load: WebFlux's longest is almost half of that with the clustered cache.",
+            partial(
+                compares,
+                variant=WEBFLUX,
+                measure=figure("max_s"),
+                low=HALF - ALMOST,
+                high=HALF + ALMOST,
+                parts=(NORMAL,),
+                others=(CACHED,),
+            ),
+        ),
+        Claim("Normal load: no cache has the best p99.", _less(NO_CACHE, "p99_s", NORMAL)),
+        Claim("Normal load: no cache has the slowest minimum.", _more(NO_CACHE, figure("min_s"), NORMAL)),
+        Claim("Higher load: WebFlux's p90 goes up.", partial(rises, measure=figure("p90_s"), low=1.0, high=math.inf)),
+        Claim("Higher load: WebFlux's p95 goes up.", partial(rises, measure=figure("p95_s"), low=1.0, high=math.inf)),
+        Claim(
+            "Higher load: WebFlux's p99 goes down.", partial(rises, measure=figure("p99_s"), low=-math.inf, high=1.0)
+        ),
+        Claim(
+            "Normal and higher load: the clustered cache is slower than none.",
+            _more(CACHED, mean_s, NORMAL, HIGHER, others=(NO_CACHE,)),
+        ),
+        Claim("Half of what the clustered cache is asked for is a hop to the other node.", hops),
+        Claim("Stress: WebFlux has the slowest mean.", _more(WEBFLUX, mean_s, STRESS)),
+        Claim("Stress: WebFlux has the fewest failures.", _more(WEBFLUX, ok_share, STRESS, least=MORE)),
+        Claim("Stress: a tenth of WebFlux's answers take nearly three minutes or longer.", three_minutes),
+        Claim("Stress: WebFlux uses more memory.", _more(WEBFLUX, figure("memory_bytes"), STRESS)),
+        Claim("Stress: WebFlux uses more of the heap.", _more(WEBFLUX, figure("heap_bytes"), STRESS)),
+        Claim("Stress: WebFlux uses more CPU.", _more(WEBFLUX, figure("cpu_s"), STRESS)),
+        Claim("Stress: WebFlux collects garbage for longer.", _more(WEBFLUX, figure("gc_pause_s"), STRESS)),
+        Claim("Stress: for each right answer WebFlux uses no more CPU.", _no_more("cpu_s_per_1000_right")),
+        Claim("Stress: for each right answer it collects for no longer.", _no_more("gc_pause_s_per_1000_right")),
+        Claim("Normal load: every variant has p99 < 10 s, and fewer than 10 errors.", objective),
+    ),
+    repeated_within_s=2400.0,  # three times, where three variants start in half a minute
+)
+
+PUBLICATIONS = (MIGRATION,)

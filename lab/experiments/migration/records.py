@@ -1,0 +1,75 @@
+"""The records and the registry of requesters: what is seeded, and what requests send and expect."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from urllib.parse import urlencode
+
+from lab.spec.system import Table
+from lab.system.contract import HONEST_USERS
+from lab.system.databases.rows import users
+
+# 50 records an answer, which are some 6 kB.
+COUNT, LOOKUPS, CATEGORIES = 2000, 40, 10
+# The header of each request with a body.
+JSON = {"Content-Type": "application/json"}
+# In hexadecimal digits, so that what a save writes is as long as what it replaces.
+CONTENT_DIGITS = 60
+# The registered users by their numbers: a requester for each lookup, and one who is registered but not allowed.
+DENIED = LOOKUPS
+REGISTERED = sorted({*range(DENIED + 1), *HONEST_USERS})
+
+
+def key(number: int) -> str:
+    """The key of a record."""
+    return f"r{number:06}"
+
+
+def lookup(number: int) -> tuple[str, str]:
+    """The partner and the category by which a record is found, together with every :data:`LOOKUPS`-th other."""
+    partner, category = divmod(number % LOOKUPS, CATEGORIES)
+    return f"partner{partner:03}", f"category{category}"
+
+
+def path(number: int) -> str:
+    """The path of the lookup that finds a record, among others."""
+    partner, category = lookup(number)
+    return f"/records?{urlencode({'partner': partner, 'category': category})}"
+
+
+def content(value: int) -> str:
+    """A content of :data:`CONTENT_DIGITS` characters."""
+    return f"{value:0{CONTENT_DIGITS}x}"
+
+
+def new_content() -> str:
+    """A content that no record has."""
+    return content(secrets.randbits(4 * CONTENT_DIGITS))
+
+
+def change(text: str) -> bytes:
+    """The body of a save."""
+    return b'{"content":"%b"}' % text.encode()
+
+
+def _answer_bytes() -> int:
+    partner, category = lookup(0)
+    one = {"id": key(0), "partner": partner, "category": category, "content": content(0)}
+    answer = {"success": True, "records": [one] * (COUNT // LOOKUPS)}
+    return len(json.dumps(answer, separators=(",", ":")))
+
+
+# The length of the answer to a lookup: all are equally long, whatever was saved.
+ANSWER_BYTES = _answer_bytes()
+RECORDS = Table(
+    "records",
+    dict.fromkeys(("id", "partner", "category", "content"), "text"),
+    tuple((key(number), *lookup(number), content(number)) for number in range(COUNT)),
+    index=("partner", "category"),
+)
+REGISTRY = Table(
+    "requesters",
+    {"name": "text", "allowed": "boolean"},
+    tuple((users()[number].email, str(number != DENIED).lower()) for number in REGISTERED),
+)

@@ -1,0 +1,108 @@
+"""The claims about the application that moved to WebFlux: what confirms, refutes and leaves undecided each of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from lab.experiments import find_publication
+from lab.experiments.migration import claims
+from lab.experiments.reproduction.publication import CONFIRMED, REFUTED, UNDECIDED, Repeat, ReproducedRow
+
+USERS = {claims.NORMAL: claims.USERS, claims.HIGHER: claims.USERS, claims.STRESS: claims.STRESS_USERS}
+
+
+def row(variant: str, part: str, error_share: float = 0.0, **figures: float) -> ReproducedRow:
+    """A row of three repeats that differ by a thousandth, with these figures."""
+    repeats = tuple(
+        Repeat(
+            number,
+            figures.get("mean_s", 1.0) * factor,
+            1.0,
+            1.0,
+            error_share,
+            "valid",
+            True,
+            {name: value * factor for name, value in figures.items()},
+        )
+        for number, factor in enumerate((0.999, 1.0, 1.001), 1)
+    )
+    return ReproducedRow(part, USERS[part], USERS[part], variant, None, None, None, None, 0.0, 0, 0.0, repeats)
+
+
+def judged(beginning: str, *rows: ReproducedRow) -> str:
+    """What is found of the only claim that begins so."""
+    (claim,) = [each for each in find_publication("migration").claims if each.text.startswith(beginning)]
+    return claim.judge(rows)[0]
+
+
+def of_all(part: str, name: str, webflux: float, none: float, cached: float) -> list[ReproducedRow]:
+    """A row of each variant with a figure."""
+    values = {claims.WEBFLUX: webflux, claims.NO_CACHE: none, claims.CACHED: cached}
+    return [row(variant, part, **{name: value}) for variant, value in values.items()]
+
+
+@pytest.mark.parametrize(
+    ("claim", "name", "values", "word"),
+    [
+        ("Normal and higher load: differences", "mean_s", (1.0, 1.1, 1.15), CONFIRMED),
+        ("Normal and higher load: differences", "mean_s", (1.0, 1.1, 1.3), REFUTED),
+        ("Normal and higher load: WebFlux has the best mean", "mean_s", (1.0, 1.1, 1.2), CONFIRMED),
+        ("Normal and higher load: WebFlux has the best min", "min_s", (1.0, 1.1, 0.9), REFUTED),
+        ("Normal load: WebFlux's longest", "max_s", (1.1, 1.2, 2.0), CONFIRMED),
+        ("Normal load: WebFlux's longest", "max_s", (1.9, 1.2, 2.0), REFUTED),
+        ("Normal load: no cache has the best p99", "p99_s", (1.2, 1.0, 1.1), CONFIRMED),
+        ("Normal load: no cache has the slowest", "min_s", (1.0, 1.2, 1.1), CONFIRMED),
+        ("Normal and higher load: the clustered cache is slower", "mean_s", (1.0, 1.1, 1.2), CONFIRMED),
+        ("Normal load: every variant", "p99_s", (1.0, 2.0, 9.0), CONFIRMED),
+        ("Normal load: every variant", "p99_s", (1.0, 2.0, 11.0), REFUTED),
+    ],
+)
+def test_the_usual_load(claim, name, values, word):
+    """Each claim by the figure that it is about."""
+    assert judged(claim, *of_all(claims.NORMAL, name, *values)) == word
+
+
+@pytest.mark.parametrize(
+    ("claim", "name", "values", "word"),
+    [
+        ("Stress: WebFlux has the slowest mean", "mean_s", (3.0, 1.0, 2.0), CONFIRMED),
+        ("Stress: a tenth", "p90_s", (175.0, 1.0, 1.0), CONFIRMED),
+        ("Stress: a tenth", "p90_s", (17.5, 1.0, 1.0), REFUTED),
+        ("Stress: WebFlux uses more memory", "memory_bytes", (2e9, 1e9, 3e9), REFUTED),
+        ("Stress: WebFlux uses more CPU", "cpu_s", (20.0, 10.0, 15.0), CONFIRMED),
+        ("Stress: for each right answer WebFlux", "cpu_s_per_1000_right", (1.02, 1.0, 1.1), CONFIRMED),
+        ("Stress: for each right answer WebFlux", "cpu_s_per_1000_right", (1.2, 1.0, 1.1), REFUTED),
+    ],
+)
+def test_stress(claim, name, values, word):
+    """WebFlux is held against both others, and one of them is enough to refute."""
+    assert judged(claim, *of_all(claims.STRESS, name, *values)) == word
+
+
+@pytest.mark.parametrize(
+    ("webflux", "others", "word"), [(0.1, 0.4, CONFIRMED), (0.4, 0.1, REFUTED), (0.0, 0.0, REFUTED)]
+)
+def test_the_fewest_failures_are_fewer(webflux, others, word):
+    """Where nobody fails, nobody fails least."""
+    rows = [
+        row(claims.WEBFLUX, claims.STRESS, webflux),
+        *(row(variant, claims.STRESS, others) for variant in (claims.NO_CACHE, claims.CACHED)),
+    ]
+    assert judged("Stress: WebFlux has the fewest", *rows) == word
+
+
+def test_what_rises_from_one_load_to_the_other_is_judged_across_them():
+    """Higher over normal load, of WebFlux alone."""
+    rows = [
+        row(claims.WEBFLUX, claims.NORMAL, p90_s=1.0, p99_s=3.0),
+        row(claims.WEBFLUX, claims.HIGHER, p90_s=2.0, p99_s=2.0),
+    ]
+    assert judged("Higher load: WebFlux's p90", *rows) == CONFIRMED
+    assert judged("Higher load: WebFlux's p99", *rows) == CONFIRMED
+    assert judged("Higher load: WebFlux's p90", rows[0]) == UNDECIDED
+
+
+@pytest.mark.parametrize(("hops", "word"), [(1.0, CONFIRMED), (0.5, REFUTED), (0.0, UNDECIDED)])
+def test_hops_are_counted_where_there_are_nodes(hops, word):
+    """One of the two lookups of a request; with one node there is nowhere to hop to."""
+    assert judged("Half of what", row(claims.CACHED, claims.NORMAL, **{"cache hops": hops})) == word
