@@ -14,6 +14,7 @@ from lab.formulas.ramp import Knee
 from lab.spec.sample import BY_BREAKER
 from lab.spec.workload import Closed, Ramp
 from lab.storage.cell_folder import CellFolder
+from lab.storage.json_file import damaged
 
 KEPT_SHARE = 0.9
 
@@ -56,13 +57,16 @@ class Course:
 def course(cell: CellFolder) -> Course | None:
     """The course of a cell: as it is stored, or from the samples of one that an older version measured.
 
-    None for a load that is no ramp, and for a cell without samples.
+    None for a load that is no ramp, and for a cell without samples. LabError where what is stored is damaged.
     """
     load = cell.cell.load
     if not load.is_ramp:
         return None
     if stored := cell.read("summary").get("ramp"):
-        return Course.from_json(stored)
+        try:
+            return Course.from_json(stored)
+        except (KeyError, TypeError, ValueError) as error:
+            raise damaged(cell.path / "summary.json", f"its ramp is none: {error}") from error
     samples = _samples(cell)
     if not len(samples):
         return None

@@ -10,6 +10,7 @@ from made_ramps import HEAP_EACH, NATIVE_EACH, SERVICE_S, THREADS_EACH, TO_RPS, 
 
 from lab.analysis import ramps, waiting_cost
 from lab.analysis.ramps import Course
+from lab.errors import LabError
 from lab.reporting import html, run_view
 from lab.telemetry.actuator import GC_COUNT
 
@@ -55,6 +56,14 @@ def test_a_course_that_is_kept_is_not_derived_again(tmp_path):
     assert ramps.course(folder).prompt_share == 0.123
     folder.keep("summary", summary)
     assert ramps.course(folder).as_json() == derived
+
+
+def test_a_course_that_is_damaged_is_said_to_be(tmp_path):
+    """In one sentence, with the file."""
+    (folder,) = ramped(tmp_path, {"mvc": FEW}).cells()
+    folder.keep("summary", {**folder.read("summary"), "ramp": {"knee": 3}})
+    with pytest.raises(LabError, match="is damaged: summary"):
+        ramps.course(folder)
 
 
 def test_other_loads_and_cells_without_samples_have_no_course(tmp_path, made):
