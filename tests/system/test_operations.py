@@ -44,7 +44,7 @@ SCENARIO = Scenario(
     signs_tokens=True,
 )
 
-# How often the contract has each database asked, by command: three are created and deleted, and one key in words is not.
+# How often the contract has each database asked, by command.
 ASKED = {"mysql": {"mysql insert": 3, "mysql update": 0}, "mongo": {"mongo insert": 3, "mongo update": 0}}
 
 

@@ -55,17 +55,69 @@ def _on(database: str, variant: Variant, module: str) -> Variant:
         module=module,
         title=f"{variant.title}, {titles[database]}",
         factors={**variant.factors, "database": titles[database]},
+        promises={
+            **variant.promises,
+            "server": "netty" if variant.factors["stack"] == WEBFLUX.factors["stack"] else "tomcat",
+        },
         calls=(database,),
         demands=_demands(database),
     )
 
 
-VARIANTS = tuple(
-    _on(database, variant, module)
-    for database in (MYSQL, MONGO)
-    for variant, module in (
-        (MVC, "mvc-operations"),
-        (MVC_VIRTUAL, "mvc-operations"),
-        (WEBFLUX, "webflux-operations"),
+def _styled(variant: Variant, accounts: str, operations: str) -> Variant:
+    """A variant whose controllers are written so: ``plain``, ``wrapped``, or of the operations ``repository``."""
+    return replace(variant, properties={**variant.properties, "lab.accounts": accounts, "lab.operations": operations})
+
+
+def _wrapped(style: str, accounts: str, operations: str, scheduler: str) -> Variant:
+    """Spring MVC whose controllers return Monos, by a scheduler of Reactor's: it is Tomcat that serves them."""
+    variant = _styled(MVC, accounts, operations)
+    return replace(
+        variant,
+        name=f"{style.split()[0]}-{SCHEDULERS[scheduler]}",
+        title=f"Spring MVC on Tomcat, reactive {style} on {scheduler}",
+        factors={**MVC.factors, "style": style, "scheduler": scheduler},
+        properties={**variant.properties, "lab.scheduler": scheduler},
+        # A request gives its thread back while it waits for the scheduler's.
+        thread_per_request=False,
     )
+
+
+def _of_generation(boot: str, spring: str, jdk: int) -> Variant:
+    """The service on Tomcat and platform threads, on a generation of Spring Boot, on a release of Java."""
+    return replace(
+        _styled(MVC, "plain", "plain"),
+        name=f"boot-{boot}",
+        title=f"Spring Boot {boot} (Spring {spring}), Java {jdk}",
+        factors={**MVC.factors, "generation": f"Spring Boot {boot}", "java": str(jdk)},
+        jdk=jdk,
+    )
+
+
+# By what Reactor calls them, what the published variants do.
+SCHEDULERS = {"boundedElastic": "elastic", "parallel": "parallel"}
+# A Maven module for each variant.
+STACKS = (
+    (_styled(MVC, "plain", "plain"), "mvc-operations"),
+    (_styled(MVC_VIRTUAL, "plain", "plain"), "mvc-operations"),
+    (WEBFLUX, "webflux-operations"),
+)
+STYLES = tuple(
+    (_wrapped(style, accounts, "wrapped", scheduler), "mvc-operations-wrapped")
+    for scheduler in SCHEDULERS
+    for style, accounts in (("controller of operations", "plain"), ("rest layer", "wrapped"))
+)
+# MongoDB's alone: MySQL has no such repository.
+REPOSITORY = tuple(
+    (_wrapped("repository", "plain", "repository", scheduler), "mvc-operations-repository") for scheduler in SCHEDULERS
+)
+GENERATIONS = (
+    (_of_generation("1.5", "4.3", 11), "boot-1.5"),
+    (_of_generation("2.0", "5.0", 11), "boot-2.0"),
+    (_of_generation("2.7", "5.3", 17), "boot-2.7"),
+    (_of_generation("3.5", "6.2", 21), "boot-3.5"),
+)
+VARIANTS = (
+    *(_on(MYSQL, variant, module) for variant, module in (*STACKS, *STYLES, *GENERATIONS)),
+    *(_on(MONGO, variant, module) for variant, module in (*STACKS, *STYLES, *REPOSITORY, *GENERATIONS)),
 )
