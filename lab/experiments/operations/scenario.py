@@ -18,7 +18,7 @@ THINK_S = 5 + 1 + 2 * 5 + 2 * ((5 + 10) / 2 + 5 + 8 * 3 + 5)
 
 # By the name of a variant, without its database: the published row that it reproduces.
 PUBLISHED_AS = {
-    "spring-4": "Spring 4",
+    "boot-1.5": "Spring 4",
     "boot-2.0": "Spring 5",
     "controller-elastic": "one controller on elastic",
     "controller-parallel": "one controller on parallel",
