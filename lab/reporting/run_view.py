@@ -502,8 +502,11 @@ def _row(folder: CellFolder, at: float) -> dict[str, Any]:
     keys: tuple[str, ...] = FIGURES
     if isinstance(cell.load, OpenLoop):
         row, keys = {**row, **_rates(cell.load), "arrivals": cell.load.arrivals}, FIGURES + OPEN_FIGURES
-    if calls := folder.read("evidence").get("calls"):
+    evidence = folder.read("evidence")
+    if calls := evidence.get("calls"):
         row["calls"] = calls
+    if scrapes := evidence.get("scrapes"):
+        row["scrapes_missed"] = sum(part["missed"] + part["skipped"] for part in scrapes.values())
     if not folder.complete:
         kept = sum(len(piece) for piece in folder.measured_pieces(["error"]))
         there = f" {kept:,} samples of it are kept." * bool(kept)

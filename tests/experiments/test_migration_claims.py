@@ -102,6 +102,15 @@ def test_what_rises_from_one_load_to_the_other_is_judged_across_them():
     assert judged("Higher load: WebFlux's p90", rows[0]) == UNDECIDED
 
 
+@pytest.mark.parametrize(("missed", "word"), [(3.0, CONFIRMED), (0.0, REFUTED)])
+def test_a_scrape_that_is_lost_is_lost(missed, word):
+    """One of one variant is enough to refute that all lose some."""
+    rows = [row(claims.WEBFLUX, claims.STRESS, scrapes_missed=2.0)]
+    rows += [row(claims.NO_CACHE, claims.STRESS, scrapes_missed=missed)]
+    assert judged("Stress: Prometheus", *rows) == word
+    assert judged("Stress: Prometheus", row(claims.WEBFLUX, claims.STRESS)) == UNDECIDED
+
+
 @pytest.mark.parametrize(("hops", "word"), [(1.0, CONFIRMED), (0.5, REFUTED), (0.0, UNDECIDED)])
 def test_hops_are_counted_where_there_are_nodes(hops, word):
     """One of the two lookups of a request; with one node there is nowhere to hop to."""

@@ -95,6 +95,12 @@ def three_minutes(rows: Rows) -> tuple[str, str]:
     return decide(at_least(of_stress, figure("p90_s"), lambda _: NEARLY_THREE_MINUTES_S, " s"))
 
 
+def scrapes_are_lost(rows: Rows) -> tuple[str, str]:
+    """Whether Prometheus misses a scrape or more of each variant's parts in stress."""
+    of_stress = [row for row in rows if row.part == STRESS]
+    return decide(within(of_stress, figure("scrapes_missed"), 1, math.inf, " scrapes missed"))
+
+
 def objective(rows: Rows) -> tuple[str, str]:
     """Whether each variant keeps its p99 and its errors below the objective at normal load."""
     normal = [row for row in rows if row.part == NORMAL]
@@ -130,6 +136,8 @@ def _part(name: str, users: int, loops: int) -> Part:
         threads=THREADS,
         pool=CONNECTIONS,
         timeout=TIMEOUT_S,
+        nodes=2,
+        prometheus=name == STRESS,
     )
     return Part(name, "migration", options)
 
@@ -176,6 +184,7 @@ MIGRATION = Publication(
         Claim("Stress: WebFlux collects garbage for longer.", _more(WEBFLUX, figure("gc_pause_s"), STRESS)),
         Claim("Stress: for each right answer WebFlux uses no more CPU.", _no_more("cpu_s_per_1000_right")),
         Claim("Stress: for each right answer it collects for no longer.", _no_more("gc_pause_s_per_1000_right")),
+        Claim("Stress: Prometheus loses scrapes.", scrapes_are_lost),
         Claim("Normal load: every variant has p99 < 10 s, and fewer than 10 errors.", objective),
     ),
     repeated_within_s=2400.0,  # three times, where three variants start in half a minute

@@ -18,8 +18,8 @@ from lab.spec.scenario import Scenario
 from lab.spec.workload import Load, OpenLoop, WaitingUsers
 from lab.storage import published
 
-# What a cell's summary has by these names may be claimed something about.
-SUMMARISED = (*LATENCIES, *LATER, "all_mean_s", *OF_PROGRAMS)
+# What a cell has by these names may be claimed something about.
+SUMMARISED = (*LATENCIES, *LATER, "all_mean_s", "scrapes_missed", *OF_PROGRAMS)
 OF_RAMPS = ("kept_rps", "before_knee_s", "prompt_share")
 
 

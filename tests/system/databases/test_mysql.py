@@ -20,7 +20,8 @@ from lab.errors import LabError
 from lab.runtimes import Launch
 from lab.runtimes.checkout import ROOT
 from lab.runtimes.process import ProcessRuntime
-from lab.system.databases import SEEDS, Site, counters, mariadb, mysql, rows
+from lab.spec.system import Table
+from lab.system.databases import SEEDS, Site, counters, mariadb, mysql, rows, tables
 from lab.system.free_port import free_ports, server_on_free_port
 
 pytestmark = pytest.mark.java
@@ -351,3 +352,14 @@ def test_a_url_is_read_and_written_alike():
     assert (database.user, database.password, database.port) == ("me", "p@ss/:", 3307)
     assert database.url == "mysql://me:p%40ss%2F%3A@db.example.net:3307/lab"
     assert database.via(5).url == "mysql://me:p%40ss%2F%3A@127.0.0.1:5/lab"
+
+
+def test_a_table_that_is_described_is_restored_with_its_index(server, sql):
+    """Whatever requests made of it, and found by the index, of which the rows are in the order of their keys."""
+    described = Table("things", {"id": "text", "kind": "text"}, (("b", "1"), ("a", "2")), index=("kind",))
+    assert [tables.restore(server, described) for _ in range(2)] == [2, 0]
+    sql("update things set kind = '3' where id = 'b'")
+    assert tables.restore(server, described) == 2
+    assert sql("select id, kind from things order by id") == [("a", "2"), ("b", "1")]
+    assert [row[4] for row in sql("show index from things")] == ["id", "kind"]
+    sql("drop table things")
