@@ -46,11 +46,11 @@ SCENARIO = Scenario(
     signs_tokens=True,
 )
 
-# How often the contract has each database asked, by command.
 # All requests of the contract but two, which have heads that are too large and reach no service.
 WITHIN_SPRING = 66
 # Those of methods that no controller has, which the first generation with Micrometer does not count.
 UNCOUNTED = {name: len(SCENARIO.requests) for name in ("boot-1.5", "boot-1.5-mongo")}
+# How often the contract has each database asked, by command.
 ASKED = {"mysql": {"mysql insert": 3, "mysql update": 0}, "mongo": {"mongo insert": 3, "mongo update": 0}}
 
 
