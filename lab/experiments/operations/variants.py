@@ -64,43 +64,54 @@ def _on(database: str, variant: Variant, module: str) -> Variant:
     )
 
 
-def _styled(variant: Variant, accounts: str, operations: str) -> Variant:
-    """A variant whose controllers are written so: ``plain``, ``wrapped``, or of the operations ``repository``."""
-    return replace(variant, properties={**variant.properties, "lab.accounts": accounts, "lab.operations": operations})
+def _current(variant: Variant, style: str = "plain", accounts: str = "plain", operations: str = "plain") -> Variant:
+    """A variant on the current generation, whose controllers are written so, each as the service is told."""
+    return replace(
+        variant,
+        factors={**variant.factors, **_generation("4.0", NEWEST_JAVA), "style": style},
+        properties={**variant.properties, "lab.accounts": accounts, "lab.operations": operations},
+        jdk=NEWEST_JAVA,
+    )
+
+
+def _generation(boot: str, jdk: int) -> dict[str, str]:
+    return {"generation": f"Spring Boot {boot}", "java": str(jdk)}
 
 
 def _wrapped(style: str, accounts: str, operations: str, scheduler: str) -> Variant:
     """Spring MVC whose controllers return Monos, by a scheduler of Reactor's: it is Tomcat that serves them."""
-    variant = _styled(MVC, accounts, operations)
+    variant = _current(MVC, style, accounts, operations)
     return replace(
         variant,
         name=f"{style.split()[0]}-{SCHEDULERS[scheduler]}",
         title=f"Spring MVC on Tomcat, reactive {style} on {scheduler}",
-        factors={**MVC.factors, "style": style, "scheduler": scheduler},
+        factors={**variant.factors, "scheduler": scheduler},
         properties={**variant.properties, "lab.scheduler": scheduler},
         # A request gives its thread back while it waits for the scheduler's.
         thread_per_request=False,
     )
 
 
-def _of_generation(boot: str, spring: str, jdk: int) -> Variant:
-    """The service on Tomcat and platform threads, on a generation of Spring Boot, on a release of Java."""
+def _of_generation(boot: str, spring: str, jdk: int, suffix: str = "") -> Variant:
+    """Spring MVC on Tomcat and platform threads, on a generation of Spring Boot and a release of Java."""
+    variant = _current(MVC)
     return replace(
-        _styled(MVC, "plain", "plain"),
-        name=f"boot-{boot}",
+        variant,
+        name=f"boot-{boot}{suffix}",
         title=f"Spring Boot {boot} (Spring {spring}), Java {jdk}",
-        factors={**MVC.factors, "generation": f"Spring Boot {boot}", "java": str(jdk)},
+        factors={**variant.factors, **_generation(boot, jdk)},
         jdk=jdk,
     )
 
 
+NEWEST_JAVA = 25
 # By what Reactor calls them, what the published variants do.
 SCHEDULERS = {"boundedElastic": "elastic", "parallel": "parallel"}
 # A Maven module for each variant.
 STACKS = (
-    (_styled(MVC, "plain", "plain"), "mvc-operations"),
-    (_styled(MVC_VIRTUAL, "plain", "plain"), "mvc-operations"),
-    (WEBFLUX, "webflux-operations"),
+    (_current(MVC), "mvc-operations"),
+    (_current(MVC_VIRTUAL), "mvc-operations"),
+    (_current(WEBFLUX, "reactive to the driver"), "webflux-operations"),
 )
 STYLES = tuple(
     (_wrapped(style, accounts, "wrapped", scheduler), "mvc-operations-wrapped")
@@ -111,13 +122,20 @@ STYLES = tuple(
 REPOSITORY = tuple(
     (_wrapped("repository", "plain", "repository", scheduler), "mvc-operations-repository") for scheduler in SCHEDULERS
 )
+# Each on a release of Java of its time.
 GENERATIONS = (
     (_of_generation("1.5", "4.3", 11), "boot-1.5"),
     (_of_generation("2.0", "5.0", 11), "boot-2.0"),
     (_of_generation("2.7", "5.3", 17), "boot-2.7"),
     (_of_generation("3.5", "6.2", 21), "boot-3.5"),
 )
+# So that generation and Java are told apart: 1.5, 2.0 and 2.7 are all on 11, and 2.7, 3.5 and 4.0 all on 21.
+OTHER_JAVA = (
+    (_of_generation("2.7", "5.3", 11, "-java11"), "boot-2.7"),
+    (_of_generation("2.7", "5.3", 21, "-java21"), "boot-2.7"),
+    (_of_generation("4.0", "7.0", 21, "-java21"), "mvc-operations"),
+)
 VARIANTS = (
-    *(_on(MYSQL, variant, module) for variant, module in (*STACKS, *STYLES, *GENERATIONS)),
-    *(_on(MONGO, variant, module) for variant, module in (*STACKS, *STYLES, *REPOSITORY, *GENERATIONS)),
+    *(_on(MYSQL, variant, module) for variant, module in (*STACKS, *STYLES, *GENERATIONS, *OTHER_JAVA)),
+    *(_on(MONGO, variant, module) for variant, module in (*STACKS, *STYLES, *REPOSITORY, *GENERATIONS, *OTHER_JAVA)),
 )
