@@ -253,6 +253,7 @@ def reproduce(
     from_run: str | list[str] | None = None,
     *,
     scale: float | None = None,
+    pace: float | None = None,
     repeat: int | None = None,
     seed: int | None = None,
     data: str | Path | None = None,
@@ -264,6 +265,7 @@ def reproduce(
         name: name of the experiment, such as ``"delay"``; ``lab reproduce`` lists them.
         from_run: an existing run, or a list of them, to judge instead of measuring.
         scale: the part of the document's size, 1 for all of it; the largest that fits this machine if None.
+        pace: how long pauses and ramp take, as a multiple of the document's, of as many times fewer users.
         repeat: number of interleaved repeats of every cell; as many as fit into half an hour, at most five, if None.
         seed: of arrivals and order; drawn if None.
         data: the folder of runs; ``data/runs`` of the checkout if None.
@@ -285,6 +287,7 @@ def reproduce(
     if from_run:
         of = [from_run] if isinstance(from_run, str) else from_run
         return results.from_runs(wanted, results.open_runs(of, folder), folder)
+    wanted = wanted if pace is None else wanted.at_pace(pace)
     chosen = results.scale_for_here(wanted, folder)[0] if scale is None else scale
     times = results.repeats_for_here(wanted, chosen, folder) if repeat is None else repeat
     return results.carry_out(wanted, chosen, _invocation(["lab.reproduce", name], data, quiet), seed=seed, repeat=times)

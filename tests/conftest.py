@@ -80,6 +80,7 @@ def samples_of() -> SamplesOf:
                 "method": "GET",
                 "fallback": False,
                 "cut": False,
+                "stopped": False,
                 "waited_us": pd.Series([round(s * 1e6) for s in column(waited_s)], dtype="int64"),
                 "status": pd.Series(column(status), dtype="int16"),
                 "error": pd.Series(column(error), dtype="object"),

@@ -34,6 +34,7 @@ def overloaded(runs: Path) -> RunFolder:
         "worker": 0,
         "warm_up": 0,
         "cut": False,
+        "stopped": False,
         "window": 0,
         "waited_us": measured["sent_us"] - measured["planned_us"],
     }

@@ -180,6 +180,7 @@ def shape_options(load: Burst | Closed | Total) -> list[click.Option]:
             "S",
             f"Timeout of a request, which then has failed.  [default: {load.timeout_s:g} or more]",
         ),
+        pace_option(),
         _option("--workers", int, "N", "Locust workers on this machine.  [default: 1]"),
         _option("--remote-workers", int, "N", "Wait for N workers on other machines, started by 'lab worker'.", 0),
         _option("--bind", str, "HOST[:PORT]", "Address for remote workers to join.  [default: 127.0.0.1:5557]"),
@@ -196,6 +197,12 @@ def shape_options(load: Burst | Closed | Total) -> list[click.Option]:
         click.Option(["--allow-suspect"], is_flag=True, help="Exit with 0 also if the verdict is 'suspect'."),
         click.Option(["--dry-run"], is_flag=True, help="Print the cells and the time they would take, and exit."),
     ]
+
+
+def pace_option() -> click.Option:
+    """The option for how long users pause."""
+    text = "Pauses of users and --ramp-up take X times as long.  [default: 1]"
+    return _option("--pace", float, "X", text)
 
 
 def pin_option() -> click.Option:

@@ -46,6 +46,7 @@ USED = {
     "read\nMiB/s": "read_bytes_per_s",
 }
 MIB = 1 << 20
+COUNTS = ("begun", "complete", "failed", "stopped", "cut", "never_sent")
 SESSION_TIMES = {"steps": "sum of the requests", "wall": "from first to last", "think": "thinking between"}
 COLOURS = {verdict.VALID: "green", verdict.SUSPECT: "yellow", verdict.INVALID: "red", INCOMPLETE: "magenta"}
 
@@ -153,15 +154,13 @@ def _sessions_table(run: Run) -> Table:
     """The figures of whole sessions, for cells whose sessions have several requests."""
     sessions = run.sessions()
     statistics = _statistics(sessions, *(f"{time}_p999_s" for time in SESSION_TIMES))
-    numbers = ("complete", "failed", "cut off", "requests\neach", *statistics)
+    numbers = ("begun", "complete", "failed", "stopped\nearly", "cut off", "never\nsent", "requests\neach", *statistics)
     table = _parts_table("sessions", ("time",), numbers, run)
     for row in sessions.to_dict("records"):
         for number, (name, meaning) in enumerate(SESSION_TIMES.items()):
             times = [formatting.seconds_text(row[f"{name}_{key}_s"]) for key in statistics.values()]
-            counts = [f"{row[key]:,}" for key in ("complete", "failed", "cut")] + [
-                formatting.rate_text(row["requests"])
-            ]
-            table.add_row(*_which_cell(row, run), meaning, *(counts if number == 0 else [""] * 4), *times)
+            counts = [*(formatting.count_text(row[key]) for key in COUNTS), formatting.rate_text(row["requests"])]
+            table.add_row(*_which_cell(row, run), meaning, *(counts if number == 0 else [""] * len(counts)), *times)
     return table
 
 
@@ -188,6 +187,7 @@ def _statistics(rows: pd.DataFrame, *p999: str) -> dict[str, str]:
 
 
 def _parts_table(title: str, words: Sequence[str], numbers: Sequence[str], run: Run) -> Table:
+    title += formatting.paced(run.plan.cells[0].load)
     table = Table(header_style="bold", pad_edge=False, title=title, title_justify="left")
     table.add_column("variant", no_wrap=True)
     for heading in (run.plan.axis, *("repeat",) * _has_repeats(run)):
@@ -243,15 +243,14 @@ def _cells(row: Mapping[str, Any], peer: PublishedRow | None, optional: Optional
     if optional.users:
         cost = formatting.seconds_text(row["cpu_s_per_1000_requests"])
         rates += [formatting.rate_text(row["ok_throughput_rps"]), cost]
-    word = f"[{COLOURS[row['verdict']]}]{row['verdict']}[/]"
+    mark, word = formatting.survivors_mark(row), f"[{COLOURS[row['verdict']]}]{row['verdict']}[/]"
     cells = [
         row["variant"],
         *[_position(row["at"], run)] * bool(optional.varied),
         *[f"{row['users']:,}"] * optional.users,
         *[str(row["repeat"])] * optional.repeat,
         f"{row['requests']:,}",
-        *latencies,
-        *rates,
+        *(text if text == "–" else text + mark for text in (*latencies, *rates)),
         *(_used(key, row.get(key)) for key in optional.used.values()),
         escape(formatting.errors_text(row["errors"])),
     ]

@@ -16,8 +16,8 @@ Pieces = Callable[[Sequence[str]], Iterable[pd.DataFrame]]
 TIMES = ("planned_us", "sent_us", "latency_us")
 NAMED = (*TIMES, "name", "method", "error", "fallback")
 # What the parts of a session that lie in several pieces are summed by.
-SUMMED = ("steps", "requests", "failed", "cut")
-OF_SESSIONS = (*TIMES, "user", "session", "error", "cut")
+SUMMED = ("steps", "requests", "failed", "cut", "stopped")
+OF_SESSIONS = (*TIMES, "user", "session", "step", "name", "error", "cut", "stopped")
 
 
 @dataclass(frozen=True)
@@ -62,9 +62,13 @@ class SessionSummary:
     """Summary statistics of sessions; the times are of complete ones.
 
     Attributes:
+        begun: all that sent a request: the sum of the four that follow.
         complete: came to their end, with right answers only.
         failed: came to their end, with at least one request that failed.
+        stopped: stopped early by their user, as what failed was needed for the rest.
         cut: cut off by the end of the load.
+        stopped_at: by name of the request that they sent last, how many were stopped.
+        never_sent: requests that those who were stopped would have sent too; None where nobody knows how many.
         requests: mean number of requests of a complete session.
         steps: sum of the latencies of a session's requests.
         wall: from the first send to the last end of an answer; in an open loop from the planned start.
@@ -72,22 +76,29 @@ class SessionSummary:
 
     """
 
+    begun: int
     complete: int
     failed: int
+    stopped: int
     cut: int
+    stopped_at: dict[str, int]
+    never_sent: int | None
     requests: float | None
     steps: Times
     wall: Times
     think: Times
 
 
-def breakdown(pieces: Pieces, elapsed_s: float, from_planned: bool = False) -> dict[str, Any]:
+def breakdown(
+    pieces: Pieces, elapsed_s: float, from_planned: bool = False, requests_a_session: int = 0
+) -> dict[str, Any]:
     """What ``summary.json`` holds of a cell besides its totals.
 
     Args:
         pieces: see :data:`lab.spec.sample.SCHEMA` for its columns; each user's samples in the order they were sent.
         elapsed_s: the time over which rates count: that of :class:`lab.formulas.stats.Summary`.
         from_planned: count latency from the planned send, as for the totals.
+        requests_a_session: as in :func:`of_sessions`.
 
     Returns:
         ``by_name``, where there is more than one name or a fallback, and ``sessions``, where one has several requests;
@@ -98,7 +109,7 @@ def breakdown(pieces: Pieces, elapsed_s: float, from_planned: bool = False) -> d
     if _has_names(pieces):
         found["by_name"] = [asdict(row) for row in by_name(pieces(NAMED), elapsed_s, from_planned)]
     if any((piece["step"] > 0).any() for piece in pieces(["step"])):
-        found["sessions"] = asdict(of_sessions(pieces(OF_SESSIONS), from_planned))
+        found["sessions"] = asdict(of_sessions(pieces(OF_SESSIONS), from_planned, requests_a_session))
     return found
 
 
@@ -148,28 +159,48 @@ def by_name(pieces: Iterable[pd.DataFrame], elapsed_s: float, from_planned: bool
     ]
 
 
-def of_sessions(pieces: Iterable[pd.DataFrame], from_planned: bool = False) -> SessionSummary:
+def of_sessions(
+    pieces: Iterable[pd.DataFrame], from_planned: bool = False, requests_a_session: int = 0
+) -> SessionSummary:
     """The summary of all sessions: user and number say which samples are of one.
 
     Args:
         pieces: with the columns :data:`OF_SESSIONS`.
         from_planned: count the first request of each session from its planned send.
+        requests_a_session: how many a session sends that comes to its end; 0 where that is not known beforehand: then
+            by the mean of those that did.
 
     """
-    parts = [_sessions(as_planned(piece) if from_planned else piece) for piece in pieces if len(piece)]
+    parts, last = [], []
+    for piece in pieces:
+        if len(piece):
+            parts.append(_sessions(as_planned(piece) if from_planned else piece))
+            last.append(piece.loc[piece["stopped"], ["user", "session", "step", "name"]])
     found = _joined(pd.concat(parts)) if parts else pd.DataFrame(columns=["begun", "ended", *SUMMED], dtype=np.int64)
-    cut, failed = found["cut"] > 0, found["failed"] > 0
-    complete = found[~cut & ~failed]
+    cut, stopped, failed = found["cut"] > 0, found["stopped"] > 0, found["failed"] > 0
+    at_end = found[~cut & ~stopped]
+    complete = found[~cut & ~stopped & ~failed]
     wall_us = complete["ended"] - complete["begun"]
+    whole = requests_a_session or (at_end["requests"].mean() if len(at_end) else None)
     return SessionSummary(
+        begun=len(found),
         complete=len(complete),
-        failed=int((failed & ~cut).sum()),
-        cut=int(cut.sum()),
+        failed=len(at_end) - len(complete),
+        stopped=int(stopped.sum()),
+        cut=int((cut & ~stopped).sum()),
+        stopped_at=_last_names(pd.concat(last)) if stopped.any() else {},
+        never_sent=None if whole is None else round(stopped.sum() * whole - found.loc[stopped, "requests"].sum()),
         requests=float(complete["requests"].mean()) if len(complete) else None,
         steps=_times(complete["steps"]),
         wall=_times(wall_us),
         think=_times(wall_us - complete["steps"]),
     )
+
+
+def _last_names(samples: pd.DataFrame) -> dict[str, int]:
+    """How many of the sessions of some samples ended with a request of each name, most first."""
+    last = samples.sort_values("step").groupby(["user", "session"])["name"].last()
+    return {str(name): int(count) for name, count in last.astype(str).value_counts().items()}
 
 
 def _sessions(samples: pd.DataFrame) -> pd.DataFrame:
@@ -184,6 +215,7 @@ def _sessions(samples: pd.DataFrame) -> pd.DataFrame:
             "requests": 1,
             "failed": (samples["error"] != "").astype(int),
             "cut": samples["cut"].astype(int),
+            "stopped": samples["stopped"].astype(int),
         }
     )
     return _joined(rows.set_index(["user", "session"]))

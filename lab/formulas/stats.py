@@ -246,6 +246,13 @@ def as_planned(samples: pd.DataFrame) -> pd.DataFrame:
     return samples.assign(sent_us=samples["planned_us"], latency_us=samples["latency_us"] + waited_us)
 
 
+def session_spans(samples: pd.DataFrame) -> pd.DataFrame:
+    """When each session began and ended, ``begun_us`` and ``ended_us``, and whether it was ``stopped`` early."""
+    ended_us = samples["sent_us"] + samples["latency_us"]
+    by = samples.assign(ended_us=ended_us).groupby(["user", "session"], sort=False)
+    return by.agg(begun_us=("sent_us", "min"), ended_us=("ended_us", "max"), stopped=("stopped", "any"))
+
+
 def rate_over_time(samples: pd.DataFrame, step_s: float) -> tuple[np.ndarray, np.ndarray]:
     """Throughput of right answers over time, by when they arrived.
 

@@ -65,6 +65,7 @@ class PhaseResult:
         sessions: sessions begun; ``complete`` of them came to their end, ``not_single`` sent several requests or none.
         pauses: how often users thought.
         cut: user and number of each session that the end of a closed loop cut off.
+        stopped: the same of those that their user stopped early, since what failed was needed for the rest.
         unix_start: the planned start.
         dispatch_delay_s: how long received answers waited until the worker handled them, summed over all answers.
         ticks: by worker, (microseconds since the planned start, requests under way) about twenty times a second.
@@ -83,6 +84,7 @@ class PhaseResult:
     not_single: int = 0
     pauses: int = 0
     cut: list[tuple[int, int]] = field(default_factory=list)
+    stopped: list[tuple[int, int]] = field(default_factory=list)
     dispatch_delay_s: float = 0.0
     ticks: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     clock_step_s: float = 0.0
@@ -96,8 +98,8 @@ class PhaseResult:
 
     @property
     def done(self) -> int:
-        """How much of a plan is done: sessions that came to their end, or requests where those are the same."""
-        return self.complete if self.has_sessions else self.finished
+        """How much of a plan is done: sessions that are over, or requests where those are the same."""
+        return self.complete + len(self.stopped) if self.has_sessions else self.finished
 
 
 @dataclass(frozen=True)
@@ -292,6 +294,7 @@ def _update_result(result: PhaseResult, event: dict[str, Any]) -> None:
     result.sessions, result.complete, result.not_single = event["sessions"], event["complete"], event["not_single"]
     result.pauses = event["pauses"]
     result.cut.extend((int(user), int(session)) for user, session in event["cut"])
+    result.stopped.extend((int(user), int(session)) for user, session in event["stopped"])
     result.dispatch_delay_s = event["dispatch_delay_s"]
     for worker, ticks in event["ticks"].items():
         result.ticks.setdefault(worker, []).extend((int(t), int(n)) for t, n in ticks)

@@ -13,6 +13,8 @@ from lab.spec.system import Variant
 from lab.spec.workload import EVEN, Burst, Closed, Load, Open, Ramp, Total
 
 MOST_IN_A_TITLE = 55
+# What marks figures of those who went on, where others were stopped early.
+SURVIVORS = "†"
 CLOSED_LOOP = (
     "What the tail of a closed loop cannot show: while the service stalls, its users wait and send nothing, so that a "
     "stall counts once per user, not once per request that would have come (coordinated omission). For tails, load it "
@@ -74,7 +76,7 @@ def _listed(values: Iterable[float]) -> str:
 
 def _shape(load: Load, unit: str, rates: str) -> str:
     arrivals = f", {load.arrivals} arrivals" * (load.arrivals != EVEN)
-    from_planned = f"{arrivals}, latency from planned and service time from actual sends"
+    from_planned = f"{paced(load)}{arrivals}, latency from planned and service time from actual sends"
     match load:
         case Open():
             return f"open loop of {rates} {unit}s/s for {load.duration_s:g} s{from_planned}"
@@ -86,7 +88,12 @@ def _shape(load: Load, unit: str, rates: str) -> str:
             sent = f"closed loop for {load.duration_s:g} s"
         case Total():
             sent = f"closed loop of {load.requests:,} {unit}s"
-    return f"ramp {load.ramp_s:g} s{arrivals}, {sent}"
+    return f"ramp {load.ramp_s:g} s{paced(load)}{arrivals}, {sent}"
+
+
+def paced(load: Load) -> str:
+    """The pace of a load's users, as the end of a title or of a part of it; empty where pauses are as written."""
+    return f", pace {load.pace:g}" * (load.pace != 1)
 
 
 def limit_text(value: Any) -> str:
@@ -110,6 +117,11 @@ def rate_text(value: float | None) -> str:
     return "–" if value is None or value != value else f"{value:,.1f}"
 
 
+def count_text(value: float | None) -> str:
+    """A count; a dash where it is not known."""
+    return "–" if value is None or value != value else f"{value:,.0f}"
+
+
 def errors_text(errors: Mapping[str, int]) -> str:
     """How many requests failed, by class."""
     return ", ".join(f"{name} {count:,}" for name, count in errors.items()) or "none"
@@ -128,6 +140,30 @@ def with_failures(row: Mapping[str, Any]) -> str:
     figures = {"mean": "all_mean_s", "p50": "all_p50_s", "p99": "all_p99_s", "p99.9": "all_p999_s"}
     text = ", ".join(f"{name} {seconds_text(row[key])}" for name, key in figures.items() if row[key] is not None)
     return f"with failures and timeouts ({failed:,} of {row['requests']:,}), in seconds: {text}"
+
+
+def survivors(row: Mapping[str, Any]) -> str:
+    """What the figures of a cell are of whose sessions were stopped early, in words; empty where none was.
+
+    Args:
+        row: a cell, with ``sessions`` of :class:`lab.formulas.breakdown.SessionSummary` where it has any.
+
+    """
+    sessions = row.get("sessions") or {}
+    if not sessions.get("stopped"):
+        return ""
+    where = ", ".join(f"{name} {count:,}" for name, count in sessions["stopped_at"].items())
+    missing = sessions["never_sent"]
+    unsent = "so requests were never sent" if missing is None else f"so {missing:,} requests were never sent"
+    return (
+        f"{SURVIVORS} {sessions['stopped']:,} of {sessions['begun']:,} sessions were stopped early ({where}), "
+        f"{unsent}: latencies and rates are those of the users who went on, under less load than was planned"
+    )
+
+
+def survivors_mark(row: Mapping[str, Any]) -> str:
+    """The mark of figures that :func:`survivors` has something to say about; empty where it has not."""
+    return SURVIVORS if survivors(row) else ""
 
 
 def closed_loop(plan: Plan) -> str:

@@ -60,7 +60,9 @@ OPEN_FIGURES = ("service_mean_s", "service_p50_s", "service_p99_s", "service_p99
 PARTS = ("by_name", "sessions", "calls")
 # What an execution of a program used: see :func:`lab.analysis.program_use.program_use`; and how fast it read.
 OF_PROGRAMS = ("execution_cpu_s", "start_s", "peak_bytes", "most_threads", "read_bytes")
-SESSION_COUNTS = ("complete", "failed", "cut", "requests")
+SESSION_COUNTS = ("begun", "complete", "failed", "stopped", "cut", "never_sent", "requests")
+# Counts that came later: in older runs no session was stopped early.
+NOT_STOPPED = {"begun": None, "stopped": 0, "never_sent": 0}
 
 
 @dataclass(frozen=True)
@@ -128,6 +130,10 @@ class Run:
         """One row for each cell whose sessions have several requests: counts, and times such as ``wall_p99_s``."""
         return self._frame([{**_which(row), **_flat(row["sessions"])} for row in self.cells if "sessions" in row])
 
+    def survivors(self) -> list[str]:
+        """A sentence on each cell of which sessions were stopped early: its figures are those of who went on."""
+        return [f"{self.which(row)}: {text}" for row in self.cells if (text := formatting.survivors(row))]
+
     def calls(self) -> pd.DataFrame:
         """One row a cell: how many calls a request made, by what counted them, such as ``mongo find``."""
         rows = [
@@ -154,7 +160,8 @@ class Run:
         """What to know when reading the latencies of :meth:`table`, in sentences."""
         known = [row["p999_s"] is not None for row in self.cells]
         few = f"p99.9 takes {stats.FEWEST_FOR_P999:,} right answers." * (any(known) and not all(known))
-        return [text for text in (*self.scopes(), *self.with_failures(), few, self.closed_loop()) if text]
+        about = (*self.scopes(), *self.survivors(), *self.with_failures(), few, self.closed_loop())
+        return [text for text in about if text]
 
     def scopes(self) -> list[str]:
         """A sentence on each variant that does not work on what the others do: its times are not to be compared."""
@@ -240,6 +247,12 @@ class Run:
         rows = self.table().query("at == @most", local_dict={"most": self._largest})
         return repeats_figure(self._at_largest_load("repeats"), rows)
 
+    def users_figure(self) -> Picture:
+        """How many users were in the middle of a session over time, and were stopped early, at the largest load."""
+        from lab.reporting.figures import users_figure
+
+        return users_figure(self._at_largest_load("users alive"), self.panels())
+
     def windows_figure(self, figure: str = "throughput") -> Picture:
         """The ratio of each pair of windows over time, the starts apart, at the largest load of a run in windows.
 
@@ -294,7 +307,8 @@ class Run:
         load = self.plan.cells[0].load
         alone = load.independent and not self.plan.is_sweep
         asked = load.volume(self.plan.unit) if alone else self.plan.at_position(self._largest)
-        return f"{self.subject}: {what} at {asked}{', from their planned moments' * load.independent}"
+        planned = ", from their planned moments" * load.independent
+        return f"{self.subject}: {what} at {asked}{formatting.paced(load)}{planned}"
 
     def _panel(self, cell: CellFolder) -> Panel:
         from lab.reporting.figures import Panel
@@ -383,6 +397,8 @@ class Run:
             drawn["windows.png"] = self.windows_figure
         if self.is_sweep:
             drawn["sweep.png"] = self.sweep_figure
+        if any("sessions" in row for row in self.cells):
+            drawn["users.png"] = self.users_figure
         return [_save(draw, self.path / name) for name, draw in drawn.items()]
 
     def _repr_html_(self) -> str:
@@ -422,9 +438,9 @@ def _which(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def _flat(sessions: Mapping[str, Any]) -> dict[str, Any]:
     """A summary of sessions in one row: the statistics of each time with the name of that time before theirs."""
-    times = {name: value for name, value in sessions.items() if name not in SESSION_COUNTS}
+    times = {name: value for name, value in sessions.items() if isinstance(value, Mapping) and name != "stopped_at"}
     flat = {f"{name}_{key}": value for name, of in times.items() for key, value in _with_p999(of).items()}
-    return {name: sessions[name] for name in SESSION_COUNTS} | flat
+    return {name: {**NOT_STOPPED, **sessions}[name] for name in SESSION_COUNTS} | flat
 
 
 def _with_p999(of: Mapping[str, Any]) -> dict[str, Any]:
@@ -471,9 +487,13 @@ def _row(folder: CellFolder, at: float) -> dict[str, Any]:
 
 
 def _shape(load: Load) -> dict[str, float]:
-    """Ramp and loops, which every row has: programs find them in loads that have neither, as 0 and 1."""
+    """Ramp and loops, which every row has: programs find them in loads that have neither, as 0 and 1.
+
+    The pace too, where it is not 1.
+    """
     ramp_s = load.ramp_s if isinstance(load, WaitingUsers) else 0.0
-    return {"ramp_s": ramp_s, "loops": load.loops if isinstance(load, Burst) else 1}
+    paced = {} if load.pace == 1 else {"pace": load.pace}
+    return {"ramp_s": ramp_s, "loops": load.loops if isinstance(load, Burst) else 1, **paced}
 
 
 def _rates(load: Open | Ramp) -> dict[str, float]:

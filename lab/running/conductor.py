@@ -242,7 +242,8 @@ def _warm_up_attached(testbed: Testbed, measurement: Measurement) -> None:
     before = attached.warm_up(measurement.cell.load)
     with testbed.reporter.phase(f"{measurement.cell.id}: warm up"):
         measurement.fleet.run_phase(
-            LoadPhase(measurement.service.url, before, warm_up=1), deadline_s(before, None) + session_s(testbed.plan)
+            LoadPhase(measurement.service.url, before, warm_up=1),
+            deadline_s(before, None) + session_s(testbed.plan, before),
         )
 
 
@@ -254,7 +255,7 @@ def conclude(testbed: Testbed, measurement: Measurement, others: list[str]) -> N
 
     """
     cell, folder, observed = measurement.cell, measurement.folder, measurement.observed
-    folder.keep_samples(observed.result.cut)
+    folder.keep_samples(observed.result.cut, observed.result.stopped)
     metrics = observations.metrics(observed.result, observed.telemetry)
     folder.keep_metrics(metrics)
     summary = stats.summarise_pieces(folder.measured_pieces(stats.SUMMARISED), from_planned=cell.load.independent)
@@ -285,7 +286,12 @@ def conclude(testbed: Testbed, measurement: Measurement, others: list[str]) -> N
         "summary",
         {
             **asdict(summary),
-            **breakdown(folder.measured_pieces, summary.elapsed_s, cell.load.independent),
+            **breakdown(
+                folder.measured_pieces,
+                summary.elapsed_s,
+                cell.load.independent,
+                testbed.plan.scenario.requests_a_session,
+            ),
             **service_cost(metrics, summary.began_s, summary.began_s + summary.elapsed_s, summary.requests),
             **program_use(metrics),
             "predicted_mean_s": prediction.predict(testbed.plan, cell),

@@ -18,7 +18,7 @@ from lab.spec.plan import Cell, Plan
 from lab.spec.prediction import CallsMade
 from lab.spec.system import SERVICE
 from lab.spec.window import Window
-from lab.spec.workload import Closed, Load, OpenLoop
+from lab.spec.workload import Burst, Closed, Load, OpenLoop, Total
 from lab.telemetry import actuator
 from lab.telemetry.sampler import IDLE_GENERATORS, NEIGHBOURS, Telemetry, sampling, timing_cores
 
@@ -58,7 +58,9 @@ def _uncounted(testbed: Testbed, measurement: Measurement, load: Load) -> dict[s
     path, number = testbed.plan.scenario.path(parameters), len(observed.warm_up) + 1
     before = actuator.cpu_times(service) if service.management else None
     phase = LoadPhase(service.url, load, parameters, path, warm_up=number)
-    result = measurement.fleet.run_phase(phase, deadline_s(load, None) + session_s(testbed.plan), [service.running])
+    result = measurement.fleet.run_phase(
+        phase, deadline_s(load, None) + session_s(testbed.plan, load), [service.running]
+    )
     if before is None:
         return {}
     spent = actuator.cpu_times(service).since(before, result.finished)
@@ -144,7 +146,7 @@ def drive(testbed: Testbed, measurement: Measurement, turn: Turn) -> None:
                     windows=cell.load.windows,
                     before_us=before_us,
                 ),
-                deadline_s(load, prediction.predict(plan, cell)) + session_s(plan),
+                deadline_s(load, prediction.predict(plan, cell)) + session_s(plan, load),
                 [service.running, *backing.running().values()],
                 progress=turn.update,
                 into=result,
@@ -210,6 +212,13 @@ def deadline_s(load: Load, predicted_mean_s: float | None) -> float:
     return load.ramp_s + 2 * work_s + after_s
 
 
-def session_s(plan: Plan) -> float:
-    """How long a load may last beyond what is known of it, because a session does."""
-    return SESSION_S if plan.locustfile else 0.0
+def session_s(plan: Plan, load: Load) -> float:
+    """How long a load may last beyond :func:`deadline_s`, because a session is more than a request.
+
+    Each request after the first may wait until its timeout, and pauses may be drawn twice as long as on average.
+    """
+    if plan.locustfile:
+        return SESSION_S
+    later = max(plan.scenario.requests_a_session - 1, 0)
+    rounds = math.ceil(load.rounds) if isinstance(load, Burst | Total) else 1
+    return rounds * (later * load.timeout_s + 2 * load.pace * plan.scenario.think_s)

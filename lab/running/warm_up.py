@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from msgspec import structs
+
 from lab.analysis.observations import Observed
 from lab.generator.fleet import Fleet, LoadPhase
 from lab.running.progress import Update
@@ -20,7 +22,7 @@ WITHIN_S = 120.0
 
 
 def warm_up(testbed: Testbed, cell: Cell, service: Service, fleet: Fleet, observed: Observed, update: Update) -> None:
-    """Run rounds of the load, without its waiting times, until the service's CPU cost of a request has settled.
+    """Run rounds of the load, without waiting times and pauses, until the service's CPU cost of a request has settled.
 
     Where the CPU decides, in three stages: with a few users, since dozens of busy threads leave the compiler no time;
     with as many as will be measured, since they take other code paths; and with these, pinned to the service's cores.
@@ -30,7 +32,7 @@ def warm_up(testbed: Testbed, cell: Cell, service: Service, fleet: Fleet, observ
     parameters = {**testbed.plan.parameters_of(cell), **rounds.parameters}
     path = scenario.path(parameters)
     watched = [service.running, *testbed.backing.running().values()]
-    first, many = first_users(testbed, cell), cell.load.users
+    first, many = first_users(testbed, cell), at_most(rounds.most_users, cell.load.users)
     acts = [(first, False), (many, False), (many, True)] if scenario.cpu_decides else [(first, False)]
     before = actuator.cpu_times(service)
     for users, alone in acts:
@@ -39,6 +41,7 @@ def warm_up(testbed: Testbed, cell: Cell, service: Service, fleet: Fleet, observ
         rehearsal: Load = cell.load.as_burst(ramp_s=0.0, users=users, loops=max(1, rounds.requests // users))
         if rounds.duration_s:
             rehearsal = rehearsal.as_closed(rounds.duration_s)
+        rehearsal = structs.replace(rehearsal, pace=0.0)
         begun = len(observed.warm_up)
         for number in range(begun + 1, begun + rounds.rounds + 1):
             result = fleet.run_phase(LoadPhase(service.url, rehearsal, parameters, path, number), WITHIN_S, watched)
@@ -56,7 +59,13 @@ def warm_up(testbed: Testbed, cell: Cell, service: Service, fleet: Fleet, observ
 def first_users(testbed: Testbed, cell: Cell) -> int:
     """The number of users of the first stage of the warm-up."""
     scenario = testbed.plan.scenario
-    return FEW_USERS if scenario.cpu_decides else max(cell.load.users, scenario.rehearsal.users)
+    users = FEW_USERS if scenario.cpu_decides else max(cell.load.users, scenario.rehearsal.users)
+    return at_most(scenario.rehearsal.most_users, users)
+
+
+def at_most(most: int, users: int) -> int:
+    """So many users, or as many as there may be at most; 0 is no limit."""
+    return min(users, most or users)
 
 
 def is_warm(rounds: Sequence[Mapping[str, float]], cpu_decides: bool) -> bool:

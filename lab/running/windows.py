@@ -52,6 +52,7 @@ class Joined:
         for name in COUNTED:
             setattr(whole, name, getattr(whole, name) + getattr(result, name))
         whole.cut.extend(result.cut)
+        whole.stopped.extend(result.stopped)
         whole.clock_step_s = max(whole.clock_step_s, result.clock_step_s, key=abs)
         whole.whole = result.whole and number == self._windows - 1
         ends_us = [ticks[-1][0] for ticks in result.ticks.values() if ticks]

@@ -24,7 +24,7 @@ NAME = "service"
 # The options of a load on an attached service: its shape and its repeats.
 OF_A_LOAD = (
     *("ramp_up", "loops", "duration", "requests", "rate", "capacity", "ramp", "arrivals", "timeout"),
-    *("workers", "remote_workers", "bind", "repeat", "interleave", "seed", "pin"),
+    *("pace", "workers", "remote_workers", "bind", "repeat", "interleave", "seed", "pin"),
 )
 OFFER = f"There is: {', '.join(OF_A_LOAD)}."
 LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
@@ -69,6 +69,8 @@ def make_plan(
     """
     if locustfile:
         _check_playable(locustfile, one_request, options)
+    else:
+        planning.check_pauses(options, "Users without a --locustfile")
     labels = [str(name) for name in names] if names or len(urls) != 1 else [NAME]
     if not urls or len(labels) != len(urls):
         raise LabError(

@@ -45,6 +45,7 @@ def load_of(plan: Plan, options: Options, users: int | None, rate_rps: float | N
         timeout_s=default_timeout_s(plan, users) if options.timeout is None else options.timeout,
         workers=workers,
         remote_workers=options.remote_workers,
+        pace=pace_of(options),
     )
     _check(load)
     return load
@@ -52,7 +53,8 @@ def load_of(plan: Plan, options: Options, users: int | None, rate_rps: float | N
 
 def _shape(default: Burst | Closed | Total, options: Options, rate_rps: float | None) -> Load:
     """The load of the kind that options ask for, still with the users of the default."""
-    users, ramp_s = default.users, default.ramp_s if options.ramp_up is None else options.ramp_up
+    users, asked_s = default.users, default.ramp_s if options.ramp_up is None else options.ramp_up
+    ramp_s = pace_of(options) * asked_s
     if options.ramp is not None:
         _check_alone(options, "ramp", ("rate", *ENDS, "ramp_up"), "A ramp is written --ramp FROM:TO:SECONDS.")
         from_rps, to_rps, lasting_s = several(options.ramp)
@@ -70,6 +72,11 @@ def _shape(default: Burst | Closed | Total, options: Options, rate_rps: float | 
     if options.requests is not None:
         return Total(users=users, ramp_s=ramp_s, requests=options.requests)
     return replace(default, ramp_s=ramp_s)
+
+
+def pace_of(options: Options) -> float:
+    """How long pauses and the ramp of users take, as a multiple of what they do without ``--pace``."""
+    return 1.0 if options.pace is None else options.pace
 
 
 def _check_alone(options: Options, name: str, others: tuple[str, ...], step: str) -> None:

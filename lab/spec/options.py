@@ -15,6 +15,8 @@ from lab.spec.scenario import NEVER, Parameter, Scenario, Value
 from lab.spec.workload import EVEN, POISSON
 
 LEAST_RATE = 0.01
+# At less, users hardly pause, and what they send is no session any more.
+LEAST_PACE = 0.01
 # A span of time, from a second on, for so many seconds: a week at most.
 SPAN = re.compile(r"[0-9]{1,6}:[1-9][0-9]{0,5}")
 
@@ -50,6 +52,7 @@ class Options:
         remote_workers: number of workers on other machines to wait for.
         bind: this machine's address for those workers, optionally with the master's port.
         interleave: ``cells``, a variant after the other, or ``windows``: all are up, and take turns of seconds.
+        pace: how long pauses and the ramp of users take, as a multiple of what locustfile and ``ramp_up`` say.
 
     """
 
@@ -80,6 +83,7 @@ class Options:
     remote_workers: int = 0
     bind: str | None = None
     interleave: str = CELLS
+    pace: float | None = None
 
 
 DEFAULTS = {field.name: field.default for field in fields(Options)}
@@ -90,6 +94,7 @@ NUMBERS: dict[str, tuple[Callable[[str, Any], float], float]] = {
     "ramp_up": (numbers.seconds, 0),
     "duration": (numbers.seconds, 1),
     "timeout": (numbers.seconds, 0.1),
+    "pace": (numbers.real, LEAST_PACE),
     "loops": (numbers.whole, 1),
     "requests": (numbers.whole, 1),
     "workers": (numbers.whole, 0),
@@ -113,6 +118,7 @@ OF_SERVICES = (
         "capacity",
         "ramp",
         "arrivals",
+        "pace",
         "workers",
         "remote_workers",
         "bind",

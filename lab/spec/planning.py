@@ -28,6 +28,8 @@ def make_plan(scenario: Scenario, given: Options) -> Plan:
     options = checked(scenario, given)
     if scenario.entry == "program":
         _check_program(scenario, options)
+    if scenario.entry == "service" and not scenario.think_s:
+        check_pauses(options, f"The users of {scenario.name}")
     variants = _variants(scenario, options.variants)
     parameters = _parameters(options)
     axis = _axis(options)
@@ -74,6 +76,12 @@ def _check_program(scenario: Scenario, options: Options) -> None:
             raise LabError(f"{scenario.name} compares programs, which have no {option(name)}.", step)
     if set(options.users) - {1}:
         raise LabError("A program is executed by one user at a time.", "Leave --users out, or vary a parameter.")
+
+
+def check_pauses(options: Options, who: str) -> None:
+    """LabError where pauses are to be longer or shorter, of users who have none."""
+    if options.pace is not None:
+        raise LabError(f"{who} do not pause, so that --pace has no effect.", "Leave it out.")
 
 
 def _parameters(options: Options) -> dict[str, list[Value]]:

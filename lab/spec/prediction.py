@@ -233,8 +233,9 @@ def load_s(plan: Plan, cell: Cell) -> float:
     if isinstance(load, Closed | OpenLoop):
         return load.duration_s + (time_s or 0.0)
     if time_s is None and not plan.link.is_limited:
+        requests = load.planned_sessions * max(plan.scenario.requests_a_session, 1)
         work_s = WORK_S + WORK_S_PER_BYTE * moved_bytes(plan)
-        return load.ramp_s + work_s * load.planned_sessions
+        return load.ramp_s + load.rounds * load.pace * plan.scenario.think_s + work_s * requests
     all_s = all_answered_s(plan, variant, load.users, parameters)
     return max(load.ramp_s, last_start_s(load, servers(plan, variant, parameters)) + all_s * load.rounds)
 

@@ -63,8 +63,9 @@ MOST_STEPS = np.iinfo(np.int16).max
 # samples.parquet. connect_us is 0 where an open connection was reused. session counts a user's sessions from 0, and
 # step the requests of a session. warm_up is the number of the warm-up round, 0 for the measured load. error is empty
 # for a right answer; fallback says of a right one that it is a substitute. cut says that the end of a closed loop cut
-# the session off, so that it is not complete. waited_us is for how long the planned start of the session waited for a
-# free user, in an open loop: a user is busy until its last answer has come, or its last pause is over. window is the
+# the session off, so that it is not complete; stopped that its user did, as a request failed that it needed.
+# waited_us is for how long the planned start of the session waited for a free user, in an open loop: a user is busy
+# until its last answer has come, or its last pause is over. window is the
 # number of the window, from 0, in which it was sent; all times go on from one window to the next, without the time
 # between them, as if the load had been in one piece.
 SCHEMA = pa.schema(
@@ -87,6 +88,7 @@ SCHEMA = pa.schema(
         ("cut", pa.bool_()),
         ("waited_us", pa.int64()),
         ("window", pa.int16()),
+        ("stopped", pa.bool_()),
     ]
 )
 
@@ -94,7 +96,7 @@ SCHEMA = pa.schema(
 def to_batch(
     records: bytes, names: Sequence[tuple[str, str]], worker: int, warm_up: int, window: int = 0
 ) -> pa.RecordBatch:
-    """Turn the packed records of one worker into a batch of :data:`SCHEMA`; none of its sessions is cut yet.
+    """Turn the packed records of one worker into a batch of :data:`SCHEMA`; no session is cut off or stopped yet.
 
     Args:
         records: any number of :data:`RECORD`, one after the other.
@@ -110,7 +112,7 @@ def to_batch(
         "method": _spelled([method for method, _ in names], rows["name"]),
         "error": _spelled([*ERRORS, ""], rows["error"]),
     }
-    same = {"worker": worker, "warm_up": warm_up, "cut": False, "window": window}
+    same = {"worker": worker, "warm_up": warm_up, "cut": False, "window": window, "stopped": False}
     values = {
         **{name: np.full(len(rows), value) for name, value in same.items()},
         "fallback": rows["error"] == FALLBACK,
@@ -149,6 +151,7 @@ def with_later_columns(batch: pa.RecordBatch, columns: Sequence[str], before: in
         "cut": False,
         "waited_us": 0,
         "window": 0,
+        "stopped": False,
     }
     missing = {name: later[name] for name in columns if name not in batch.schema.names}
     filled = {

@@ -66,6 +66,7 @@ class Request:
         token: whether it carries the bearer token of a seeded user.
         answer_bytes: bytes of a right answer, where they cost the generator something; 0 for a few.
         chunked: whether the answer comes in chunks, instead of with its length.
+        times: how often a session sends it that goes through to its end; 0 where that is not always the same.
 
     """
 
@@ -75,6 +76,7 @@ class Request:
     token: bool = False
     answer_bytes: int = 0
     chunked: bool = False
+    times: int = 0
 
     @property
     def kind(self) -> str:
@@ -118,6 +120,8 @@ class Rehearsal:
         requests: requests of a round, at least.
         rounds: rounds of a stage of the warm-up, at most.
         users: of a round, at least, where it is not the CPU time of a request that decides.
+        most_users: of a round, at most; 0 for as many as are measured. Without their pauses, as many users as think
+            would be another load.
         duration_s: of a round, instead of a number of requests: where one may cost a thousand times as much as another.
 
     """
@@ -127,6 +131,7 @@ class Rehearsal:
     parameters: Mapping[str, Value] = field(default_factory=dict)
     users: int = 200
     duration_s: float = 0.0
+    most_users: int = 0
 
 
 def _check_known(scenario: Scenario, what: str, names: Iterable[str], known: Collection[str]) -> None:
@@ -156,6 +161,7 @@ class Scenario:
         corpus: the files that its programs read; None if they read none that the lab makes.
         signs_tokens: whether its services sign tokens themselves, so that they are told the key.
         default_variants: the names of those that are measured where nobody names any; all if empty.
+        think_s: the pauses of a session in all, in seconds on average; 0 where users do not pause.
         all_cores: whether its programs are executed on all cores, as where several threads are what is compared; else
             on half of them, and what watches over them on the others.
 
@@ -180,6 +186,7 @@ class Scenario:
     all_cores: bool = False
     default_variants: tuple[str, ...] = ()
     signs_tokens: bool = False
+    think_s: float = 0.0
 
     def __post_init__(self) -> None:
         """Check that its variants are of one kind and speak of its requests, and who calls whom."""
@@ -257,6 +264,11 @@ class Scenario:
     def sends_tokens(self) -> bool:
         """Whether a request carries the token of a seeded user."""
         return any(request.token for request in self.requests)
+
+    @property
+    def requests_a_session(self) -> int:
+        """How many requests a session sends that goes through to its end; 0 where that is not always the same."""
+        return sum(request.times for request in self.requests)
 
     @property
     def cpu_decides(self) -> bool:

@@ -28,6 +28,7 @@ class _AnyLoad(Struct, frozen=True, kw_only=True, tag_field="type", tag=str.lowe
         timeout_s: a request that takes longer counts as an error of class ``timeout``.
         workers: Locust worker processes on this machine that share the users.
         remote_workers: workers on other machines that share them too.
+        pace: how long users pause, as a multiple of what their locustfile says. The ramp of users is as it is here.
 
     """
 
@@ -36,6 +37,7 @@ class _AnyLoad(Struct, frozen=True, kw_only=True, tag_field="type", tag=str.lowe
     timeout_s: float = 120.0
     workers: int = 1
     remote_workers: int = 0
+    pace: float = 1.0
 
     # Whether requests are sent independently of the answers, so that latency counts from the planned send.
     independent: ClassVar[bool] = False
@@ -60,6 +62,7 @@ class _AnyLoad(Struct, frozen=True, kw_only=True, tag_field="type", tag=str.lowe
             timeout_s=self.timeout_s,
             workers=self.workers,
             remote_workers=self.remote_workers,
+            pace=self.pace,
         )
 
     def as_closed(self, duration_s: float) -> Closed:
@@ -71,6 +74,7 @@ class _AnyLoad(Struct, frozen=True, kw_only=True, tag_field="type", tag=str.lowe
             timeout_s=self.timeout_s,
             workers=self.workers,
             remote_workers=self.remote_workers,
+            pace=self.pace,
         )
 
 

@@ -43,14 +43,15 @@ class CellFolder:
         """The final file of samples. If it is missing, as after SIGKILL, samples are read from the stream."""
         return self.path / "samples.parquet"
 
-    def keep_samples(self, cut: Collection[tuple[int, int]] = ()) -> None:
+    def keep_samples(self, cut: Collection[tuple[int, int]] = (), stopped: Collection[tuple[int, int]] = ()) -> None:
         """Turn the stream into samples.parquet; of a truncated stream all complete batches.
 
         Args:
             cut: user and number of each session that the end of the load cut off.
+            stopped: the same of those that their user stopped early.
 
         """
-        sample_file.merge(self.stream, self.kept, cut)
+        sample_file.merge(self.stream, self.kept, cut, stopped)
         self.stream.unlink(missing_ok=True)
 
     def samples(self) -> pd.DataFrame:

@@ -24,7 +24,9 @@ class PublishedRow:
 
     Attributes:
         throughput_rps: counts failed requests too, as JMeter does.
+        ok_throughput_rps: right answers a second, where that is what was published.
         ramp_s: the ramp that the numbers fit, where it is not that of the published test plan.
+        sums_s: by name, what the requests of a session took together, where sessions have several.
         settings: those of this row alone, beside those of the table.
 
     """
@@ -36,6 +38,8 @@ class PublishedRow:
     errors_percent: float | None = None
     ramp_s: float | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    ok_throughput_rps: float | None = None
+    sums_s: Mapping[str, float] = field(default_factory=dict)
 
 
 @cache

@@ -18,26 +18,34 @@ from lab.spec.sample import SCHEMA, with_later_columns
 ROW_GROUP, PIECE = 1_000_000, 250_000
 
 
-def merge(stream: Path, into: Path, cut: Collection[tuple[int, int]] = ()) -> None:
+def merge(
+    stream: Path,
+    into: Path,
+    cut: Collection[tuple[int, int]] = (),
+    stopped: Collection[tuple[int, int]] = (),
+) -> None:
     """Turn a stream of batches into one Parquet file; of a truncated stream all complete batches.
 
     The file is there whole or not at all.
 
     Args:
         cut: user and number of each session of the measured load that its end cut off.
+        stopped: the same of those that their user stopped early.
 
     """
     with whole_file(into) as neighbour, pq.ParquetWriter(neighbour, SCHEMA, compression="zstd") as writer:
         for table in _in_groups(_whole_batches(stream)):
-            writer.write_table(_marked(table, cut) if cut else table, row_group_size=len(table))
+            for column, sessions in (("cut", cut), ("stopped", stopped)):
+                table = _marked(table, column, sessions) if sessions else table
+            writer.write_table(table, row_group_size=len(table))
 
 
-def _marked(table: pa.Table, cut: Collection[tuple[int, int]]) -> pa.Table:
-    """The same samples, with those of the sessions that were cut off marked as such."""
-    keys = _session_keys(*np.array(sorted(cut), dtype=np.int64).T)
+def _marked(table: pa.Table, column: str, sessions: Collection[tuple[int, int]]) -> pa.Table:
+    """The same samples, with those of some sessions marked in a column."""
+    keys = _session_keys(*np.array(sorted(sessions), dtype=np.int64).T)
     of_rows = _session_keys(table["user"].to_numpy(), table["session"].to_numpy())
     marks = np.isin(of_rows, keys) & (table["warm_up"].to_numpy() == 0)
-    return table.set_column(SCHEMA.get_field_index("cut"), SCHEMA.field("cut"), pa.array(marks))
+    return table.set_column(SCHEMA.get_field_index(column), SCHEMA.field(column), pa.array(marks))
 
 
 def _session_keys(users: np.ndarray, sessions: np.ndarray) -> np.ndarray:

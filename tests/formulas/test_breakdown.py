@@ -41,6 +41,26 @@ def test_a_session_is_its_steps_its_wall_time_and_what_is_between_them(samples_o
     assert all_.wall.mean_s == pytest.approx((4.3 + 2.5 + 2.4) / 3)
 
 
+@pytest.mark.parametrize("size", [1, 3, 100])
+@pytest.mark.parametrize(("whole", "missing"), [(0, 1), (26, 24)])
+def test_what_a_stopped_session_did_not_send_is_counted_and_where_it_stopped(samples_of, size, whole, missing):
+    """By what its scenario says of a whole session, or by those that came to their end."""
+    samples = samples_of(LATENCIES_S, **SESSIONS, error=[""] * 7 + ["timeout"])
+    samples.loc[6:, "stopped"] = True
+    found = breakdown.of_sessions(in_pieces(samples, size)(breakdown.OF_SESSIONS), requests_a_session=whole)
+    assert (found.begun, found.complete, found.failed, found.stopped, found.cut) == (3, 2, 0, 1, 0)
+    assert found.stopped_at == {"add": 1}
+    assert found.never_sent == missing
+    assert found.wall.max_s == pytest.approx(4.3), "times are of those that went through to their end"
+
+
+def test_what_was_never_sent_is_unknown_where_nobody_came_to_the_end(samples_of):
+    """And a scenario that says how many a session sends makes it known."""
+    samples = samples_of([0.1], name="see", error="timeout").assign(stopped=True)
+    assert breakdown.of_sessions([samples]).never_sent is None
+    assert breakdown.of_sessions([samples], requests_a_session=26).never_sent == 25
+
+
 def test_sessions_of_an_open_loop_count_from_the_planned_start(samples_of):
     """The wait for a user belongs to the first request and to the wall time, and is no think time."""
     planned = [0.0, *SESSIONS["sent_s"][1:]]

@@ -191,7 +191,7 @@ def test_ten_thousand_wrong_messages_of_an_admitted_worker_end_nothing(tmp_path)
         fuzzer.send(message("lab-ready", None, me))
         fleet.await_workers()
         named = {**dict.fromkeys(COUNTS, 0), "phase": 0, "worker": 1, "warm_up": 0, "window": 0, "last": False}
-        named |= {"records": b"", "names": [], "ticks": [], "cut": [], "problem": {"event": "over"}}
+        named |= {"records": b"", "names": [], "ticks": [], "cut": [], "stopped": [], "problem": {"event": "over"}}
         fuzzer.send(message("lab-report", named, me))  # the lab could not tell what it says
         await_that(lambda: "$.problem" in log.read_text())
     said = log.read_text()

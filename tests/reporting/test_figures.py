@@ -95,11 +95,23 @@ def test_nothing_measured_gives_a_figure_that_says_so(samples_of):
     """No samples, only failures, one sample: all can be drawn."""
     nothing, failure, one = samples_of([]), samples_of([1.0], error="refused", status=0), samples_of([1.0])
     for samples in (nothing, failure, one):
-        for figure in (figures.run_figure, figures.timeline_figure, figures.errors_figure):
+        for figure in (figures.run_figure, figures.timeline_figure, figures.errors_figure, figures.users_figure):
             drawn(figure("title", [panel(samples)]))
     assert "no right answer" in texts(figures.run_figure("title", [panel(nothing)]))
     assert "no request was answered" in texts(figures.timeline_figure("title", [panel(nothing)]))
     assert "no request failed" in texts(figures.errors_figure("title", [panel(one)]))
+
+
+def test_users_are_alive_from_their_first_request_to_their_last_answer(samples_of):
+    """Pauses included; who was stopped early is counted from then on."""
+    samples = samples_of([1.0] * 4, sent_s=[0, 8, 2, 5], user=[0, 0, 1, 2], step=[0, 1, 0, 0])
+    samples.loc[2, "stopped"] = True
+    shown = panel(samples)
+    at, alive = shown.users_alive()
+    expected = {0.5: 1, 2.5: 2, 4.0: 1, 5.5: 2, 7.0: 1, 8.5: 1}
+    assert {moment: alive[np.searchsorted(at, moment)] for moment in expected} == expected
+    assert [series.tolist() for series in shown.stops()] == [[0.0, 3.0, 9.0], [0.0, 1.0, 1.0]]
+    assert "mvc: 1" in texts(figures.users_figure("title", [shown]))
 
 
 def test_seven_variants_fit(samples_of):

@@ -8,6 +8,7 @@ import lab
 from lab.experiments import scenarios
 from lab.experiments.document.scenario import TEXT_BYTES
 from lab.running import estimate
+from lab.running.turn_taking import deadline_s, session_s
 from lab.spec import planning, prediction
 from lab.spec.options import Options
 from lab.storage.run_folder import RunFolder
@@ -52,6 +53,16 @@ def test_the_mean_over_a_link_waits_for_earlier_waves():
     few, many = (planning.make_plan(DOCUMENT, Options(link_rate=rate, pool=pool, **options)) for pool in (10, 20))
     assert prediction.predict_over_link(few, few.cells[0]) == pytest.approx(1.5)
     assert prediction.predict_over_link(many, many.cells[0]) == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("pace", [1.0, 0.2])
+def test_a_session_lasts_as_long_as_its_pauses_at_the_pace(pace):
+    """After the last user has begun; the work of all its requests is added."""
+    plan = planning.make_plan(scenarios()["operations"], Options(users=[200], pace=pace, seed=1))
+    load = plan.cells[0].load
+    think_s, work_s = 5 + 1 + 2 * 5 + 2 * (7.5 + 5 + 24 + 5), 200 * 26 * prediction.WORK_S
+    assert prediction.load_s(plan, plan.cells[0]) == pytest.approx(pace * (60 + think_s) + work_s)
+    assert deadline_s(load, None) + session_s(plan, load) > load.ramp_s + 2 * pace * think_s + 26 * load.timeout_s
 
 
 def test_the_estimate_learns_from_cells_that_were_measured(plan, tmp_path):

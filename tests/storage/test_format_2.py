@@ -94,7 +94,7 @@ def test_a_new_run_says_that_it_has_the_format_of_today(tmp_path):
     written = json.loads((run.path / "run.json").read_text())
     assert written["format"] == FORMAT == 3
     load = written["plan"]["cells"][0]["load"]
-    assert load.keys() == {"type", *SAME, "from_rps", "to_rps", "duration_s"}
+    assert load.keys() == {"type", *SAME, "pace", "from_rps", "to_rps", "duration_s"}
     assert load["type"] == "ramp"
 
 

@@ -63,6 +63,7 @@ def test_a_batch_holds_what_was_packed():
         "cut": False,
         "waited_us": 7,
         "window": 0,
+        "stopped": False,
     }
     times = ("planned_us", "sent_us", "latency_us", "waited_us")
     assert [rows[1][key] for key in times] == [-5, 2**40, 2**41, 2**42]
@@ -103,7 +104,8 @@ def test_samples_of_older_runs_have_the_columns_that_came_later(tmp_path, monkey
     assert list(pieces[0].columns) == ["sent_us", *LATER]
 
 
-def test_sessions_that_were_cut_off_are_marked_when_samples_are_kept(tmp_path):
+@pytest.mark.parametrize("mark", ["cut", "stopped"])
+def test_sessions_that_were_cut_off_or_stopped_are_marked_when_samples_are_kept(tmp_path, mark):
     """By user and number, of the measured load only: the warm-up has sessions of the same numbers."""
     rows = [
         (0, 0, 1, 0, 0, 0, user, session, step, 200, 0, 0) for user in (1, 2) for session in (0, 1) for step in (0, 1)
@@ -111,9 +113,10 @@ def test_sessions_that_were_cut_off_are_marked_when_samples_are_kept(tmp_path):
     with pa.ipc.new_stream(tmp_path / "stream", sample.SCHEMA) as writer:
         for warm_up in (1, 0):
             writer.write_batch(sample.to_batch(packed(*rows), [("GET", "/")], 0, warm_up))
-    sample_file.merge(tmp_path / "stream", tmp_path / "kept", [(2, 1), (1, 7)])
+    sample_file.merge(tmp_path / "stream", tmp_path / "kept", **{mark: [(2, 1), (1, 7)]})
     kept = sample_file.whole(tmp_path / "kept", tmp_path / "stream").to_pandas()
-    assert kept.loc[kept["cut"], ["user", "session", "step", "warm_up"]].to_numpy().tolist() == [
+    assert kept["cut"].sum() + kept["stopped"].sum() == 2
+    assert kept.loc[kept[mark], ["user", "session", "step", "warm_up"]].to_numpy().tolist() == [
         [2, 1, 0, 0],
         [2, 1, 1, 0],
     ]

@@ -39,6 +39,7 @@ COLOURS = {CONFIRMED: "green", REFUTED: "red", UNDECIDED: "yellow", NOT_JUDGED: 
 @click.command()
 @click.argument("name", required=False)
 @click.option("--scale", type=float, metavar="X", help="1 is the document's size.  [default: largest that fits here]")
+@click.option("--pace", type=float, metavar="X", help="Pauses and ramp take X times as long, of as many fewer users.")
 @click.option(
     "--repeat",
     type=int,
@@ -103,6 +104,7 @@ def _measured(
     wanted: Publication,
     data: Path,
     scale: float | None,
+    pace: float | None,
     repeat: int | None,
     interleave: Interleave | None,
     seed: int | None,
@@ -111,11 +113,13 @@ def _measured(
 ) -> Reproduction | None:
     """Measure an experiment at a scale; None if this is a dry run."""
     wanted = wanted.taking_turns(interleave) if interleave else wanted
+    wanted = wanted if pace is None else wanted.at_pace(pace)
     chosen, why = (scale, "as asked") if scale is not None else results.scale_for_here(wanted, data)
     times = results.repeats_for_here(wanted, chosen, data) if repeat is None else repeat
     estimates = results.expected(wanted, chosen, data, times, seed)
     console = out if dry_run else err
-    size = "" if wanted.of_programs else f"; scale {chosen:g} ({why})"
+    paced = f"; pace {wanted.pace:g}" * (wanted.pace != 1)
+    size = "" if wanted.of_programs else f"; scale {chosen:g} ({why}){paced}"
     console.print(f"  {wanted.name}: {wanted.title}{size}", soft_wrap=True)
     console.print(f"  {_times(times, repeat, wanted.repeated_within_s)}", soft_wrap=True)
     for part, expected in zip(wanted.parts, estimates, strict=True):
@@ -156,6 +160,8 @@ def _print(done: Reproduction) -> None:
         out.print()
         of_part = [row for row in rows if row["part"] == part.name]
         print_whole(_table(part, of_part, _columns(rows, done.experiment.of_programs)), out)
+        if any(row["sums_s"] for row in of_part):
+            print_whole(_sums_table(part, of_part), out)
     out.print("" if done.experiment.of_programs else "\n[dim]req/s: failures included[/]")
     out.print("[dim]in brackets: 95 % over repeats, or by those of earlier runs here[/]\n")
     for finding in done.claims:
@@ -171,11 +177,13 @@ def _scale(done: Reproduction) -> str:
     first = done.experiment.parts[0]
     if first.instead_of:
         return f"At the document's connections, for {first.options.duration:g} s instead of {first.instead_of}."
+    pace = done.experiment.pace
+    paced = f" Pauses and ramp take {pace:g} times as long, and users are {pace:g} times as many." * (pace != 1)
     if done.scale == 1:
-        return "At the document's size."
+        return f"At the document's size.{paced}"
     return (
         f"At {done.scale:g} of the document's users, threads, connections and link; R/T, R/N, ramp and t are the "
-        "document's, rates are scaled back. A row of fewer than one user has one."
+        f"document's, rates are scaled back. A row of fewer than one user has one.{paced}"
     )
 
 
@@ -187,7 +195,7 @@ def _table(part: Part, rows: Sequence[Mapping[str, Any]], columns: Sequence[Colu
 
     """
     table = Table(
-        title=part.name, title_justify="left", title_style="bold", header_style="bold", box=None, padding=(0, 2)
+        title=_title(part), title_justify="left", title_style="bold", header_style="bold", box=None, padding=(0, 2)
     )
     table.pad_edge, table.collapse_padding = False, True
     published = next((column for column in columns if column.published), None)
@@ -205,11 +213,34 @@ def _table(part: Part, rows: Sequence[Mapping[str, Any]], columns: Sequence[Colu
     return table
 
 
+def _title(part: Part) -> str:
+    """The name of a part, with its pace where that is not the document's."""
+    return ", ".join(filter(None, (part.name, f"pace {part.pace:g}" * (part.pace != 1))))
+
+
+def _sums_table(part: Part, rows: Sequence[Mapping[str, Any]]) -> Table:
+    """What the requests of each name take together in a session, with the published sum after it."""
+    title = f"{_title(part)}: sums of a session by name, in s (published)"
+    table = Table(title=title, title_justify="left", header_style="bold", box=None, padding=(0, 2), pad_edge=False)
+    names = list(dict.fromkeys(name for row in rows for name in row["sums_s"]))
+    table.add_column("R", justify="right")
+    table.add_column("variant")
+    for name in names:
+        table.add_column(name.replace(" ", "\n"), justify="right")
+    for row in rows:
+        both = ((row["sums_s"].get(name), row["published_sums_s"].get(name)) for name in names)
+        sums = (seconds_text(ours) + (f" ({seconds_text(theirs)})" if theirs else "") for ours, theirs in both)
+        table.add_row(f"{row['users']:,}", row["variant"], *sums)
+    return table
+
+
 def _columns(rows: Sequence[Mapping[str, Any]], of_programs: bool) -> list[Column]:
     """The columns that any row has a value for; the scaled users only where they differ from R."""
     known = [column for column in COLUMNS if any(row.get(column.key) is not None for row in rows)]
     if not any("formula_s" in row for row in rows):
         known = [column for column in known if column.key != "total_s"]
+    if not any(row["published_ok_rps"] is not None for row in rows):
+        known = [column for column in known if column.key != "ok_rps"]
     if of_programs:
         known = [column for column in known if column.key not in OF_SERVICES]
     scaled = any(row["measured_users"] != row["users"] for row in rows)
@@ -245,6 +276,7 @@ COLUMNS = (
     Column("all R s", "total_s", seconds_text),
     Column("formula s", "formula_s", seconds_text),
     Column("req/s", "rps", rate_text),
+    Column("ok/s", "ok_rps", rate_text),
     Column("failed", "error_percent", _percent),
     Column("start s", "start_s", seconds_text),
     Column("CPU s", "execution_cpu_s", seconds_text),
@@ -253,5 +285,6 @@ COLUMNS = (
     Column("read MiB", "read_bytes", _mib),
     Column("mean s", "published_mean_s", seconds_text, published=True),
     Column("req/s", "published_rps", rate_text, published=True),
+    Column("ok/s", "published_ok_rps", rate_text, published=True),
     Column("failed", "published_error_percent", _percent, published=True),
 )

@@ -285,6 +285,16 @@ def error_percent(repeat: Repeat) -> float:
     return 100 * repeat.error_share
 
 
+def sum_s(name: str) -> Measure:
+    """A measure: what the requests of a name take together in a session."""
+    return lambda repeat: repeat.sums_s.get(name)
+
+
+def failed_percent(name: str) -> Measure:
+    """A measure: failed requests of a name in percent."""
+    return lambda repeat: 100 * repeat.failed_shares[name] if name in repeat.failed_shares else None
+
+
 def counted(name: str) -> Measure:
     """A measure: how many calls a request made, by what was counted, such as ``mongo find``."""
     return lambda repeat: repeat.figures.get(name)

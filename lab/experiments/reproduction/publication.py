@@ -25,7 +25,7 @@ SETTINGS = {"accept_count": "listen backlog"}
 
 @dataclass(frozen=True)
 class Repeat:
-    """One measurement of a row; rates are scaled back to the document's number of users.
+    """One measurement of a row; rates are scaled back to the document's size.
 
     Attributes:
         mean_s: mean latency of the right answers; None if there were none.
@@ -35,6 +35,8 @@ class Repeat:
         figures: by name, the CPU that requests cost; by what is counted behind the service, such as ``mongo find``, how
             many calls a request made; and of programs what an execution used (see
             :func:`lab.analysis.program_use.program_use`).
+        sums_s: by name, what the requests of a session take together, where a scenario says how many these are.
+        failed_shares: by name of the requests, failed ones over all, 0 to 1, where there are several names.
 
     """
 
@@ -46,6 +48,8 @@ class Repeat:
     verdict: str
     usable: bool
     figures: Mapping[str, float] = field(default_factory=dict)
+    sums_s: Mapping[str, float] = field(default_factory=dict)
+    failed_shares: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -139,6 +143,9 @@ class Part:
         instead_of: what the document sent, such as ``5,000,000 requests``, where this measures for a time; else empty.
         request: the name of the request whose latency its rows show, where sessions have several; else that of all.
         scenario: what it measures, where that is not what the other parts of its publication measure.
+        most_repeats: how often each of its cells is measured at most, however often the others are; 0 for no limit.
+        pace: how long pauses and ramp take, as a multiple of the document's. With fewer users in the same proportion,
+            they offer as many requests a second.
 
     """
 
@@ -148,6 +155,8 @@ class Part:
     instead_of: str = ""
     request: str = ""
     scenario: str = ""
+    most_repeats: int = 0
+    pace: float = 1.0
 
     @property
     def of_programs(self) -> bool:
@@ -175,12 +184,13 @@ class Part:
             return [1.0]
         steps = math.gcd(self.limit("threads"), self.limit("pool"))
         scales = (step / steps for step in range(1, steps + 1))
-        return [scale for scale in scales if all(_is_whole(users * scale) for users in self.options.users)]
+        return [scale for scale in scales if all(_is_whole(users * scale * self.pace) for users in self.options.users)]
 
     def scaled(self, scale: float) -> Options:
-        """The options at a scale, with R/T, R/N, ramp/t and bytes a second for each user unchanged.
+        """The options at a scale and pace, with R/T, R/N, ramp/t and bytes a second for each user unchanged.
 
-        A row of fewer than one user has one.
+        At another pace R is as much smaller as pauses are shorter, so that the requests a second are the same. A row
+        of fewer than one user has one.
 
         Raises:
             LabError: the scale is above 1, would change R/T or R/N of a row, or there is only one scale.
@@ -200,7 +210,8 @@ class Part:
             )
         return replace(
             options,
-            users=list(dict.fromkeys(scaled_users(users, scale) for users in options.users)),
+            users=list(dict.fromkeys(self.users_at(users, scale) for users in options.users)),
+            pace=None if self.pace == 1 else self.pace,
             threads=round(self.limit("threads") * scale),
             pool=round(self.limit("pool") * scale),
             accept_count=max(1, round(self.limit("accept_count") * scale)),
@@ -208,8 +219,8 @@ class Part:
         )
 
     def users_at(self, users: int, scale: float) -> int:
-        """The number of users at a scale for R of the document."""
-        return scaled_users(users, scale)
+        """The number of users at a scale for R of the document: at least one."""
+        return max(1, round(users * scale * self.pace))
 
 
 @dataclass(frozen=True)
@@ -252,7 +263,8 @@ class Publication:
 
     def plan(self, part: Part, scale: float, seed: int | None = None, repeat: int = 1) -> Plan:
         """The plan of one part at a scale; LabError if that is not possible."""
-        return planning.make_plan(self.scenario_of(part), replace(part.scaled(scale), seed=seed, repeat=repeat))
+        times = min(repeat, part.most_repeats or repeat)
+        return planning.make_plan(self.scenario_of(part), replace(part.scaled(scale), seed=seed, repeat=times))
 
     def scenario_of(self, part: Part) -> Scenario:
         """The scenario that a part measures."""
@@ -265,6 +277,18 @@ class Publication:
         for part in turning.parts:
             turning.plan(part, 1.0)
         return turning
+
+    @property
+    def pace(self) -> float:
+        """How long pauses and ramps take, as a multiple of the document's."""
+        return self.parts[0].pace
+
+    def at_pace(self, pace: float) -> Publication:
+        """The same experiment at another pace; LabError if that is not possible, as where users do not pause."""
+        paced = replace(self, parts=tuple(replace(part, pace=pace) for part in self.parts))
+        for part in paced.parts:
+            paced.plan(part, part.scales[-1] if part.scales else 1.0)
+        return paced
 
     def judge(self, rows: Sequence[ReproducedRow]) -> tuple[JudgedClaim, ...]:
         """Judge every claim by the measured rows."""
@@ -292,11 +316,6 @@ def _by_stand_in(claim: Claim, rows: Sequence[ReproducedRow]) -> tuple[str, str]
     if not claim.of_database or not stand_ins:
         return None
     return UNDECIDED, f"This was measured on {' and '.join(stand_ins)}, whose speed is its own."
-
-
-def scaled_users(users: int, scale: float) -> int:
-    """R at a scale: at least one."""
-    return max(1, round(users * scale))
 
 
 def _is_whole(users: float) -> bool:

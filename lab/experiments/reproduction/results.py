@@ -73,6 +73,7 @@ class Reproduction:
             "experiment": self.experiment.name,
             "document": self.experiment.document,
             "scale": self.scale,
+            "pace": self.experiment.pace,
             "runs": [run.name for run in self.runs],
             "rows": self.flat(),
             "claims": [asdict(finding) for finding in self.claims],
@@ -103,12 +104,27 @@ def flat(row: ReproducedRow) -> dict[str, Any]:
         "rps": fmean(repeat.rps for repeat in usable) if usable else None,
         "ok_rps": fmean(repeat.ok_rps for repeat in usable) if usable else None,
         "published_rps": row.published.throughput_rps if row.published else None,
+        "published_ok_rps": row.published.ok_throughput_rps if row.published else None,
         "error_percent": 100 * fmean(repeat.error_share for repeat in usable) if usable else None,
         "published_error_percent": row.published.errors_percent if row.published else None,
         "repeats": len(usable),
         **_figures(usable),
+        "sums_s": {name: _mean_sum_s(usable, name) for name in _summed(row)},
+        "published_sums_s": dict(row.published.sums_s) if row.published else {},
         "not_usable": [repeat.verdict for repeat in row.repeats if not repeat.usable],
     }
+
+
+def _summed(row: ReproducedRow) -> list[str]:
+    """The names of requests of which sums are known, measured or published."""
+    known = [*(repeat.sums_s for repeat in row.usable), row.published.sums_s if row.published else {}]
+    return list(dict.fromkeys(name for sums_s in known for name in sums_s))
+
+
+def _mean_sum_s(repeats: Sequence[Repeat], name: str) -> float | None:
+    """What the requests of a name took together in a session, as a mean over the repeats."""
+    known = [repeat.sums_s[name] for repeat in repeats if name in repeat.sums_s]
+    return fmean(known) if known else None
 
 
 def _figures(repeats: Sequence[Repeat]) -> dict[str, float | None]:
@@ -149,6 +165,8 @@ def from_runs(wanted: Publication, runs: Sequence[Run], data: Path) -> Reproduct
     """
     measured: dict[str, Run] = {}
     scales: set[float] = set()
+    if runs and (pace := runs[0].plan.cells[0].load.pace) != 1:
+        wanted = wanted.at_pace(pace)
     for run in runs:
         part = _part_of(wanted, run, taken=measured)
         measured[part.name] = run

@@ -14,6 +14,7 @@ from lab.experiments.reproduction.publication import Part, Publication, Repeat, 
 from lab.reporting.run_view import OF_PROGRAMS
 from lab.spec import prediction
 from lab.spec.plan import USERS, Cell, Plan
+from lab.spec.scenario import Scenario
 from lab.spec.workload import Load, WaitingUsers
 from lab.storage import published
 
@@ -41,7 +42,9 @@ class Measured:
         """The repeats of a variant under a load, with rates multiplied by a factor, and the latency of a request."""
         both = zip(self.plan.cells, self.cells, strict=True) if self.cells else ()
         return tuple(
-            _repeat(row, factor, request) for cell, row in both if (cell.variant, cell.load) == (variant, load)
+            _repeat(row, factor, request, self.plan.scenario)
+            for cell, row in both
+            if (cell.variant, cell.load) == (variant, load)
         )
 
 
@@ -53,7 +56,7 @@ def rows_of(experiment: Publication, part: Part, scale: float, measured: Measure
         measured: what was, or would be, measured.
 
     """
-    full = experiment.plan(part, 1.0)
+    full = experiment.plan(replace(part, pace=1.0), 1.0)
     return [_row(part, full, cell, scale, measured) for cell in full.cells]
 
 
@@ -62,9 +65,9 @@ def _row(part: Part, full: Plan, cell: Cell, scale: float, measured: Measured) -
     scenario = plan.scenario
     variant = scenario.variant(cell.variant)
     users = part.users_at(cell.load.users, scale)
-    load = structs.replace(cell.load, users=users)
-    assert isinstance(load, WaitingUsers)  # no document has an open loop
-    factor = cell.load.users / users
+    assert isinstance(cell.load, WaitingUsers)  # no document has an open loop
+    load = structs.replace(cell.load, users=users, ramp_s=part.pace * cell.load.ramp_s, pace=part.pace)
+    factor = part.pace * cell.load.users / users
     servers = prediction.servers(full, variant, full.parameters_of(cell))
     return ReproducedRow(
         part=part.name,
@@ -79,7 +82,7 @@ def _row(part: Part, full: Plan, cell: Cell, scale: float, measured: Measured) -
         answer_bytes=prediction.moved_bytes(full) if full.link.is_limited else 0,
         link_rate=float(full.link.rate),
         repeats=tuple(
-            _repeat(c, factor, part.request)
+            _repeat(c, factor, part.request, scenario)
             for c in measured.cells
             if (c["variant"], c["users"]) == (cell.variant, users)
         ),
@@ -101,7 +104,7 @@ def _earlier(
     return {name: repeats for name, repeats in usable.items() if len(repeats) > 1}
 
 
-def _repeat(cell: Mapping[str, Any], factor: float, request: str) -> Repeat:
+def _repeat(cell: Mapping[str, Any], factor: float, request: str, scenario: Scenario) -> Repeat:
     failed, of_name = sum(cell["errors"].values()), {part["name"]: part for part in cell.get("by_name", ())}
     calls = {name: count / cell["requests"] for name, count in cell.get("calls", {}).items() if cell["requests"]}
     return Repeat(
@@ -113,6 +116,12 @@ def _repeat(cell: Mapping[str, Any], factor: float, request: str) -> Repeat:
         verdict=cell["verdict"],
         usable=cell["requests"] > 0 and cell["verdict"] in verdict.BELIEVED,
         figures={**calls, **{name: cell[name] for name in (COST, *OF_PROGRAMS) if cell.get(name) is not None}},
+        sums_s={
+            each.name: each.times * of_name[each.name]["mean_s"]
+            for each in scenario.requests
+            if each.times and each.name in of_name and of_name[each.name]["mean_s"] is not None
+        },
+        failed_shares={name: each["failed"] / each["requests"] for name, each in of_name.items()},
     )
 
 

@@ -7,6 +7,7 @@ import json as json_
 import ssl
 from collections.abc import Callable, Mapping
 from functools import cache
+from http import HTTPStatus
 from socket import SOCK_STREAM
 from time import monotonic_ns
 from typing import Any, Protocol
@@ -43,7 +44,7 @@ class Sink(Protocol):
         """Let the user think; raises what ends a session whose time is over before that."""
 
 
-Check = bytes | int | str | Callable[[Response], bool | str]
+Check = bytes | int | str | HTTPStatus | Callable[[Response], bool | str]
 # What a check returns for an answer that is right, but to be counted apart.
 FALLBACK = "fallback"
 # By what a check may return in words, how the answer is recorded; any other text stands for a right one.
@@ -97,9 +98,9 @@ class HttpClient:
             name: the request's name in statistics; the path if None.
             headers: additional headers of this request.
             check: the exact body expected (bytes), or its length if the body need not be kept, or a text in it (str),
-                or a function that returns whether an answer is right, ``"fallback"`` for one that is right but to be
-                counted apart, or the name of its failure, one of :data:`lab.spec.sample.ERRORS`. A status but 200 to
-                299 is a failure unless a function decides.
+                or the status (:class:`http.HTTPStatus`), or a function that returns whether an answer is right,
+                ``"fallback"`` for one that is right but to be counted apart, or the name of its failure, one of
+                :data:`lab.spec.sample.ERRORS`. A status but 200 to 299 is a failure unless these two decide.
 
         """
         if headers:
@@ -291,6 +292,8 @@ def _check_response(check: Check | None, response: Response) -> int:
         if not said:
             return sample.WRONG_BODY
         return SAID.get(said, sample.OK) if isinstance(said, str) else sample.OK
+    if isinstance(check, HTTPStatus):
+        return sample.OK if response.status == check else sample.STATUS
     if not 200 <= response.status < 300:
         return sample.STATUS
     if isinstance(check, str):

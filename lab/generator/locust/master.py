@@ -6,9 +6,9 @@ stdin ends the master and, through Locust, its workers.
 
 Events: ``listening`` (port), ``worker`` (count, and by how many seconds its clock is ahead), ``tokens`` (count),
 ``spawned``, ``problem`` (sentence, detail), ``progress`` (:data:`COUNTED`, the largest step of a worker's clock, user
-and number of sessions that were cut off, and by worker ticks and readings of its own CPU time), ``over`` (the same,
-when all workers have reported all records of a phase), ``lost`` (a worker that has joined does not answer any more) and
-``dismissed``.
+and number of sessions that were cut off or stopped early, and by worker ticks and readings of its own CPU time),
+``over`` (the same, when all workers have reported all records of a phase), ``lost`` (a worker that has joined does not
+answer any more) and ``dismissed``.
 """
 
 from __future__ import annotations
@@ -64,6 +64,7 @@ class Report(msgspec.Struct):
     names: list[tuple[str, str]]
     ticks: list[tuple[int, int]]
     cut: list[tuple[int, int]]
+    stopped: list[tuple[int, int]]
     begun: int
     finished: int
     failed: int
@@ -140,6 +141,7 @@ class Master:
         self._ticks: dict[int, list[list[int]]] = {}
         self._cpu: dict[int, list[tuple[float, float]]] = {}
         self._cut: list[list[int]] = []
+        self._stopped: list[list[int]] = []
         self._pending: set[int] = set()
         self._clock_step_s = 0.0
         heard = {"report": self._on_report, "clock": self._on_clock, "ready": self._on_ready}
@@ -193,7 +195,8 @@ class Master:
         self._phase += 1
         workers = {self._runner.get_worker_index(client.id): client.user_count for client in self._runner.clients.all}
         playing = _spread(load["users"], [workers.get(index, 0) for index in range(max(workers) + 1)])
-        self._counts, self._ticks, self._cpu, self._cut, self._clock_step_s = {}, {}, {}, [], 0.0
+        self._counts, self._clock_step_s = {}, 0.0
+        self._forget_readings()
         self._pending = set(workers)
         unix_start = time.time() + delay_s
         order = {"number": self._phase, "counts": playing, "unix_start": unix_start, "load": load, **how}
@@ -215,6 +218,7 @@ class Master:
         self._counts[worker] = {key: report[key] for key in COUNTED}
         self._ticks.setdefault(worker, []).extend(report["ticks"])
         self._cut.extend(report["cut"])
+        self._stopped.extend(report["stopped"])
         self._clock_step_s = max(self._clock_step_s, report["clock_step_s"], key=abs)
         self._cpu.setdefault(worker, []).append((report["unix_now"], report["cpu_s"]))
         if report["last"]:
@@ -224,9 +228,14 @@ class Master:
             emit("problem", **report["problem"])
         if not self._pending:
             self._keep_statistics()
-        readings = {"ticks": self._ticks, "cpu": self._cpu, "clock_step_s": self._clock_step_s, "cut": self._cut}
-        emit("progress" if self._pending else "over", **totals, **readings)
-        self._ticks, self._cpu, self._cut = {}, {}, []
+        readings = {"ticks": self._ticks, "cpu": self._cpu, "clock_step_s": self._clock_step_s}
+        ended_early = {"cut": self._cut, "stopped": self._stopped}
+        emit("progress" if self._pending else "over", **totals, **readings, **ended_early)
+        self._forget_readings()
+
+    def _forget_readings(self) -> None:
+        """Forget what the last event has told: each tells only what came after the one before."""
+        self._ticks, self._cpu, self._cut, self._stopped = {}, {}, [], []
 
 
 def _spread(users: int, capacity: list[int]) -> list[int]:

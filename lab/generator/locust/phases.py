@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import os
 import traceback
@@ -22,7 +21,7 @@ from lab.generator.locust.arrivals import assigned_requests, assigned_sends, ass
 from lab.generator.locust.clock import ClockWatch
 from lab.generator.locust.http import HttpClient, resolve
 from lab.generator.locust.recorder import Recorder, SessionCut, UserSink, add_to_statistics
-from lab.generator.locust.session import SESSION_ENDS, session_of
+from lab.generator.locust.session import SESSION_ENDS, SessionStop, session_of
 from lab.runtimes.checkout import RUN_BY_LAB
 from lab.spec import schedule
 from lab.spec.own_load import OneRequest
@@ -107,6 +106,7 @@ class Phase:
     def _run_user(self, user: LabUser, number: int) -> None:
         user.parameters = self.parameters
         user.one_request = self.one_request
+        user.pace = self.load.pace
         if self.path:
             user.path = self.path
         user.number = of_load = int(self.numbers[number])
@@ -114,15 +114,19 @@ class Phase:
         sink = self.recorder.sink(of_load)
         user.client = client = self._client(user, sink)
         sessions = [session_of(task) for task in user.tasks]
-        session_ends = contextlib.suppress(*SESSION_ENDS)  # made once: that costs as much as entering it
         failed = 0
         try:
             for planned_ns in self._send_times(number):
                 client.planned_ns = planned_ns
                 sink.begin_session(planned_ns)
-                with session_ends:
+                try:
                     (user.random.choice(sessions) if len(sessions) > 1 else sessions[0])(user)
-                sink.complete_session()
+                except SessionStop:
+                    sink.stop_session()
+                except SESSION_ENDS:
+                    sink.complete_session()
+                else:
+                    sink.complete_session()
                 if not sink.step:
                     gevent.sleep(0)  # it has sent nothing: without this no other user would run
                 if self.recorder.failed > failed:
@@ -245,6 +249,7 @@ class PhaseRunner:
             self._report_to_locust()
         ticks, phase.ticks = phase.ticks, []
         cut, recorder.cut = recorder.cut, []
+        stopped, recorder.stopped = recorder.stopped, []
         counts: dict[str, Any] = {"begun": recorder.begun, "finished": recorder.finished, "failed": recorder.failed}
         report = {
             "problem": self._problem or phase.problem or None,
@@ -258,6 +263,7 @@ class PhaseRunner:
             "dispatch_delay_s": recorder.dispatch_delay_ns / 1e9,
             "ticks": ticks,
             "cut": cut,
+            "stopped": stopped,
             "sessions": recorder.sessions,
             "complete": recorder.complete,
             "not_single": recorder.not_single,

@@ -37,7 +37,9 @@ class Recorder:
         end_ns: when sessions are cut off; 0 if all run to their ends.
 
     Attributes:
-        sessions: begun; ``complete`` of them have ended, and ``cut`` has user and number of those that were cut off.
+        sessions: begun; ``complete`` of them have come to their end.
+        cut: user and number of the sessions that the end of the load has cut off since the last report.
+        stopped: the same of those that their user has stopped early.
         not_single: sessions that have sent several requests, or none to their end.
         pauses: how often users have thought.
         dispatch_delay_ns: how long received answers waited until they were handled, summed over all answers.
@@ -52,6 +54,7 @@ class Recorder:
         self.sessions = 0
         self.complete = 0
         self.cut: list[tuple[int, int]] = []
+        self.stopped: list[tuple[int, int]] = []
         self.not_single = 0
         self.pauses = 0
         self.begun = 0
@@ -136,6 +139,11 @@ class UserSink:
     def cut_session(self) -> None:
         """The session is over although it is not complete."""
         self._recorder.cut.append((self._user, self.session))
+        self._recorder.not_single += not self.step
+
+    def stop_session(self) -> None:
+        """The session is over although it is not complete, since its user could not go on."""
+        self._recorder.stopped.append((self._user, self.session))
         self._recorder.not_single += not self.step
 
     def began(self) -> None:

@@ -18,6 +18,10 @@ class SessionEnd(RescheduleTask):
     """Ends a session: what ``LabUser.end_session`` raises. Locust itself goes on with the next task."""
 
 
+class SessionStop(SessionEnd):
+    """Stops a session early, for what has just failed: what ``LabUser.stop_session`` raises."""
+
+
 def session_of(task: Any) -> Session:
     """What executes a task once: a function as it is, all tasks of a SequentialTaskSet in order.
 

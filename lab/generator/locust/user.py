@@ -14,10 +14,11 @@ from locust.env import Environment
 from locust.runners import WorkerRunner
 
 from lab.generator.locust import token_pool
+from lab.generator.locust.answer import Response
 from lab.generator.locust.http import HttpClient
 from lab.generator.locust.phases import PhaseRunner
 from lab.generator.locust.recorder import LocustSink
-from lab.generator.locust.session import SessionEnd
+from lab.generator.locust.session import SessionEnd, SessionStop
 from lab.runtimes import up_state
 from lab.spec.own_load import OneRequest
 from lab.spec.scenario import Scenario, Value
@@ -38,6 +39,7 @@ class LabUser(User):
         one_request: what the locustfile ``load`` sends; None for a GET.
         random: seeded for each user and load, so that ``--seed`` repeats what it draws.
         number: which of the load's users it is, from 0.
+        pace: how long its pauses are, as a multiple of what the locustfile says: ``--pace``.
 
     """
 
@@ -52,6 +54,7 @@ class LabUser(User):
         self.path = ""
         self.random = random.Random()
         self.number = next(LabUser._numbers)
+        self.pace = 1.0
         self.one_request: OneRequest | None = None
         self.client: HttpClient
 
@@ -71,7 +74,7 @@ class LabUser(User):
 
         No latency contains it. At the end of a closed loop's duration the pause ends at once, and the session with it.
         """
-        self.client.pause(low_s if high_s is None else self.random.uniform(low_s, high_s))
+        self.client.pause(self.pace * (low_s if high_s is None else self.random.uniform(low_s, high_s)))
 
     def end_session(self) -> NoReturn:
         """End the session here, where nothing is left to go on with; that is no error, and it counts as complete.
@@ -79,6 +82,18 @@ class LabUser(User):
         In a SequentialTaskSet Locust's own ``self.interrupt()`` does the same under plain ``locust`` too.
         """
         raise SessionEnd
+
+    def stop_session(self) -> NoReturn:
+        """Stop the session here, since what has just failed is needed for the rest of it.
+
+        It counts as stopped early, at the request that it has sent last; what it would have sent is missing from the
+        load. The user begins another one if the load has one left for it.
+        """
+        raise SessionStop
+
+    def needs(self, answer: Response) -> Response:
+        """The same answer if it is right; else the rest of the session is not possible, and it stops early here."""
+        return answer if answer.ok else self.stop_session()
 
     def pick_token(self) -> tuple[str, bytes]:
         """A random token, all equally likely, and the email of its user."""
@@ -91,9 +106,10 @@ class LabUser(User):
 
     @parameters.setter
     def parameters(self, parameters: Mapping[str, Value]) -> None:
-        self._parameters = parameters
+        # With the defaults, as who plays one of the lab's locustfiles on a service of its own names none.
+        self._parameters = {**self.scenario.defaults(), **parameters} if self.scenario else parameters
         # Formatted once, not for each request.
-        self.path = self.scenario.path(parameters) if self.scenario else ""
+        self.path = self.scenario.path(self._parameters) if self.scenario else ""
 
 
 @events.init.add_listener

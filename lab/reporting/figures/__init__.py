@@ -11,6 +11,7 @@ from lab.reporting.figures.shift import Curve, shift_figure
 from lab.reporting.figures.sliders import interactive
 from lab.reporting.figures.style import Picture
 from lab.reporting.figures.sweep import sweep_figure
+from lab.reporting.figures.users import users_figure
 from lab.reporting.figures.windows import windows_figure
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "timeline_figure",
     "totals_figure",
     "trials_figure",
+    "users_figure",
     "waves_figure",
     "windows_figure",
 ]

@@ -76,6 +76,19 @@ class Panel:
         at = np.linspace(0, self.end_s, MOMENTS)
         return at, stats.under_way(self.samples, at).astype(float)
 
+    def users_alive(self) -> Curve:
+        """Moments in seconds since the planned start, and how many users were in the middle of a session at each."""
+        at, sessions = np.linspace(0, self.end_s, MOMENTS), stats.session_spans(self.samples)
+        begun, ended = (np.sort(sessions[name].to_numpy()) / 1e6 for name in ("begun_us", "ended_us"))
+        alive = np.searchsorted(begun, at, side="right") - np.searchsorted(ended, at, side="right")
+        return at, alive.astype(float)
+
+    def stops(self) -> Curve:
+        """When sessions were stopped early, in seconds since the planned start, and how many had been until then."""
+        sessions = stats.session_spans(self.samples)
+        moments = np.sort(sessions.loc[sessions["stopped"], "ended_us"].to_numpy()) / 1e6
+        return np.concatenate([[0.0], moments, [self.end_s]]), np.append(np.arange(len(moments) + 1.0), len(moments))
+
     def rate(self, step_s: float) -> Curve:
         """Left edges of steps in seconds, and right answers a second in each; the last step may be cut short."""
         return stats.rate_over_time(self.samples, step_s)

@@ -15,7 +15,15 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from lab.analysis import verdict
 from lab.analysis.pairing import Terms
 from lab.reporting.comparison_view import ComparisonView, compare
-from lab.reporting.formatting import errors_text, limit_text, rate_text, seconds_text, settings
+from lab.reporting.formatting import (
+    count_text,
+    errors_text,
+    limit_text,
+    rate_text,
+    seconds_text,
+    settings,
+    survivors_mark,
+)
 from lab.reporting.html import rerun_command
 from lab.reporting.run_view import INCOMPLETE, Run
 from lab.spec.plan import USERS, WINDOWS
@@ -94,8 +102,9 @@ class Page:
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
-        """The table, one dictionary a cell."""
-        return [{str(key): value for key, value in row.items()} for row in self.run.table().to_dict("records")]
+        """The table, one dictionary a cell, with the ``mark`` of figures that are of survivors."""
+        rows = zip(self.run.table().to_dict("records"), self.run.cells, strict=True)
+        return [{**{str(key): value for key, value in row.items()}, "mark": survivors_mark(cell)} for row, cell in rows]
 
     @cached_property
     def names(self) -> list[dict[str, Any]]:
@@ -189,6 +198,8 @@ class Page:
             drawn.append(_plate("The repeats", REPEATS, run.repeats_figure))
         if run.plan.interleave == WINDOWS:
             drawn.append(_plate("In turns", IN_TURNS, run.windows_figure))
+        if self.sessions:
+            drawn.append(_plate("Users alive", ALIVE, run.users_figure))
         if self.comparison:
             drawn.append(_plate("The differences", FOREST, self.comparison.figure))
             drawn.append(_plate("The differences by percentile", SHIFT, self.comparison.shift_figure))
@@ -211,6 +222,11 @@ IN_TURNS = (
     "Each point is a round: one variant's rate in its window over the other's in the window next to it. Each line is "
     "the mean of one start of the services, and the band is the 95 % interval by the starts. The grey band is 5 % to "
     "either side."
+)
+ALIVE = (
+    "How many users were between the first request of a session and its last answer, pauses included; and how many "
+    "sessions were stopped early, as what had failed was needed for the rest: what they did not send is missing from "
+    "the load."
 )
 FOREST = (
     "One variant's value over the other's, with its 95 % interval. Square: a difference was found. Diamond: the two "
@@ -248,6 +264,7 @@ def render(run: Run) -> str:
         lstrip_blocks=True,
     )
     templates.filters |= {"seconds": seconds_text, "with_unit": _with_unit, "rate": rate_text, "errors": errors_text}
+    templates.filters["count"] = count_text
     return templates.get_template("report.html").render(page=Page(run), run=run)
 
 

@@ -13,7 +13,7 @@ from lab.spec import attached, in_turns, planning
 from lab.spec.options import LIMITS, OF_SERVICES, Options
 from lab.spec.plan import CAPACITY, USERS, Plan
 from lab.spec.scenario import Value
-from lab.spec.workload import Burst, Closed, Load, Open, Ramp, Total
+from lab.spec.workload import Burst, Closed, Load, Open, Ramp, Total, WaitingUsers
 from lab.storage.run_folder import RunFolder
 
 
@@ -97,6 +97,7 @@ def _everything(plan: Plan) -> dict[str, Any]:
         **_shape(list(loads.values())),
         **_of_capacity(plan),
         "arrivals": load.arrivals,
+        "pace": load.pace if load.pace != 1 else None,
         "timeout": load.timeout_s if len(timeouts) == 1 else None,  # or else it follows from the users
         "workers": load.workers,
         "remote_workers": load.remote_workers,
@@ -114,16 +115,21 @@ def _shape(loads: Sequence[Load]) -> dict[str, Any]:
     """The options of the shape that all loads of a plan have."""
     match loads[0]:
         case Burst() as load:
-            return {"ramp_up": load.ramp_s, "loops": load.loops}
+            return {"ramp_up": _ramp_up(load), "loops": load.loops}
         case Closed() as load:
-            return {"ramp_up": load.ramp_s, "duration": load.duration_s}
+            return {"ramp_up": _ramp_up(load), "duration": load.duration_s}
         case Total() as load:
-            return {"ramp_up": load.ramp_s, "requests": load.requests}
+            return {"ramp_up": _ramp_up(load), "requests": load.requests}
         case Ramp() as load:
             return {"ramp": [load.from_rps, load.to_rps, load.duration_s]}
         case Open() as load:
             rates = [of_rate.rate_rps for of_rate in loads if isinstance(of_rate, Open)]
             return {"rate": rates, "duration": load.duration_s}
+
+
+def _ramp_up(load: WaitingUsers) -> float:
+    """The ramp as it was asked for, before it was multiplied by the pace."""
+    return round(load.ramp_s / load.pace, 9)
 
 
 def _of_capacity(plan: Plan) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import socket
 import time
+from http import HTTPStatus
 
 import gevent
 import gevent.socket
@@ -325,6 +326,8 @@ def test_a_get_after_other_methods_is_the_same_as_before():
         (lambda response: "any other text", sample.OK, True),
         ("cache", sample.OK, True),
         ("cash", sample.WRONG_BODY, False),
+        (HTTPStatus.OK, sample.OK, True),
+        (HTTPStatus.CREATED, sample.STATUS, False),
     ],
 )
 def test_a_check_tells_right_answers_wrong_ones_and_fallbacks(check, error, ok):

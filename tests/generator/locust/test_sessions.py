@@ -89,6 +89,37 @@ def test_a_session_sends_its_requests_by_name_and_thinks_in_no_latency(server):
     assert (recorder.sessions, recorder.complete, recorder.cut, recorder.begun) == (2, 2, [], 6)
 
 
+def test_a_session_that_its_user_stops_is_not_complete_and_the_next_one_begins(server):
+    """It is named by user and number, what it did not send is not sent, and the next one goes through to its end."""
+
+    def give_up_once(user: LabUser) -> None:
+        user.client.get("/first")
+        if user.client.sink.session == 0:
+            user.stop_session()
+        user.client.get("/second")
+
+    playing, rows = played(server.url, give_up_once, loops=2)
+    assert [playing.recorder.names[row] for row in rows["name"]] == [("GET", "/first")] * 2 + [("GET", "/second")]
+    recorder = playing.recorder
+    assert (recorder.sessions, recorder.complete, recorder.stopped, recorder.cut) == (2, 1, [(0, 0)], [])
+    assert playing.problem == {}
+
+
+@pytest.mark.parametrize("pace", [0.1, 2.0])
+def test_pauses_take_as_many_times_as_long_as_the_pace_says(server, pace):
+    """Those of a fixed length, and those that are drawn."""
+    paused: list[float] = []
+
+    def think(user: LabUser) -> None:
+        user.client.pause = paused.append
+        user.pause(5)
+        user.pause(1, 3)
+
+    phase_of(server.url, pace=pace).run_user(user_of(think), 0)
+    assert paused[0] == pytest.approx(5 * pace)
+    assert pace <= paused[1] <= 3 * pace
+
+
 def test_a_pause_before_the_first_request_is_no_lateness(server):
     """An open loop plans the session; a request that thinking delays is planned for after that."""
 

@@ -28,6 +28,7 @@ ASKED = [
     ("jwt", {"limits": "default", "loops": 3}),
     ("document", {"users": [100], "pool": 20, "link_latency_ms": 500, "heap_mb": 512, "accept_count": 100}),
     ("jwt", {"users": [50, 100], "duration": 9, "interleave": "windows", "repeat": 2}),
+    ("operations", {"users": [200], "pace": 0.3, "ramp_up": 7.0, "parameters": {"bcrypt": "4"}}),
 ]
 
 

@@ -1,0 +1,133 @@
+"""The claims about a session on generations and styles of Spring: no gain from 4 to 5, reactive slower, and errors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from lab.experiments.operations.scenario import SCENARIO
+from lab.experiments.reproduction.judging import (
+    NEAR,
+    Measure,
+    at_least,
+    at_most,
+    decide,
+    error_percent,
+    failed_percent,
+    mean_s,
+    ratios,
+    sum_s,
+    variant_pairs,
+)
+from lab.experiments.reproduction.publication import Claim, Judge, Part, Publication, ReproducedRow
+from lab.spec.options import Options
+
+USERS, OVERLOADS = 5000, (10_000, 15_000, 20_000)
+DATABASES = ("MySQL", "MongoDB")
+# Controllers that block, on the same generation as the styles: what those are compared with.
+BLOCKING = ("mvc", "mvc-mongo")
+UNDER_OVERLOAD = ("boot-1.5", "mvc", "controller-parallel", "rest-parallel")
+# Of the requests, in percent: what fails now and then, and "often more than 40 % of KO requests".
+FEW_PERCENT, MANY_PERCENT = 0.1, 40.0
+# How much faster "at once" is than waiting for a thread: published are 5 ms instead of 2.7 s.
+AT_ONCE = 0.1
+SLOWER = (1 + NEAR, math.inf)
+
+Rows = Sequence[ReproducedRow]
+Pairs = list[tuple[ReproducedRow, ReproducedRow]]
+
+
+def no_gain(rows: Rows) -> tuple[str, str]:
+    """Whether Spring 5 is no faster than Spring 4, on either database."""
+    pairs = [pair for on in ("", "-mongo") for pair in variant_pairs(rows, f"boot-2.0{on}", f"boot-1.5{on}")]
+    return decide(ratios(pairs, mean_s, 1 - NEAR, math.inf))
+
+
+def reactive_slower(rows: Rows) -> tuple[str, str]:
+    """Whether each style that returns Mono and Flux takes longer than blocking controllers of the same generation."""
+    styles = dict.fromkeys(row.variant for row in rows if _is_reactive(row.variant))
+    return decide(ratios(_over_blocking([row for row in rows if row.users == USERS], styles), mean_s, *SLOWER))
+
+
+def errors_at_twice(rows: Rows) -> tuple[str, str]:
+    """Whether at twice the load requests of reactive styles fail, and hardly any of the others."""
+    at_twice = [row for row in rows if row.users == OVERLOADS[0]]
+    reactive = [row for row in at_twice if _is_reactive(row.variant)]
+    others = [row for row in at_twice if not _is_reactive(row.variant)]
+    return decide(
+        [
+            *at_least(reactive, error_percent, lambda _: FEW_PERCENT, " %"),
+            *at_most(others, error_percent, lambda _: FEW_PERCENT, " %"),
+        ]
+    )
+
+
+def many_fail(measure: Measure) -> Judge:
+    """That from twice the load on, more than 40 % of the requests of reactive styles fail, or of those of a name."""
+
+    def judge(rows: Rows) -> tuple[str, str]:
+        reactive = [row for row in rows if row.users in OVERLOADS and _is_reactive(row.variant)]
+        return decide(at_least(reactive, measure, lambda _: MANY_PERCENT, " %"))
+
+    return judge
+
+
+def on_parallel(name: str, low: float, high: float) -> Judge:
+    """That a REST layer on ``parallel`` takes so many times as long as blocking controllers for requests of a name."""
+
+    def judge(rows: Rows) -> tuple[str, str]:
+        usual = [row for row in rows if row.users == USERS]
+        return decide(ratios(_over_blocking(usual, ("rest-parallel", "rest-parallel-mongo")), sum_s(name), low, high))
+
+    return judge
+
+
+def _over_blocking(rows: Rows, names: Iterable[str]) -> Pairs:
+    """Rows of some variants with those of blocking controllers at the same load."""
+    return [pair for name in names for blocking in BLOCKING for pair in variant_pairs(rows, name, blocking)]
+
+
+def _is_reactive(name: str) -> bool:
+    return name.startswith(("rest-", "controller-", "repository-"))
+
+
+def _on(database: str) -> tuple[str, ...]:
+    """The variants on a database that reproduce a published row, and the one that styles are compared with."""
+    on = [variant for variant in SCENARIO.variants if variant.factors["database"] == database]
+    return tuple(variant.name for variant in on if variant.published_as or variant.name in BLOCKING)
+
+
+def _part(name: str, variants: Iterable[str], users: tuple[int, ...], most_repeats: int = 0) -> Part:
+    options = Options(variants=tuple(variants), users=users, ramp_up=60.0, timeout=60.0)
+    return Part(name, "operations", options, most_repeats=most_repeats)
+
+
+OPERATIONS = Publication(
+    name="operations",
+    title="A session of 26 requests: Spring 4, Spring 5, and styles that return Mono and Flux",
+    scenario="operations",
+    parts=(
+        *(_part(database, _on(database), (USERS,)) for database in DATABASES),
+        # Twice tells a tenth of failures from two fifths, and leaves room for three repeats of the published rows.
+        _part("MySQL, overload", UNDER_OVERLOAD, OVERLOADS, most_repeats=2),
+    ),
+    claims=(
+        Claim("Spring 5 is no faster than Spring 4.", no_gain),
+        Claim("Reactive styles are slower than blocking controllers.", reactive_slower),
+        Claim("At twice the load requests of reactive styles fail, and hardly any others.", errors_at_twice),
+        Claim("From twice the load on, more than 40 % of their requests fail.", many_fail(error_percent)),
+        Claim(
+            "From twice the load on, more than 40 % of their logins fail.", many_fail(failed_percent("authenticate"))
+        ),
+        Claim(
+            "A reactive REST layer on parallel refuses at once who is not logged in.",
+            on_parallel("unauthenticated account", -math.inf, AT_ONCE),
+        ),
+        Claim("And it takes longer to log in.", on_parallel("authenticate", *SLOWER)),
+    ),
+    cores=8,
+    memory_gb=16.0,
+    repeated_within_s=5400.0,
+)
+
+PUBLICATIONS = (OPERATIONS,)
