@@ -2,59 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from lab.analysis import verdict
-from lab.experiments.operations.contract import CONTRACT
-from lab.experiments.operations.variants import COMPONENTS, VARIANTS
+from lab.experiments import scenarios
 from lab.running import equivalence
+from lab.running import testbed as shared
 from lab.running.invocation import Invocation
 from lab.running.progress import Reporter
-from lab.running.testbed import set_up
 from lab.spec import planning
 from lab.spec.options import Options
-from lab.spec.scenario import Rehearsal, Request, Scenario
-from lab.spec.workload import Closed
 from lab.system.launch import promised_limits
 from lab.telemetry import actuator
 
 pytestmark = [pytest.mark.java]
 
-SCENARIO = Scenario(
-    name="operations",
-    question="",
-    requests=(
-        Request("unauthenticated account", "/api/account"),
-        Request("authenticate", "/api/authenticate", "POST"),
-        Request("account", "/api/account"),
-        Request("all operations", "/api/operations"),
-        Request("create operation", "/api/operations", "POST"),
-        Request("get operation", "/api/operations/KEY"),
-        Request("delete operation", "/api/operations/KEY", "DELETE"),
-    ),
-    contract=CONTRACT,
-    parameters=(),
-    variants=VARIANTS,
-    load=Closed(users=1, ramp_s=0.0, duration_s=1.0),
-    rehearsal=Rehearsal(requests=1, rounds=1),
-    sweep={},
-    components=COMPONENTS,
-    signs_tokens=True,
-)
-
-# How often the contract has each database asked, by command.
+SCENARIO = scenarios()["operations"]
 # All requests of the contract but two, which have heads that are too large and reach no service.
 WITHIN_SPRING = 66
 # Those of methods that no controller has, which the first generation with Micrometer does not count.
 UNCOUNTED = {name: len(SCENARIO.requests) for name in ("boot-1.5", "boot-1.5-mongo")}
+# How often the contract has each database asked, by command.
 ASKED = {"mysql": {"mysql insert": 3, "mysql update": 0}, "mongo": {"mongo insert": 3, "mongo update": 0}}
 
 
-def proved(testbed, name: str, folder: Path) -> None:
+def proved(testbed: shared.Testbed, name: str, folder: Path) -> None:
     """Assert that a variant meets the contract as those before it, asks its database as often, and keeps its limits."""
     variant = testbed.plan.scenario.variant(name)
     (database,) = variant.calls
@@ -71,15 +47,17 @@ def proved(testbed, name: str, folder: Path) -> None:
 
 
 @contextmanager
-def started(variants: Sequence[str], folder: Path):
+def started(variants: Sequence[str], folder: Path) -> Iterator[shared.Testbed]:
     """What the cells of a run of these variants share."""
-    plan = planning.make_plan(SCENARIO, Options(users=[1], heap_mb=256, variants=variants))
-    with set_up(plan, Invocation(["test"], folder, Reporter(quiet=True)), 1) as testbed:
+    plan = planning.make_plan(
+        SCENARIO, Options(users=[1], heap_mb=256, variants=variants or [variant.name for variant in SCENARIO.variants])
+    )
+    with shared.set_up(plan, Invocation(["test"], folder, Reporter(quiet=True)), 1) as testbed:
         yield testbed
 
 
 @pytest.fixture(scope="module")
-def testbed(tmp_path_factory):
+def testbed(tmp_path_factory) -> Iterator[shared.Testbed]:
     """What the cells of a run of all variants share."""
     with started([], tmp_path_factory.mktemp("runs")) as testbed:
         yield testbed
@@ -93,7 +71,7 @@ def test_the_first_variant_meets_the_contract(tmp_path):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("name", [variant.name for variant in VARIANTS])
+@pytest.mark.parametrize("name", [variant.name for variant in SCENARIO.variants])
 def test_a_variant_answers_as_the_others_do(testbed, name, tmp_path):
     """Stacks, styles and generations alike."""
     proved(testbed, name, tmp_path)

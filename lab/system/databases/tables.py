@@ -35,7 +35,6 @@ IN_MONGO: Convert = {
     **IN_MYSQL,
     "numbered": str,
     "boolean": lambda text: text == "true",
-    "time": datetime.fromisoformat,
     "amount": Decimal128,
 }
 
