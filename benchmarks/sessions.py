@@ -2,8 +2,9 @@
 
 One worker plays sessions of 26 requests with a pause after each, on a server of known delay, recorded, checked and
 counted by Locust as in ``lab load --locustfile``. All users begin within a tenth of a session, and each plays one.
-Prints the worker's share of its core while all of them are at it, the requests a second meanwhile, and what a request
-costs with its pause. Exit status 1 if that share is 30 % or more.
+Prints the worker's share of its core while all of them are at it, the requests a second meanwhile, what a request costs
+with its pause, and the most memory that the worker had. Exit status 1 if that share is 30 % or more, or that memory is
+more than 100 MB and 32 kB a user: it must not grow with the number of requests.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import time
 from pathlib import Path
 
 import goals
+import psutil
 
 from lab.errors import LabError
 from lab.generator.bench import running_server
@@ -23,6 +25,7 @@ from lab.spec.workload import Burst
 
 STEPS, DELAY_MS = 26, 20
 RAMP_SHARE, GOAL_SHARE = 0.1, 0.30
+WORKER_BYTES, USER_BYTES = 100_000_000, 32_000
 SPARE_S = 120.0
 LOCUSTFILE = """
 from locust import task
@@ -32,11 +35,11 @@ class Visitor(LabUser):
     @task
     def visit(self):
         for step in range({steps}):
-            self.client.get("/small/{delay_ms}", name=f"step {{step:02}}", check={body})
+            self.client.get("/small/{delay_ms}", name=f"step {{step:02}}", check={begin!r})
             self.pause({low_s}, {high_s})
 """
-# Seconds of the monotonic clock, CPU seconds of the worker, requests answered.
-Reading = tuple[float, float, int]
+# Seconds of the monotonic clock, CPU seconds of the worker, requests answered, bytes of the worker's memory.
+Reading = tuple[float, float, int, int]
 
 
 def main() -> int:
@@ -63,10 +66,10 @@ def measure(users: int, session_s: float) -> dict:
         ):
             fleet.await_workers()
             fleet.spawn(users)
-            worker = fleet.workers[0]
+            worker, memory = fleet.workers[0], psutil.Process(fleet.workers[0].pid).memory_info
 
             def note(so_far: PhaseResult) -> None:
-                readings.append((time.monotonic(), worker.cpu_s(), so_far.finished))
+                readings.append((time.monotonic(), worker.cpu_s(), so_far.finished, memory().rss))
 
             began_s = time.monotonic()
             result = fleet.run_phase(LoadPhase(url, load), 2 * session_s + SPARE_S, [server], note)
@@ -77,23 +80,25 @@ def measure(users: int, session_s: float) -> dict:
     busy = [reading for reading in readings if ramp_s <= reading[0] - began_s <= session_s]
     if len(busy) < 2:
         raise LabError("There were too few readings.", "Use more --seconds.")
-    return summary(users, busy, result)
+    return summary(users, busy, result, max(reading[-1] for reading in readings))
 
 
 def locustfile(session_s: float) -> str:
     """A session that takes so long: pauses are drawn from half to one and a half of what is left to each step."""
     each_s = session_s / STEPS - DELAY_MS / 1000
-    body = b'{"millis":%d}' % DELAY_MS
-    return LOCUSTFILE.format(steps=STEPS, delay_ms=DELAY_MS, body=body, low_s=each_s / 2, high_s=each_s * 1.5)
+    begin = f'{{"millis":{DELAY_MS},'  # each answer has a number of its own after that
+    return LOCUSTFILE.format(steps=STEPS, delay_ms=DELAY_MS, begin=begin, low_s=each_s / 2, high_s=each_s * 1.5)
 
 
-def summary(users: int, readings: list[Reading], result: PhaseResult) -> dict:
-    """The share of a core, the rate, the cost of a request, and the goals that were missed."""
-    (from_s, from_cpu_s, before), (to_s, to_cpu_s, after) = readings[0], readings[-1]
+def summary(users: int, readings: list[Reading], result: PhaseResult, most_bytes: int) -> dict:
+    """The share of a core, the rate, the cost of a request, the memory, and the goals that were missed."""
+    (from_s, from_cpu_s, before, _), (to_s, to_cpu_s, after, _) = readings[0], readings[-1]
     share, count = (to_cpu_s - from_cpu_s) / (to_s - from_s), max(after - before, 1)
-    missed = (
-        [f"The worker used {share:.0%} of its core, not less than {GOAL_SHARE:.0%}."] if share >= GOAL_SHARE else []
-    )
+    missed = []
+    if share >= GOAL_SHARE:
+        missed.append(f"The worker used {share:.0%} of its core, not less than {GOAL_SHARE:.0%}.")
+    if most_bytes > (allowed := WORKER_BYTES + users * USER_BYTES):
+        missed.append(f"The worker had {most_bytes / 1e6:,.0f} MB of memory, more than {allowed / 1e6:,.0f} MB.")
     return {
         "users": users,
         "requests": result.finished,
@@ -101,6 +106,7 @@ def summary(users: int, readings: list[Reading], result: PhaseResult) -> dict:
         "rate_rps": count / (to_s - from_s),
         "worker_cpu": share,
         "cpu_us_a_request": (to_cpu_s - from_cpu_s) / count * 1e6,
+        "worker_bytes": most_bytes,
         "missed": missed,
     }
 
@@ -111,7 +117,7 @@ def as_table(result: dict) -> str:
     lines = [
         f"{result['users']:,} users, {result['sessions']:,} sessions, {result['requests']:,} requests in all",
         f"{result['rate_rps']:,.0f} requests/s, each followed by a pause: {cost_us:.1f} µs CPU for both",
-        f"the worker used {share:.1%} of its core",
+        f"the worker used {share:.1%} of its core, and at most {result['worker_bytes'] / 1e6:,.0f} MB of memory",
     ]
     return "\n".join(lines + [f"Goal missed: {text}" for text in result["missed"]])
 

@@ -9,6 +9,7 @@ import pandas as pd
 from lab.spec.nodes import is_node
 from lab.spec.system import BALANCER
 from lab.storage.cell_folder import CellFolder
+from lab.telemetry.sampler import SILENT
 from lab.telemetry.series import targets
 
 
@@ -29,6 +30,9 @@ def sentences(folder: CellFolder) -> Iterator[str]:
     waited = f"; its queue held {queued:,.0f} at most" if pd.notna(queued) else ""
     yield f"The balancer received {evidence['received']:,} requests, and passed on the answers of {answered}{waited}."
     for name in filter(is_node, targets(metrics)):
+        if len(silent_s := metrics.loc[(metrics["target"] == name) & (metrics["name"] == SILENT), "t_s"]) > 1:
+            span = f"from {silent_s.min():.0f} s to {silent_s.max():.0f} s of the load"
+            yield f"{name} answered none of {len(silent_s)} readings {span}."
         if out := _out_s(metrics, name):
             yield f"The balancer was seen to have taken {name} out after {out[0]:.0f} s{out[1]}."
     if lost_a_node(folder) and (failed := _failed_s(folder)):

@@ -272,15 +272,20 @@ def usage_of(run: RunFolder, plan: Plan, variant: Variant, folder: CellFolder) -
         database_cpus=len(machine.get("generator_cores") or ()) or machine.get("cores") or 1,
         shared_busy=used("generator", CORES_BUSY),
         threads_busy=typical("tomcat_threads_busy_threads") if variant.thread_per_request else None,
-        threads=limits.get("request_threads_max"),
+        threads=_of_all(limits.get("request_threads_max"), plan),
         pool_busy=pool_busy,
-        pool=limits.get("pool_max") or (plan.limits.pool if scenario.components else None),
+        pool=_of_all(limits.get("pool_max") or (plan.limits.pool if scenario.components else None), plan),
         pool_waiting=summary.get("pool_wait"),
         bytes_rps=rate * _mean_bytes(folder) if plan.link.rate else None,
         link_rate=plan.link.rate or None,
         mean_s=summary.get("mean_s"),
         service_s=service_s,
     )
+
+
+def _of_all(limit: float | None, plan: Plan) -> float | None:
+    """A limit of one node for all of them, whose readings are summed."""
+    return limit and limit * plan.nodes
 
 
 def _mean_bytes(folder: CellFolder) -> float:

@@ -208,7 +208,7 @@ def evidence(
 
 def _of_nodes(counts: Served) -> dict[str, Any]:
     """The counts of several nodes and their balancer, as fields of :class:`lab.analysis.evidence.Counts`."""
-    if counts.received is None:
+    if len(counts.nodes) < 2:
         return {}
     known = {name: count for name, count in counts.nodes.items() if count is not None}
     return {"nodes": known, "received": counts.received, "passed_on": counts.passed_on, "refused": counts.refused}

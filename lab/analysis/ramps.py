@@ -14,6 +14,9 @@ from lab.formulas.ramp import Knee
 from lab.spec.sample import BY_BREAKER
 from lab.spec.workload import Closed, Ramp
 from lab.storage.cell_folder import CellFolder
+from lab.storage.json_file import damaged
+
+KEPT_SHARE = 0.9
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,8 @@ class Course:
         windows: how the requests of each time window ended: :func:`lab.formulas.ramp.outcomes`.
         knee: None where answers kept pace to the end, where there were too few to say, and where users are ramped:
             they send no faster than they are answered.
-        kept_rps: up to which rate answers kept pace: that of the knee, or the highest. None of a ramp of users.
+        kept_rps: up to which rate answers kept pace: that of the knee, or, without one, the highest if at least
+            :data:`KEPT_SHARE` of all requests were answered right. Else None, as for a ramp of users.
         before_knee_s: the mean latency of right answers in the windows before the knee; None without any.
         prompt_share: :func:`lab.formulas.ramp.prompt_share`.
         waiting: :func:`lab.analysis.waiting_cost.waiting_cost`.
@@ -53,22 +57,25 @@ class Course:
 def course(cell: CellFolder) -> Course | None:
     """The course of a cell: as it is stored, or from the samples of one that an older version measured.
 
-    None for a load that is no ramp, and for a cell without samples.
+    None for a load that is no ramp, and for a cell without samples. LabError where what is stored is damaged.
     """
     load = cell.cell.load
     if not load.is_ramp:
         return None
     if stored := cell.read("summary").get("ramp"):
-        return Course.from_json(stored)
+        try:
+            return Course.from_json(stored)
+        except (KeyError, TypeError, ValueError) as error:
+            raise damaged(cell.path / "summary.json", f"its ramp is none: {error}") from error
     samples = _samples(cell)
     if not len(samples):
         return None
     assert isinstance(load, Ramp | Closed)  # the others are none
+    windows = ramp.outcomes(samples, load.duration_s, BY_BREAKER)
     found, kept_rps = None, None
     if isinstance(load, Ramp):
         found = ramp.knee(samples, load.from_rps, load.to_rps, load.duration_s)
-        kept_rps = found.rate if found else load.to_rps
-    windows = ramp.outcomes(samples, load.duration_s, BY_BREAKER)
+        kept_rps = found.rate if found else load.to_rps if _has_kept_pace(windows) else None
     return Course(
         windows=windows,
         knee=found,
@@ -94,6 +101,10 @@ def outcomes(cell: CellFolder) -> pd.DataFrame:
 def _samples(cell: CellFolder) -> pd.DataFrame:
     pieces = [piece for piece in cell.measured_pieces(ramp.COLUMNS) if len(piece)]
     return pd.concat(pieces, ignore_index=True) if pieces else pd.DataFrame(columns=list(ramp.COLUMNS))
+
+
+def _has_kept_pace(windows: pd.DataFrame) -> bool:
+    return bool(windows["right"].sum() >= KEPT_SHARE * windows["offered"].sum())
 
 
 def _warmed_up_for(cell: CellFolder) -> int:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from lab.telemetry.actuator import HEAP, HEAP_EDEN
+from lab.telemetry.actuator import GC_COUNT, HEAP, HEAP_EDEN
 
 Floats = NDArray[np.float64]
 # Readings with at least this share of the most requests under way are taken for those of the peak.
@@ -19,9 +19,9 @@ def waiting_cost(metrics: pd.DataFrame, before: int = 0) -> dict[str, float]:
     """What a service held at the peak of a load more than before it, for each request that was then under way.
 
     Each is (mean reading at the peak − reading before the load) / (requests under way at the peak − those of the
-    warm-up), since a service keeps the threads and buffers that it had for the warm-up. The peak is when at least 90 %
-    of the most requests were under way, by the generator's own count: those that wait in a queue before the service
-    has taken them up are among them.
+    warm-up), since a service keeps the threads and buffers that it had for the warm-up. The peak is from the first to
+    the last moment with at least 90 % of the most requests under way, by the generator's own count: those that wait in
+    a queue before the service has taken them up are among them.
 
     Args:
         metrics: of a cell: rows of ``t_s``, ``target``, ``name``, ``value``.
@@ -29,23 +29,26 @@ def waiting_cost(metrics: pd.DataFrame, before: int = 0) -> dict[str, float]:
 
     Returns:
         ``in_flight``, the mean number of requests under way at the peak, and for each of them: ``threads`` of the
-        operating system; ``heap_bytes``, what has survived a collection (the heap without its nursery, in which there
-        is garbage of any age); ``native_bytes``, resident memory outside the heap: stacks of threads, buffers of
-        connections. That is all growth of resident memory, as a heap whose size the lab sets is resident from the
-        start. Empty where not enough was read, or fewer than 20 requests more were under way than in the warm-up.
+        operating system; ``native_bytes``, resident memory outside the heap: stacks of threads, buffers of connections.
+        That is all growth of resident memory, as a heap whose size the lab sets is resident from the start. And
+        ``heap_bytes``, what has survived a collection (the heap without its nursery, in which there is garbage of any
+        age); it is missing where there was none from the beginning to the peak, since nothing had to survive then.
+        Empty where not enough was read, or fewer than 20 requests more were under way than in the warm-up.
 
     """
     at_s, under_way = in_flight(metrics)
     at_peak = under_way >= PEAK_SHARE * under_way.max(initial=0.0)
     if not at_peak.any() or (count := float(under_way[at_peak].mean())) < before + FEWEST:
         return {}
-    begin_s, end_s = at_s[at_peak][[0, -1]]
-    found = {"in_flight": count}
+    peak_s, found = at_s[at_peak][[0, -1]], {"in_flight": count}
     for name, (read_s, values) in held(metrics).items():
-        at_rest, during = values[read_s <= 0], values[(read_s >= begin_s) & (read_s <= end_s)]
-        if not len(at_rest) or not len(during):
+        if not len(read_s) or read_s[0] > 0 or read_s[-1] < peak_s[0]:
             return {}
-        found[name] = float(during.mean() - at_rest[-1]) / (count - before)
+        during = values[(read_s >= peak_s[0]) & (read_s <= peak_s[1])]
+        at_peak_mean = during.mean() if len(during) else np.interp(peak_s, read_s, values).mean()
+        found[name] = float(at_peak_mean - values[read_s <= 0][-1]) / (count - before)
+    if not _has_collected(metrics, float(peak_s[1])):
+        del found["heap_bytes"]
     return found
 
 
@@ -67,11 +70,17 @@ def held(metrics: pd.DataFrame) -> dict[str, tuple[Floats, Floats]]:
 def in_flight(metrics: pd.DataFrame) -> tuple[Floats, Floats]:
     """Times in seconds since the planned start, and how many requests all workers together had under way."""
     rows = metrics[metrics["name"] == "under_way"]
-    counted = {target: of.sort_values("t_s") for target, of in rows.groupby("target")}
+    counted = [of.sort_values("t_s") for _, of in rows.groupby("target")]
     if not counted:
         return np.zeros(0), np.zeros(0)
     at_s = np.unique(rows["t_s"].to_numpy(dtype=float))
-    return at_s, np.sum([np.interp(at_s, of["t_s"], of["value"]) for of in counted.values()], axis=0)
+    return at_s, np.sum([np.interp(at_s, of["t_s"], of["value"]) for of in counted], axis=0)
+
+
+def _has_collected(metrics: pd.DataFrame, until_s: float) -> bool:
+    """Whether the garbage collector ran from the beginning of the load on."""
+    read_s, collections = _readings(metrics, GC_COUNT)
+    return len(read_s) > 0 and bool(np.diff(np.interp([0.0, until_s], read_s, collections))[0] > 0)
 
 
 def _readings(metrics: pd.DataFrame, name: str) -> tuple[Floats, Floats]:

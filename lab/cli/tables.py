@@ -185,7 +185,10 @@ def _waiting_table(run: Run) -> Table:
     numbers = ("requests\nunder way", "threads\neach", "heap\nkB each", "outside the heap\nkB each")
     table = _parts_table("what waiting costs, at the peak", (), numbers, run)
     for row in run.waiting_costs().to_dict("records"):
-        each = [f"{row['threads']:.2f}", *(f"{row[key] / 1000:,.1f}" for key in ("heap_bytes", "native_bytes"))]
+        each = [
+            f"{row['threads']:.2f}",
+            *(formatting.kilobytes(row.get(key)) for key in ("heap_bytes", "native_bytes")),
+        ]
         table.add_row(*_which_cell(row, run), f"{row['in_flight']:,.0f}", *each)
     return table
 

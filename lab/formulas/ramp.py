@@ -3,6 +3,7 @@
 Up to the knee answers come at the rate at which requests were sent one latency before. Beyond it their rate no longer
 grows with what is offered, or falls. So a line that is known up to the knee, and is straight after it, is fitted to the
 answers of each window by least squares (segmented regression with one break; Muggeo, Statistics in Medicine 22, 2003).
+Where a service collapses later, since it works for those who have gone, only what was before that is fitted.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ CANDIDATES, RESAMPLES, LEVEL = 400, 200, 0.95
 # Answers whose rate still grows by so much of what is offered keep pace: there is no knee.
 STILL_GROWING = 0.5
 FEWEST_ANSWERS = 200
+# A service has collapsed when it answers less than this part of the most, by the median of so many windows.
+COLLAPSED, SMOOTHED = 0.5, 5
 # Gatling's default bound of its fastest group of requests, which reports of ramps are published with.
 PROMPT_S = 0.8
 
@@ -91,7 +94,8 @@ class Knee:
         rate: requests a second.
         at_s: when the ramp had that rate.
         beyond: by how much the rate of answers changes with each request a second that is offered beyond the knee:
-            0 on a plateau, negative where it collapses.
+            0 on a plateau, negative where they become fewer.
+        collapse_rps: the rate of the ramp when fewer than half of the most were answered; None where that never was.
 
     """
 
@@ -100,11 +104,13 @@ class Knee:
     high: float
     at_s: float
     beyond: float
+    collapse_rps: float | None = None
 
     def __str__(self) -> str:
         """The end of a sentence for people."""
         after = "then answers stay at about that rate" if self.beyond > -0.1 else "then answers become fewer"
-        return f"knee at {self.rate:,.0f}/s ({self.low:,.0f} to {self.high:,.0f}), {after}"
+        end = "" if self.collapse_rps is None else f", and collapse at {self.collapse_rps:,.0f}/s"
+        return f"knee at {self.rate:,.0f}/s ({self.low:,.0f} to {self.high:,.0f}), {after}{end}"
 
 
 def knee(samples: pd.DataFrame, from_rps: float, to_rps: float, duration_s: float) -> Knee | None:
@@ -125,10 +131,11 @@ def knee(samples: pd.DataFrame, from_rps: float, to_rps: float, duration_s: floa
     alone_s = float(np.median((ended_s - planned_s)[right][first]))
     if alone_s >= duration_s / 2:
         return None
-    edges = np.linspace(alone_s, duration_s, FITTED_WINDOWS + 1)
-    middle_s, width_s = (edges[:-1] + edges[1:]) / 2, edges[1] - edges[0]
-    answered = np.histogram(ended_s[right], bins=edges)[0] / width_s
     slope = (to_rps - from_rps) / duration_s
+    collapsed_s = _collapse_s(*_answered(ended_s[right], alone_s, duration_s))
+    # Without the windows in which answers were becoming fewer.
+    before_s = duration_s if collapsed_s is None else collapsed_s - SMOOTHED * (duration_s - alone_s) / FITTED_WINDOWS
+    middle_s, answered = _answered(ended_s[right], alone_s, max(before_s, 2 * alone_s))
     offered = from_rps + slope * (middle_s - alone_s)
     breaks_s = np.linspace(middle_s[MARGIN], middle_s[-MARGIN - 1], CANDIDATES)
     fit = _Fit(middle_s, offered, slope, breaks_s)
@@ -145,7 +152,22 @@ def knee(samples: pd.DataFrame, from_rps: float, to_rps: float, duration_s: floa
         high=float(high),
         at_s=float(breaks_s[best] - alone_s),
         beyond=float(beyond / slope),
+        collapse_rps=None if collapsed_s is None else from_rps + slope * collapsed_s,
     )
+
+
+def _answered(ended_s: Floats, from_s: float, to_s: float) -> tuple[Floats, Floats]:
+    """The middles of windows of equal length, and how many answers a second came in each."""
+    edges = np.linspace(from_s, to_s, FITTED_WINDOWS + 1)
+    return (edges[:-1] + edges[1:]) / 2, np.histogram(ended_s, bins=edges)[0] / (edges[1] - edges[0])
+
+
+def _collapse_s(at_s: Floats, answered: Floats) -> float | None:
+    """When answers fell below half of the most, for longer than a moment; None if they never did."""
+    smooth = pd.Series(answered).rolling(SMOOTHED, center=True, min_periods=1).median().to_numpy()
+    most = int(smooth.argmax())
+    fallen = np.flatnonzero(smooth[most:] < COLLAPSED * smooth[most])
+    return float(at_s[most + fallen[0]]) if len(fallen) else None
 
 
 class _Fit:

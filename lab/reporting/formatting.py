@@ -124,6 +124,11 @@ def count_text(value: float | None) -> str:
     return "–" if value is None or value != value else f"{value:,.0f}"
 
 
+def kilobytes(value: float | None) -> str:
+    """A number of bytes in kB, to a tenth."""
+    return "–" if value is None or value != value else f"{value / 1000:,.1f}"
+
+
 def errors_text(errors: Mapping[str, int]) -> str:
     """How many requests failed, by class."""
     return ", ".join(f"{name} {count:,}" for name, count in errors.items()) or "none"

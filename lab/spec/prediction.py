@@ -9,6 +9,7 @@ from dataclasses import replace
 from lab.formulas import queueing
 from lab.formulas.calls import Calls
 from lab.spec import schedule
+from lab.spec.limits import Limits
 from lab.spec.plan import Cell, Plan
 from lab.spec.scenario import Value
 from lab.spec.schedule import Seed
@@ -36,7 +37,7 @@ def calls_of(plan: Plan, variant: Variant, parameters: Parameters) -> Calls | No
     if len(variant.demands) != 1 or not stages or None in times_s or len(counts) < len(stages):
         return None
     total_s = sum(count * (time_s or 0.0) for count, time_s in zip(counts, times_s, strict=True))
-    limits = plan.limits_of(variant.name).or_else(variant.own)
+    limits = _limits(plan, variant)
     return Calls(
         call_s=total_s / max(sum(counts), 1),
         calls=sum(counts),
@@ -109,14 +110,24 @@ def _total(ranges: list[tuple[int, int] | None]) -> tuple[int, int] | None:
     return (sum(least for least, _ in known), sum(most for _, most in known)) if len(known) == len(ranges) else None
 
 
+def _limits(plan: Plan, variant: Variant) -> Limits:
+    """The limits of a variant's service, threads and connections of all of its nodes together."""
+    each = plan.limits_of(variant.name).or_else(variant.own)
+    return replace(each, threads=_of_all(each.threads, plan.nodes), pool=_of_all(each.pool, plan.nodes))
+
+
+def _of_all(limit: int | None, nodes: int) -> int | None:
+    return None if limit is None else nodes * limit
+
+
 def _connections(plan: Plan, variant: Variant, parameters: Parameters) -> int | None:
     """N: the connections of the pool to what a variant calls, or the calls that this serves at once, if fewer.
 
     None if it calls nothing, or nothing limits them.
     """
     called = {stage.component for stage in variant.stages}
-    pools = [component.own_pool for component in plan.scenario.components if component.name in called]
-    pool = plan.limits_of(variant.name).or_else(variant.own).pool
+    components = [component for component in plan.scenario.components if component.name in called]
+    pools, pool = [_of_all(component.own_pool, plan.nodes) for component in components], _limits(plan, variant).pool
     of_pools = [pool] if pools and pool is not None else [own for own in pools if own is not None]
     of_called = [int(parameters[stage.servers_parameter]) for stage in variant.stages if stage.servers_parameter]
     return min((*of_pools, *filter(None, of_called)), default=None)
@@ -132,7 +143,7 @@ def servers(plan: Plan, variant: Variant, parameters: Parameters) -> int | None:
     """How many requests a variant serves at once: T threads or N connections, whichever is fewer; None for no limit."""
     if calls := calls_of(plan, variant, parameters):
         return calls.servers
-    limits = plan.limits_of(variant.name).or_else(variant.own)
+    limits = _limits(plan, variant)
     held = (limits.threads if variant.thread_per_request else None, _connections(plan, variant, parameters))
     return min((limit for limit in held if limit is not None), default=None)
 

@@ -160,6 +160,11 @@ class Component:
         if self.settings and not self.module:
             raise ValueError(f"the component {self.name} has settings, and is no service of ours")
 
+    @property
+    def changes(self) -> bool:
+        """Whether it holds something that requests may change, so that it is put back before and after each load."""
+        return bool(self.entities or self.tables)
+
 
 @dataclass(frozen=True)
 class Batches:

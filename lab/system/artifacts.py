@@ -69,7 +69,7 @@ def _is_only_one(file: int) -> bool:
 
 def _remove_old(services: Path) -> None:
     """Remove all but the copies, and what was made from them, that were used last."""
-    for folder in services.glob(f"*/target/{FOLDER}"):
+    for folder in (*services.glob(f"*/target/{FOLDER}"), *services.glob(f"*/*/target/{FOLDER}")):
         for pattern in ("*.jar", "aot-*"):
             for old in sorted(folder.glob(pattern), key=lambda path: path.stat().st_mtime, reverse=True)[KEPT:]:
                 shutil.rmtree(old) if old.is_dir() else old.unlink()

@@ -142,7 +142,7 @@ class Backends:
         ComponentError if a database has ended, or refuses that.
         """
         for component in scenario.components:
-            if (component.entities or component.tables) and component.name in self.databases:
+            if component.changes and component.name in self.databases:
                 with self._alive():
                     _restore(self.databases[component.name], component, parameters)
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 import shutil
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -20,6 +20,8 @@ from lab.system.jdk import Jdk
 SERVICES = ROOT / "services"
 # The modules' group, and the namespace of what a pom.xml says.
 OURS, POM = "lab", "{http://maven.apache.org/POM/4.0.0}"
+# How a pom.xml names folders elsewhere.
+HERE = "${project.basedir}/"
 
 
 def jars(modules: Iterable[str], jdk: Jdk, runtime: Runtime, say: Callable[[str], None]) -> dict[str, Path]:
@@ -35,22 +37,29 @@ def jars(modules: Iterable[str], jdk: Jdk, runtime: Runtime, say: Callable[[str]
     modules = sorted(set(modules))
     with FileLock(SERVICES / ".build.lock"):
         stale = [module for module in modules if not _is_built(module)]
-        if stale:
-            maven.run(SERVICES, stale, maven.PACKAGE, jdk.home, runtime, say)
-            for module in stale:
+        for root in sorted({folder_of(module).parent for module in stale}):
+            of_root = [module for module in stale if folder_of(module).parent == root]
+            maven.run(root, of_root, maven.PACKAGE, jdk.home, runtime, say)
+            for module in of_root:
                 _stamp(module).write_text(json.dumps({"sources": source_hash(module)}))
         return {module: artifacts.kept(_jar(module)) for module in modules}
 
 
+def folder_of(module: str) -> Path:
+    """The folder of a module: among the services, or in a Maven project of its own beside them, as a generation is."""
+    beside = (pom.parent for pom in SERVICES.glob(f"*/{module}/pom.xml"))
+    return next(beside, SERVICES / module)
+
+
 def _jar(module: str) -> Path:
     """The executable jar; of a service the one with everything in it, as the plain one is for other modules."""
-    target = SERVICES / module / "target"
+    target = folder_of(module) / "target"
     executable, plain = target / f"{module}-exec.jar", target / f"{module}.jar"
     return executable if executable.exists() or not plain.exists() else plain
 
 
 def _stamp(module: str) -> Path:
-    return SERVICES / module / "target" / "lab-build.json"
+    return folder_of(module) / "target" / "lab-build.json"
 
 
 def _is_built(module: str) -> bool:
@@ -64,10 +73,12 @@ def _is_built(module: str) -> bool:
 def source_hash(module: str) -> str:
     """SHA-256 over the names and contents of everything that goes into a module's jar."""
     digest = hashlib.sha256()
-    files = [SERVICES / "pom.xml"]
+    files = [folder_of(module).parent / "pom.xml"]
     for part in _parts(module):
-        files += [SERVICES / part / "pom.xml", *(SERVICES / part / "src").rglob("*")]
-    for file in sorted(file for file in files if file.is_file()):
+        folder = folder_of(part)
+        files += [folder / "pom.xml", *(folder / "src").rglob("*")]
+        files += [file for source in _sources_elsewhere(folder) for file in source.rglob("*")]
+    for file in sorted({file for file in files if file.is_file()}):
         digest.update(str(file.relative_to(SERVICES)).encode() + b"\0" + file.read_bytes() + b"\0")
     return digest.hexdigest()
 
@@ -76,11 +87,28 @@ def _parts(module: str) -> list[str]:
     """A module and the others of ours that its jar has in it, as its pom.xml and theirs say."""
     parts = [module]
     for part in parts:  # grows while it is gone through
-        project = ElementTree.parse(SERVICES / part / "pom.xml").getroot()
+        project = ElementTree.parse(folder_of(part) / "pom.xml").getroot()
         for dependency in project.iterfind(f"{POM}dependencies/{POM}dependency"):
             if dependency.findtext(f"{POM}groupId") == OURS:
                 parts.append(dependency.findtext(f"{POM}artifactId", ""))
     return list(dict.fromkeys(parts))
+
+
+def _sources_elsewhere(folder: Path) -> Iterator[Path]:
+    """The folders outside its own that a module is made from too, as its pom.xml and its parent's name them."""
+    projects = [ElementTree.parse(pom).getroot() for pom in (folder.parent / "pom.xml", folder / "pom.xml")]
+    properties = {
+        f"${{{element.tag.removeprefix(POM)}}}": element.text or ""
+        for project in projects
+        for element in project.iterfind(f"{POM}properties/*")
+    }
+    for project in projects:
+        for element in project.iter():
+            if (element.text or "").startswith(HERE):
+                path = (element.text or "").removeprefix(HERE)
+                for name, value in properties.items():
+                    path = path.replace(name, value)
+                yield (folder / path).resolve()
 
 
 def in_use() -> AbstractContextManager[None]:
@@ -95,7 +123,11 @@ def unused() -> AbstractContextManager[bool]:
 
 def clean() -> int:
     """Remove all builds; returns the number of folders removed."""
-    targets = [path for path in (SERVICES / "target", *SERVICES.glob("*/target")) if path.is_dir()]
+    targets = [
+        path
+        for path in (SERVICES / "target", *SERVICES.glob("*/target"), *SERVICES.glob("*/*/target"))
+        if path.is_dir()
+    ]
     for target in targets:
         shutil.rmtree(target)
     return len(targets)

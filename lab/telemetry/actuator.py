@@ -28,7 +28,7 @@ HTTP_LEASED = "httpcomponents_httpclient_pool_leased_connections"
 # 0 where a circuit breaker is closed, 1 where it is open, and between the two while it tries a few calls.
 BREAKER_OPEN = "lab_breaker_open"
 # Absent until the first collection.
-GC_PAUSES = "jvm_gc_pause_seconds_sum"
+GC_PAUSES, GC_COUNT = "jvm_gc_pause_seconds_sum", "jvm_gc_pause_seconds_count"
 SETTLE_WITHIN_S = 10.0
 # What a service reports with its limits that is its process's own, and of no other node.
 OF_ONE_PROCESS = ("pid", "process_cpu_s", "pool_live", "request_threads_live")
@@ -41,8 +41,8 @@ KEPT_METRICS = (
     "httpcomponents_httpclient_pool_total_pending",
     "http_server_requests_seconds_count",
     "jvm_compilation_time_ms_total",
-    "jvm_gc_pause_seconds_count",
-    "jvm_gc_pause_seconds_sum",
+    GC_COUNT,
+    GC_PAUSES,
     "jvm_memory_used_bytes",
     "jvm_threads_live_threads",
     "mongodb_driver_pool_checkedout",
@@ -158,7 +158,7 @@ def scrape(service: Service, within_s: float = POLL_TIMEOUT_S) -> dict[str, floa
 
 
 def _kept_as(metric: str, labels: Mapping[str, str]) -> Iterator[str]:
-    """The names under which a sample of a metric is kept, and summed."""
+    """The names under which a sample of a metric is kept, and summed; not the time of creation of a counter of ours."""
     if metric in KEPT_METRICS or (metric.startswith(OWN_METRICS) and not metric.endswith("_created")):
         yield metric
     for name, (whole, label, ending) in KEPT_PARTS.items():

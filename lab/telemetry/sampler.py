@@ -17,6 +17,7 @@ from typing import Any
 import psutil
 
 from lab.runtimes import Launch, Running, Runtime
+from lab.spec.nodes import is_node
 from lab.spec.system import BALANCER, SERVICE
 from lab.system import balancer
 from lab.system.deployment import Deployment
@@ -30,6 +31,8 @@ PROBE_NICENESS = 19
 CORES_BUSY = "cores_busy_s"
 # CPU seconds of a fixed piece of work on one of an owner's cores; see lab/telemetry/cpu_speed.py.
 FIXED_WORK = "yardstick_s"  # as runs have stored it
+# That one of several nodes did not answer a reading.
+SILENT = "silent"
 CPU_SPEED_SCRIPT = Path(__file__).with_name("cpu_speed.py")
 JOIN_WITHIN_S = 5.0
 
@@ -91,6 +94,7 @@ def sampling(
         with ThreadPoolExecutor(len(deployment.nodes)) as at_once:  # one that is silent must not delay the others
             pages = dict(zip(deployment.nodes, at_once.map(scrape, deployment.nodes.values()), strict=True))
         telemetry.rows += _rows(now, with_sum(pages))
+        telemetry.rows += [(now, name, SILENT, 1.0) for name, page in pages.items() if is_node(name) and not page]
         telemetry.rows += _rows(now, _of_balancer(deployment))
         if deployment.is_ours and not all(pages.values()):
             telemetry.gaps.append(now)

@@ -58,6 +58,20 @@ def test_services_that_are_up_in_turns_are_neighbours_and_no_other_programs():
     assert observations.neighbours(telemetry(0.9), cores=1) is None
 
 
+def test_nodes_are_the_service_and_counted_once():
+    """What each of them uses is in the service's own reading already, and so is their pool; a balancer is beside it."""
+    found = telemetry(generator_busy=0.42, service_busy=0.5)
+    found.rows += (
+        readings("node 1", "cpu_s", 0.2) + readings("node 2", "cpu_s", 0.3) + readings("balancer", "cpu_s", 0.02)
+    )
+    found.rows += readings("node 1", "r2dbc_pool_acquired", 0.0, first=5.0)
+    found.rows += readings("service", "r2dbc_pool_acquired", 0.0, first=9.0)
+    assert observations.foreign_cores(found, CORES) == pytest.approx({"service": 0.0, "generator": 0.0})
+    assert observations.foreign_cpu(found, cores=1) == pytest.approx(0.0)
+    assert observations.beside(found) == pytest.approx({"balancer": 0.02})
+    assert service_cost(found.rows, 0.0, 10.0, 100)["pool_in_use"] == pytest.approx(9.0)
+
+
 def test_the_cost_of_a_request_is_cut_to_the_load():
     """Of ten seconds that were watched, the load lasted four; only their CPU counts, read between the seconds too."""
     rows = readings("service", "cpu_s", 0.5) + readings("service", "jvm_gc_pause_seconds_sum", 0.01)

@@ -10,7 +10,9 @@ from made_ramps import HEAP_EACH, NATIVE_EACH, SERVICE_S, THREADS_EACH, TO_RPS, 
 
 from lab.analysis import ramps, waiting_cost
 from lab.analysis.ramps import Course
+from lab.errors import LabError
 from lab.reporting import html, run_view
+from lab.telemetry.actuator import GC_COUNT
 
 FEW, MANY = 60, 2000
 
@@ -56,6 +58,14 @@ def test_a_course_that_is_kept_is_not_derived_again(tmp_path):
     assert ramps.course(folder).as_json() == derived
 
 
+def test_a_course_that_is_damaged_is_said_to_be(tmp_path):
+    """In one sentence, with the file."""
+    (folder,) = ramped(tmp_path, {"mvc": FEW}).cells()
+    folder.keep("summary", {**folder.read("summary"), "ramp": {"knee": 3}})
+    with pytest.raises(LabError, match="is damaged: summary"):
+        ramps.course(folder)
+
+
 def test_other_loads_and_cells_without_samples_have_no_course(tmp_path, made):
     """Neither a burst, nor a ramp of which nothing was sent."""
     assert ramps.course(made({"mvc": 0.1}, repeat=1).cells()[0]) is None
@@ -71,6 +81,14 @@ def test_what_waiting_costs_is_counted_beyond_the_warm_up(run):
     assert waiting["in_flight"] > WARM_UP_USERS
     found = (waiting["threads"], waiting["heap_bytes"], waiting["native_bytes"])
     assert found == pytest.approx((THREADS_EACH, HEAP_EACH, NATIVE_EACH), rel=0.05)
+
+
+def test_without_a_collection_nothing_is_said_of_the_heap(run):
+    """All of it may be garbage; threads and memory outside of it are told all the same."""
+    (folder, _) = run.cells()
+    metrics = folder.metrics()
+    never = metrics.assign(value=metrics["value"].where(metrics["name"] != GC_COUNT, 3.0))
+    assert waiting_cost.waiting_cost(never, WARM_UP_USERS).keys() == {"in_flight", "threads", "native_bytes"}
 
 
 def test_nothing_is_said_of_waiting_where_hardly_anything_waits(run):

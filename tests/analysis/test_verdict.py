@@ -106,6 +106,13 @@ def test_samples_balancer_and_nodes_must_agree(counts, said):
     assert said in reasons
 
 
+def test_a_balancer_that_did_not_count_leaves_a_check_that_was_not_made():
+    """Which is not the same as one that passed; where there is one node there is nothing to check."""
+    word, reasons = judged(nodes={"node 1": 500, "node 2": 500})
+    assert word == SUSPECT
+    assert "Not checked, as the balancer did not report it: the counts of requests by the balancer" in reasons
+
+
 def test_what_the_balancer_answers_itself_no_node_must_have_counted():
     """Its refusals are answers in the samples, and failures; of a node that has ended nothing is known."""
     refused = replace(GOOD, errors={"HTTP 503": 1}, ok_throughput_rps=332.7)

@@ -39,8 +39,8 @@ def moment():
     """A service whose load is about to begin, and to last ten seconds."""
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        service = SimpleNamespace(url=f"http://127.0.0.1:{server.server_port}")
-        yield SimpleNamespace(service=service, load_s=10.0)
+        deployment = SimpleNamespace(url=f"http://127.0.0.1:{server.server_port}")
+        yield SimpleNamespace(deployment=deployment, load_s=10.0)
         server.shutdown()
 
 

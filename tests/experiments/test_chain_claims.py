@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from made_ramps import played
 
 from lab.experiments import find_publication, find_scenario
 from lab.experiments.chain import claims
@@ -103,6 +104,22 @@ def test_the_published_figures_stand_beside_a_ramp_to_that_rate_only():
         rows = [published.row_for(plan, cell, plan.scenario.variant(cell.variant)) for cell in plan.cells]
         peers.append([found and found.throughput_rps for found in rows])
     assert peers == [[221, None, 362], [None] * 3, [None] * 3]
+
+
+def test_a_ramp_that_was_measured_is_judged_beside_what_was_published(typed, tmp_path):
+    """A hundred threads that work for those who have gone collapse; table and claims have both, and the status is 0."""
+    plan = CHAIN.plan(CHAIN.parts[0], 1.0, seed=1, repeat=2)
+    run = played(tmp_path, plan, {"mvc": claims.THREADS, "mvc-virtual": 4000, "webflux": 4000})
+    done = typed("reproduce", "chain", "--from", str(run.path), "--data", str(tmp_path))
+    assert done.returncode == 0
+    assert "At the document's rates, for 45 s instead of 900 s." in done.stdout
+    lines = done.stdout.splitlines()
+    (of_mvc,) = [line for line in lines if "a ramp to 1,000 requests/s  mvc" in line]
+    assert of_mvc.split()[-4:-1] == ["20.000", "221.0", "43"]
+    (knee,) = [line for line in lines if "T platform threads keep pace" in line]
+    assert knee.startswith(CONFIRMED)
+    assert sum(line.startswith(CONFIRMED) for line in lines) == 7
+    assert sum(line.startswith(REFUTED) for line in lines) == 1
 
 
 def test_the_timeout_is_as_much_shorter_as_the_ramp():

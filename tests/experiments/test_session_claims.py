@@ -52,7 +52,7 @@ def judged(claim: str, *rows: ReproducedRow) -> str:
 @pytest.mark.parametrize(
     ("claim", "confirms", "refutes"),
     [
-        ("no faster", [row("spring-4", 0.975), row("boot-2.0", 0.986)], [row("spring-4"), row("boot-2.0", 0.8)]),
+        ("no faster", [row("boot-1.5", 0.975), row("boot-2.0", 0.986)], [row("boot-1.5"), row("boot-2.0", 0.8)]),
         ("slower than", [row("mvc", 0.986), row("rest-parallel", 1.499)], [row("mvc"), row("rest-elastic", 1.0)]),
         (
             "and hardly any",
@@ -108,8 +108,7 @@ def test_all_published_rows_are_of_names_and_sizes_that_can_be_measured():
     assert len([each for each in ROWS if each.sums_s]) == 14
     assert {each.users for each in ROWS} == {5000, 10_000, 15_000}
     named = [variant.published_as for variant in find_scenario("operations").variants if variant.published_as]
-    assert len(set(named)) == len(named)
-    assert set(named) <= {each.variant for each in ROWS}
+    assert sorted(named) == sorted({each.variant for each in ROWS})
     assert {request.name for request in find_scenario("operations").requests} == set(ROWS[0].sums_s)
 
 
@@ -123,6 +122,14 @@ def test_a_fifth_of_the_pace_is_a_fifth_of_the_users_and_of_the_ramp():
     assert full.limits == fifth.limits
     with pytest.raises(LabError, match="do not pause"):
         find_publication("delay").at_pace(0.2)
+
+
+def test_the_overload_is_measured_twice_where_the_published_rows_are_measured_more_often():
+    """Else both would not fit into ninety minutes; who asks for one repeat gets one of each."""
+    repeats = [
+        [max(c.repeat for c in OPERATIONS.plan(part, 0.2, 1, n).cells) for n in (1, 3)] for part in OPERATIONS.parts
+    ]
+    assert repeats == [[1, 3], [1, 3], [1, 2]]
 
 
 @pytest.fixture

@@ -62,6 +62,24 @@ def test_a_service_that_collapses_has_its_knee_where_it_begins_to():
     assert "fewer" in str(found)
 
 
+@pytest.mark.parametrize("timeout_s", [1.0, 3.0])
+@pytest.mark.parametrize("servers", [50, 100])
+def test_a_service_that_works_for_those_who_have_gone_collapses_after_its_knee(servers, timeout_s):
+    """Requests time out in its queue, and hold a server all the same: the knee is where it was, and the end is told."""
+    samples = played(servers, 1000)
+    late = samples["latency_us"] > timeout_s * 1e6
+    samples = samples.assign(
+        error=np.where(late, "timeout", ""), latency_us=samples["latency_us"].clip(upper=timeout_s * 1e6)
+    )
+    found, capacity_rps = ramp.knee(samples, 0, 1000, 30), servers / SERVICE_S
+    assert found.rate == pytest.approx(capacity_rps, rel=0.06)
+    # The queue is as long as the timeout when the rate has grown beyond the capacity for this time; who is the last to
+    # be answered waits for so long.
+    queued_s = np.sqrt(2 * capacity_rps * timeout_s / (1000 / 30))
+    assert found.collapse_rps == pytest.approx(capacity_rps + (queued_s + timeout_s) * 1000 / 30, rel=0.1)
+    assert "and collapse at" in str(found)
+
+
 def test_too_few_answers_show_no_knee():
     """Nor do none."""
     assert ramp.knee(played(1, 8, 20), 0, 8, 20) is None

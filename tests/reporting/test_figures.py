@@ -133,6 +133,18 @@ def test_the_wait_for_a_pool_has_a_row_where_a_service_stated_it(samples_of):
     assert any("connection" in axes.get_ylabel() for axes in with_pool.axes)
 
 
+@pytest.mark.parametrize(("states", "rows"), [([0.0, 1.0, 0.5], 1), ([0.0, 0.0, 0.0], 0)])
+def test_a_circuit_breaker_has_a_row_where_it_was_open(samples_of, states, rows):
+    """With its states in words; one that stayed closed, as where there is none, takes no room."""
+    metrics = pd.DataFrame({"t_s": [0.0, 1.0, 2.0], "target": "service", "name": "lab_breaker_open", "value": states})
+    samples = samples_of([2.0])
+    without = figures.timeline_figure("title", [panel(samples)])
+    figure = figures.timeline_figure("title", [panel(samples, metrics=metrics)])
+    assert len(figure.axes) == len(without.axes) + rows
+    if rows:
+        assert [label.get_text() for label in figure.axes[-1].get_yticklabels()] == ["closed", "trying", "open"]
+
+
 def cpu_readings(**cores_by_target: float) -> pd.DataFrame:
     """A reading a second of targets that use so many cores all the time, and of the generator's, half of them busy."""
     seconds = [0.0, 1.0, 2.0, 3.0]

@@ -56,6 +56,13 @@ FRAMED = {
     "/refused-in-chunks": ("400 ", JSON + "Transfer-Encoding: chunked\r\n", f"c\r\n{BODY}\r\n0\r\n\r\n"),
 }
 
+# What is made here has another key and another token at each server.
+FRAMED |= {
+    f"/{server}/{what}": ("201 Created", f"{JSON}Location: /things/{key}\r\nContent-Length: {len(body)}\r\n", body)
+    for server, key, token in (("one", "200", "a.b.c"), ("another", "6a02c0ffee", "d.e.f"))
+    for what, body in (("made", f'{{"id":"{key}","size":1200,"token":"{token}"}}'),)
+}
+
 # In a process of its own, which it monkey-patches.
 GENERATOR = f"""
 import sys
@@ -253,3 +260,31 @@ def test_every_service_is_asked_by_a_wrong_method_and_with_too_large_heads(name)
     assert wrong == {request.path.format(**scenario.defaults()) for request in scenario.requests}
     assert {exchange.status for exchange in shared} == {405, 414, 431}
     assert own.isdisjoint(exchange.name for exchange in shared)
+
+
+@pytest.mark.parametrize("others", ["another", "one"])
+def test_what_a_server_chooses_by_itself_is_compared_by_its_name(service, others):
+    """A key that was saved stands for itself, wherever it is a whole word; what is no key is compared as it is."""
+    saves = {"key": r"Location: /things/(\w+)", "token": r'"token":"([^"]+)"'}
+    one, other = (
+        equivalence.prove(service, [Exchange("made", f"/{server}/made", 201, saves=saves)])
+        for server in ("one", others)
+    )
+    assert one["made"]["body_begin"] == '{"id":"{key}","size":1200,"token":"{token}"}'
+    assert one["made"]["headers"]["location"] == "/things/{key}"
+    assert equivalence.unequal_answers(one, other) == []
+
+
+def test_what_was_saved_is_asked_for(service):
+    """Its name in braces stands for it in the paths, headers and bodies after it."""
+    Handler.asked.clear()
+    saves = {"key": r"Location: /things/(\w+)"}
+    made = Exchange("made", "/one/made", 201, saves=saves)
+    equivalence.prove(service, [made, Exchange("asked for", "/good", 200, headers={"X-Key": "of {key}"})])
+    assert "X-Key: of 200" in Handler.asked[-1]
+
+
+def test_an_answer_without_what_is_to_be_saved_is_named(service):
+    """The requests after it could not be made."""
+    with pytest.raises(ComponentError, match="has no key"):
+        equivalence.prove(service, [Exchange("it", "/good", 200, saves={"key": r"Location: (\w+)"})])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -81,6 +83,16 @@ def test_latencies_are_those_of_a_simulated_queue(users, ramp, loops, service, s
 def test_two_waves_by_hand():
     """Three requests at once on two threads take t, t and 2t."""
     assert sorted(burst_latencies(Burst(users=3, ramp_s=0.0), 2.0, 2)) == [2.0, 2.0, 4.0]
+
+
+def test_nodes_serve_as_many_more_at_once():
+    """Each has the threads that one has, and the balancer gives each of them its share."""
+    options = Options(users=[400], threads=100, variants=["mvc"], parameters={"delay_ms": 1000})
+    one, two = (planning.make_plan(scenarios()["delay"], replace(options, nodes=nodes)) for nodes in (1, 2))
+    like_two = planning.make_plan(scenarios()["delay"], replace(options, threads=200))
+    of_one, of_two, of_200 = (prediction.predict(plan, plan.cells[0]) for plan in (one, two, like_two))
+    assert of_two == pytest.approx(of_200)
+    assert of_two < of_one
 
 
 def test_arrivals_later_than_departures_never_wait():

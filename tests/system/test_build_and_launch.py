@@ -70,6 +70,25 @@ def test_a_container_gets_a_folder_of_its_own(tmp_path):
     assert inside.log.parent == tmp_path
 
 
+@pytest.mark.parametrize(
+    ("changed", "module", "goes_in"),
+    [
+        ("mvc-operations", "boot-2.0", True),
+        ("common", "boot-2.0", True),
+        ("generations/mongo-3", "boot-2.0", True),
+        ("generations/mongo-3", "boot-2.7", False),
+        ("mvc-operations-wrapped", "boot-2.7", False),
+        ("generations/boot-2", "mvc-operations", False),
+    ],
+)
+def test_a_generation_is_built_anew_when_what_it_is_made_from_changes(sources, changed, module, goes_in):
+    """Its sources lie among those of the current services, as the pom.xml says; it is a project beside them."""
+    before = build.source_hash(module)
+    (sources / changed / "src" / "main" / "java" / "New.java").write_text("class New {}")
+    assert (build.source_hash(module) != before) == goes_in
+    assert (build.folder_of(module).parent == sources / "generations") == module.startswith("boot-")
+
+
 def test_java_home_is_preferred_if_it_is_new_enough(machine, monkeypatch):
     """JAVA_HOME decides, even where a newer JDK lies in a usual folder."""
     fake_jdk(machine / "jvm" / "new", "25.0.1")

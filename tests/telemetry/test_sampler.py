@@ -16,7 +16,7 @@ from lab.runtimes import Launch
 from lab.system.deployment import Deployment
 from lab.system.service import Service
 from lab.telemetry.actuator import scrape
-from lab.telemetry.sampler import CORES_BUSY, FIXED_WORK, Telemetry, sampling, timing_cores, with_sum
+from lab.telemetry.sampler import CORES_BUSY, FIXED_WORK, SILENT, Telemetry, sampling, timing_cores, with_sum
 
 # Where nobody listens.
 NOBODY = "http://127.0.0.1:9"
@@ -99,6 +99,7 @@ def test_several_nodes_are_read_apart_and_summed(runtime, tmp_path):
     summed = [(t, a + b) for (t, a), (_, b) in zip(*of_nodes, strict=True)]
     assert rows_of(telemetry, "service", "cpu_s") == summed
     assert len(telemetry.gaps) > 2
+    assert len(rows_of(telemetry, "node 1", SILENT)) == len(telemetry.gaps)
     assert with_sum({"node 1": {"a": 1.0, "b": 2.0}, "node 2": {"a": 3.0}})["service"] == {"a": 4.0}
     assert with_sum({"service": {"a": 1.0}}) == {"service": {"a": 1.0}}
 

@@ -35,7 +35,8 @@ DELAY_MS, THREADS = 200, 100
 # More than are ever in use: threads are what is compared.
 CONNECTIONS = 4000
 CLOSED_USERS = 1000
-# Long enough that a thousand requests wait at once at a rate that takes little CPU; and a thread for each of them.
+# Long enough that a thousand requests wait at once at a rate that takes little CPU; and a thread for each of them. Its
+# heap is so small that there are collections, which show what of it is held.
 WAITING_MS, WAITING_THREADS = 2000, 1200
 
 OPEN, CLOSED, WAITING = "open ramp", "ramp of users", "ramp of users who wait for 2 s"
@@ -118,7 +119,7 @@ CHAIN = Publication(
     parts=(
         _part(OPEN, THREADS, DELAY_MS, ramp=(0, TO_RPS, LASTING_S), timeout=TIMEOUT_S, users=(OPEN_USERS,)),
         _part(CLOSED, THREADS, DELAY_MS, ("mvc", "webflux"), users=(CLOSED_USERS,), ramp_up=20.0, duration=20.0),
-        _part(WAITING, WAITING_THREADS, WAITING_MS, users=(CLOSED_USERS,), ramp_up=15.0, duration=15.0),
+        _part(WAITING, WAITING_THREADS, WAITING_MS, users=(CLOSED_USERS,), ramp_up=15.0, duration=15.0, heap_mb=256),
         _plain(READ, "get-one"),
         _plain(WRITE, "add-one"),
     ),

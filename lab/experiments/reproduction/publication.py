@@ -148,6 +148,7 @@ class Part:
             measures for a time; else empty.
         request: the name of the request whose latency its rows show, where sessions have several; else that of all.
         scenario: what it measures, where that is not what the other parts of its publication measure.
+        most_repeats: how often each of its cells is measured at most, however often the others are; 0 for no limit.
         pace: how long pauses and ramp take, as a multiple of the document's. With fewer users in the same proportion,
             they offer as many requests a second.
 
@@ -159,6 +160,7 @@ class Part:
     instead_of: str = ""
     request: str = ""
     scenario: str = ""
+    most_repeats: int = 0
     pace: float = 1.0
 
     @property
@@ -277,7 +279,8 @@ class Publication:
 
     def plan(self, part: Part, scale: float, seed: int | None = None, repeat: int = 1) -> Plan:
         """The plan of one part at a scale; LabError if that is not possible."""
-        return planning.make_plan(self.scenario_of(part), replace(part.scaled(scale), seed=seed, repeat=repeat))
+        times = min(repeat, part.most_repeats or repeat)
+        return planning.make_plan(self.scenario_of(part), replace(part.scaled(scale), seed=seed, repeat=times))
 
     def scenario_of(self, part: Part) -> Scenario:
         """The scenario that a part measures."""

@@ -228,7 +228,7 @@ def _is_alike(run: Run, other: Run) -> bool:
 
 
 def _settings(plan: Plan) -> tuple[Any, ...]:
-    return plan.parameters, plan.limits, plan.link, plan.stance, plan.pin
+    return plan.parameters, plan.limits, plan.link, plan.stance, plan.pin, plan.nodes, plan.prometheus
 
 
 def _part_of(wanted: Publication, run: Run, taken: Mapping[str, Run]) -> Part:

@@ -143,11 +143,12 @@ def _repeat(cell: Mapping[str, Any], factor: float, request: str, scenario: Scen
 def ramp_figures(course: Mapping[str, Any]) -> dict[str, float]:
     """The figures of a ramp: those of :class:`lab.analysis.ramps.Course`, and of a request that waits.
 
-    ``memory_bytes`` is all of what it held, within the heap and outside; of loads that are no ramps there are none.
+    ``memory_bytes`` is all of what it held, within the heap, as far as that is known, and outside; of loads that are no
+    ramps there are none.
     """
     known = {name: course[name] for name in OF_RAMPS if course.get(name) is not None}
     waiting = course.get("waiting") or {}
-    memory = {"memory_bytes": waiting["heap_bytes"] + waiting["native_bytes"]} if waiting else {}
+    memory = {"memory_bytes": waiting.get("heap_bytes", 0.0) + waiting["native_bytes"]} if waiting else {}
     return {**known, **waiting, **memory}
 
 

@@ -18,6 +18,7 @@ from lab.reporting.comparison_view import ComparisonView, compare
 from lab.reporting.formatting import (
     count_text,
     errors_text,
+    kilobytes,
     limit_text,
     rate_text,
     seconds_text,
@@ -275,8 +276,14 @@ def render(run: Run) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.filters |= {"seconds": seconds_text, "with_unit": _with_unit, "rate": rate_text, "errors": errors_text}
-    templates.filters["count"] = count_text
+    templates.filters |= {
+        "seconds": seconds_text,
+        "with_unit": _with_unit,
+        "rate": rate_text,
+        "errors": errors_text,
+        "count": count_text,
+        "kilobytes": kilobytes,
+    }
     return templates.get_template("report.html").render(page=Page(run), run=run)
 
 

@@ -24,11 +24,16 @@ class ToldDatabases implements AutoConfigurationImportFilter, EnvironmentAware {
 	private static final String BOOT = "org.springframework.boot.";
 
 	/**
-	 * By package of Boot's, the properties of which one must be there.
+	 * Some generations of Boot have it before the name of what is configured, others after it.
+	 */
+	private static final String AUTOCONFIGURE = "autoconfigure.";
+
+	/**
+	 * By how a package of Boot's begins, the properties of which one must be there.
 	 */
 	private static final Map<String, List<String>> TELLING = Map.of(BOOT + "jdbc.", List.of(MYSQL), BOOT + "r2dbc.",
-			List.of(MYSQL), BOOT + "mongodb.", List.of(MONGO), BOOT + "data.mongodb.", List.of(MONGO),
-			BOOT + "data.autoconfigure.", List.of(MONGO), BOOT + "transaction.", List.of(MYSQL, MONGO),
+			List.of(MYSQL), BOOT + "mongo", List.of(MONGO), BOOT + "data.mongo", List.of(MONGO), BOOT + "data.metrics.",
+			List.of(MONGO), BOOT + "data.web.", List.of(MONGO), BOOT + "transaction.", List.of(MYSQL, MONGO),
 			BOOT + "persistence.", List.of(MYSQL, MONGO));
 
 	private Environment environment;
@@ -47,7 +52,8 @@ class ToldDatabases implements AutoConfigurationImportFilter, EnvironmentAware {
 		return matches;
 	}
 
-	private boolean isWanted(String configuration) {
+	private boolean isWanted(String className) {
+		String configuration = className.replace(AUTOCONFIGURE, "");
 		return TELLING.entrySet()
 			.stream()
 			.filter((telling) -> configuration.startsWith(telling.getKey()))

@@ -6,7 +6,6 @@ import com.mongodb.MongoClientSettings;
 
 import org.springframework.beans.factory.annotation.Value;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
-import org.springframework.boot.mongodb.autoconfigure.MongoClientSettingsBuilderCustomizer;
 import org.springframework.context.annotation.Profile;
 import org.springframework.stereotype.Component;
 
@@ -18,7 +17,7 @@ import org.springframework.stereotype.Component;
 @Component
 @Profile("fixed-pool")
 @ConditionalOnProperty("lab.mongo-uri")
-class FixedMongoPool implements MongoClientSettingsBuilderCustomizer {
+class FixedMongoPool {
 
 	/**
 	 * A database that is gone is to be an error of the load, not a load that stands still for
@@ -35,8 +34,7 @@ class FixedMongoPool implements MongoClientSettingsBuilderCustomizer {
 		this.waitMs = waitMs;
 	}
 
-	@Override
-	public void customize(MongoClientSettings.Builder client) {
+	void customize(MongoClientSettings.Builder client) {
 		client
 			.applyToClusterSettings(
 					(cluster) -> cluster.serverSelectionTimeout(SERVER_SELECTION_TIMEOUT_S, TimeUnit.SECONDS))

@@ -12,7 +12,6 @@ import com.mongodb.event.ConnectionReadyEvent;
 import lab.limits.Pool;
 
 import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
-import org.springframework.boot.mongodb.autoconfigure.MongoClientSettingsBuilderCustomizer;
 import org.springframework.stereotype.Component;
 
 /**
@@ -20,14 +19,13 @@ import org.springframework.stereotype.Component;
  */
 @Component
 @ConditionalOnProperty("lab.mongo-uri")
-class MongoPool implements ConnectionPoolListener, MongoClientSettingsBuilderCustomizer, Pool {
+class MongoPool implements ConnectionPoolListener, Pool {
 
 	private final Set<ConnectionId> connections = ConcurrentHashMap.newKeySet();
 
 	private volatile int max;
 
-	@Override
-	public void customize(MongoClientSettings.Builder client) {
+	void customize(MongoClientSettings.Builder client) {
 		client.applyToConnectionPoolSettings((pool) -> pool.addConnectionPoolListener(this));
 	}
 

@@ -9,7 +9,7 @@ import org.springframework.web.bind.annotation.RequestHeader;
 import org.springframework.web.bind.annotation.RestController;
 
 @RestController
-@ConditionalOnProperty("lab.jwt-key")
+@ConditionalOnProperty(name = "lab.accounts", havingValue = "plain")
 class AccountController extends RefusingOnMvc {
 
 	private final AccountService accounts;

@@ -18,7 +18,7 @@ import org.springframework.web.bind.annotation.RestController;
 
 @RestController
 @RequestMapping("/api/operations")
-@ConditionalOnProperty("lab.jwt-key")
+@ConditionalOnProperty(name = "lab.operations", havingValue = "plain")
 class OperationController extends RefusingOnMvc {
 
 	private final OperationService operations;

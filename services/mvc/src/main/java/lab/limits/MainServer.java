@@ -2,11 +2,13 @@ package lab.limits;
 
 import java.lang.management.ManagementFactory;
 import java.util.Arrays;
+import java.util.concurrent.Executor;
 
 import javax.management.InstanceNotFoundException;
 import javax.management.JMException;
 import javax.management.ObjectName;
 
+import org.apache.catalina.Context;
 import org.apache.catalina.Pipeline;
 import org.apache.catalina.connector.Connector;
 import org.apache.catalina.core.StandardHost;
@@ -14,34 +16,28 @@ import org.apache.catalina.util.ServerInfo;
 import org.apache.catalina.valves.ErrorReportValve;
 import org.apache.coyote.http11.AbstractHttp11Protocol;
 import org.apache.tomcat.util.threads.ThreadPoolExecutor;
-import org.apache.tomcat.util.threads.VirtualThreadExecutor;
 import org.jspecify.annotations.Nullable;
 
-import org.springframework.boot.tomcat.servlet.TomcatServletWebServerFactory;
-import org.springframework.boot.web.server.WebServerFactoryCustomizer;
 import org.springframework.stereotype.Component;
 
 /**
  * The server that answers the application's requests, as opposed to the one for
- * management: factory customizers do not reach into the management context.
+ * management.
  */
 @Component
-class MainServer implements WebServerFactoryCustomizer<TomcatServletWebServerFactory>, Server {
+class MainServer implements Server {
+
+	private static final String VIRTUAL = "VirtualThreadExecutor"; // which older generations of Tomcat do not have
 
 	private volatile Connector connector;
 
-	@Override
-	public void customize(TomcatServletWebServerFactory factory) {
-		factory.addConnectorCustomizers(this::customize);
-		factory.addContextCustomizers((context) -> refuse((StandardHost) context.getParent()));
-	}
-
-	private void customize(Connector connector) {
+	void customize(Connector connector) {
 		this.connector = connector;
 		protocol().setMaxHeaderCount(-1); // their size is limited, as it is by Netty
 	}
 
-	private static void refuse(StandardHost host) {
+	void customize(Context context) {
+		StandardHost host = (StandardHost) context.getParent();
 		Pipeline valves = host.getPipeline();
 		Arrays.stream(valves.getValves()).filter(ErrorReportValve.class::isInstance).forEach(valves::removeValve);
 		valves.addValve(new Refusals());
@@ -70,16 +66,16 @@ class MainServer implements WebServerFactoryCustomizer<TomcatServletWebServerFac
 
 	@Override
 	public @Nullable Integer requestThreadsMax() {
-		return (protocol().getExecutor() instanceof ThreadPoolExecutor pool) ? pool.getMaximumPoolSize() : null;
+		return (threads() != null) ? threads().getMaximumPoolSize() : null;
 	}
 
 	@Override
 	public @Nullable Integer requestThreadsLive() {
-		return (protocol().getExecutor() instanceof ThreadPoolExecutor pool) ? pool.getPoolSize() : null;
+		return (threads() != null) ? threads().getPoolSize() : null;
 	}
 
 	int requestThreadsBusy() {
-		return (protocol().getExecutor() instanceof ThreadPoolExecutor pool) ? pool.getActiveCount() : 0;
+		return (threads() != null) ? threads().getActiveCount() : 0;
 	}
 
 	long connections() {
@@ -130,7 +126,13 @@ class MainServer implements WebServerFactoryCustomizer<TomcatServletWebServerFac
 	}
 
 	boolean isVirtual() {
-		return protocol().getExecutor() instanceof VirtualThreadExecutor;
+		Executor executor = protocol().getExecutor();
+		return executor != null && executor.getClass().getSimpleName().equals(VIRTUAL);
+	}
+
+	private @Nullable ThreadPoolExecutor threads() {
+		Executor executor = protocol().getExecutor();
+		return (executor instanceof ThreadPoolExecutor) ? (ThreadPoolExecutor) executor : null;
 	}
 
 	private AbstractHttp11Protocol<?> protocol() {

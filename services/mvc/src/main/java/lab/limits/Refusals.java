@@ -1,6 +1,5 @@
 package lab.limits;
 
-import jakarta.servlet.http.HttpServletResponse;
 import org.apache.catalina.connector.Request;
 import org.apache.catalina.connector.Response;
 import org.apache.catalina.valves.ErrorReportValve;
@@ -24,7 +23,7 @@ class Refusals extends ErrorReportValve {
 	@Override
 	protected void report(Request request, Response response, @Nullable Throwable cause) {
 		if (cause != null && TOO_LARGE.equals(cause.getMessage())
-				&& response.getStatus() == HttpServletResponse.SC_BAD_REQUEST) {
+				&& response.getStatus() == HttpStatus.BAD_REQUEST.value()) {
 			boolean inUri = request.getCoyoteRequest().requestURI().isNull();
 			HttpStatus status = inUri ? HttpStatus.URI_TOO_LONG : HttpStatus.REQUEST_HEADER_FIELDS_TOO_LARGE;
 			response.setStatus(status.value());

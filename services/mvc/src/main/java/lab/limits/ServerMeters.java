@@ -2,7 +2,6 @@ package lab.limits;
 
 import io.micrometer.core.instrument.Gauge;
 import io.micrometer.core.instrument.MeterRegistry;
-import io.micrometer.core.instrument.binder.BaseUnits;
 import io.micrometer.core.instrument.binder.MeterBinder;
 
 import org.springframework.stereotype.Component;
@@ -24,14 +23,14 @@ class ServerMeters implements MeterBinder {
 	@Override
 	public void bindTo(MeterRegistry registry) {
 		Gauge.builder("tomcat.connections.current", this.server, MainServer::connections)
-			.baseUnit(BaseUnits.CONNECTIONS)
+			.baseUnit("connections")
 			.register(registry);
 		if (!this.server.isVirtual()) {
 			Gauge.builder("tomcat.threads.busy", this.server, MainServer::requestThreadsBusy)
-				.baseUnit(BaseUnits.THREADS)
+				.baseUnit("threads")
 				.register(registry);
 			Gauge.builder("tomcat.threads.current", this.server, MainServer::requestThreadsLive)
-				.baseUnit(BaseUnits.THREADS)
+				.baseUnit("threads")
 				.register(registry);
 		}
 	}

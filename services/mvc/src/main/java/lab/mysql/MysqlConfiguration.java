@@ -1,14 +1,14 @@
 package lab.mysql;
 
 import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
-import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Profile;
+import org.springframework.stereotype.Component;
 
 /**
  * Has the pool trust connections that have rested: otherwise one that has done so for half
  * a second costs a ping, one more round trip a request, which the other pool's do not.
  */
-@Configuration(proxyBeanMethods = false)
+@Component
 @Profile("fixed-pool")
 @ConditionalOnProperty("lab.mysql-host")
 class MysqlConfiguration {

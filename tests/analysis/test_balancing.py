@@ -1,0 +1,76 @@
+"""What is said of nodes and of monitoring follows from what was counted and read, and nothing is said without them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from made_runs import fill
+
+from lab.analysis import balancing, monitoring, ramps
+from lab.spec import sample
+from lab.spec.plan import Plan
+from lab.storage.cell_folder import CellFolder
+
+COUNTED = {"passed_on": {"node 1": 120, "node 2": 80}, "received": 200, "refused": 0, "component_errors": []}
+UP = [(t, "node 2", "up", float(up)) for t, up in enumerate((1, 1, 0, 0, 1))]
+
+
+@pytest.fixture
+def cell(tmp_path: Path, plan: Plan) -> CellFolder:
+    """A cell with 200 right answers within a second."""
+    folder = CellFolder(tmp_path / "cell", plan.cells[0])
+    folder.path.mkdir()
+    fill(folder, 0.01, np.random.default_rng(1))
+    return folder
+
+
+def test_requests_by_node_and_the_queue_are_told(cell):
+    """The most that was ever read to wait; of a service with one node nothing is said."""
+    assert list(balancing.sentences(cell)) == []
+    cell.keep("evidence", COUNTED)
+    cell.keep_metrics([(t, "balancer", "queued", n) for t, n in enumerate((0.0, 3.0, 1.0))])
+    told = "The balancer received 200 requests, and passed on the answers of node 1 (120) and node 2 (80)"
+    assert list(balancing.sentences(cell)) == [f"{told}; its queue held 3 at most."]
+    assert ramps.outcomes(cell).empty
+
+
+def test_a_node_that_is_out_and_back_is_told_with_the_times(cell):
+    """As the balancer was read once a second."""
+    cell.keep("evidence", COUNTED)
+    cell.keep_metrics(UP)
+    out = "The balancer was seen to have taken node 2 out after 2 s"
+    assert f"{out}, and back in after 4 s." in balancing.sentences(cell)
+    cell.keep_metrics(UP[:-1])
+    assert f"{out}." in balancing.sentences(cell)
+
+
+def test_a_node_that_was_silent_is_named_with_the_times(cell):
+    """One that was frozen, say; a single reading that came too late is nothing to tell."""
+    cell.keep("evidence", COUNTED)
+    cell.keep_metrics([(3.1, "node 1", "silent", 1.0), (3.1, "node 2", "silent", 1.0), (9.2, "node 2", "silent", 1.0)])
+    *_, last = balancing.sentences(cell)
+    assert last == "node 2 answered none of 2 readings from 3 s to 9 s of the load."
+
+
+def test_requests_that_came_to_no_node_are_told_by_when_they_were_sent(tmp_path, plan):
+    """And by time window, in which every one of them has its place."""
+    cell = CellFolder(tmp_path / "cell", plan.cells[0])
+    cell.path.mkdir()
+    fill(cell, 0.01, np.random.default_rng(1), error=sample.RESET)
+    cell.keep("evidence", {**COUNTED, "refused": 5})
+    *_, last = balancing.sentences(cell)
+    assert last.startswith("200 requests failed, those sent from 0.0 s to 1.0 s of the load (5 were answered by")
+    windows = ramps.outcomes(cell)
+    assert windows["failed"].sum() == windows["offered"].sum() == 200
+
+
+def test_missed_scrapes_are_told_beside_our_own_readings(cell):
+    """Those that were not made are among the missed ones; without Prometheus nothing is said."""
+    assert list(monitoring.sentences(cell)) == []
+    of_node = {"due": 10, "missed": 2, "skipped": 1, "late": 3, "longest_s": 1.0004, "samples": 90.0}
+    cell.keep("evidence", {"scrapes": {"node 1": of_node}, "gaps": 1})
+    (said,) = monitoring.sentences(cell)
+    assert "node 1 3 of 10 (1 of these were not made, 3 others late, the longest took 1.000 s)" in said
+    assert "1 of the lab's own readings" in said
