@@ -25,6 +25,7 @@ SCENARIO = replace(
     question="What if the called service is a program of somebody else's?",
     contract=(Exchange("a short delay", "/chain/5", 200),),
     variants=CHAIN.variants[:1],
+    default_variants=(),
     rehearsal=Rehearsal(requests=100, rounds=1),
     components=(
         Component("backend", command=("{{python}}", {program!r}), calls=("clock",)),
@@ -101,6 +102,7 @@ SCENARIO = replace(
     question="What does a user wait for who makes a mistake between two requests?",
     requests=(Request("/chain", "/chain/{{delay_ms}}"), Request("/refused", "/chain/none")),
     variants=(replace(CHAIN.variants[0], demands=DEMANDS),),
+    default_variants=(),
     rehearsal=Rehearsal(requests=100, rounds=1),
 )
 """
