@@ -7,13 +7,12 @@ from dataclasses import replace
 
 from lab.spec.scenario import Exchange, Scenario
 from lab.system.databases import tokens
-from lab.system.databases.rows import users
+from lab.system.databases.rows import HONEST_USERS, users
 
 # The services read heads of at most 16 kB.
 TOO_LARGE = 17_000
 # Of WebDAV: no endpoint has it, so that nothing is changed by asking.
 WRONG_METHOD = "PROPFIND"
-HONEST_USERS = (0, 49_999, 99_999)
 
 
 def common(scenario: Scenario) -> tuple[Exchange, ...]:

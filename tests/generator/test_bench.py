@@ -20,7 +20,8 @@ from lab.runtimes.host import Cores
 from lab.runtimes.process import ProcessRuntime, confined
 from lab.spec.workload import Burst, Closed
 from lab.system.databases.tokens import token_file
-from lab.telemetry.actuator import Service
+from lab.system.deployment import Deployment
+from lab.system.service import Service
 from lab.telemetry.sampler import sampling
 
 pytestmark = pytest.mark.thorough
@@ -73,9 +74,9 @@ def test_nothing_is_answered_before_the_server_lets_it_go(ready):
 
 def test_a_saturated_generator_is_caught_by_name(ready, cores, ceilings):
     """One worker, many users, no delay: the verdict says what was too busy, whichever that was on this machine."""
-    service = Service(ready.server, ready.url, ready.url)
+    deployment = Deployment.of(Service(ready.server, ready.url, ready.url))
     with sampling(
-        service, {"worker 1": ready.fleet.workers[0], "master": ready.fleet.master}, cores.owned
+        deployment, {"worker 1": ready.fleet.workers[0], "master": ready.fleet.master}, cores.owned
     ) as telemetry:
         load = Closed(users=100, ramp_s=0.0, duration_s=2.5)
         parameters = {"kind": 0, "delay_ms": 0}

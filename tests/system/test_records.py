@@ -5,6 +5,8 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from tempfile import mkdtemp
 
 import pytest
 import requests
@@ -84,8 +86,8 @@ def nodes(place, variant: str, *told: dict[str, str]) -> Iterator[list[Node]]:
     made = SCENARIO.variant(variant)
     with ExitStack() as stack:
         started = []
-        for number, more in enumerate(told):
-            at = folder / f"{variant}-{number}"
+        for more in told:
+            at = Path(mkdtemp(prefix=f"{more.get('LAB_CLUSTER', variant)}-", dir=folder))
             launch = service_launch(
                 made, Limits(pool=5, heap_mb=256), 2, jdk.java, jars[made.module], at, {**environment, **more}
             )
@@ -190,4 +192,5 @@ def test_a_port_that_is_taken_is_said(place):
         nodes(place, CACHED, of_cluster("taken", [port], 1)),
     ):
         pass
-    assert "Address already in use" in (place[-1] / f"{CACHED}-0" / "service.log").read_text()
+    (log,) = place[-1].glob("taken-*/service.log")
+    assert "Address already in use" in log.read_text()

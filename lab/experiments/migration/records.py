@@ -7,8 +7,7 @@ import secrets
 from urllib.parse import urlencode
 
 from lab.spec.system import Table
-from lab.system.contract import HONEST_USERS
-from lab.system.databases.rows import users
+from lab.system.databases.rows import HONEST_USERS, users
 
 # 50 records an answer, which are some 6 kB.
 COUNT, LOOKUPS, CATEGORIES = 2000, 40, 10

@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 SEED = 1
 USERS = 100_000
+# The numbers of those whose tokens the contract of every service with tokens carries.
+HONEST_USERS = (0, 49_999, 99_999)
 DOCUMENT_ID = "1000"
 # Characters in the text of the document that the published experiment fetched.
 DOCUMENT_LENGTH = 1_019_684
