@@ -372,9 +372,9 @@ def test_each_way_to_mongodb_executes_its_commands_and_no_other(runtime, operati
 @pytest.mark.parametrize("ending", ["complete", "killed", "interrupted"])
 def test_entities_are_as_they_were_however_a_cell_ends(ending, tmp_path, monkeypatch):
     """The service may die, or the lab be interrupted, in the middle of thousands of inserts."""
-    options = Options(
-        users=[20], duration=5.0, variants=["mvc-driver"], seed=1, heap_mb=256, parameters={"operation": "add-one"}
-    )
+    options = Options(users=[20], variants=["mvc-driver"], seed=1, heap_mb=256, parameters={"operation": "add-one"})
+    # Long enough for a slow machine to be in the middle of it, where it does not come to its end.
+    options = replace(options, duration=5.0 if ending == "complete" else 120.0)
     plan, ready = planning.make_plan(scenarios()["mongo-access"], options), actuator.await_ready
     services = []
     monkeypatch.setattr(actuator, "await_ready", lambda *of: services.append(ready(*of)) or services[-1])

@@ -8,6 +8,7 @@ from itertools import pairwise
 import pandas as pd
 import pytest
 from any_server import serving
+from patience import assert_measured
 
 import lab
 from lab.analysis import window_ratios
@@ -165,7 +166,8 @@ class TestStarted:
                 assert first.read(name) == second.read(name) != {}
             warm = [folder.read("evidence")["warm_up"] for folder in (first, second)]
             assert warm[1][: len(warm[0]) - 1] == warm[0][:-1]
-            assert [folder.read("summary")["verdict"] for folder in (first, second)] != ["invalid", "invalid"]
+            for folder in (first, second):
+                assert_measured(folder.read("summary"))
             assert not list(first.logs.glob("application*.port"))
 
     def test_readings_are_of_the_windows_alone(self, run):
@@ -184,7 +186,7 @@ class TestStarted:
         """Nothing is called a stall, an idle user or a broken law because windows end."""
         for row in run.cells:
             said = " ".join(row["reasons"])
-            assert row["verdict"] in ("valid", "suspect"), said
+            assert_measured(row)
             for wrong in ("Little's law", "idle", "counted", "samples arrived", "stalled", "answered nobody"):
                 assert wrong not in said
 
@@ -206,5 +208,5 @@ def test_an_open_loop_of_more_variants_than_fit_is_measured_in_batches(tmp_path,
         for folder in folders:
             assert_windows_hold_their_own(folder, 2)
             assert folder.read("evidence")["begun"] == pytest.approx(240, abs=4)
-            assert folder.read("summary")["verdict"] in ("valid", "suspect"), folder.read("summary")["reasons"]
+            assert_measured(folder.read("summary"))
     assert set(run.window_ratios()["b"]) == {"mvc-virtual", "webflux"}
