@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 
 from lab.errors import ComponentError, LabError
+from lab.generator.counts import COUNTS
 from lab.runtimes import Launch, Running, Runtime, Watched
 from lab.runtimes.checkout import JOIN_TOKEN, ROOT, RUN_BY_LAB
 from lab.spec.own_load import OneRequest
@@ -292,13 +293,10 @@ class Fleet:
 
 
 def _update_result(result: PhaseResult, event: dict[str, Any]) -> None:
-    result.begun, result.finished, result.failed = event["begun"], event["finished"], event["failed"]
-    result.kept_back = event["kept_back"]
-    result.sessions, result.complete, result.not_single = event["sessions"], event["complete"], event["not_single"]
-    result.pauses = event["pauses"]
+    for name in COUNTS:
+        setattr(result, name, event[name])
     result.cut.extend((int(user), int(session)) for user, session in event["cut"])
     result.stopped.extend((int(user), int(session)) for user, session in event["stopped"])
-    result.dispatch_delay_s = event["dispatch_delay_s"]
     for worker, ticks in event["ticks"].items():
         result.ticks.setdefault(worker, []).extend((int(t), int(n)) for t, n in ticks)
     result.clock_step_s = event["clock_step_s"]

@@ -5,10 +5,10 @@ fields that :class:`lab.generator.locust.phases.Phase` reads; ``{"do": "dismiss"
 stdin ends the master and, through Locust, its workers.
 
 Events: ``listening`` (port), ``worker`` (count, and by how many seconds its clock is ahead), ``tokens`` (count),
-``spawned``, ``problem`` (sentence, detail), ``progress`` (:data:`COUNTED`, the largest step of a worker's clock, user
-and number of sessions that were cut off or stopped early, and by worker ticks and readings of its own CPU time),
-``over`` (the same, when all workers have reported all records of a phase), ``lost`` (a worker that has joined does not
-answer any more) and ``dismissed``.
+``spawned``, ``problem`` (sentence, detail), ``progress`` (:data:`lab.generator.counts.COUNTS`, the largest step of a
+worker's clock, user and number of sessions that were cut off or stopped early, and by worker ticks and readings of its
+own CPU time), ``over`` (the same, when all workers have reported all records of a phase), ``lost`` (a worker that has
+joined does not answer any more) and ``dismissed``.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from locust.runners import MasterRunner
 from locust.stats import PERCENTILES_TO_REPORT, StatsCSV
 from locust.util.load_locustfile import load_locustfile
 
+from lab.generator.counts import COUNTS
 from lab.generator.locust import admission
 from lab.runtimes.checkout import JOIN_TOKEN
 from lab.spec import sample
@@ -40,18 +41,6 @@ from lab.spec import sample
 # Seconds without a heartbeat after which a worker is lost. Locust gives it 4, and ends all users then; but one that
 # opens thousands of connections at once has no time for heartbeats.
 LOST_AFTER_S = 20
-# The counts of a phase so far: in each worker's report, and summed over all workers in the master's events.
-COUNTED = (
-    "begun",
-    "finished",
-    "failed",
-    "kept_back",
-    "sessions",
-    "complete",
-    "not_single",
-    "pauses",
-    "dispatch_delay_s",
-)
 
 
 class Problem(msgspec.Struct, forbid_unknown_fields=True):
@@ -226,7 +215,7 @@ class Master:
             which = worker, report["warm_up"], report["window"]
             self._writer.write_batch(sample.to_batch(report["records"], report["names"], *which))
             self._file.flush()
-        self._counts[worker] = {key: report[key] for key in COUNTED}
+        self._counts[worker] = {key: report[key] for key in COUNTS}
         self._ticks.setdefault(worker, []).extend(report["ticks"])
         self._cut.extend(report["cut"])
         self._stopped.extend(report["stopped"])
@@ -234,7 +223,7 @@ class Master:
         self._cpu.setdefault(worker, []).append((report["unix_now"], report["cpu_s"]))
         if report["last"]:
             self._pending.discard(worker)
-        totals = {key: sum(c[key] for c in self._counts.values()) for key in COUNTED}
+        totals = {key: sum(c[key] for c in self._counts.values()) for key in COUNTS}
         if report["problem"]:
             emit("problem", **report["problem"])
         if not self._pending:

@@ -1,0 +1,16 @@
+"""The counts of a phase of load that each worker reports, and that are added up over workers and over windows."""
+
+from __future__ import annotations
+
+# Fields of :class:`lab.generator.fleet.PhaseResult`, where they are explained.
+COUNTS = (
+    "begun",
+    "finished",
+    "failed",
+    "kept_back",
+    "sessions",
+    "complete",
+    "not_single",
+    "pauses",
+    "dispatch_delay_s",
+)
