@@ -17,7 +17,7 @@ from lab.runtimes import Launch, Running, Runtime, loopback, process
 from lab.spec import http_address
 from lab.spec.plan import Plan
 from lab.spec.system import BALANCER
-from lab.system.free_port import free_ports, server_on_free_port
+from lab.system.free_port import server_on_free_port
 from lab.system.service import Service
 
 PROGRAM = "haproxy"
@@ -146,7 +146,7 @@ def balanced(nodes: Mapping[str, Service], settings: Settings, site: Site) -> It
 
     def launch(port: int) -> Launch:
         nonlocal management
-        listens, manages = f"{host}:{port}", f"{process.LOOPBACK}:{next(free_ports())}"
+        listens, manages = f"{host}:{port}", f"{process.LOOPBACK}:{process.free_ports(1)[0]}"
         if site.image:
             listens, manages = f":{INNER_PORT}", f":{INNER_MANAGEMENT_PORT}"
         management = manages

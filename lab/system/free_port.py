@@ -8,17 +8,12 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 
 from lab.errors import LabError
-from lab.runtimes import Launch, Running, Runtime, process
+from lab.runtimes import Launch, Running, Runtime
+from lab.runtimes.process import free_ports
 
 READY_WITHIN_S = 180.0
 ATTEMPTS = 5
 TAKEN = "address already in use"
-
-
-def free_ports() -> Iterator[int]:
-    """Ports of the loopback interface that were free a moment ago."""
-    for _ in range(ATTEMPTS):
-        yield process.free_ports(1)[0]
 
 
 @contextmanager
@@ -33,13 +28,14 @@ def server_on_free_port(
     Args:
         launch: what to start, given its port.
         is_ready: whether the server on that port answers, and is the one that was started.
+        ports: to try; if None, some of loopback that are free at this moment.
 
     Raises:
         LabError: it ended, or was not ready in time; with the last lines of its log.
 
     """
     with ExitStack() as stack:
-        for port in ports or free_ports():
+        for port in ports or free_ports(ATTEMPTS):
             with ExitStack() as attempt:
                 running = attempt.enter_context(runtime.started(launch(port)))
                 if _await_ready(running, partial(is_ready, running, port)):

@@ -22,9 +22,8 @@ from zmq.utils import z85
 
 from lab.generator.fleet import Fleet, LoadPhase, Placement, running_fleet
 from lab.runtimes.checkout import ROOT
-from lab.runtimes.process import ProcessRuntime
+from lab.runtimes.process import ProcessRuntime, free_ports
 from lab.spec.workload import Burst
-from lab.system.free_port import free_ports
 
 TOKEN = "a token that only this test knows"
 MESSAGES = 10_000
@@ -64,7 +63,7 @@ def peer(port: int, name: str, token: str = "", own_key: bool = False) -> Iterat
 @contextmanager
 def listening(folder, remote: int = 0) -> Iterator[tuple[Fleet, int]]:
     """A master with a worker of its own, and the port it listens at."""
-    port, shape = next(free_ports()), Burst(users=5, ramp_s=0.0, loops=4, workers=1, remote_workers=remote)
+    port, shape = free_ports(1)[0], Burst(users=5, ramp_s=0.0, loops=4, workers=1, remote_workers=remote)
     with ProcessRuntime() as runtime:
         where = Placement(runtime, frozenset(), folder, folder / "samples", bind=("127.0.0.1", port), join_token=TOKEN)
         with running_fleet("load", shape, where) as fleet:

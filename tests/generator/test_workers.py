@@ -22,7 +22,7 @@ from lab.running.invocation import Invocation
 from lab.running.progress import Reporter
 from lab.runtimes import Launch
 from lab.runtimes.checkout import JOIN_TOKEN, ROOT
-from lab.runtimes.process import ProcessRuntime
+from lab.runtimes.process import ProcessRuntime, free_ports
 from lab.spec import planning
 from lab.spec.limits import Limits
 from lab.spec.options import Options
@@ -33,7 +33,6 @@ from lab.system import build
 from lab.system.backends import Endpoints
 from lab.system.databases.rows import users
 from lab.system.databases.tokens import token
-from lab.system.free_port import free_ports
 from lab.system.launch import service_launch
 from lab.telemetry import actuator
 
@@ -84,7 +83,7 @@ def played(service, shape: Load, folder, **options) -> tuple[PhaseResult, CellFo
 @pytest.mark.thorough
 def test_a_worker_elsewhere_joins_one_fleet_after_the_other(service, tmp_path):
     """It needs no folder and no file, plays its part of each, gets the tokens, and ends with Ctrl-C."""
-    address = ("127.0.0.1", next(free_ports()))
+    address = ("127.0.0.1", free_ports(1)[0])
     shape, tokens = Burst(users=20, ramp_s=0.1, loops=5, workers=1, remote_workers=1), tmp_path / "tokens"
     tokens.write_text("\n".join(token(user.email, bytes(32)) for user in users(count=50)))
     with worker_elsewhere(tmp_path / "empty", f"{address[0]}:{address[1]}") as worker:
@@ -115,7 +114,7 @@ def test_a_worker_elsewhere_joins_one_fleet_after_the_other(service, tmp_path):
 @pytest.mark.thorough
 def test_a_worker_too_many_waits_for_the_next_fleet(service, tmp_path):
     """It takes no user from a load that is planned for another, and both play the one that expects two."""
-    address = ("127.0.0.1", next(free_ports()))
+    address = ("127.0.0.1", free_ports(1)[0])
     shape = Closed(users=10, duration_s=3, workers=0, remote_workers=1)
     with ExitStack() as stack:
         both = [
@@ -137,7 +136,7 @@ def test_a_worker_too_many_waits_for_the_next_fleet(service, tmp_path):
 @pytest.mark.thorough
 def test_a_master_that_dies_at_once_does_not_keep_its_worker(tmp_path):
     """Neither a heartbeat nor a goodbye comes from it, and the next master finds the worker."""
-    address = ("127.0.0.1", next(free_ports()))
+    address = ("127.0.0.1", free_ports(1)[0])
     shape = Burst(users=1, loops=1, workers=0, remote_workers=1)
     with (
         worker_elsewhere(tmp_path / "empty", f"{address[0]}:{address[1]}") as worker,
@@ -163,7 +162,7 @@ def test_a_master_that_dies_at_once_does_not_keep_its_worker(tmp_path):
 @pytest.mark.thorough
 def test_a_worker_whose_clock_is_behind_is_not_let_play(tmp_path):
     """It would begin later than the others, and nothing in its samples would show it."""
-    address = ("127.0.0.1", next(free_ports()))
+    address = ("127.0.0.1", free_ports(1)[0])
     script = "import time; real = time.time; time.time = lambda: real() - 0.3\n"
     script += "from lab.generator.locust.worker import main; main()"
     launch = Launch(
@@ -189,7 +188,7 @@ def test_a_worker_whose_clock_is_behind_is_not_let_play(tmp_path):
 @pytest.mark.thorough
 def test_a_run_that_waits_for_a_worker_elsewhere(tmp_path):
     """``--workers 0 --remote-workers 1``: all samples come from the worker, and the counts agree."""
-    address = f"127.0.0.1:{next(free_ports())}"
+    address = f"127.0.0.1:{free_ports(1)[0]}"
     options = Options(
         users=[20],
         variants=["webflux"],

@@ -15,11 +15,10 @@ from patience import PATIENCE_S
 from lab.errors import ComponentError
 from lab.experiments.migration import records
 from lab.experiments.migration.scenario import SCENARIO
-from lab.runtimes.process import ProcessRuntime
+from lab.runtimes.process import ProcessRuntime, free_ports
 from lab.spec.limits import Limits
 from lab.system import build
 from lab.system.databases import SEEDS, Site, mysql, rows, tables, tokens
-from lab.system.free_port import free_ports
 from lab.system.launch import service_launch
 from lab.system.service import Service
 from lab.telemetry import actuator
@@ -102,11 +101,6 @@ def of_cluster(name: str, ports: list[int], node: int) -> dict[str, str]:
     return {"LAB_CLUSTER": name, "LAB_CLUSTER_MEMBERS": members, "LAB_NODES": str(len(ports)), "LAB_NODE": str(node)}
 
 
-def some_ports(count: int) -> list[int]:
-    """So many free ports."""
-    return [port for port, _ in zip(free_ports(), range(count), strict=False)]
-
-
 @pytest.mark.parametrize("variant", [variant.name for variant in SCENARIO.variants])
 def test_a_save_is_stored_and_read_back(place, variant):
     """As often as one likes, whatever was cached before; and nothing else is changed."""
@@ -127,7 +121,7 @@ def test_a_save_is_stored_and_read_back(place, variant):
 @pytest.fixture(scope="module")
 def cluster(place):
     """Two nodes of a cluster, and one of another cluster that knows their addresses, all started at once."""
-    ports = some_ports(3)
+    ports = free_ports(3)
     pair = [of_cluster("first", ports[:2], number) for number in (1, 2)]
     stranger = {**of_cluster("second", ports, 3), "LAB_NODES": "1"}
     with nodes(place, CACHED, *pair, stranger) as started:
@@ -185,7 +179,7 @@ def members_of(node: Node) -> int:
 
 def test_a_port_that_is_taken_is_said(place):
     """The service does not start, and its log says why."""
-    (port,) = some_ports(1)
+    (port,) = free_ports(1)
     with (
         socket.create_server(("127.0.0.1", port)),
         pytest.raises(ComponentError, match="while it started"),

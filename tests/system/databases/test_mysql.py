@@ -19,10 +19,10 @@ from patience import PATIENCE_S, await_that
 from lab.errors import LabError
 from lab.runtimes import Launch
 from lab.runtimes.checkout import ROOT
-from lab.runtimes.process import ProcessRuntime
+from lab.runtimes.process import ProcessRuntime, free_ports
 from lab.spec.system import Table
 from lab.system.databases import SEEDS, Site, counters, mariadb, mysql, rows, tables
-from lab.system.free_port import free_ports, server_on_free_port
+from lab.system.free_port import server_on_free_port
 
 pytestmark = pytest.mark.java
 COUNT = 2000
@@ -195,14 +195,14 @@ def test_two_labs_at_once_have_a_server_each(site, server):
 
 def test_a_port_that_somebody_takes_meanwhile_is_given_up(runtime, tmp_path):
     """The server that finds its port taken is started again on the next."""
-    (first,) = (port for port, _ in zip(free_ports(), range(1), strict=False))
+    (first,) = free_ports(1)
     program = "import socket, sys, time; s = socket.create_server(('127.0.0.1', int(sys.argv[1]))); time.sleep(60)"
 
     def launch(port):
         return Launch("server", (sys.executable, "-c", program, str(port)), tmp_path / "log")
 
     with server_on_free_port(runtime, launch, listens, [first]) as (_, taken):
-        ports = [taken, *free_ports()]
+        ports = [taken, *free_ports(1)]
         with server_on_free_port(runtime, launch, listens, ports) as (running, port):
             assert port == ports[1]
             assert not running.exit_reason()
