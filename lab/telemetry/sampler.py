@@ -80,6 +80,8 @@ def sampling(
     trees = {name: ProcessTree(running.pid) for name, running in {**front, **others}.items()}
     families = {name: [ProcessTree(one.pid) for one in several] for name, several in (together or {}).items()}
 
+    at_once = ThreadPoolExecutor(len(nodes))  # a node that is silent must not delay the others
+
     def read_operating_system() -> None:
         now = time.monotonic() + ahead_s
         telemetry.rows += _of_cores(now, cores or {})
@@ -91,8 +93,7 @@ def sampling(
 
     def read_service() -> None:
         now = time.monotonic() + ahead_s
-        with ThreadPoolExecutor(len(deployment.nodes)) as at_once:  # one that is silent must not delay the others
-            pages = dict(zip(deployment.nodes, at_once.map(scrape, deployment.nodes.values()), strict=True))
+        pages = dict(zip(deployment.nodes, at_once.map(scrape, deployment.nodes.values()), strict=True))
         telemetry.rows += _rows(now, with_sum(pages))
         telemetry.rows += [(now, name, SILENT, 1.0) for name, page in pages.items() if is_node(name) and not page]
         telemetry.rows += _rows(now, _of_balancer(deployment))
@@ -111,6 +112,7 @@ def sampling(
         stop.set()
         for thread in threads:
             thread.join(5)
+        at_once.shutdown(wait=False)
 
 
 @contextmanager
