@@ -75,8 +75,6 @@ def _per_1000(total: float | None, count: int) -> float | None:
 def _mean(rows: list[Reading], names: tuple[str, ...], begin_s: float, end_s: float) -> float | None:
     """The mean of what was read of the service by any of these names."""
     found = [
-        value
-        for t, target, name, value in rows
-        if (target, name in names) == ("service", True) and begin_s <= t <= end_s
+        value for t, target, name, value in rows if target == "service" and name in names and begin_s <= t <= end_s
     ]
     return sum(found) / len(found) if found else None

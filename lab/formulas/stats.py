@@ -21,7 +21,7 @@ class Summary:
 
     Attributes:
         mean_s: mean latency; like the percentiles from the actual send, or, in an open loop, from the planned send.
-        min_s: the fastest right answer, as ``max_s`` is the slowest one; of runs before this, None.
+        min_s: the fastest right answer, as ``max_s`` is the slowest one.
         p95_s: the 95th percentile, with 20 right answers at least.
         p999_s: p99.9; None with fewer than :data:`FEWEST_FOR_P999` right answers.
         all_mean_s: mean latency of all requests: a failure counts with the time until it failed, a timeout with what it

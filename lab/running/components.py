@@ -86,17 +86,17 @@ def components_facts(backing: Backends, cores: frozenset[int]) -> dict[str, Any]
 
 
 def calls_counted(
-    backing: Backends, loaded: Iterable[Service] = (), expected: dict[str, int] | None = None
+    backing: Backends, caching: Iterable[Service] = (), expected: dict[str, int] | None = None
 ) -> dict[str, int]:
-    """How many calls each component has counted so far, without those that do not count, and what its callers have.
+    """How many calls each component has counted so far, without those that do not count, and what caches have.
 
     Args:
-        loaded: the nodes of the service that calls them, which may count by themselves where they found something.
+        caching: the nodes of a service that caches, which count by themselves where they found something.
         expected: calls to wait for a little, by component, as a server counts one just after its answer is there.
 
     """
     counts = backing.queries()
-    for node in loaded:
+    for node in caching:
         for name, count in actuator.counted(node).items():
             counts[name] = counts.get(name, 0) + count
     for name, service in backing.services.items():

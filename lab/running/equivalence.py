@@ -160,10 +160,8 @@ def _in_order(body: bytes) -> bytes:
 
 
 def _framed(response: http.client.HTTPResponse, body: bytes, saved: Mapping[str, str]) -> FramedAnswer:
-    headers, body = (
-        response.headers,
-        _named(body.decode(errors="surrogateescape"), saved).encode(errors="surrogateescape"),
-    )
+    headers = response.headers
+    body = _named(body.decode(errors="surrogateescape"), saved).encode(errors="surrogateescape")
     if response.chunked:
         framing = CHUNKED
     elif "Content-Length" in headers:

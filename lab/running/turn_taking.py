@@ -130,13 +130,13 @@ def drive(testbed: Testbed, measurement: Measurement, turn: Turn) -> None:
     cell, deployment, fleet, joined = measurement.cell, measurement.deployment, measurement.fleet, measurement.joined
     load, parameters, before_us = cell.load.window, plan.parameters_of(cell), joined.before_us
     result, readings = PhaseResult(), Telemetry()
-    nodes = deployment.nodes.values()
+    # Nobody else is asked for counts of its own right before the load: that would be work that is not measured.
+    caching = list(deployment.nodes.values()) if plan.scenario.variant(cell.variant).caches else []
     backing.restore(plan.scenario, parameters)
-    if plan.scenario.variant(cell.variant).caches:
-        for node in nodes:
-            actuator.empty_caches(node)
+    for node in caching:
+        actuator.empty_caches(node)
     settings.put_in_force_for(testbed, measurement, parameters)
-    before, calls = served.counted(deployment), components.calls_counted(backing, nodes)
+    before, calls = served.counted(deployment), components.calls_counted(backing, caching)
     workers = {f"worker {number}": worker for number, worker in enumerate(fleet.workers, 1)}
     others = {**workers, "master": fleet.master, **backing.running()}
     try:
@@ -172,7 +172,7 @@ def drive(testbed: Testbed, measurement: Measurement, turn: Turn) -> None:
     }
     calling = result.finished - result.kept_back
     awaited = {name: calls.get(name, 0) + made * calling for name, made in most.items()}
-    after_calls = components.calls_counted(backing, nodes, awaited)
+    after_calls = components.calls_counted(backing, caching, awaited)
     made_now = {name: count - calls[name] for name, count in after_calls.items() if name in calls}
     observed.add_window(
         Window(

@@ -10,22 +10,10 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 
 from lab.analysis.observations import Observed
+from lab.generator.counts import COUNTS
 from lab.generator.fleet import PhaseResult
 from lab.telemetry.sampler import Reading, Telemetry
 from lab.telemetry.series import is_counter
-
-# What of two windows is added up.
-COUNTED = (
-    "begun",
-    "finished",
-    "failed",
-    "kept_back",
-    "sessions",
-    "complete",
-    "not_single",
-    "pauses",
-    "dispatch_delay_s",
-)
 
 
 class Joined:
@@ -59,7 +47,7 @@ class Joined:
         self._number += 1
         if not number:
             whole.unix_start = result.unix_start
-        for name in COUNTED:
+        for name in COUNTS:
             setattr(whole, name, getattr(whole, name) + getattr(result, name))
         whole.cut.extend(result.cut)
         whole.stopped.extend(result.stopped)

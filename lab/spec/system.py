@@ -56,7 +56,7 @@ COMMANDS_OF = {
 }
 COMMANDS = tuple(dict.fromkeys(chain.from_iterable(COMMANDS_OF.values())))
 # The kinds of a table's columns: keys that MySQL numbers by itself, and that are texts in MongoDB; and kinds of value.
-KINDS = ("numbered", "text", "boolean", "time", "amount")
+COLUMN_KINDS = ("numbered", "text", "boolean", "time", "amount")
 
 
 def command_of(counted: str) -> str:
@@ -90,7 +90,7 @@ class Table:
     """A table of MySQL, or a collection of MongoDB, that is the same before each measured load, and after it.
 
     Attributes:
-        columns: by name, the kind of each, one of :data:`KINDS`; the first is the key, in MongoDB ``_id``.
+        columns: by name, the kind of each, one of :data:`COLUMN_KINDS`; the first is the key, in MongoDB ``_id``.
         index: the columns of an index of MySQL's besides the key, if it has one.
         rows: the values of each row as texts: numbers and amounts in digits, ``true`` or ``false``, times in UTC as in
             ``2020-01-01T00:00:00``.
@@ -106,7 +106,7 @@ class Table:
 
     def __post_init__(self) -> None:
         """Check kinds and rows."""
-        if unknown := set(self.columns.values()) - set(KINDS):
+        if unknown := set(self.columns.values()) - set(COLUMN_KINDS):
             raise ValueError(f"the table {self.name} has a column of the unknown kind {min(unknown)!r}")
         if any(len(row) != len(self.columns) for row in self.rows):
             raise ValueError(f"the table {self.name} has a row that does not fit its columns")
@@ -247,7 +247,7 @@ class Variant:
         settings: what the service is told before each load, as :attr:`Component.settings`.
         calls: names of the components that the service calls, and is told of; all if empty.
         caches: whether the service keeps what it has read of a database. Its caches are emptied before each load, when
-            the database is as it was seeded.
+            the database is as it was seeded, and it is asked what it has found in them: its counters ``lab.…``.
         environment: environment variables of the program. Of those of the shell it gets no others than ``PATH``,
             ``HOME`` and the like, so that no shell decides what it does.
         output: a regular expression for the whole standard output of a right execution, with parameters filled in as in

@@ -39,7 +39,12 @@ COLOURS = {CONFIRMED: "green", REFUTED: "red", UNDECIDED: "yellow", NOT_JUDGED: 
 @click.command()
 @click.argument("name", required=False)
 @click.option("--scale", type=float, metavar="X", help="1 is the document's size.  [default: largest that fits here]")
-@click.option("--pace", type=float, metavar="X", help="Pauses and ramp take X times as long, of as many fewer users.")
+@click.option(
+    "--pace",
+    type=float,
+    metavar="X",
+    help="Pauses and ramp take X times as long, and users are X times as many: as many requests a second.",
+)
 @click.option(
     "--repeat",
     type=int,

@@ -13,7 +13,6 @@ from functools import partial
 from lab.experiments.reproduction.judging import (
     NEAR,
     Measure,
-    all_mean_s,
     decide,
     figure,
     near,
@@ -141,7 +140,7 @@ CHAIN = Publication(
         Claim("WebFlux answers more requests a second (362 and 221).", partial(_further, "webflux", "mvc", ok_rps)),
         Claim(
             "The mean over the whole ramp is longer on platform threads (20 and 5 s).",
-            partial(_further, "mvc", "webflux", all_mean_s),
+            partial(_further, "mvc", "webflux", figure("all_mean_s")),
         ),
         Claim(
             "Below the knee a request takes several times as long on platform threads (300 and 20 ms).",

@@ -290,11 +290,6 @@ def ok_share(repeat: Repeat) -> float:
     return 1 - repeat.error_share
 
 
-def all_mean_s(repeat: Repeat) -> float | None:
-    """Mean latency of all requests; a failure counts with the time until it failed."""
-    return repeat.figures.get("all_mean_s")
-
-
 def sum_s(name: str) -> Measure:
     """A measure: what the requests of a name take together in a session."""
     return lambda repeat: repeat.sums_s.get(name)

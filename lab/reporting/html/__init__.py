@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from lab.analysis import verdict
@@ -104,23 +105,23 @@ class Page:
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
         """The table, one dictionary a cell, with the ``mark`` of figures that are of survivors."""
-        rows = zip(self.run.table().to_dict("records"), self.run.cells, strict=True)
-        return [{**{str(key): value for key, value in row.items()}, "mark": survivors_mark(cell)} for row, cell in rows]
+        rows = zip(_records(self.run.table()), self.run.cells, strict=True)
+        return [{**row, "mark": survivors_mark(cell)} for row, cell in rows]
 
     @cached_property
     def names(self) -> list[dict[str, Any]]:
         """The figures of each name, one dictionary a cell and name; none where each cell has one name."""
-        return [{str(key): value for key, value in row.items()} for row in self.run.by_name().to_dict("records")]
+        return _records(self.run.by_name())
 
     @cached_property
     def sessions(self) -> list[dict[str, Any]]:
         """The figures of sessions, one dictionary a cell; none where a session is one request."""
-        return [{str(key): value for key, value in row.items()} for row in self.run.sessions().to_dict("records")]
+        return _records(self.run.sessions())
 
     @cached_property
     def waiting(self) -> list[dict[str, Any]]:
         """What each request that waited cost the service, one dictionary a cell of a ramp; none for other loads."""
-        return [{str(key): value for key, value in row.items()} for row in self.run.waiting_costs().to_dict("records")]
+        return _records(self.run.waiting_costs())
 
     @property
     def cards(self) -> list[dict[str, Any]]:
@@ -295,6 +296,11 @@ def write(run: Run, file: Path) -> None:
 def _plate(title: str, caption: str, draw: Callable[[], Picture]) -> ReportFigure:
     picture = base64.b64encode(draw().png(DPI)).decode()
     return ReportFigure(title, caption, f"data:image/png;base64,{picture}")
+
+
+def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a table, by the names of its columns."""
+    return [{str(key): value for key, value in row.items()} for row in frame.to_dict("records")]
 
 
 def _is_nothing(value: Any) -> bool:
