@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -47,12 +47,14 @@ class NameCounts:
     Attributes:
         sent: all that were sent.
         answered: those that hold an answer.
-        kept_back: those of them for which the service called nothing, since its circuit breaker was open.
+        right: those of them whose answer was right.
+        kept_back: those of them whose call the service's circuit breaker kept back, since it was open.
 
     """
 
     sent: Counter[str]
     answered: Counter[str]
+    right: Counter[str]
     kept_back: Counter[str]
 
     COLUMNS = ("name", "status", "error")
@@ -60,10 +62,11 @@ class NameCounts:
     @staticmethod
     def of(pieces: Iterable[pd.DataFrame]) -> NameCounts:
         """Count samples that are read in pieces, with :attr:`COLUMNS`."""
-        counts = NameCounts(Counter(), Counter(), Counter())
+        counts = NameCounts(Counter(), Counter(), Counter(), Counter())
         for piece in pieces:
             counts.sent.update(piece["name"].astype(str))
             counts.answered.update(piece.loc[piece["status"] > 0, "name"].astype(str))
+            counts.right.update(piece.loc[piece["error"] == "", "name"].astype(str))
             counts.kept_back.update(piece.loc[piece["error"].isin(BY_BREAKER), "name"].astype(str))
         return counts
 
@@ -214,17 +217,21 @@ def _of_nodes(counts: Served) -> dict[str, Any]:
     return {"nodes": known, "received": counts.received, "passed_on": counts.passed_on, "refused": counts.refused}
 
 
-def calls_expected(made: Mapping[str, CallsMade], by_name: NameCounts, begun: int) -> dict[str, tuple[int, int]]:
+def calls_expected(
+    made: Mapping[str, CallsMade], by_name: NameCounts, begun: int, guarded: Collection[str] = ()
+) -> dict[str, tuple[int, int]]:
     """The least and the most calls that must have been counted: those of all answers, and of all requests.
 
-    A wrong answer must have made its calls too: one that did not is another request than the one that is measured. One
-    that a circuit breaker has kept back must have made none.
+    A wrong answer must have made its calls too: one that did not is another request than the one that is measured. Not
+    so of what is behind a circuit breaker: a call that failed may not have come that far, and one that the breaker has
+    kept back must have made none.
 
     Args:
         made: by what is counted, the calls that each request makes, by the request's name; names that it does not have
             make none. Where those of one that was sent are unknown, so is the count.
         by_name: the samples by name.
         begun: requests sent, of which some may have left no sample.
+        guarded: of what is counted, that which is behind the service's circuit breaker.
 
     """
     lost = begun - by_name.sent.total()
@@ -233,9 +240,11 @@ def calls_expected(made: Mapping[str, CallsMade], by_name: NameCounts, begun: in
         sent = each if lost else {name: calls for name, calls in each.items() if name in by_name.sent}
         known = {name: calls for name, calls in sent.items() if calls is not None}
         if len(known) == len(sent):
-            answered, all_sent = by_name.answered - by_name.kept_back, by_name.sent - by_name.kept_back
-            least = sum(known[name][0] * count for name, count in answered.items() if name in known)
-            most = sum(known[name][1] * count for name, count in all_sent.items() if name in known)
+            surely, possibly = by_name.answered, by_name.sent
+            if counted in guarded:
+                surely, possibly = by_name.right, by_name.sent - by_name.kept_back
+            least = sum(known[name][0] * count for name, count in surely.items() if name in known)
+            most = sum(known[name][1] * count for name, count in possibly.items() if name in known)
             expected[counted] = (least, most + lost * max((calls[1] for calls in known.values()), default=0))
     return expected
 

@@ -25,11 +25,11 @@ class Course:
 
     Attributes:
         windows: how the requests of each time window ended: :func:`lab.formulas.ramp.outcomes`.
-        knee: None where answers kept pace to the end, where there were too few to say, and where users are ramped:
-            they send no faster than they are answered.
+        knee: None where answers kept pace to the end, where there were too few to say, where users are ramped, as they
+            send no faster than they are answered, and where what is called was to fail or be slow for a time.
         kept_rps: up to which rate answers kept pace: that of the knee, or, without one, the highest if at least
-            :data:`KEPT_SHARE` of all requests were answered right. Else None, as for a ramp of users.
-        before_knee_s: the mean latency of right answers in the windows before the knee; None without any.
+            :data:`KEPT_SHARE` of all requests were answered right. Else None.
+        before_knee_s: the mean latency of right answers in the windows that kept pace; None without any.
         prompt_share: :func:`lab.formulas.ramp.prompt_share`.
         waiting: :func:`lab.analysis.waiting_cost.waiting_cost`.
 
@@ -41,6 +41,15 @@ class Course:
     before_knee_s: float | None
     prompt_share: float | None
     waiting: dict[str, float]
+
+    @property
+    def shape(self) -> str:
+        """Where answers no longer keep pace, as the end of a sentence for people."""
+        if self.knee:
+            return str(self.knee)
+        if self.kept_rps:
+            return f"no knee: answers kept pace up to {self.kept_rps:,.0f}/s, where the ramp ends"
+        return "no knee was found: answers never kept pace, there were too few, or what is called was not steady"
 
     def as_json(self) -> dict[str, Any]:
         """A dictionary of JSON types, which is the ``ramp`` of ``summary.json``."""
@@ -54,10 +63,14 @@ class Course:
         return Course(**{**stored, "windows": windows, "knee": stored["knee"] and Knee(**stored["knee"])})
 
 
-def course(cell: CellFolder) -> Course | None:
+def course(cell: CellFolder, steady: bool = True) -> Course | None:
     """The course of a cell: as it is stored, or from the samples of one that an older version measured.
 
     None for a load that is no ramp, and for a cell without samples. LabError where what is stored is damaged.
+
+    Args:
+        steady: whether what requests call was the same all the time: :func:`lab.spec.prediction.is_steady`.
+
     """
     load = cell.cell.load
     if not load.is_ramp:
@@ -72,28 +85,37 @@ def course(cell: CellFolder) -> Course | None:
         return None
     assert isinstance(load, Ramp | Closed)  # the others are none
     windows = ramp.outcomes(samples, load.duration_s, BY_BREAKER)
-    found, kept_rps = None, None
-    if isinstance(load, Ramp):
+    found, kept_rps, kept_s = None, None, 0.0
+    if isinstance(load, Ramp) and steady:
         found = ramp.knee(samples, load.from_rps, load.to_rps, load.duration_s)
-        kept_rps = found.rate if found else load.to_rps if _has_kept_pace(windows) else None
+        if found:
+            kept_rps, kept_s = found.rate, found.at_s
+        elif _has_kept_pace(windows):
+            kept_rps, kept_s = load.to_rps, load.duration_s
     return Course(
         windows=windows,
         knee=found,
         kept_rps=kept_rps,
-        before_knee_s=_mean_s(windows[windows["to_s"] <= found.at_s] if found else windows),
+        before_knee_s=_mean_s(windows[windows["to_s"] <= kept_s]),
         prompt_share=ramp.prompt_share(samples),
         waiting=waiting_cost.waiting_cost(cell.metrics(), _warmed_up_for(cell)),
     )
 
 
-def outcomes(cell: CellFolder) -> pd.DataFrame:
+def outcomes(cell: CellFolder, steady: bool = True) -> pd.DataFrame:
     """How the requests of each time window ended: :func:`lab.formulas.ramp.outcomes`.
 
-    Of a ramp, and of a load in which a node did not answer; empty for other loads.
+    Of a ramp, of a load in which a node did not answer, and of one whose requests call what was to fail or be slow for
+    a time; empty for other loads.
+
+    Args:
+        steady: as in :func:`course`.
+
     """
-    if found := course(cell):
+    if found := course(cell, steady):
         return found.windows
-    if cell.cell.load.is_ramp or not balancing.lost_a_node(cell) or not len(samples := _samples(cell)):
+    is_even = steady and not balancing.lost_a_node(cell)
+    if cell.cell.load.is_ramp or is_even or not len(samples := _samples(cell)):
         return pd.DataFrame()
     return ramp.outcomes(samples, samples["planned_us"].max() / 1e6, BY_BREAKER)
 

@@ -86,12 +86,11 @@ class Calls:
             return queueing.closed_mean_s(users, self.alone_s, self.servers)
         return max(self.alone_s, users / self.capacity_rps)
 
-    def open_mean_s(self, arrivals_s: Floats, users: int) -> float:
-        """The mean latency of an open loop of which ``users`` requests at most are under way."""
+    def open_latencies(self, arrivals_s: Floats, users: int) -> Floats:
+        """The latencies of an open loop of which ``users`` requests at most are under way, as :meth:`latencies`."""
         if not self.parallel:
-            at_once = min(users, self.servers or users)
-            return float(queueing.queue_latencies(arrivals_s, self.alone_s, at_once).mean())
-        return float(replace(self, threads=min(users, self.threads or users)).latencies(arrivals_s).mean())
+            return queueing.queue_latencies(arrivals_s, self.alone_s, min(users, self.servers or users))
+        return replace(self, threads=min(users, self.threads or users)).latencies(arrivals_s)
 
     def latencies(self, arrivals_s: Floats, loops: int = 1) -> Floats:
         """Latencies of requests that wait for a thread and, for each call, for a connection.

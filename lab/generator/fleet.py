@@ -63,7 +63,7 @@ class PhaseResult:
 
     Attributes:
         begun: requests sent; ``finished`` of them were answered or failed, ``failed`` of those failed, and for
-            ``kept_back`` of those the service called nothing, since its circuit breaker was open.
+            ``kept_back`` of those the service's circuit breaker was open, and kept the call back.
         sessions: sessions begun; ``complete`` of them came to their end, ``not_single`` sent several requests or none.
         pauses: how often users thought.
         cut: user and number of each session that the end of a closed loop cut off.

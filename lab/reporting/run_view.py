@@ -385,17 +385,19 @@ class Run:
         }
 
     def knees(self) -> dict[str, str]:
-        """A sentence on each variant of a ramp: the knee of each of its cells that can be used."""
+        """A sentence on each variant of a ramp of rates: the knee of each of its cells that can be used."""
         found: dict[str, list[str]] = {}
         for row, course in self._courses:
-            if row["verdict"] in verdict.BELIEVED:
-                said = str(course.knee or "no knee: answers kept pace, or there were too few")
-                found.setdefault(row["variant"], []).append(said)
+            if row["verdict"] in verdict.BELIEVED and self.plan.axis == RAMP:
+                found.setdefault(row["variant"], []).append(course.shape)
         return {variant: "; ".join(said) for variant, said in found.items()}
 
     def windows(self) -> pd.DataFrame:
         """How requests ended over time, one row a window and cell, where :func:`lab.analysis.ramps.outcomes` says."""
-        found = ((row, ramps.outcomes(folder)) for folder, row in zip(self.folder.cells(), self.cells, strict=True))
+        found = (
+            (row, ramps.outcomes(folder, self._is_steady(folder)))
+            for folder, row in zip(self.folder.cells(), self.cells, strict=True)
+        )
         return pd.DataFrame(
             [{**_which(row), **window} for row, windows in found for window in windows.to_dict("records")]
         )
@@ -410,8 +412,14 @@ class Run:
     @cached_property
     def _courses(self) -> list[tuple[dict[str, Any], Course]]:
         """The row and the course of each cell that is a ramp, and has samples."""
-        both = ((row, ramps.course(folder)) for folder, row in zip(self.folder.cells(), self.cells, strict=True))
+        both = (
+            (row, ramps.course(folder, self._is_steady(folder)))
+            for folder, row in zip(self.folder.cells(), self.cells, strict=True)
+        )
         return [(row, course) for row, course in both if course]
+
+    def _is_steady(self, folder: CellFolder) -> bool:
+        return prediction.is_steady(self.plan, folder.cell)
 
     def rates_kept(self) -> dict[str, str]:
         """A sentence on each variant of a sweep over rates: up to which rate it answered what was asked."""

@@ -251,7 +251,7 @@ def _warm_up_attached(testbed: Testbed, measurement: Measurement) -> None:
     with testbed.reporter.phase(f"{measurement.cell.id}: warm up"):
         measurement.fleet.run_phase(
             LoadPhase(measurement.deployment.url, before, warm_up=1),
-            deadline_s(before, None) + session_s(testbed.plan, before),
+            deadline_s(before) + session_s(testbed.plan, before),
         )
 
 
@@ -271,13 +271,16 @@ def conclude(testbed: Testbed, measurement: Measurement, others: list[str]) -> N
     # Where the backlog is the server's own, that it drops connections is its property, and no fault of a measurement.
     backlog_set = testbed.plan.limits_of(cell.variant).accept_count is not None
     slow = observations.slow_connects(folder.measured_pieces(["connect_us"])) if backlog_set else 0
+    variant = testbed.plan.scenario.variant(cell.variant)
     named = {request.name for request in testbed.plan.scenario.requests}
     conditions = Conditions(
         cpu_decides=testbed.plan.scenario.cpu_decides,
         entry=testbed.plan.scenario.entry,
         owned_cores=testbed.cores.owned,
         ceiling_rps=testbed.ceiling_rps(cell.load),
-        calls_expected=observations.calls_expected(calls_made(testbed.plan, cell), by_name, observed.result.begun),
+        calls_expected=observations.calls_expected(
+            calls_made(testbed.plan, cell), by_name, observed.result.begun, variant.guarded
+        ),
         unknown_names=sorted(by_name.sent.keys() - named),
         slow_connects=slow,
         others=list(dict.fromkeys([*others, *run_folder.others_running(testbed.run)])),
@@ -289,7 +292,7 @@ def conclude(testbed: Testbed, measurement: Measurement, others: list[str]) -> N
     folder.keep("evidence", evidence.as_json())
     if cell.load.windows > 1:
         folder.keep("windows", {"windows": window_figures.of_windows(observed.windows, cell.load, samples, metrics)})
-    right = summary.requests - sum(summary.errors.values())
+    right, steady = summary.requests - sum(summary.errors.values()), prediction.is_steady(testbed.plan, cell)
     judged = verdict.judge(evidence, summary, by_name.answered.total())
     folder.keep(
         "summary",
@@ -303,7 +306,7 @@ def conclude(testbed: Testbed, measurement: Measurement, others: list[str]) -> N
             ),
             **service_cost(metrics, summary.began_s, summary.began_s + summary.elapsed_s, summary.requests, right),
             **program_use(metrics),
-            **({"ramp": course.as_json()} if (course := ramps.course(folder)) else {}),
+            **({"ramp": course.as_json()} if (course := ramps.course(folder, steady)) else {}),
             "predicted_mean_s": prediction.predict(testbed.plan, cell),
             "verdict": judged.word,
             "reasons": list(judged.reasons),

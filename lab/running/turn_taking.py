@@ -58,7 +58,7 @@ def _uncounted(testbed: Testbed, measurement: Measurement, load: Load) -> dict[s
     path, number = testbed.plan.scenario.path(parameters), len(observed.warm_up) + 1
     before = actuator.cpu_times(deployment) if deployment.is_ours else None
     phase = LoadPhase(deployment.url, load, parameters, path, warm_up=number)
-    within_s = deadline_s(load, None) + session_s(testbed.plan, load)
+    within_s = deadline_s(load) + session_s(testbed.plan, load)
     result = measurement.fleet.run_phase(phase, within_s, deployment.running)
     if before is None:
         return {}
@@ -152,7 +152,7 @@ def drive(testbed: Testbed, measurement: Measurement, turn: Turn) -> None:
                     windows=cell.load.windows,
                     before_us=before_us,
                 ),
-                deadline_s(load, prediction.predict(plan, cell)) + session_s(plan, load),
+                deadline_s(load, prediction.predict_wait(plan, cell)) + session_s(plan, load),
                 [*deployment.watched, *backing.running().values()],
                 progress=turn.update,
                 into=result,
@@ -170,8 +170,10 @@ def drive(testbed: Testbed, measurement: Measurement, turn: Turn) -> None:
     most = {
         name: max((of[1] for of in each.values() if of), default=0) for name, each in calls_made(plan, cell).items()
     }
-    calling = result.finished - result.kept_back
-    awaited = {name: calls.get(name, 0) + made * calling for name, made in most.items()}
+    kept_back = dict.fromkeys(plan.scenario.variant(cell.variant).guarded, result.kept_back)
+    awaited = {
+        name: calls.get(name, 0) + made * (result.finished - kept_back.get(name, 0)) for name, made in most.items()
+    }
     after_calls = components.calls_counted(backing, caching, awaited)
     made_now = {name: count - calls[name] for name, count in after_calls.items() if name in calls}
     observed.add_window(
@@ -206,7 +208,7 @@ def _progress_note(result: PhaseResult) -> str:
     return f"{result.finished:,} answered, {result.begun - result.finished:,} under way{failed}"
 
 
-def deadline_s(load: Load, predicted_mean_s: float | None) -> float:
+def deadline_s(load: Load, predicted_mean_s: float | None = None) -> float:
     """The timeout of a cell's load: generous compared with theory, and after the last request's own timeout.
 
     Theory covers waiting only; for CPU work a core is taken to serve at least a thousand requests a second.

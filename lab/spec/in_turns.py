@@ -78,7 +78,7 @@ def in_windows(plan: Plan, variants: Sequence[Variant], point: Point, at_once: i
     load, parameters, _ = point
     assert isinstance(load, Closed | Open)
     cells = [Cell(variant.name, load, parameters=parameters) for variant in variants]
-    request_s = max((prediction.predict(plan, cell) or 0.0 for cell in cells), default=0.0)
+    request_s = max((prediction.predict_wait(plan, cell) or 0.0 for cell in cells), default=0.0)
     return structs.replace(load, windows=turns.windows(load.duration_s, at_once, request_s))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from lab.formulas import queueing
@@ -32,7 +32,7 @@ def calls_of(plan: Plan, variant: Variant, parameters: Parameters) -> Calls | No
     times_s = [_time_s(plan, stage, parameters) for stage in stages]
     ranges = [_range(stage, parameters) for stage in stages]
     counts = [least for least, most in filter(None, ranges) if least == most]
-    if not _is_steady(plan, stages, parameters):
+    if not _is_steady(plan, variant, parameters):
         return None
     if len(variant.demands) != 1 or not stages or None in times_s or len(counts) < len(stages):
         return None
@@ -47,10 +47,14 @@ def calls_of(plan: Plan, variant: Variant, parameters: Parameters) -> Calls | No
     )
 
 
-def _is_steady(plan: Plan, stages: Iterable[Stage], parameters: Parameters) -> bool:
-    """Whether what is called neither fails nor is slow, as far as parameters say."""
+def is_steady(plan: Plan, cell: Cell) -> bool:
+    """Whether what a cell's requests call neither fails nor is slow for a time, as far as parameters say."""
+    return _is_steady(plan, plan.scenario.variant(cell.variant), plan.parameters_of(cell))
+
+
+def _is_steady(plan: Plan, variant: Variant, parameters: Parameters) -> bool:
     defaults = plan.scenario.defaults()
-    return all(parameters[name] == defaults[name] for stage in stages for name in stage.steady_at_default)
+    return all(parameters[name] == defaults[name] for stage in variant.stages for name in stage.steady_at_default)
 
 
 def _time_s(plan: Plan, stage: Stage, parameters: Parameters) -> float | None:
@@ -176,18 +180,34 @@ def mean_latency(load: Load, calls: Calls, seed: Seed = ANY_SEED) -> float:
         case Total():
             return calls.closed_mean_s(min(load.users, load.requests))
         case _:
-            return calls.open_mean_s(schedule.planned_s(load, seed), load.users)
+            return float(calls.open_latencies(schedule.planned_s(load, seed), load.users).mean())
 
 
 def predict(plan: Plan, cell: Cell) -> float | None:
     """The mean latency that theory predicts for a cell.
 
-    None where it predicts none: over a link of limited rate, and of users that are ever more.
+    None where it predicts none: over a link of limited rate, of users that are ever more, and in an open loop whose
+    queue becomes so long that requests time out. Then the right answers are those that waited little.
     """
-    calls = calls_of(plan, plan.scenario.variant(cell.variant), plan.parameters_of(cell))
-    if plan.link.is_limited or calls is None or (isinstance(cell.load, Closed) and cell.load.is_ramp):
+    calls = _calls_of(plan, cell)
+    if calls is None:
         return None
+    if isinstance(cell.load, OpenLoop):
+        latencies_s = calls.open_latencies(schedule.planned_s(cell.load, schedule.seed_of(plan, cell)), cell.load.users)
+        return float(latencies_s.mean()) if latencies_s.max() <= cell.load.timeout_s else None
     return mean_latency(cell.load, calls, schedule.seed_of(plan, cell))
+
+
+def predict_wait(plan: Plan, cell: Cell) -> float | None:
+    """How long requests of a cell take on average where nobody gives up; None as in :func:`predict`."""
+    calls = _calls_of(plan, cell)
+    return mean_latency(cell.load, calls, schedule.seed_of(plan, cell)) if calls else None
+
+
+def _calls_of(plan: Plan, cell: Cell) -> Calls | None:
+    if plan.link.is_limited or (isinstance(cell.load, Closed) and cell.load.is_ramp):
+        return None
+    return calls_of(plan, plan.scenario.variant(cell.variant), plan.parameters_of(cell))
 
 
 def predict_over_link(plan: Plan, cell: Cell) -> float | None:

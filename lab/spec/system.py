@@ -199,6 +199,8 @@ class Stage:
             predicts nothing.
         command: which of :data:`COMMANDS` each call is, where the component is a database whose commands are counted
             one by one; then requests make no other of these than their stages say.
+        guarded: whether calls go through the service's circuit breaker, which may keep them back; and where one fails,
+            it may not have reached the component, which then has not counted it.
 
     """
 
@@ -211,11 +213,17 @@ class Stage:
     command: str = ""
     servers_parameter: str = ""
     steady_at_default: tuple[str, ...] = ()
+    guarded: bool = False
 
     def __post_init__(self) -> None:
         """ValueError where its command is none that is counted."""
         if self.command and self.command not in COMMANDS:
             raise ValueError(f"nobody counts the command {self.command!r} of {self.component}")
+
+    @property
+    def counted_as(self) -> str:
+        """What its calls are counted as: the component's name, or that and the command, such as ``mongo find``."""
+        return f"{self.component} {self.command}".rstrip()
 
 
 @dataclass(frozen=True)
@@ -291,3 +299,8 @@ class Variant:
     def stages(self) -> tuple[Stage, ...]:
         """The stages of all its requests, each made once."""
         return tuple(stage for stages in self.demands.values() for stage in stages)
+
+    @property
+    def guarded(self) -> frozenset[str]:
+        """What is counted behind its circuit breaker, as :attr:`Stage.counted_as`."""
+        return frozenset(stage.counted_as for stage in self.stages if stage.guarded)

@@ -38,6 +38,26 @@ def test_a_ramp_has_a_knee_where_its_servers_are_all_busy(run):
     assert few.before_knee_s == pytest.approx(SERVICE_S, rel=0.1)
 
 
+def test_a_ramp_that_was_disturbed_has_no_knee(tmp_path):
+    """Where what is called was slow for a time, fewer answers are not the fault of a limit; the windows are shown."""
+    (folder,) = ramped(tmp_path, {"mvc": FEW}).cells()
+    summary = folder.read("summary")
+    del summary["ramp"]
+    folder.keep("summary", summary)
+    disturbed = ramps.course(folder, steady=False)
+    assert (disturbed.knee, disturbed.kept_rps, disturbed.before_knee_s) == (None, None, None)
+    assert disturbed.windows["offered"].sum() == 5000
+    assert "was not steady" in disturbed.shape
+
+
+def test_a_ramp_says_where_answers_kept_pace(run):
+    """A knee, or that there is none."""
+    few, many = courses(run)["mvc"], courses(run)["webflux"]
+    assert few.shape.startswith("knee at ")
+    assert many.shape == f"no knee: answers kept pace up to {TO_RPS}/s, where the ramp ends"
+    assert Course(many.windows, None, None, None, 0.0, {}).shape.startswith("no knee was found")
+
+
 def test_what_is_kept_of_a_course_is_all_of_it(run):
     """As JSON, without a number that is none."""
     for course in courses(run).values():

@@ -75,7 +75,7 @@ def test_an_open_loop_below_capacity_waits_for_nobody():
     """Half of the capacity, evenly spread: everybody is answered in t."""
     calls = Calls(T_S, 2, parallel=True, connections=10)
     arrivals_s = np.arange(0, 4, 2 / calls.capacity_rps)
-    assert calls.open_mean_s(arrivals_s, 100) == pytest.approx(T_S)
+    assert calls.open_latencies(arrivals_s, 100).mean() == pytest.approx(T_S)
 
 
 def test_without_limits_there_is_no_capacity():

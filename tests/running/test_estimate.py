@@ -62,7 +62,7 @@ def test_a_session_lasts_as_long_as_its_pauses_at_the_pace(pace):
     load = plan.cells[0].load
     think_s, work_s = 5 + 1 + 2 * 5 + 2 * (7.5 + 5 + 24 + 5), 200 * 26 * prediction.WORK_S
     assert prediction.load_s(plan, plan.cells[0]) == pytest.approx(pace * (60 + think_s) + work_s)
-    assert deadline_s(load, None) + session_s(plan, load) > load.ramp_s + 2 * pace * think_s + 26 * load.timeout_s
+    assert deadline_s(load) + session_s(plan, load) > load.ramp_s + 2 * pace * think_s + 26 * load.timeout_s
 
 
 def test_the_estimate_learns_from_cells_that_were_measured(plan, tmp_path):

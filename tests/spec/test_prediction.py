@@ -248,3 +248,13 @@ def test_a_plateau_is_that_of_the_limit_which_decides(scenario, options, expecte
     asked = {"users": [1, 4000], "seed": 1, **options}
     plan = planning.make_plan(scenarios()[scenario], Options(**asked))
     assert prediction.plateaus(plan) == expected
+
+
+@pytest.mark.parametrize(("timeout_s", "is_predicted"), [(60.0, True), (1.0, False)])
+def test_nothing_is_predicted_where_requests_time_out(timeout_s, is_predicted):
+    """Those that are answered right are then the ones that waited little, which is no prediction of their mean."""
+    options = Options(users=[700], variants=["mvc"], threads=20, ramp=(0, 400, 20), timeout=timeout_s)
+    plan = planning.make_plan(scenarios()["chain"], options)
+    (cell,) = plan.cells
+    assert (prediction.predict(plan, cell) is not None) == is_predicted
+    assert prediction.predict_wait(plan, cell) > 1.0

@@ -14,6 +14,7 @@ from lab.experiments.reproduction.judging import (
     NEAR,
     Measure,
     decide,
+    differences,
     figure,
     near,
     ok_rps,
@@ -23,7 +24,7 @@ from lab.experiments.reproduction.judging import (
     variant_pairs,
     within,
 )
-from lab.experiments.reproduction.publication import VARIANTS, Claim, Part, Publication, ReproducedRow
+from lab.experiments.reproduction.publication import VARIANTS, Claim, Part, Publication, Repeat, ReproducedRow
 from lab.spec.options import Options
 
 DOCUMENT_S, LASTING_S = 900, 45
@@ -63,6 +64,17 @@ def _capacity_rps(row: ReproducedRow) -> float:
     return (row.servers or 0.0) / (row.service_s or 1.0)
 
 
+def collapse_earlier(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
+    """Whether platform threads collapse, and event loops do not until a higher rate."""
+    pairs = [pair for pair in variant_pairs(rows, "webflux", "mvc") if pair[0].part == OPEN]
+    return decide(ratios(pairs, _without_collapse_rps, 1 + NEAR, math.inf, figure("collapse_rps")))
+
+
+def _without_collapse_rps(repeat: Repeat) -> float | None:
+    """Up to which rate a service did at least not collapse."""
+    return repeat.figures.get("collapse_rps", repeat.figures.get("kept_rps"))
+
+
 def slower_below_the_knee(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     """Whether a request takes several times as long on platform threads where all are answered."""
     pairs = [pair for pair in variant_pairs(rows, "mvc", "webflux") if pair[0].part == OPEN]
@@ -87,9 +99,8 @@ def thread_for_each(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
 def memory_of_threads(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     """Whether a request that waits holds more memory on platform threads, heap and all else together."""
     pairs = [pair for other in ("mvc-virtual", "webflux") for pair in variant_pairs(rows, "mvc", other)]
-    return decide(
-        ratios([pair for pair in pairs if pair[0].part == WAITING], figure("memory_bytes"), 1 + NEAR, math.inf)
-    )
+    waiting = [pair for pair in pairs if pair[0].part == WAITING]
+    return decide(differences(waiting, figure("memory_bytes"), 0.0, math.inf, " bytes"))
 
 
 def no_gain(part: str, rows: Sequence[ReproducedRow]) -> tuple[str, str]:
@@ -125,7 +136,7 @@ CHAIN = Publication(
     claims=(
         Claim(
             "Platform threads collapse at a lower rate than event loops (350 and 520/s).",
-            partial(_further, "webflux", "mvc", figure("kept_rps")),
+            collapse_earlier,
         ),
         Claim("T platform threads keep pace up to T/t.", knee_of_threads),
         Claim(

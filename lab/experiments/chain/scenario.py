@@ -17,6 +17,7 @@ CALLS_B = {
             time_parameter="delay_ms",
             servers_parameter="b_threads",
             steady_at_default=("b_fails", "b_slow"),
+            guarded=True,
         ),
     )
 }

@@ -219,20 +219,49 @@ def exactly(rows: Iterable[ReproducedRow], measure: Measure, expect: Expect, uni
 
 
 def ratios(
-    pairs: Iterable[tuple[ReproducedRow, ReproducedRow]], measure: Measure, low: float, high: float
+    pairs: Iterable[tuple[ReproducedRow, ReproducedRow]],
+    measure: Measure,
+    low: float,
+    high: float,
+    other_measure: Measure | None = None,
 ) -> list[ClaimCheck]:
-    """Checks that the ratio of two rows' measures, paired by repeat, is within a range."""
-    return [
-        ClaimCheck(
-            _over(one, other),
-            _paired(one.usable, other.usable, measure),
-            low,
-            high,
-            " times",
-            pooled(_paired(one.earlier[run], other.earlier[run], measure) for run in _common(one, other)),
-        )
-        for one, other in pairs
-    ]
+    """Checks that the ratio of two rows' measures, paired by repeat, is within a range.
+
+    Args:
+        other_measure: of the second row; the same if None.
+
+    """
+
+    def ratio(one: Repeat, other: Repeat) -> float | None:
+        above, below = measure(one), (other_measure or measure)(other)
+        return above / below if above is not None and below else None
+
+    return [_compared(_over(one, other), one, other, ratio, (low, high), " times") for one, other in pairs]
+
+
+def differences(
+    pairs: Iterable[tuple[ReproducedRow, ReproducedRow]], measure: Measure, low: float, high: float, unit: str
+) -> list[ClaimCheck]:
+    """Checks that the difference of two rows' measures, paired by repeat, is within a range: of what may be about 0."""
+
+    def difference(one: Repeat, other: Repeat) -> float | None:
+        more, less = measure(one), measure(other)
+        return more - less if more is not None and less is not None else None
+
+    return [_compared(_less(one, other), one, other, difference, (low, high), unit) for one, other in pairs]
+
+
+def _compared(
+    label: str,
+    one: ReproducedRow,
+    other: ReproducedRow,
+    measure: Callable[[Repeat, Repeat], float | None],
+    claimed: tuple[float, float],
+    unit: str,
+) -> ClaimCheck:
+    """A check of a number that follows from two rows, by their repeats of the same number."""
+    earlier = [_paired(one.earlier[run], other.earlier[run], measure) for run in one.earlier if run in other.earlier]
+    return ClaimCheck(label, _paired(one.usable, other.usable, measure), *claimed, unit, pooled(earlier))
 
 
 def alike(pairs: Iterable[tuple[ReproducedRow, ReproducedRow]], measure: Measure) -> list[ClaimCheck]:
@@ -240,21 +269,27 @@ def alike(pairs: Iterable[tuple[ReproducedRow, ReproducedRow]], measure: Measure
     return ratios(pairs, measure, 1 - NEAR, 1 + NEAR)
 
 
-def _common(one: ReproducedRow, other: ReproducedRow) -> list[str]:
-    """The earlier runs that have repeats of both rows."""
-    return [run for run in one.earlier if run in other.earlier]
-
-
 def _over(one: ReproducedRow, other: ReproducedRow) -> str:
-    """The label of a ratio: both rows, with a shared load named once."""
+    """The label of a ratio."""
+    return f"{_beside(one, other)} over {other.label}"
+
+
+def _less(one: ReproducedRow, other: ReproducedRow) -> str:
+    """The label of a difference."""
+    return f"{_beside(one, other)} less {other.label}"
+
+
+def _beside(one: ReproducedRow, other: ReproducedRow) -> str:
+    """The label of a row before that of another: a load that both share is named once."""
     same = one.label.removeprefix(one.variant) == other.label.removeprefix(other.variant)
-    return f"{one.variant if same else one.label} over {other.label}"
+    return one.variant if same else one.label
 
 
-def _paired(one: Iterable[Repeat], other: Iterable[Repeat], measure: Measure) -> tuple[float, ...]:
-    below = {repeat.number: measure(repeat) for repeat in other}
-    pairs = [(measure(repeat), below.get(repeat.number)) for repeat in one]
-    return tuple(a / b for a, b in pairs if a is not None and b)
+def _paired(
+    one: Iterable[Repeat], other: Iterable[Repeat], measure: Callable[[Repeat, Repeat], float | None]
+) -> tuple[float, ...]:
+    others = {repeat.number: repeat for repeat in other}
+    return _known(measure(repeat, others[repeat.number]) for repeat in one if repeat.number in others)
 
 
 def rows_of_variant(

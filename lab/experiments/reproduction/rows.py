@@ -20,7 +20,7 @@ from lab.storage import published
 
 # What a cell has by these names may be claimed something about.
 SUMMARISED = (*LATENCIES, *LATER, "all_mean_s", "scrapes_missed", *OF_PROGRAMS)
-OF_RAMPS = ("kept_rps", "before_knee_s", "prompt_share")
+OF_RAMPS = ("kept_rps", "collapse_rps", "before_knee_s", "prompt_share")
 
 
 @dataclass(frozen=True)
@@ -143,12 +143,13 @@ def _repeat(cell: Mapping[str, Any], factor: float, request: str, scenario: Scen
 def ramp_figures(course: Mapping[str, Any]) -> dict[str, float]:
     """The figures of a ramp: those of :class:`lab.analysis.ramps.Course`, and of a request that waits.
 
-    ``memory_bytes`` is all of what it held, within the heap, as far as that is known, and outside; of loads that are no
-    ramps there are none.
+    ``collapse_rps`` is that of its knee; ``memory_bytes`` all of what it held, within the heap and outside, where both
+    are known. Of loads that are no ramps there are none.
     """
-    known = {name: course[name] for name in OF_RAMPS if course.get(name) is not None}
+    all_of_it = {**(course.get("knee") or {}), **course}
+    known = {name: all_of_it[name] for name in OF_RAMPS if all_of_it.get(name) is not None}
     waiting = course.get("waiting") or {}
-    memory = {"memory_bytes": waiting.get("heap_bytes", 0.0) + waiting["native_bytes"]} if waiting else {}
+    memory = {"memory_bytes": waiting["heap_bytes"] + waiting["native_bytes"]} if "heap_bytes" in waiting else {}
     return {**known, **waiting, **memory}
 
 

@@ -41,7 +41,7 @@ class Recorder:
         cut: user and number of the sessions that the end of the load has cut off since the last report.
         stopped: the same of those that their user has stopped early.
         not_single: sessions that have sent several requests, or none to their end.
-        kept_back: failed requests for which the service called nothing, since its circuit breaker was open.
+        kept_back: failed requests whose call the service's circuit breaker kept back, since it was open.
         pauses: how often users have thought.
         dispatch_delay_ns: how long received answers waited until they were handled, summed over all answers.
         names: (method, name) of the requests.
