@@ -159,7 +159,8 @@ def _find_reference(testbed: Testbed, cell: Cell, folder: CellFolder) -> None:
 
 def _answer(done: Execution) -> dict[str, Any]:
     """What must be equal among programs, as JSON types: the lines of the output, in any order."""
-    lines = sorted(done.output.splitlines())
+    # A carriage return, or any other byte, may be within a line.
+    lines = sorted(done.output.removesuffix(b"\n").split(b"\n")) if done.output else []
     text, count = b"\n".join(lines), f"{len(lines):,} line{'s' * (len(lines) != 1)}"
     proved = ProvedAnswer(done.ended.status, count, len(text), hashlib.sha256(text).hexdigest(), begin(text))
     return asdict(proved)

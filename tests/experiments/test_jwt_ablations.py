@@ -129,17 +129,18 @@ def test_variants_differ_in_what_their_names_say():
         assert variant.jdk == int(variant.factors["java"])
 
 
-def judged(rates: dict[str, tuple[float, ...]]) -> dict[str, str]:
-    """By claim, its verdict, where each variant answers so many a second at one load, in each of three starts."""
+def judged(*loads: dict[str, tuple[float, ...]]) -> dict[str, str]:
+    """By claim, its verdict, where each variant answers so many a second at each load, in each of three starts."""
     rows = []
-    for variant, measured_rps in rates.items():
-        repeats = (Repeat(n, 0.01, rps, rps, 0.0, VALID, True) for n, rps in enumerate(measured_rps, 1))
-        rows.append(ReproducedRow("", 50, 50, variant, None, None, None, None, 0.0, 0, 0, tuple(repeats)))
+    for users, rates in enumerate(loads, 50):
+        for variant, measured_rps in rates.items():
+            repeats = tuple(Repeat(n, 0.01, rps, rps, 0.0, VALID, True) for n, rps in enumerate(measured_rps, 1))
+            rows.append(ReproducedRow("", users, users, variant, None, None, None, None, 0.0, 0, 0, repeats))
     return {claim.claim: claim.word for claim in find_publication("jwt-ablations").judge(rows)}
 
 
 EQUAL = dict.fromkeys(NAMES, (1000.0, 1001.0, 1002.0))
-OF_BOTH_OLD = "With the document's Java and driver WebFlux is faster than virtual threads."
+OF_BOTH_OLD = "With Java 21 and Connector/J 8.0.33 WebFlux is faster than virtual threads."
 
 
 def test_a_factor_turns_the_claim_where_its_settings_disagree():
@@ -152,6 +153,14 @@ def test_a_factor_turns_the_claim_where_its_settings_disagree():
     assert words["Java turns that, with Connector/J 8."] == CONFIRMED
     assert words["Java turns that, with Connector/J 9."] == REFUTED
     assert words["Both together turn that."] == CONFIRMED
+
+
+def test_a_factor_turns_a_claim_at_the_loads_where_it_does():
+    """At few connections all are as fast, which hides nothing of what happens at many."""
+    words = judged(EQUAL, {**EQUAL, "mvc-virtual-jdk21-connector8": (600.0, 601.0, 602.0)})
+    assert words["Both together turn that."] == CONFIRMED
+    assert words["The way to MySQL turns that: R2DBC or JDBC."] == REFUTED
+    assert judged(EQUAL, EQUAL)["Both together turn that."] == REFUTED
 
 
 def test_nothing_turns_a_claim_that_is_undecided_at_one_setting():

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import IO
 
 import pytest
 from patience import PATIENCE_S
@@ -20,6 +21,7 @@ pytestmark = pytest.mark.java
 
 WAYS = [("platform", "buffered"), ("platform", "random"), ("platform", "nio"), ("virtual", "nio"), ("one", "buffered")]
 Done = subprocess.CompletedProcess[bytes]
+Out = int | IO[bytes]
 
 
 @pytest.fixture(scope="module")
@@ -28,16 +30,18 @@ def ours(jdk: Jdk) -> Callable[..., Done]:
     with ProcessRuntime() as runtime:
         jar = build.jars({"grep"}, jdk, runtime, lambda _: None)["grep"]
 
-    def search(folder: Path | str, *ending: str, way: tuple[str, str] = WAYS[0], word: str = WORD) -> Done:
-        return executed(jdk.java, "-jar", str(jar), *way, word, str(folder), *ending)
+    def search(
+        folder: Path | str, *ending: str, way: tuple[str, str] = WAYS[0], word: str = WORD, out: Out = subprocess.PIPE
+    ) -> Done:
+        return executed(jdk.java, "-jar", str(jar), *way, word, str(folder), *ending, out=out)
 
     return search
 
 
-def executed(*command: str, locale: str = "C.UTF-8") -> Done:
+def executed(*command: str, locale: str = "C.UTF-8", out: Out = subprocess.PIPE) -> Done:
     """A program, executed to its end."""
     around = {**os.environ, "LC_ALL": locale}
-    return subprocess.run(command, env=around, capture_output=True, timeout=PATIENCE_S, check=False)
+    return subprocess.run(command, env=around, stdout=out, stderr=subprocess.PIPE, timeout=PATIENCE_S, check=False)
 
 
 def gnu(folder: Path | str, locale: str = "C.UTF-8", word: str = WORD) -> Done:
@@ -47,7 +51,7 @@ def gnu(folder: Path | str, locale: str = "C.UTF-8", word: str = WORD) -> Done:
 
 def lines(done: Done) -> list[bytes]:
     """What a program printed, in any order."""
-    return sorted(done.stdout.splitlines(keepends=True))
+    return sorted(done.stdout.split(b"\n"))
 
 
 @pytest.fixture(scope="module")
@@ -164,6 +168,16 @@ def test_what_is_not_there_is_named(ours, tmp_path):
     """A folder that does not exist."""
     found, theirs = ours(tmp_path / "gone"), gnu(tmp_path / "gone")
     assert (found.returncode, found.stderr) == (theirs.returncode, theirs.stderr)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_cannot_be_printed_is_no_success(ours, tmp_path, way):
+    """A disk that is full, say: as by GNU grep, said once, by whichever thread finds it."""
+    for number in range(20):
+        (tmp_path / f"{number}.txt").write_text(WORD)
+    with Path("/dev/full").open("wb") as full:
+        found = ours(tmp_path, way=way, out=full)
+    assert (found.returncode, found.stderr) == (2, b"grep: write error: No space left on device\n")
 
 
 def test_nothing_found_is_no_success(ours, tmp_path):

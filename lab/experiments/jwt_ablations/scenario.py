@@ -8,7 +8,8 @@ from lab.experiments.jwt.scenario import SCENARIO as JWT
 from lab.experiments.variants import MVC, MVC_VIRTUAL, WEBFLUX
 from lab.spec.system import Variant
 
-# The release before virtual threads could wait in synchronized blocks without their carrier (JEP 491), and today's.
+# A release in which virtual threads that wait in synchronized blocks keep their carrier (until JEP 491, Java 24), and
+# today's.
 OLD_JAVA, NEW_JAVA = 21, 25
 OLD_DRIVER, NEW_DRIVER = "Connector/J 8.0.33", "Connector/J 9"
 

@@ -6,7 +6,6 @@ import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.io.PrintStream;
-import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.AccessDeniedException;
 import java.nio.file.FileSystemException;
@@ -28,17 +27,23 @@ final class Results {
 
 	private boolean failed;
 
+	private boolean ended;
+
 	/**
-	 * Print whole lines, of which there is one at least.
+	 * Print whole lines, of which there is one at least. Where nobody takes them any more,
+	 * that is said once.
 	 */
 	void print(byte[] lines, int length) {
 		this.lock.lock();
 		try {
 			this.found = true;
-			this.out.write(lines, 0, length);
+			if (!this.ended) {
+				this.out.write(lines, 0, length);
+			}
 		}
 		catch (IOException ex) {
-			throw new UncheckedIOException(ex);
+			this.ended = true;
+			complain("write error".getBytes(StandardCharsets.US_ASCII), ex);
 		}
 		finally {
 			this.lock.unlock();
