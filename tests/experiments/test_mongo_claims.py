@@ -25,7 +25,7 @@ from lab.experiments.reproduction.publication import (
     ReproducedRow,
 )
 from lab.experiments.reproduction.rows import Measured, rows_of
-from lab.reporting import run_view
+from lab.reporting import html, run_view
 from lab.spec import planning, prediction
 from lab.spec.options import Options
 from lab.storage import published
@@ -256,6 +256,19 @@ def test_the_time_for_all_users_stands_beside_ours():
     assert found["get-one", "webflux-repository"] == (None, 4.833)
     assert found["all, collected", "mvc-template"] == (4.333, None)
     assert len(found) == 12 + 12
+
+
+def test_a_run_shows_the_published_time_for_all_users(tmp_path, capsys):
+    """In the column of published means, where there is no mean."""
+    asked = Options(variants=["mvc-template"], users=[1000], loops=1, parameters={"operation": "get-one"}, seed=1)
+    plan = planning.make_plan(find_scenario("large-data"), asked)
+    folder = RunFolder.create(plan, ["test"], MACHINE, tmp_path)
+    fill(folder.begin(plan.cells[0]), 0.1, np.random.default_rng(1))
+    run = run_view.Run(folder)
+    tables.print_run(run, Console(width=200))
+    assert "all in 5.667" in capsys.readouterr().out
+    assert html.render(run)
+    assert run.sweep_figure()
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,10 @@ def updates_wait(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     updates = [row for row in rows if row.part == UPDATE_ONE and not row.variant.endswith("repository")]
     if fewer := {row.measured_users for row in updates} - {USERS}:
         measured = " and ".join(f"{users:,}" for users in sorted(fewer))
-        return NOT_JUDGED, f"It was made for {USERS} users, and this was measured with {measured}: --scale 1"
+        return NOT_JUDGED, (
+            f"It was made for {USERS} users, and this was measured with {measured}: "
+            "python -m lab reproduce mongo-access --scale 1"
+        )
     return decide(near(updates, mean_s, lambda _: UPDATE_S))
 
 
