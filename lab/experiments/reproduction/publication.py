@@ -16,7 +16,7 @@ from lab.spec.plan import Interleave, Plan
 from lab.spec.scenario import Scenario
 from lab.storage import published
 
-# The variants of a reproduction that names no others: those of which the documents, and what came after them, speak.
+# The variants of most reproductions; one whose scenario has others names them itself.
 VARIANTS = ("mvc", "mvc-virtual", "webflux")
 CONFIRMED, REFUTED, UNDECIDED, NOT_JUDGED = "confirmed", "refuted", "undecided", "not judged"
 # Settings in words, for claims that were made for one of them only.
