@@ -20,7 +20,8 @@ class LargeDataUser(LabUser):
     def operate(self) -> None:
         """Do what is asked for."""
         name, way, batch = (str(self.parameters[of]) for of in ("operation", "way", "batch_size"))
-        key, of_integer = entities.key(self.number), f"/entities/by-integer/{entities.integer(ENTITIES, self.number)}"
+        (key,) = entities.keys(ENTITIES, self.number, 1)
+        of_integer = f"/entities/by-integer/{entities.integer(ENTITIES, self.number)}"
         fetched, text = name + "-paged" * (way == "paged"), entities.new_text()
         match name:
             case "insert-one":
@@ -28,8 +29,10 @@ class LargeDataUser(LabUser):
             case "get-one":
                 self.client.get(f"/entities/{key}", name=name, check=entities.answer_bytes(ENTITIES))
             case "update-one" | "update-many-1k":
-                path = of_integer if name == "update-many-1k" else f"/entities/{key}"
-                self.client.put(path, name=name, body=entities.content(ENTITIES, text), headers=entities.JSON)
+                several = name == "update-many-1k"
+                path, said = (of_integer, entities.matched(OF_AN_INTEGER)) if several else (f"/entities/{key}", b"")
+                body = entities.content(ENTITIES, text)
+                self.client.put(path, name=name, body=body, headers=entities.JSON, check=said)
             case _:
                 path, count = ("/entities", ENTITIES.count) if name == "get-all" else (of_integer, OF_AN_INTEGER)
                 size = entities.answer_bytes(ENTITIES, count)

@@ -9,6 +9,7 @@ from locust import task
 from lab.experiments.mongo_access.scenario import ENTITIES, SCENARIO
 from lab.generator.locust import LabUser
 from lab.system.databases import entities
+from lab.system.databases.entities import JSON
 
 
 class EntityUser(LabUser):
@@ -19,22 +20,22 @@ class EntityUser(LabUser):
     @task
     def operate(self) -> None:
         """Do what is asked for."""
-        name, elements, text = str(self.parameters["operation"]), int(self.parameters["elements"]), entities.new_text()
-        first = 0 if self.parameters["contention"] == "same" else self.number * elements
-        keys = entities.keys(ENTITIES, first, elements)
-        path = f"/entities/by-ids/{','.join(keys)}" if name.endswith("many") else f"/entities/{keys[0]}"
+        name, text = str(self.parameters["operation"]), entities.new_text()
+        listed = int(self.parameters["elements"]) if name.endswith("many") else 0
+        first = 0 if self.parameters["contention"] == "same" else self.number * (listed or 1)
+        keys = ",".join(entities.keys(ENTITIES, first, listed or 1))
+        path, said = (f"/entities/by-ids/{keys}", entities.matched(listed)) if listed else (f"/entities/{keys}", b"")
         match name:
             case "get-one" | "get-many":
-                self.client.get(path, name=name, check=entities.answer_bytes(ENTITIES, elements * ("many" in name)))
+                self.client.get(path, name=name, check=entities.answer_bytes(ENTITIES, listed))
             case "get-by-query":
                 path = f"/entities/by-integer/{entities.integer(ENTITIES, first)}?way=collected&batch=default"
                 self.client.get(path, name=name, check=entities.answer_bytes(ENTITIES, 1))
             case "update-one" | "update-many":
-                self.client.put(path, name=name, body=entities.content(ENTITIES, text), headers=entities.JSON)
+                self.client.put(path, name=name, body=entities.content(ENTITIES, text), headers=JSON, check=said)
             case "add-many":
-                body = entities.several(ENTITIES, elements)
-                self.client.post("/entities/many", name=name, body=body, headers=entities.JSON)
+                self.client.post("/entities/many", name=name, body=entities.several(ENTITIES, listed), headers=JSON)
             case _:
-                self.client.post("/entities", name="add-one", body=entities.new(ENTITIES, text), headers=entities.JSON)
+                self.client.post("/entities", name="add-one", body=entities.new(ENTITIES, text), headers=JSON)
                 if name == "remove-one":
                     self.client.delete(f"/entities/{text}", name=name)

@@ -286,6 +286,8 @@ def _published(peer: PublishedRow | None, users: bool) -> str:
         return "–"
     if not users:
         return formatting.seconds_text(peer.mean_s)
+    if peer.mean_s is None:
+        return "–" if peer.total_s is None else f"all in {formatting.seconds_text(peer.total_s)}"
     failed = f", {peer.errors_percent:g} % failed" if peer.errors_percent else ""
     ramp = f", ramp {peer.ramp_s:g} s" if peer.ramp_s else ""
     rate = "" if peer.throughput_rps is None else f", {peer.throughput_rps:.1f}"

@@ -14,6 +14,9 @@ from lab.spec.system import Stage, Variant
 TITLES = {"driver": "MongoDB's driver", "template": "MongoTemplate", "repository": "a repository"}
 MODULES = {"mvc": "mvc-mongo", "mvc-virtual": "mvc-mongo", "webflux": "webflux-mongo"}
 JSON = {"Content-Type": "application/json"}
+# What was published: every way of access on threads, and on event loops.
+STACKS, ACCESSES = ("mvc", "webflux"), tuple(TITLES)
+PUBLISHED_VARIANTS = tuple(f"{stack}-{access}" for stack in STACKS for access in ACCESSES)
 # By request, its stages; by way of access.
 Demands = Mapping[str, Mapping[str, tuple[Stage, ...]]]
 
@@ -105,6 +108,8 @@ def _refused() -> Iterator[Exchange]:
     yield _sent("update those of no integer", "PUT", "/entities/by-integer/abc", _content("none"), 400)
     yield Exchange("those of no integer", "/entities/by-integer/abc?way=collected&batch=default", 400)
     yield Exchange("a batch of none", "/entities?way=collected&batch=0", 400)
+    for way in ("collected", "streamed", "paged"):
+        yield Exchange(f"no batch, {way}", f"/entities?way={way}", 400)
     yield Exchange("no way", "/entities", 400)
     yield Exchange("a key that is not there", "/entities/nobody", 404)
     yield Exchange("no such path", "/nowhere", 404)

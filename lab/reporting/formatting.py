@@ -13,6 +13,8 @@ from lab.spec.system import Variant
 from lab.spec.workload import EVEN, Burst, Closed, Load, Open, Ramp, Total
 
 MOST_IN_A_TITLE = 55
+# By the end of a figure's name, its unit in a heading.
+UNITS = {"s": "s", "rps": "/s", "share": "%", "bytes": "MB"}
 # What marks figures of those who went on, where others were stopped early.
 SURVIVORS = "†"
 CLOSED_LOOP = (
@@ -122,6 +124,34 @@ def rate_text(value: float | None) -> str:
 def count_text(value: float | None) -> str:
     """A count; a dash where it is not known."""
     return "–" if value is None or value != value else f"{value:,.0f}"
+
+
+def figure_heading(name: str) -> str:
+    """The heading of a column of a figure, with its unit: ``mongo find``, ``before knee s``, ``prompt %``."""
+    stem, unit = _unit(name)
+    return " ".join(filter(None, (stem.replace("_", " "), UNITS.get(unit))))
+
+
+def figure_text(name: str, value: float | None) -> str:
+    """A figure as its name says what it is: seconds, a rate, a share in percent, bytes in MB, or a count."""
+    if value is None or value != value:
+        return "–"
+    match _unit(name)[1]:
+        case "s":
+            return seconds_text(value)
+        case "rps":
+            return rate_text(value)
+        case "share":
+            return f"{100 * value:.3g}"
+        case "bytes":
+            return f"{value / 1e6:,.1f}"
+    return f"{value:,.4g}" if value < 1000 else f"{value:,.0f}"
+
+
+def _unit(name: str) -> tuple[str, str]:
+    """The name of a figure without its unit, and that unit, one of :data:`UNITS`; empty for a count."""
+    stem, _, unit = name.rpartition("_")
+    return (stem, unit) if unit in UNITS else (name, "")
 
 
 def kilobytes(value: float | None) -> str:

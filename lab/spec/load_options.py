@@ -48,6 +48,7 @@ def load_of(plan: Plan, options: Options, users: int | None, rate_rps: float | N
         pace=pace_of(options),
     )
     _check(load)
+    _check_entities(plan, users)
     return load
 
 
@@ -110,6 +111,21 @@ def _check(load: Load) -> None:
             f"--workers {load.workers + load.remote_workers} is more than --users {load.users}.",
             "A worker needs a user: ask for fewer workers.",
         )
+
+
+def _check_entities(plan: Plan, users: int) -> None:
+    """LabError where users are to have entities of their own, and there are too few of them."""
+    for own in plan.scenario.own_entities:
+        of, each = plan.scenario.component(own.component).entities, int(plan.parameters.get(own.each, 1))
+        if of is None or any(plan.parameters[name] not in values for name, values in own.where.items()):
+            continue
+        if users * each > of.count:
+            others = " or ".join(map(option, own.where))
+            some = f"{each:,} entities" if each > 1 else "an entity"
+            raise LabError(
+                f"{users:,} users cannot have {some} each of their own: there are {of.count:,}.",
+                f"Ask for at most {of.count // each:,} --users, or another {others}.",
+            )
 
 
 def _check_sends(asked: str, factor: str, load: Open | Ramp) -> None:

@@ -138,6 +138,21 @@ class Rehearsal:
     most_users: int = 0
 
 
+@dataclass(frozen=True)
+class OwnEntities:
+    """Entities of a component that users do not share under some parameters, so that there must be enough of them.
+
+    Attributes:
+        where: by parameter, the values under which it is so.
+        each: the parameter that says how many a user has; one if empty.
+
+    """
+
+    component: str
+    where: Mapping[str, tuple[Value, ...]]
+    each: str = ""
+
+
 def _check_known(scenario: Scenario, what: str, names: Iterable[str], known: Collection[str]) -> None:
     """ValueError if a scenario speaks of something that it does not have."""
     for name in names:
@@ -165,6 +180,7 @@ class Scenario:
         corpus: the files that its programs read; None if they read none that the lab makes.
         signs_tokens: whether its services sign tokens themselves, so that they are told the key.
         default_variants: the names of those that are measured where nobody names any; all if empty.
+        own_entities: what no two users of a load share.
         think_s: the pauses of a session in all, in seconds on average; 0 where users do not pause.
         all_cores: whether its programs are executed on all cores, as where several threads are what is compared; else
             on half of them, and what watches over them on the others.
@@ -193,6 +209,7 @@ class Scenario:
     locustfile: str = ""
     signs_tokens: bool = False
     think_s: float = 0.0
+    own_entities: tuple[OwnEntities, ...] = ()
 
     def __post_init__(self) -> None:
         """Check that its variants are of one kind and speak of its requests, and who calls whom."""
@@ -230,6 +247,9 @@ class Scenario:
             yield from component.settings.values()
             if component.entities and component.entities.index_parameter:
                 yield component.entities.index_parameter
+        for own in self.own_entities:
+            yield from own.where
+            yield from filter(None, (own.each,))
         yield from self.rehearsal.parameters
         yield from self.corpus.parameters if self.corpus else ()
         yield from (axis for axis in self.sweep if axis not in ("users", "rate"))
@@ -238,6 +258,7 @@ class Scenario:
         """The names of all components that variants are said to call."""
         yield from (name for variant in self.variants for name in variant.calls)
         yield from (stage.component for variant in self.variants for stage in variant.stages)
+        yield from (own.component for own in self.own_entities)
 
     @property
     def entry(self) -> Entry:

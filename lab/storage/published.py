@@ -24,23 +24,29 @@ class PublishedRow:
 
     Attributes:
         users: or the highest rate of an open loop.
+        mean_s: mean latency; None where only other figures were published.
         throughput_rps: counts failed requests too, as JMeter does.
         ok_throughput_rps: right answers a second, where that is what was published.
         ramp_s: the ramp that the numbers fit, where it is not that of the published test plan.
         sums_s: by name, what the requests of a session took together, where sessions have several.
+        total_s: the time until all users were answered, each of one request.
+        figures: by name, others that a publication shows, such as ``mongo find``: see
+            :attr:`lab.experiments.reproduction.publication.Publication.figures`.
         settings: those of this row alone, beside those of the table.
 
     """
 
     users: int
     variant: str
-    mean_s: float
+    mean_s: float | None = None
     throughput_rps: float | None = None
     errors_percent: float | None = None
     ramp_s: float | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     ok_throughput_rps: float | None = None
     sums_s: Mapping[str, float] = field(default_factory=dict)
+    total_s: float | None = None
+    figures: Mapping[str, float] = field(default_factory=dict)
 
 
 @cache

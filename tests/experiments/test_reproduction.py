@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import lab
+from lab.cli.commands import reproduce
 from lab.errors import LabError
 from lab.experiments import find_publication, publications, scenarios
 from lab.experiments.delay import claims as delay
@@ -31,12 +32,14 @@ from lab.experiments.reproduction.publication import (
 )
 from lab.experiments.reproduction.rows import Measured, rows_of
 from lab.formulas import queueing
+from lab.reporting import formatting
 from lab.reporting.run_view import Run
 from lab.runtimes.checkout import ROOT
 from lab.spec import planning, prediction, schedule
 from lab.spec.options import Options
 from lab.spec.plan import Cell, Plan
 from lab.spec.workload import Ramp
+from lab.storage.published import PublishedRow
 from lab.storage.run_folder import RunFolder
 
 ALL = pytest.mark.parametrize("name", list(publications()))
@@ -484,6 +487,79 @@ def test_a_scaled_run_shows_how_many_stood_for_r(typed, tmp_path):
     assert "At 0.1 of the document's users" in printed
     assert re.search(r"^ *4,000 +mvc +400 ", printed, re.MULTILINE)
     assert not re.search("variant +users", typed("reproduce", "delay", "--from", "delay-sweep").stdout)
+
+
+def test_runs_of_parts_that_differ_in_users_alone_are_told_apart(tmp_path):
+    """In whichever order they are named."""
+    experiment = find_publication("mongo-access")
+    runs = [
+        Run(RunFolder.create(experiment.plan(part, 1.0, seed=1), [], {}, tmp_path))
+        for part in experiment.parts
+        if part.name.startswith("add-one")
+    ]
+    assert [{cell.load.users for cell in run.plan.cells} for run in runs] == [{1}, {200}]
+    for named in (runs, runs[::-1]):
+        assert results.from_runs(experiment, named, tmp_path).runs == tuple(named)
+
+
+def test_the_time_for_all_users_is_of_users_who_send_one_request():
+    """Loops, and sessions of two requests, are no time for all."""
+    once = row("mvc", 100, *thrice(1.0, 50.0))
+    twice = replace(once, repeats=tuple(replace(each, requests_each=2.0) for each in once.repeats))
+    assert results.flat(once)["total_s"] == pytest.approx(2.0, rel=1e-3)
+    assert results.flat(twice)["total_s"] is None
+
+
+FIGURES = ("mongo find", "before_knee_s", "prompt_share")
+
+
+def with_figures() -> results.Reproduction:
+    """The rows of two variants with figures, published ones beside those of one."""
+    published = PublishedRow(50, "reactive", figures={"prompt_share": 0.35, "unnamed": 1.0})
+    measured = [replace(repeat(0.01, number=n), figures={"mongo find": 2.0, "prompt_share": 0.1 * n}) for n in (1, 2)]
+    rows = (row("webflux", 50, *measured, published=published), row("mvc", 50, repeat(0.01)))
+    return results.Reproduction(replace(delay.DELAY, figures=FIGURES), 1.0, (), rows)
+
+
+def test_figures_that_a_publication_names_stand_beside_published_ones():
+    """As means over repeats for programs, and as columns of a notebook's table."""
+    done = with_figures()
+    ours, other = done.as_json()["rows"]
+    assert ours["figures"] == {"mongo find": 2.0, "before_knee_s": None, "prompt_share": pytest.approx(0.15)}
+    assert ours["published_figures"] == {"prompt_share": 0.35}
+    assert (other["figures"], other["published_figures"]) == (dict.fromkeys(FIGURES), {})
+    table = done.table()
+    assert next(iter(table["mongo find"])) == 2.0
+    assert next(iter(table["published prompt_share"])) == 0.35
+    assert not {"figures", "published mongo find"} & set(table)
+    assert "published prompt_share" in done._repr_html_()
+
+
+def test_the_command_shows_figures_by_their_units(capsys):
+    """A column for each that was measured or published, ours before the document's."""
+    reproduce._print(with_figures())
+    lines = [re.split("  +", line.strip()) for line in capsys.readouterr().out.splitlines()]
+    (heading,) = [line for line in lines if "mongo find" in line]
+    assert heading[-3:] == ["mongo find", "prompt %", "prompt %"]
+    (ours,) = [line for line in lines if "webflux" in line]
+    assert ours[-3:] == ["2", "15", "35"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "heading", "text"),
+    [
+        ("mongo getMore", 51.13, "mongo getMore", "51.13"),
+        ("mongo update", 1000.0, "mongo update", "1,000"),
+        ("before_knee_s", 0.3, "before knee s", "0.300"),
+        ("collapse_rps", 350.0, "collapse /s", "350.0"),
+        ("prompt_share", 0.12, "prompt %", "12"),
+        ("memory_bytes", 2_500_000.0, "memory MB", "2.5"),
+        ("threads", None, "threads", "–"),
+    ],
+)
+def test_a_figure_is_written_as_its_name_says(name, value, heading, text):
+    """The end of a name is its unit."""
+    assert (formatting.figure_heading(name), formatting.figure_text(name, value)) == (heading, text)
 
 
 @pytest.mark.parametrize(("name", "runs"), [("jwt", ["delay-sweep"]), ("delay", ["delay-sweep", "delay-sweep"])])

@@ -21,7 +21,6 @@ from lab.telemetry import actuator
 
 pytestmark = [pytest.mark.java, pytest.mark.thorough]
 
-STACKS, ACCESSES = ("mvc", "mvc-virtual", "webflux"), ("driver", "template", "repository")
 OF = Entities(count=20, doubles=3, integers=4)
 NEW = {"integer": 7, "text": "þ ✓", "doubles": [1.5, -2.25]}
 CONTENT = {"text": "newer", "doubles": [0.5]}
@@ -38,7 +37,7 @@ def place(jdk, tmp_path_factory):
             yield runtime, jars, database
 
 
-@pytest.fixture(scope="module", params=[f"{stack}-{access}" for stack in STACKS for access in ACCESSES])
+@pytest.fixture(scope="module", params=[variant.name for variant in find_scenario("mongo-access").variants])
 def url(request, place, jdk, tmp_path_factory):
     """The service of a variant."""
     runtime, jars, database = place
@@ -111,3 +110,27 @@ def test_a_document_beyond_16_mb_is_refused_in_a_sentence(url, stored):
     assert answer.status_code == 400
     assert answer.json()["detail"].startswith("An entity is a JSON object")
     assert stored() == seeded()
+
+
+@pytest.mark.parametrize("body", ["{", "{}", '{"text": null, "doubles": []}', '{"text": "x", "doubles": [null]}'])
+@pytest.mark.parametrize("path", ["/e000000", "/by-ids/e000000", "/by-integer/1001"])
+def test_a_bad_update_is_told_what_an_update_is(url, stored, path, body):
+    """And not what an entity to add is."""
+    sent = {"data": body, "headers": entities.JSON, "timeout": PATIENCE_S}
+    answer = requests.put(f"{url}/entities{path}", **sent)
+    assert (answer.status_code, answer.json()["detail"].split(" of ")[0]) == (400, "A content is a JSON object")
+    added = requests.post(f"{url}/entities", **sent)
+    assert (added.status_code, added.json()["detail"].split(" of ")[0]) == (400, "An entity is a JSON object")
+    assert stored() == seeded()
+
+
+@pytest.mark.parametrize("way", ["collected", "streamed", "paged"])
+def test_who_names_no_batch_is_told_which_there_are(url, stored, way):
+    """As who names a wrong one."""
+    for path in ("", "/by-integer/1001"):
+        answers = [
+            requests.get(f"{url}/entities{path}?way={way}{batch}", timeout=PATIENCE_S) for batch in ("", "&batch=7")
+        ]
+        assert [answer.status_code for answer in answers] == [400, 400]
+        assert answers[0].json() == answers[1].json()
+        assert "batch default, 100 or 1000" in answers[0].json()["detail"]

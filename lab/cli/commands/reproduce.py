@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +26,7 @@ from lab.experiments import find_publication, publications
 from lab.experiments.reproduction import results
 from lab.experiments.reproduction.publication import CONFIRMED, NOT_JUDGED, REFUTED, UNDECIDED, Part, Publication
 from lab.experiments.reproduction.results import Reproduction
-from lab.reporting.formatting import rate_text, seconds_text
+from lab.reporting.formatting import figure_heading, figure_text, rate_text, seconds_text
 from lab.running import estimate
 from lab.running.invocation import Invocation
 from lab.runtimes import RUNTIMES
@@ -164,7 +166,9 @@ def _print(done: Reproduction) -> None:
     for part in done.experiment.parts:
         out.print()
         of_part = [row for row in rows if row["part"] == part.name]
-        print_whole(_table(part, of_part, _columns(rows, done.experiment.of_programs)), out)
+        columns = _columns(rows, done.experiment.of_programs)
+        columns = sorted([*columns, *_figure_columns(of_part)], key=attrgetter("published"))
+        print_whole(_table(part, of_part, columns), out)
         if any(row["sums_s"] for row in of_part):
             print_whole(_sums_table(part, of_part), out)
     out.print("" if done.experiment.of_programs else "\n[dim]req/s: failures included[/]")
@@ -214,7 +218,7 @@ def _table(part: Part, rows: Sequence[Mapping[str, Any]], columns: Sequence[Colu
         users = [] if part.of_programs else ["" if row["users"] == last else row["at"] or f"{row['users']:,}"]
         last = row["users"]
         unusable = [f"[red]{', '.join(row['not_usable'])}[/]"] * bool(row["not_usable"])
-        table.add_row(*users, row["variant"], *(column.text(row.get(column.key)) for column in columns), *unusable)
+        table.add_row(*users, row["variant"], *(column.text(column.of(row)) for column in columns), *unusable)
     return table
 
 
@@ -242,7 +246,7 @@ def _sums_table(part: Part, rows: Sequence[Mapping[str, Any]]) -> Table:
 def _columns(rows: Sequence[Mapping[str, Any]], of_programs: bool) -> list[Column]:
     """The columns that any row has a value for; the scaled users only where they differ from R."""
     known = [column for column in COLUMNS if any(row.get(column.key) is not None for row in rows)]
-    if not any("formula_s" in row for row in rows):
+    if not any("formula_s" in row or row["published_total_s"] is not None for row in rows):
         known = [column for column in known if column.key != "total_s"]
     if not any(row["published_ok_rps"] is not None for row in rows):
         known = [column for column in known if column.key != "ok_rps"]
@@ -250,6 +254,15 @@ def _columns(rows: Sequence[Mapping[str, Any]], of_programs: bool) -> list[Colum
         known = [column for column in known if column.key not in OF_SERVICES]
     scaled = any(row["measured_users"] != row["users"] for row in rows)
     return [column for column in known if scaled or column.key != "measured_users"]
+
+
+def _figure_columns(rows: Sequence[Mapping[str, Any]]) -> Iterator[Column]:
+    """The columns of figures that a publication names, ours before published ones; none where all are 0 or unknown."""
+    for group in ("figures", "published_figures"):
+        for name in dict.fromkeys(name for row in rows for name in row[group]):
+            text = partial(figure_text, name)
+            if any(row["figures"].get(name) or row["published_figures"].get(name) for row in rows):
+                yield Column(figure_heading(name), name, text, published=group == "published_figures", group=group)
 
 
 def _percent(value: float | None) -> str:
@@ -266,12 +279,22 @@ def _mib(value: float | None) -> str:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the table: its heading, and its key in :func:`lab.experiments.reproduction.results.flat`."""
+    """A column of the table: its heading, and its key in :func:`lab.experiments.reproduction.results.flat`.
+
+    Attributes:
+        group: the key of the mapping there that has its key, such as ``figures``; empty for the row itself.
+
+    """
 
     heading: str
     key: str
     text: Callable[[Any], str]
     published: bool = False
+    group: str = ""
+
+    def of(self, row: Mapping[str, Any]) -> Any:
+        """Its value in a row; None if there is none."""
+        return (row[self.group] if self.group else row).get(self.key)
 
 
 COLUMNS = (
@@ -289,6 +312,7 @@ COLUMNS = (
     Column("memory MiB", "peak_bytes", _mib),
     Column("read MiB", "read_bytes", _mib),
     Column("mean s", "published_mean_s", seconds_text, published=True),
+    Column("all R s", "published_total_s", seconds_text, published=True),
     Column("req/s", "published_rps", rate_text, published=True),
     Column("ok/s", "published_ok_rps", rate_text, published=True),
     Column("failed", "published_error_percent", _percent, published=True),

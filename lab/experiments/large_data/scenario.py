@@ -42,7 +42,7 @@ REPOSITORY = {
     "update-one": (FIND, UPDATE),
     "update-many-1k": (FIND, command("getMore", None), command("update", OF_AN_INTEGER)),
 }
-ALL = tuple(
+READ_IN_EVERY_WAY = tuple(
     Exchange(f"all of them, {way}, batch {batch}", f"/entities?way={way}&batch={batch}", 200)
     for way in ("collected", "streamed", "paged")
     for batch in ("default", "1000")
@@ -61,7 +61,7 @@ SCENARIO = Scenario(
         Request("get-all-paged", "/entities"),
         Request("update-many-1k", "/entities/by-integer/INTEGER", "PUT"),
     ),
-    contract=CONTRACT + ALL,
+    contract=CONTRACT + READ_IN_EVERY_WAY,
     parameters=(
         Parameter(
             "operation",

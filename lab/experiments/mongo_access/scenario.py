@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lab.experiments.entity_access import CONTRACT, command, variants
-from lab.spec.scenario import Parameter, Rehearsal, Request, Scenario
+from lab.spec.scenario import OwnEntities, Parameter, Rehearsal, Request, Scenario
 from lab.spec.system import Component, Entities
 from lab.spec.workload import Burst
 
@@ -50,4 +50,8 @@ SCENARIO = Scenario(
     rehearsal=Rehearsal(requests=200, rounds=6),
     sweep={"operation": OPERATIONS},
     components=(Component("mongo", database="mongo", own_pool=100, entities=ENTITIES),),
+    own_entities=(
+        OwnEntities("mongo", {"contention": ("distinct",), "operation": ("get-one", "update-one", "get-by-query")}),
+        OwnEntities("mongo", {"contention": ("distinct",), "operation": ("get-many", "update-many")}, each="elements"),
+    ),
 )

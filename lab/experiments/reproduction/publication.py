@@ -16,7 +16,7 @@ from lab.spec.plan import Interleave, Plan
 from lab.spec.scenario import Scenario
 from lab.storage import published
 
-# The variants of all reproductions, whatever else a scenario can measure.
+# The variants of most reproductions; one whose scenario has others names them itself.
 VARIANTS = ("mvc", "mvc-virtual", "webflux")
 CONFIRMED, REFUTED, UNDECIDED, NOT_JUDGED = "confirmed", "refuted", "undecided", "not judged"
 # Settings in words, for claims that were made for one of them only.
@@ -39,6 +39,7 @@ class Repeat:
             (see :func:`lab.analysis.program_use.program_use`).
         sums_s: by name, what the requests of a session take together, where a scenario says how many these are.
         failed_shares: by name of the requests, failed ones over all, 0 to 1, where there are several names.
+        requests_each: requests over users.
 
     """
 
@@ -52,6 +53,7 @@ class Repeat:
     figures: Mapping[str, float] = field(default_factory=dict)
     sums_s: Mapping[str, float] = field(default_factory=dict)
     failed_shares: Mapping[str, float] = field(default_factory=dict)
+    requests_each: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -249,6 +251,9 @@ class Publication:
         cores: the cores that the document's size needs, with ``memory_gb`` of memory.
         formula_s: the time for all requests of a row by the formula that is tried on it, where one is.
         repeated_within_s: cells are measured as often as fits into this time, unless somebody says how often.
+        figures: the names of those in :attr:`Repeat.figures` that have a column of their own, beside it the published
+            ones (:attr:`lab.storage.published.PublishedRow.figures`). The end of a name, such as ``_s``, is its unit:
+            see :func:`lab.reporting.formatting.figure_text`.
 
     """
 
@@ -261,6 +266,7 @@ class Publication:
     memory_gb: float = 8.0
     formula_s: Callable[[ReproducedRow], float] | None = None
     repeated_within_s: float = 1500.0
+    figures: tuple[str, ...] = ()
 
     @property
     def of_programs(self) -> bool:

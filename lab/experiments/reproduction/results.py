@@ -59,13 +59,25 @@ class Reproduction:
         return not any(cell["verdict"] in (INVALID, INCOMPLETE) for run in self.runs for cell in run.cells)
 
     def table(self) -> pd.DataFrame:
-        """One row a part, load and variant; means over repeats, rates scaled back to the document's size."""
-        return pd.DataFrame(self.flat())
+        """One row a part, load and variant; means over repeats, rates scaled back to the document's size.
+
+        The figures that the experiment names are columns, and so are published ones, where there are any.
+        """
+        rows = self.flat()
+        known = {name for row in rows for name in row["published_figures"]}
+        return pd.DataFrame(
+            {
+                **{key: value for key, value in row.items() if key not in ("figures", "published_figures")},
+                **row["figures"],
+                **{f"published {name}": row["published_figures"].get(name) for name in sorted(known)},
+            }
+            for row in rows
+        )
 
     def flat(self) -> list[dict[str, Any]]:
-        """The same as dictionaries of JSON types."""
-        formula_s = self.experiment.formula_s
-        return [flat(row) | ({"formula_s": formula_s(row)} if formula_s else {}) for row in self.rows]
+        """The same as dictionaries of JSON types, in which the figures are by name."""
+        formula_s, figures = self.experiment.formula_s, self.experiment.figures
+        return [flat(row, figures) | ({"formula_s": formula_s(row)} if formula_s else {}) for row in self.rows]
 
     def as_json(self) -> dict[str, Any]:
         """The object that ``lab reproduce --json`` prints."""
@@ -86,9 +98,14 @@ class Reproduction:
         return "".join(map(str, tables))
 
 
-def flat(row: ReproducedRow) -> dict[str, Any]:
-    """A row as one dictionary of JSON types."""
-    usable = row.usable
+def flat(row: ReproducedRow, figures: Sequence[str] = ()) -> dict[str, Any]:
+    """A row as one dictionary of JSON types.
+
+    Args:
+        figures: the names of those to be in it, as means over the repeats; None where one was not measured.
+
+    """
+    usable, published = row.usable, row.published.figures if row.published else {}
     times = [repeat.mean_s for repeat in usable if repeat.mean_s is not None]
     return {
         "part": row.part,
@@ -99,9 +116,8 @@ def flat(row: ReproducedRow) -> dict[str, Any]:
         "mean_s": fmean(times) if times else None,
         "model_mean_s": row.model_mean_s,
         "published_mean_s": row.published.mean_s if row.published else None,
-        "total_s": fmean(row.users / repeat.rps for repeat in usable)
-        if usable and all(r.rps for r in usable)
-        else None,
+        "total_s": _total_s(row),
+        "published_total_s": row.published.total_s if row.published else None,
         "rps": fmean(repeat.rps for repeat in usable) if usable else None,
         "ok_rps": fmean(repeat.ok_rps for repeat in usable) if usable else None,
         "published_rps": row.published.throughput_rps if row.published else None,
@@ -109,7 +125,9 @@ def flat(row: ReproducedRow) -> dict[str, Any]:
         "error_percent": 100 * fmean(repeat.error_share for repeat in usable) if usable else None,
         "published_error_percent": row.published.errors_percent if row.published else None,
         "repeats": len(usable),
-        **_figures(usable),
+        **_means(usable, OF_PROGRAMS),
+        "figures": _means(usable, figures),
+        "published_figures": {name: value for name, value in published.items() if name in figures},
         "sums_s": {name: _mean_sum_s(usable, name) for name in _summed(row)},
         "published_sums_s": dict(row.published.sums_s) if row.published else {},
         "not_usable": [repeat.verdict for repeat in row.repeats if not repeat.usable],
@@ -128,9 +146,17 @@ def _mean_sum_s(repeats: Sequence[Repeat], name: str) -> float | None:
     return fmean(known) if known else None
 
 
-def _figures(repeats: Sequence[Repeat]) -> dict[str, float | None]:
-    """What an execution of a program used, by name, as a mean over the repeats; None where it is not known."""
-    known = {name: [repeat.figures[name] for repeat in repeats if name in repeat.figures] for name in OF_PROGRAMS}
+def _total_s(row: ReproducedRow) -> float | None:
+    """The time for all users by the rate of their requests; None where a user sends not just one."""
+    usable = row.usable
+    if not usable or any(not repeat.rps or repeat.requests_each != 1 for repeat in usable):
+        return None
+    return fmean(row.users / repeat.rps for repeat in usable)
+
+
+def _means(repeats: Sequence[Repeat], names: Sequence[str]) -> dict[str, float | None]:
+    """Figures by name, each a mean over the repeats that have it; None where none has."""
+    known = {name: [repeat.figures[name] for repeat in repeats if name in repeat.figures] for name in names}
     return {name: fmean(values) if values else None for name, values in known.items()}
 
 
@@ -234,9 +260,9 @@ def _settings(plan: Plan) -> tuple[Any, ...]:
 def _part_of(wanted: Publication, run: Run, taken: Mapping[str, Run]) -> Part:
     differing = {part.name: deviations(wanted, part, run.plan) for part in wanted.parts}
     fitting = [part for part in wanted.parts if not differing[part.name]]
-    for part in fitting:
-        if part.name not in taken:
-            return part
+    # Parts may differ in their users alone, who decide nothing else.
+    if free := [part for part in fitting if part.name not in taken]:
+        return min(free, key=lambda part: not _has_users(part, run.plan))
     if fitting:
         other = taken[fitting[0].name]
         raise LabError(
@@ -249,6 +275,11 @@ def _part_of(wanted: Publication, run: Run, taken: Mapping[str, Run]) -> Part:
         f"{'; '.join(differing[nearest])}.",
         f"Make one that has: python -m lab reproduce {wanted.name}",
     )
+
+
+def _has_users(part: Part, plan: Plan) -> bool:
+    """Whether a part at a plan's scale has all of its numbers of users."""
+    return {cell.load.users for cell in plan.cells} <= set(part.scaled(scale_of(part, plan)).users)
 
 
 def expected(

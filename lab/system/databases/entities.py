@@ -63,16 +63,21 @@ def as_json(value: Any) -> bytes:
 
 
 @lru_cache(maxsize=16)
-def answer_bytes(of: Entities, several: int = 0) -> int:
-    """The length of an answer with a list of several entities, or with one by itself: all are equally long."""
+def answer_bytes(of: Entities, listed: int = 0) -> int:
+    """The length of an answer with a list of so many entities, or with one by itself: all are equally long."""
     one = entity(of, 0)
     body = len(as_json({"id": one.pop("_id"), **one}))
-    return several * body + (several - 1) + len("[]") if several else body
+    return listed * body + (listed - 1) + len("[]") if listed else body
 
 
 def keys(of: Entities, first: int, count: int) -> list[str]:
     """The keys of some seeded entities in a row, the first one after the last."""
     return [key((first + number) % of.count) for number in range(count)]
+
+
+def matched(count: int) -> bytes:
+    """The answer to an update of several, which says how many it found."""
+    return as_json({"matched": count})
 
 
 def new_text() -> str:

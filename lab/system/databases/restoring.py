@@ -1,4 +1,4 @@
-"""Puts a collection of entities into the state that was seeded, natural order and all."""
+"""Puts a collection of entities into the state that was seeded: the same documents, field by field."""
 
 from __future__ import annotations
 
@@ -46,7 +46,10 @@ def restore(database: Database, of: Entities, index: str = NO_INDEX, seed: int =
 
 
 def _mend(stored: Stored, of: Entities, seed: int) -> int:
-    """Remove what was added, and where anything else differs copy all anew: so the natural order is the seeded one."""
+    """Remove what was added, and where anything else differs copy all anew.
+
+    What is found is compared by its key: a server may send what nobody asked to be sorted in any order.
+    """
     seeded = {key(number): number for number in range(of.count)}
     there = [document["_id"] for document in stored.find({}, {"_id": 1})]
     strange = [each for each in there if each not in seeded]

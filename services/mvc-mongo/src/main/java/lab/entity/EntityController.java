@@ -17,6 +17,7 @@ import tools.jackson.databind.json.JsonMapper;
 
 import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
 import org.springframework.dao.DuplicateKeyException;
+import org.springframework.http.HttpMethod;
 import org.springframework.http.HttpStatus;
 import org.springframework.http.MediaType;
 import org.springframework.http.ProblemDetail;
@@ -96,13 +97,14 @@ class EntityController {
 	}
 
 	@GetMapping(path = { "", "/by-integer/{integer}" }, params = "way=collected")
-	List<Entity> collect(@PathVariable(required = false) @Nullable String integer, @RequestParam String batch) {
+	List<Entity> collect(@PathVariable(required = false) @Nullable String integer,
+			@RequestParam(defaultValue = "") String batch) {
 		return this.entities.collect(Selection.of(integer, batch));
 	}
 
 	@GetMapping(path = { "", "/by-integer/{integer}" }, params = "way=streamed")
-	void stream(@PathVariable(required = false) @Nullable String integer, @RequestParam String batch,
-			HttpServletResponse response) throws IOException {
+	void stream(@PathVariable(required = false) @Nullable String integer,
+			@RequestParam(defaultValue = "") String batch, HttpServletResponse response) throws IOException {
 		Selection selection = Selection.of(integer, batch);
 		try (Stream<Entity> found = this.entities.stream(selection)) {
 			response.setContentType(MediaType.APPLICATION_JSON_VALUE);
@@ -114,7 +116,8 @@ class EntityController {
 	}
 
 	@GetMapping(path = { "", "/by-integer/{integer}" }, params = "way=paged")
-	List<Entity> page(@PathVariable(required = false) @Nullable String integer, @RequestParam String batch) {
+	List<Entity> page(@PathVariable(required = false) @Nullable String integer,
+			@RequestParam(defaultValue = "") String batch) {
 		Selection selection = Selection.of(integer, batch);
 		List<Entity> all = new ArrayList<>();
 		List<Entity> page;
@@ -133,9 +136,14 @@ class EntityController {
 		}
 	}
 
+	/**
+	 * A body that is no JSON, or that its record refuses: Jackson wraps what the record says,
+	 * so that the method decides what is said.
+	 */
 	@ExceptionHandler
-	ProblemDetail notAccepted(HttpMessageNotReadableException ex) {
-		return ProblemDetail.forStatusAndDetail(HttpStatus.BAD_REQUEST, Entity.ACCEPTED);
+	ProblemDetail notAccepted(HttpMessageNotReadableException ex, HttpMethod method) {
+		String accepted = (method == HttpMethod.PUT) ? Content.ACCEPTED : Entity.ACCEPTED;
+		return ProblemDetail.forStatusAndDetail(HttpStatus.BAD_REQUEST, accepted);
 	}
 
 	@ExceptionHandler

@@ -39,4 +39,16 @@ interface EntityRepository extends MongoRepository<Entity, String> {
 
 	List<Entity> findByInteger(int integer, Pageable page);
 
+	@Meta(cursorBatchSize = 100)
+	List<Entity> findBatchesOf100By(Pageable page);
+
+	@Meta(cursorBatchSize = 100)
+	List<Entity> findBatchesOf100ByInteger(int integer, Pageable page);
+
+	@Meta(cursorBatchSize = 1000)
+	List<Entity> findBatchesOf1000By(Pageable page);
+
+	@Meta(cursorBatchSize = 1000)
+	List<Entity> findBatchesOf1000ByInteger(int integer, Pageable page);
+
 }

@@ -12,6 +12,7 @@ import reactor.core.publisher.Mono;
 
 import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
 import org.springframework.dao.DuplicateKeyException;
+import org.springframework.http.HttpMethod;
 import org.springframework.http.HttpStatus;
 import org.springframework.http.ProblemDetail;
 import org.springframework.web.bind.annotation.DeleteMapping;
@@ -87,17 +88,20 @@ class EntityController {
 	}
 
 	@GetMapping(path = { "", "/by-integer/{integer}" }, params = "way=collected")
-	Mono<List<Entity>> collect(@PathVariable(required = false) @Nullable String integer, @RequestParam String batch) {
+	Mono<List<Entity>> collect(@PathVariable(required = false) @Nullable String integer,
+			@RequestParam(defaultValue = "") String batch) {
 		return this.entities.collect(Selection.of(integer, batch));
 	}
 
 	@GetMapping(path = { "", "/by-integer/{integer}" }, params = "way=streamed")
-	Flux<Entity> stream(@PathVariable(required = false) @Nullable String integer, @RequestParam String batch) {
+	Flux<Entity> stream(@PathVariable(required = false) @Nullable String integer,
+			@RequestParam(defaultValue = "") String batch) {
 		return this.entities.stream(Selection.of(integer, batch));
 	}
 
 	@GetMapping(path = { "", "/by-integer/{integer}" }, params = "way=paged")
-	Mono<List<Entity>> page(@PathVariable(required = false) @Nullable String integer, @RequestParam String batch) {
+	Mono<List<Entity>> page(@PathVariable(required = false) @Nullable String integer,
+			@RequestParam(defaultValue = "") String batch) {
 		return pages(Selection.of(integer, batch), 0).collectList();
 	}
 
@@ -113,9 +117,14 @@ class EntityController {
 		return (found == 0) ? Mono.error(new ResponseStatusException(HttpStatus.NOT_FOUND)) : Mono.empty();
 	}
 
+	/**
+	 * A body that is no JSON, or that its record refuses: Jackson wraps what the record says,
+	 * so that the method decides what is said.
+	 */
 	@ExceptionHandler
-	ProblemDetail notAccepted(ServerWebInputException ex) {
-		return ProblemDetail.forStatusAndDetail(HttpStatus.BAD_REQUEST, Entity.ACCEPTED);
+	ProblemDetail notAccepted(ServerWebInputException ex, HttpMethod method) {
+		String accepted = (method == HttpMethod.PUT) ? Content.ACCEPTED : Entity.ACCEPTED;
+		return ProblemDetail.forStatusAndDetail(HttpStatus.BAD_REQUEST, accepted);
 	}
 
 	@ExceptionHandler

@@ -35,4 +35,16 @@ interface EntityRepository extends ReactiveMongoRepository<Entity, String> {
 
 	Flux<Entity> findByInteger(int integer, Pageable page);
 
+	@Meta(cursorBatchSize = 100)
+	Flux<Entity> findBatchesOf100By(Pageable page);
+
+	@Meta(cursorBatchSize = 100)
+	Flux<Entity> findBatchesOf100ByInteger(int integer, Pageable page);
+
+	@Meta(cursorBatchSize = 1000)
+	Flux<Entity> findBatchesOf1000By(Pageable page);
+
+	@Meta(cursorBatchSize = 1000)
+	Flux<Entity> findBatchesOf1000ByInteger(int integer, Pageable page);
+
 }

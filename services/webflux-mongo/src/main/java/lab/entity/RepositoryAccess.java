@@ -90,8 +90,13 @@ class RepositoryAccess implements EntityAccess {
 	public Mono<List<Entity>> page(Selection selection, int number) {
 		PageRequest page = PageRequest.of(number, Selection.PAGE, Sort.by("id"));
 		Integer integer = selection.integer();
-		Flux<Entity> found = (integer != null) ? this.entities.findByInteger(integer, page)
-				: this.entities.findBy(page);
+		Flux<Entity> found = switch (selection.batch()) {
+			case 100 -> (integer != null) ? this.entities.findBatchesOf100ByInteger(integer, page)
+					: this.entities.findBatchesOf100By(page);
+			case 1000 -> (integer != null) ? this.entities.findBatchesOf1000ByInteger(integer, page)
+					: this.entities.findBatchesOf1000By(page);
+			default -> (integer != null) ? this.entities.findByInteger(integer, page) : this.entities.findBy(page);
+		};
 		return found.collectList();
 	}
 
