@@ -27,6 +27,8 @@ HEAP, HEAP_EDEN = "jvm_heap_used_bytes", "jvm_heap_eden_bytes"
 HTTP_LEASED = "httpcomponents_httpclient_pool_leased_connections"
 # 0 where a circuit breaker is closed, 1 where it is open, and between the two while it tries a few calls.
 BREAKER_OPEN = "lab_breaker_open"
+# Readings that are no amounts.
+STATES = (BREAKER_OPEN,)
 # Absent until the first collection.
 GC_PAUSES, GC_COUNT = "jvm_gc_pause_seconds_sum", "jvm_gc_pause_seconds_count"
 SETTLE_WITHIN_S = 10.0
