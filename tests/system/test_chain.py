@@ -242,7 +242,8 @@ def with_breaker(running) -> Iterator[Callable[..., None]]:
     def use(**settings: int | str) -> None:
         for service, _ in running.values():
             asked = {**OFF, **settings}
-            assert actuator.settle(service, asked) == asked
+            follows = {"leastCalls": asked["window"], "slowPercent": asked["percent"], "trialCalls": 10}
+            assert actuator.settle(service, asked) == {**asked, **follows}
 
     use()
     yield use
