@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 import time
 from collections import Counter
@@ -11,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 import requests
@@ -296,6 +298,29 @@ def test_slow_calls_open_a_breaker_as_failures_do(running, with_breaker):
     for _ in range(4):
         assert {given[0] for given in answers(running, "/chain/100")} == {200}
     assert {given[0] for given in answers(running, "/chain/0")} == {503}
+
+
+def test_a_breaker_learns_of_calls_whose_client_has_left(running, backend, with_breaker):
+    """By both alike: the call goes on until it is answered, late, and counts as slow."""
+    with_breaker(mode="refuse", slowMs=50)
+    for service, _ in running.values():
+        for _ in range(4):
+            _leave_in_the_middle(service, backend)
+    await_that(lambda: {actuator.scrape(service)["lab_breaker_open"] for service, _ in running.values()} == {1})
+
+
+def _leave_in_the_middle(service, backend: Backend) -> None:
+    """Ask, and close the connection while the backend has not answered yet; then have it answer."""
+    address, before = urlsplit(service.url), backend.paths[f"/delay/{HELD}"]
+    backend.released.clear()
+    try:
+        with socket.create_connection((address.hostname, address.port), PATIENCE_S) as client:
+            client.sendall(f"GET /chain/{HELD} HTTP/1.1\r\nHost: {address.netloc}\r\n\r\n".encode())
+            await_that(lambda: backend.paths[f"/delay/{HELD}"] > before)
+        time.sleep(0.2)  # longer than a slow call, and for the service to notice
+    finally:
+        backend.released.set()
+    await_that(lambda: not backend.under_way)
 
 
 def test_without_a_breaker_every_call_is_made(running, with_breaker):
