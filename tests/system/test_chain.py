@@ -18,7 +18,6 @@ import pytest
 import requests
 from patience import PATIENCE_S, await_that
 
-from lab.analysis.service_cost import POOL_IN_USE, POOL_WAITING
 from lab.errors import ComponentError
 from lab.runtimes.process import ProcessRuntime
 from lab.spec.limits import Limits
@@ -26,6 +25,7 @@ from lab.spec.system import Variant
 from lab.system import build
 from lab.system.launch import service_launch
 from lab.telemetry import actuator
+from lab.telemetry.pools import POOLS
 
 pytestmark = [pytest.mark.java, pytest.mark.thorough]
 
@@ -189,24 +189,25 @@ def test_as_many_calls_go_on_at_once_as_the_pool_has_connections(running, backen
     assert set(asked) == {200}
     assert backend.most_under_way == POOL
     limits = actuator.limits(service)
-    assert (limits["pool_max"], limits["pool_live"]) == (POOL, POOL)
+    assert (limits["pool_max"], limits["pool_live"], limits["pool to backend"]) == (POOL, POOL, POOL)
 
 
 @pytest.mark.parametrize("name", SERVICES)
 def test_the_pool_is_read_with_what_waits_for_it(running, backend, name):
     """Under the names that figures and insights know, while more calls are made than it has connections."""
     service, _ = running[name]
+    (pool,) = [pool for pool in POOLS if pool.to == "backend"]
     backend.released.clear()
     with ThreadPoolExecutor(AT_ONCE) as threads:
         url = f"{service.url}/chain/{HELD}"
         asked = [threads.submit(requests.get, url, timeout=PATIENCE_S) for _ in range(AT_ONCE)]
         try:
-            await_that(lambda: reading(service, POOL_WAITING) == AT_ONCE - POOL)
-            assert reading(service, POOL_IN_USE) == POOL
+            await_that(lambda: reading(service, pool.waiting) == AT_ONCE - POOL)
+            assert reading(service, pool.in_use) == POOL
         finally:
             backend.released.set()
     assert {each.result().status_code for each in asked} == {200}
-    await_that(lambda: reading(service, POOL_IN_USE) == reading(service, POOL_WAITING) == 0)
+    await_that(lambda: reading(service, pool.in_use) == reading(service, pool.waiting) == 0)
 
 
 def reading(service, names: tuple[str, ...]) -> float:
