@@ -12,6 +12,28 @@ QUEUED = 1.1
 
 
 @dataclass(frozen=True)
+class PoolUsage:
+    """The utilisation of one pool of connections; None for what was not read.
+
+    Attributes:
+        busy: typical number of connections in use, of at most ``limit``.
+        waiting: how many requests wait for a connection on average.
+
+    """
+
+    busy: float | None = None
+    limit: float | None = None
+    waiting: float | None = None
+
+    @property
+    def is_full(self) -> bool:
+        """Whether requests wait for its connections; with as many users as connections it is full, without a queue."""
+        if self.busy is None or not self.limit or self.busy < FULL * self.limit:
+            return False
+        return self.waiting is None or self.waiting >= 1
+
+
+@dataclass(frozen=True)
 class Usage:
     """The utilisation of each resource under one load; None for what was not read.
 
@@ -23,8 +45,7 @@ class Usage:
         called_cpu: the same by other component that the service calls.
         shared_busy: how many of the ``database_cpus`` cores, which the generator has too, all programs kept busy.
         threads_busy: typical number of request threads at work, of at most ``threads``.
-        pool_busy: typical number of database connections in use, of at most ``pool``; ``pool_waiting`` requests wait
-            for one on average.
+        pools: by name, such as ``pool to mongo``, each pool of connections that the service keeps to what it calls.
         bytes_rps: bytes of answers a second, over a link that passes at most ``link_rate``.
         mean_s: mean latency; ``service_s`` is what one request takes without any queue.
 
@@ -40,9 +61,7 @@ class Usage:
     shared_busy: float | None = None
     threads_busy: float | None = None
     threads: float | None = None
-    pool_busy: float | None = None
-    pool: float | None = None
-    pool_waiting: float | None = None
+    pools: Mapping[str, PoolUsage] = field(default_factory=dict)
     bytes_rps: float | None = None
     link_rate: float | None = None
     mean_s: float | None = None
@@ -54,8 +73,8 @@ class Bottleneck:
     """The binding resource of a load, and the sentence with the readings that show it.
 
     Attributes:
-        name: ``threads``, ``pool``, ``CPU``, ``database``, ``link``, ``generator``, ``shared cores``, ``nothing``, or a
-            called component.
+        name: ``threads``, ``CPU``, ``database``, ``link``, ``generator``, ``shared cores``, ``nothing``, a called
+            component, or a pool by its name, such as ``pool to mongo``.
 
     """
 
@@ -67,8 +86,9 @@ def find(usage: Usage) -> Bottleneck:
     """Find the binding resource of a load.
 
     The generator comes first, as no other reading can be trusted if it is saturated. Without queueing there is no
-    bottleneck, however high a utilisation is. The pool comes before threads, as threads wait for it, and the CPU before
-    both, as requests that wait for the CPU hold their thread and connection.
+    bottleneck, however high a utilisation is. Pools come before threads, as threads wait for them, and the CPU before
+    both, as requests that wait for the CPU hold their thread and connection. Of several full pools it is the one that
+    most requests wait for.
     """
     for rule in (_generator, _unqueued, _link, _database, _called, _cpu, _shared, _pool, _threads):
         if found := rule(usage):
@@ -138,13 +158,12 @@ def _shared(r: Usage) -> Bottleneck | None:
 
 
 def _pool(r: Usage) -> Bottleneck | None:
-    if r.pool_busy is None or not r.pool or r.pool_busy < FULL * r.pool:
+    full = {name: pool for name, pool in r.pools.items() if pool.is_full}
+    if not full:
         return None
-    if r.pool_waiting is not None and r.pool_waiting < 1:  # as many users as connections: full, but no queue
-        return None
-    return Bottleneck(
-        "pool", f"The pool was the bottleneck: {r.pool_busy:.0f} of {r.pool:g} connections were in use{_idle(r)}."
-    )
+    name, pool = max(full.items(), key=lambda item: item[1].waiting or 0.0)
+    in_use = f"{pool.busy:.0f} of {pool.limit:g} connections were in use"
+    return Bottleneck(name, f"The {name} was the bottleneck: {in_use}{_idle(r)}.")
 
 
 def _threads(r: Usage) -> Bottleneck | None:

@@ -3,32 +3,36 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import count
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from lab.analysis import balancing, bottleneck, monitoring, verdict, window_ratios
-from lab.analysis.bottleneck import Bottleneck, Usage
+from lab.analysis.bottleneck import Bottleneck, PoolUsage, Usage
 from lab.analysis.evidence import Evidence
-from lab.analysis.service_cost import POOL_IN_USE
+from lab.analysis.service_cost import of_pools
 from lab.formulas import inference, laws, stats, steady_state
+from lab.formulas.calls import Calls
 from lab.formulas.inference import Estimate
 from lab.formulas.laws import LoadLevel
 from lab.spec import prediction
 from lab.spec.plan import USERS, WINDOWS, Plan
-from lab.spec.system import Stage, Variant, command_of
+from lab.spec.system import SERVICE, Stage, Variant, command_of
 from lab.storage.cell_folder import CellFolder
 from lab.storage.run_folder import RunFolder
-from lab.telemetry import series
+from lab.telemetry import pools, series
+from lab.telemetry.pools import POOLS
 from lab.telemetry.sampler import CORES_BUSY
 
 Floats = NDArray[np.float64]
 ESTIMATED = ("mean_s", "p50_s", "p99_s", "p999_s")
 LINK = "link to "
+THREADS_BUSY = "tomcat_threads_busy_threads"
 # Smaller differences are within the noise of repeats.
 UNEVEN_SHARE = 0.05
 # Repeats differ by some 5 %; a law that is off by twice as much does not fit.
@@ -250,37 +254,65 @@ def usage_of(run: RunFolder, plan: Plan, variant: Variant, folder: CellFolder) -
         spent_s = series.cpu_s(metrics, target, elapsed_s, name)
         return None if spent_s is None or not elapsed_s else spent_s / elapsed_s
 
-    def typical(*names: str) -> float | None:
-        found = (series.typical(metrics, "service", name, elapsed_s) for name in names)
-        return next((value for value in found if value is not None), None)
-
     behind = {name for component in scenario.components for name in (component.name, f"{LINK}{component.name}")}
     backing = {target: used(target) or 0.0 for target in series.targets(metrics) if target in behind}
     machine = run.environment()
     databases = {component.name for component in scenario.components if component.database}
     called = {component.name for component in scenario.components} - databases
-    pool_busy = typical(*POOL_IN_USE)
-    if pool_busy is None and scenario.components and calls:
-        pool_busy = rate * calls.calls * calls.call_s  # Little's law: a call holds a connection for at least its time
     return Usage(
         generator_cpu=folder.read("evidence").get("worker_cpu"),
-        service_cpu=used("service"),
+        service_cpu=used(SERVICE),
         service_cpus=limits.get("cpus"),
         link_cpu=max((cpu for target, cpu in backing.items() if target.startswith(LINK)), default=None),
         database_cpu={target: cpu for target, cpu in backing.items() if target in databases},
         called_cpu={target: cpu for target, cpu in backing.items() if target in called},
         database_cpus=len(machine.get("generator_cores") or ()) or machine.get("cores") or 1,
         shared_busy=used("generator", CORES_BUSY),
-        threads_busy=typical("tomcat_threads_busy_threads") if variant.thread_per_request else None,
+        threads_busy=_typical(metrics, [THREADS_BUSY], elapsed_s) if variant.thread_per_request else None,
         threads=_of_all(limits.get("request_threads_max"), plan),
-        pool_busy=pool_busy,
-        pool=_of_all(limits.get("pool_max") or (plan.limits.pool if scenario.components else None), plan),
-        pool_waiting=summary.get("pool_wait"),
+        pools=_pools(plan, folder, metrics) or _pool_by_law(plan, variant, limits, calls, rate),
         bytes_rps=rate * _mean_bytes(folder) if plan.link.rate else None,
         link_rate=plan.link.rate or None,
         mean_s=summary.get("mean_s"),
         service_s=service_s,
     )
+
+
+def _pools(plan: Plan, folder: CellFolder, metrics: pd.DataFrame) -> dict[str, PoolUsage]:
+    """The utilisation of each pool of connections that was read, during a cell's load."""
+    summary, limits = folder.read("summary"), folder.read("limits")
+    begin_s, elapsed_s = summary.get("began_s") or 0.0, summary.get("elapsed_s") or 0.0
+    rows = metrics[["t_s", "target", "name", "value"]].itertuples(index=False, name=None)
+    read = of_pools(rows, begin_s, begin_s + elapsed_s, 0, limits)
+    return {
+        pool.name: PoolUsage(
+            _typical(metrics, pool.in_use, elapsed_s),
+            pool.limit(limits) or _of_all(plan.limits.pool, plan),
+            read[pool.name]["wait"],
+        )
+        for pool in POOLS
+        if pool.name in read
+    }
+
+
+def _typical(metrics: pd.DataFrame, names: Sequence[str], until_s: float) -> float | None:
+    """The median reading of the service by the first of these names that was read; None if none was."""
+    found = (series.typical(metrics, SERVICE, name, until_s) for name in names)
+    return next((value for value in found if value is not None), None)
+
+
+def _pool_by_law(
+    plan: Plan, variant: Variant, limits: Mapping[str, Any], calls: Calls | None, rate: float
+) -> dict[str, PoolUsage]:
+    """The same of a pool that was not read, by Little's law: a call holds a connection for at least its time.
+
+    Only where the service calls one component: theory does not say which of several a call is for.
+    """
+    called = {stage.component for stage in variant.stages} - {SERVICE}
+    if len(called) != 1 or not calls:
+        return {}
+    limit = _of_all(limits.get("pool_max") or plan.limits.pool, plan)
+    return {pools.name_of(name): PoolUsage(rate * calls.calls * calls.call_s, limit) for name in called}
 
 
 def _of_all(limit: float | None, plan: Plan) -> float | None:

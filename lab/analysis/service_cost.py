@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-from lab.telemetry.actuator import GC_PAUSES, HEAP, HTTP_LEASED
+from lab.telemetry.actuator import GC_PAUSES, HEAP
+from lab.telemetry.pools import POOLS
 from lab.telemetry.sampler import FIXED_WORK, NEIGHBOURS, Reading
 from lab.telemetry.series import counter, growth
-
-# Metrics of the pools, of databases and of the two HTTP clients: connections in use, and requests that wait for one.
-POOL_IN_USE = (
-    "hikaricp_connections_active",
-    "r2dbc_pool_acquired",
-    "mongodb_driver_pool_checkedout",
-    HTTP_LEASED,
-    "reactor_netty_connection_provider_active_connections",
-)
-POOL_WAITING = (
-    "hikaricp_connections_pending",
-    "r2dbc_pool_pending",
-    "mongodb_driver_pool_waitqueuesize",
-    "httpcomponents_httpclient_pool_total_pending",
-    "reactor_netty_connection_provider_pending_connections",
-)
 
 
 def service_cost(
@@ -40,17 +26,16 @@ def service_cost(
     Returns:
         ``cpu_s`` and ``cpu_s_per_1000_requests``; ``memory_bytes`` and ``heap_bytes``, the means of its resident memory
         and of the heap in use; ``gc_pause_s``, garbage collection pauses; ``cpu_s_per_1000_right`` and
-        ``gc_pause_s_per_1000_right``, both by right answers, which failures make dearer; ``pool_in_use`` and
-        ``pool_wait``, the mean numbers of connections in use and of requests that waited for one; ``pool_acquire_s``,
-        for how long a request waited for connections on average, by Little's law; ``yardstick_s``, the
-        CPU seconds of a fixed piece of work on the service's cores, as a measure of their speed; ``neighbours_cpu``,
-        the cores that services used which were up meanwhile, and not loaded. None where unknown.
+        ``gc_pause_s_per_1000_right``, both by right answers, which failures make dearer; ``pool_in_use``,
+        ``pool_wait`` and ``pool_acquire_s``, the sums of what :func:`of_pools` says of each; ``yardstick_s``, the CPU
+        seconds of a fixed piece of work on the service's cores, as a measure of their speed; ``neighbours_cpu``, the
+        cores that services used which were up meanwhile, and not loaded. None where unknown.
 
     """
     rows = list(rows)
     cpu_s = growth(*counter(rows, "service", "cpu_s"), begin_s, end_s)
     neighbours_s = growth(*counter(rows, NEIGHBOURS, "cpu_s"), begin_s, end_s)
-    waiting = _mean(rows, POOL_WAITING, begin_s, end_s)
+    pools = of_pools(rows, begin_s, end_s, requests, {}).values()
     gc_pause_s = growth(*counter(rows, "service", GC_PAUSES), begin_s, end_s)
     return {
         "cpu_s": cpu_s,
@@ -60,12 +45,38 @@ def service_cost(
         "heap_bytes": _mean(rows, (HEAP,), begin_s, end_s),
         "gc_pause_s": gc_pause_s,
         "gc_pause_s_per_1000_right": _per_1000(gc_pause_s, right),
-        "pool_in_use": _mean(rows, POOL_IN_USE, begin_s, end_s),
-        "pool_wait": waiting,
-        "pool_acquire_s": None if waiting is None or not requests else waiting * (end_s - begin_s) / requests,
+        **{f"pool_{name}": _sum(pool[name] for pool in pools) for name in ("in_use", "wait", "acquire_s")},
         "yardstick_s": _mean(rows, (FIXED_WORK,), begin_s, end_s),
         "neighbours_cpu": None if neighbours_s is None else neighbours_s / (end_s - begin_s),
     }
+
+
+def of_pools(
+    rows: Iterable[Reading], begin_s: float, end_s: float, requests: int, limits: Mapping[str, Any]
+) -> dict[str, dict[str, float | None]]:
+    """What a load asked of each pool of connections, as for :func:`service_cost`.
+
+    Args:
+        limits: those of a node, as kept with the cell.
+
+    Returns:
+        By the name of each pool that was read: ``limit``, how many connections it opens at most, in all nodes together;
+        ``in_use`` and ``wait``, the mean numbers of connections in use and of requests that waited for one; and
+        ``acquire_s``, for how long a request waited for one on average, by Little's law. None where unknown.
+
+    """
+    rows, found = list(rows), dict[str, dict[str, float | None]]()
+    for pool in POOLS:
+        in_use, waiting = (_mean(rows, names, begin_s, end_s) for names in (pool.in_use, pool.waiting))
+        acquire_s = None if waiting is None or not requests else waiting * (end_s - begin_s) / requests
+        if in_use is not None or waiting is not None:
+            found[pool.name] = {"limit": pool.limit(limits), "in_use": in_use, "wait": waiting, "acquire_s": acquire_s}
+    return found
+
+
+def _sum(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
 
 
 def _per_1000(total: float | None, count: int) -> float | None:

@@ -46,6 +46,8 @@ USED = {
     "read\nMiB/s": "read_bytes_per_s",
 }
 MIB = 1 << 20
+# By the name of the failure: what is "refused" among the errors is a connection, and in a window failed.
+BY_BREAKER = {"refused": "breaker\nopen"}
 COUNTS = ("begun", "complete", "failed", "stopped", "cut", "never_sent")
 SESSION_TIMES = {"steps": "sum of the requests", "wall": "from first to last", "think": "thinking between"}
 COLOURS = {verdict.VALID: "green", verdict.SUSPECT: "yellow", verdict.INVALID: "red", INCOMPLETE: "magenta"}
@@ -169,8 +171,9 @@ def _windows_table(run: Run) -> Table:
     windows = run.windows()
     kept_back = [name for name in ("fallback", "refused") if name in windows and windows[name].any()]
     counts = ("offered", "right", *kept_back, "failed")
+    headings = (BY_BREAKER.get(name, name) for name in counts)
     table = Table(header_style="bold", pad_edge=False, title="by time window", title_justify="left")
-    for heading in ("variant", *("repeat",) * _has_repeats(run), "from s", *counts, "mean s", "answers/s"):
+    for heading in ("variant", *("repeat",) * _has_repeats(run), "from s", *headings, "mean s", "answers/s"):
         table.add_column(heading, justify="left" if heading == "variant" else "right", no_wrap=heading == "variant")
     for row in windows.to_dict("records"):
         which = (row["variant"], *(str(row["repeat"]),) * _has_repeats(run))

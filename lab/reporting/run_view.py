@@ -30,6 +30,7 @@ from lab.spec.workload import Burst, Load, Open, OpenLoop, Ramp, WaitingUsers
 from lab.storage import published, run_folder
 from lab.storage.cell_folder import CellFolder
 from lab.storage.run_folder import RunFolder
+from lab.telemetry import pools
 
 if TYPE_CHECKING:
     from lab.reporting.figures import Panel, Picture
@@ -66,8 +67,8 @@ LATENCIES = ("mean_s", "p50_s", "p90_s", "p99_s", "p999_s", "max_s")
 FIGURES = (*LATENCIES, *ALL_REQUESTS, "throughput_rps", "ok_throughput_rps", "predicted_mean_s")
 OPEN_FIGURES = ("service_mean_s", "service_p50_s", "service_p99_s", "service_p999_s")
 # Figures of a cell's parts, which it has where there are several names, or several requests a session; the calls that
-# were counted behind the service; and the course of a ramp.
-PARTS = ("by_name", "sessions", "calls", "ramp")
+# were counted behind the service; the pools of connections to what is behind it; and the course of a ramp.
+PARTS = ("by_name", "sessions", "calls", "pools", "ramp")
 # What an execution of a program used: see :func:`lab.analysis.program_use.program_use`; and how fast it read.
 OF_PROGRAMS = ("execution_cpu_s", "start_s", "peak_bytes", "most_threads", "read_bytes")
 SESSION_COUNTS = ("begun", "complete", "failed", "stopped", "cut", "never_sent", "requests")
@@ -194,8 +195,11 @@ class Run:
         """The limits in force as the running services reported them: one row a limit, one column a variant."""
         stated = {cell.cell.variant: cell.read("limits") for cell in self.folder.cells()}
         frame = pd.DataFrame({variant: pd.Series(limits, dtype=object) for variant, limits in stated.items() if limits})
-        settings = [name for name in frame.index if " " in name]  # of what is called, such as "backend threads"
-        return frame.reindex([*(name for name in LIMITS if name in frame.index), *settings])
+        # Of each pool, and of what is called, such as "pool to mongo" and "backend threads".
+        named = [name for name in frame.index if " " in name]
+        # What is the same of all pools, and nothing where they differ, is left to them.
+        left_out = {"pool_max"} if any(name.startswith(pools.name_of("")) for name in named) else set()
+        return frame.reindex([*(name for name in LIMITS if name in frame.index and name not in left_out), *named])
 
     def insights(self) -> list[str]:
         """Sentences on bottleneck, steady state and scalability: :mod:`lab.analysis.insights`."""

@@ -15,7 +15,7 @@ import pandas as pd
 from lab.analysis import observations, ramps, steadiness, verdict, window_figures
 from lab.analysis.observations import Conditions, NameCounts
 from lab.analysis.program_use import program_use
-from lab.analysis.service_cost import service_cost
+from lab.analysis.service_cost import of_pools, service_cost
 from lab.errors import ComponentError
 from lab.formulas import stats
 from lab.formulas.breakdown import breakdown
@@ -293,6 +293,8 @@ def conclude(testbed: Testbed, measurement: Measurement, others: list[str]) -> N
     if cell.load.windows > 1:
         folder.keep("windows", {"windows": window_figures.of_windows(observed.windows, cell.load, samples, metrics)})
     right, steady = summary.requests - sum(summary.errors.values()), prediction.is_steady(testbed.plan, cell)
+    span = (summary.began_s, summary.began_s + summary.elapsed_s)
+    pools = of_pools(metrics, *span, summary.requests, folder.read("limits"))
     judged = verdict.judge(evidence, summary, by_name.answered.total())
     folder.keep(
         "summary",
@@ -304,7 +306,8 @@ def conclude(testbed: Testbed, measurement: Measurement, others: list[str]) -> N
                 cell.load.independent,
                 testbed.plan.scenario.requests_a_session,
             ),
-            **service_cost(metrics, summary.began_s, summary.began_s + summary.elapsed_s, summary.requests, right),
+            **service_cost(metrics, *span, summary.requests, right),
+            **({"pools": pools} if pools else {}),
             **program_use(metrics),
             **({"ramp": course.as_json()} if (course := ramps.course(folder, steady)) else {}),
             "predicted_mean_s": prediction.predict(testbed.plan, cell),

@@ -135,6 +135,8 @@ def _fits(key: str, value: Any) -> bool:
         return isinstance(value, list) and all(isinstance(row, dict) and "name" in row for row in value)
     if key in ("sessions", "ramp"):
         return isinstance(value, dict)
+    if key == "pools":
+        return isinstance(value, dict) and all(isinstance(pool, dict) for pool in value.values())
     if key == "reasons":
         return isinstance(value, list) and all(isinstance(reason, str) for reason in value)
     if key == "verdict":

@@ -18,15 +18,16 @@ from lab.runtimes.checkout import ROOT
 from lab.runtimes.port_file import port_in
 from lab.system.deployment import Deployment
 from lab.system.service import Service
+from lab.telemetry import pools
 
 READY_WITHIN_S = 180.0
 # The timeout of readings once a second, and of those that the verdict depends on.
 POLL_TIMEOUT_S, ANSWER_WITHIN_S = 2.0, 30.0
 HEAP, HEAP_EDEN = "jvm_heap_used_bytes", "jvm_heap_eden_bytes"
-# Connections of Apache's client in use, of those that it has open.
-HTTP_LEASED = "httpcomponents_httpclient_pool_leased_connections"
 # 0 where a circuit breaker is closed, 1 where it is open, and between the two while it tries a few calls.
 BREAKER_OPEN = "lab_breaker_open"
+# Readings that are no amounts.
+STATES = (BREAKER_OPEN,)
 # Absent until the first collection.
 GC_PAUSES, GC_COUNT = "jvm_gc_pause_seconds_sum", "jvm_gc_pause_seconds_count"
 SETTLE_WITHIN_S = 10.0
@@ -36,21 +37,13 @@ OF_ONE_PROCESS = ("pid", "process_cpu_s", "pool_live", "request_threads_live")
 # names begin so.
 OWN_METRICS = "lab_"
 KEPT_METRICS = (
-    "hikaricp_connections_active",
-    "hikaricp_connections_pending",
-    "httpcomponents_httpclient_pool_total_pending",
+    *pools.METRICS,
     "http_server_requests_seconds_count",
     "jvm_compilation_time_ms_total",
     GC_COUNT,
     GC_PAUSES,
     "jvm_memory_used_bytes",
     "jvm_threads_live_threads",
-    "mongodb_driver_pool_checkedout",
-    "mongodb_driver_pool_waitqueuesize",
-    "r2dbc_pool_acquired",
-    "r2dbc_pool_pending",
-    "reactor_netty_connection_provider_active_connections",
-    "reactor_netty_connection_provider_pending_connections",
     "tomcat_connections_current_connections",
     "tomcat_threads_busy_threads",
     "tomcat_threads_current_threads",
@@ -59,7 +52,7 @@ KEPT_METRICS = (
 KEPT_PARTS = {
     HEAP: ("jvm_memory_used_bytes", "area", "heap"),
     HEAP_EDEN: ("jvm_memory_used_bytes", "id", "Eden Space"),
-    HTTP_LEASED: ("httpcomponents_httpclient_pool_total_connections", "state", "leased"),
+    pools.HTTP_LEASED: ("httpcomponents_httpclient_pool_total_connections", "state", "leased"),
 }
 
 
@@ -106,13 +99,18 @@ def no_answer_error(service: Service, otherwise: str) -> ComponentError:
 
 
 def limits(service: Service) -> dict[str, Any]:
-    """The limits in force, read back from the running server's own objects. ComponentError if it does not answer."""
+    """The limits in force, read back from the running server's own objects. ComponentError if it does not answer.
+
+    That of each pool is there by its name, such as ``pool to mongo``.
+    """
     try:
         response = loopback.get(f"{service.management}/actuator/limits", ANSWER_WITHIN_S)
         response.raise_for_status()
-        return dict(json.loads(response.text.replace(f"{ROOT}/", "")))  # a run does not reveal this clone's path
+        stated = dict(json.loads(response.text.replace(f"{ROOT}/", "")))  # a run does not reveal this clone's path
     except (requests.RequestException, ValueError) as error:
         raise no_answer_error(service, f"The service did not report its limits: {error}.") from error
+    of_pools = stated.pop("pools", {})
+    return {**stated, **{pools.name_of(component): most for component, most in of_pools.items()}}
 
 
 def settle(service: Service, settings: Mapping[str, int | str]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from lab.spec.nodes import is_node
 from lab.spec.system import BALANCER, SERVICE
 from lab.system import balancer
 from lab.system.deployment import Deployment
-from lab.telemetry.actuator import POLL_TIMEOUT_S, scrape
+from lab.telemetry.actuator import POLL_TIMEOUT_S, STATES, scrape
 
 MACHINE = "machine"
 # What is up while another service is loaded: all services together, and all of their generators.
@@ -176,10 +176,15 @@ class ProcessTree:
 
 
 def with_sum(of_nodes: Mapping[str, Mapping[str, float]]) -> dict[str, Mapping[str, float]]:
-    """Readings by node and name, with those of the service: the sums of what all of its nodes have."""
+    """Readings by node and name, with those of the service: the sums of what all of its nodes have.
+
+    A state is not summed: two breakers that try are not an open one. Nor is its mean one, which of an open and a closed
+    breaker is one that tries. The service's is that of the node with the highest, so that whatever is kept back shows.
+    """
     first, *others = of_nodes.values()
     common = [name for name in first if all(name in other for other in others)]
-    return {**of_nodes, SERVICE: {name: sum(values[name] for values in of_nodes.values()) for name in common}}
+    of_all = {name: [values[name] for values in of_nodes.values()] for name in common}
+    return {**of_nodes, SERVICE: {name: (max if name in STATES else sum)(read) for name, read in of_all.items()}}
 
 
 def _rows(now: float, readings: Mapping[str, Mapping[str, float]]) -> list[Reading]:

@@ -6,21 +6,29 @@ import pytest
 
 import lab
 from lab.analysis import bottleneck
-from lab.analysis.bottleneck import Usage
+from lab.analysis.bottleneck import PoolUsage, Usage
 
 IDLE = {"generator_cpu": 0.2, "service_cpu": 0.3, "service_cpus": 2, "mean_s": 2.0, "service_s": 1.0}
 THREADS = {"threads_busy": 200, "threads": 200}
-POOL = {"pool_busy": 50.0, "pool": 50}
+
+
+def pool(busy: float, limit: float, waiting: float | None = None, to: str = "mysql") -> dict[str, dict]:
+    """The readings of a pool of connections, and of no other."""
+    return {"pools": {f"pool to {to}": PoolUsage(busy, limit, waiting)}}
+
+
+POOL = pool(50, 50)
 
 
 @pytest.mark.parametrize(
     ("readings", "name", "number"),
     [
         ({**IDLE, **THREADS}, "threads", "200 of 200"),
-        ({**IDLE, **POOL}, "pool", "50 of 50"),
-        ({**IDLE, **THREADS, **POOL}, "pool", "50 of 50"),
-        ({**IDLE, **POOL, "pool_waiting": 12.0}, "pool", "50 of 50"),
-        ({**IDLE, **POOL, "pool_waiting": 0.0}, "nothing", ""),
+        ({**IDLE, **POOL}, "pool to mysql", "The pool to mysql was the bottleneck: 50 of 50 connections"),
+        ({**IDLE, **THREADS, **POOL}, "pool to mysql", "50 of 50"),
+        ({**IDLE, **pool(50, 50, waiting=12.0)}, "pool to mysql", "50 of 50"),
+        ({**IDLE, **pool(50, 50, waiting=0.0)}, "nothing", ""),
+        ({**IDLE, **THREADS, **pool(5, 5, 15.0, to="backend")}, "pool to backend", "5 of 5"),
         ({**IDLE, **THREADS, "service_cpu": 1.9}, "CPU", "1.90 of its 2"),
         ({**IDLE, **THREADS, "generator_cpu": 0.97}, "generator", "97%"),
         ({**IDLE, **THREADS, "bytes_rps": 3.4e6, "link_rate": 3.5e6}, "link", "3.40 of 3.50 MB/s"),
@@ -44,8 +52,8 @@ def test_the_full_resource_is_named_with_its_number(readings, name, number):
         ("link", {"link_rate": 1000.0, "bytes_rps": 800.0}, {"link_rate": 1000.0, "bytes_rps": 799.0}),
         ("database", {"database_cpu": {"mysql": 0.85}}, {"database_cpu": {"mysql": 0.849}}),
         ("CPU", {"service_cpu": 1.70}, {"service_cpu": 1.69}),
-        ("pool", {"pool": 100, "pool_busy": 95.0}, {"pool": 100, "pool_busy": 94.9}),
-        ("pool", {**POOL, "pool_waiting": 1.0}, {**POOL, "pool_waiting": 0.99}),
+        ("pool to mysql", pool(95.0, 100), pool(94.9, 100)),
+        ("pool to mysql", pool(50, 50, waiting=1.0), pool(50, 50, waiting=0.99)),
         ("threads", {"threads": 200, "threads_busy": 190}, {"threads": 200, "threads_busy": 189}),
     ],
 )
@@ -53,6 +61,22 @@ def test_a_resource_is_full_from_its_limit_on(name, full, not_full):
     """The same reading a little lower names nothing."""
     assert bottleneck.find(Usage(**{**IDLE, **full})).name == name
     assert bottleneck.find(Usage(**{**IDLE, **not_full})).name == "nothing"
+
+
+@pytest.mark.parametrize(
+    ("to_mongo", "to_backend", "name"),
+    [
+        (PoolUsage(1, 500, 0), PoolUsage(5, 5, 95), "pool to backend"),
+        (PoolUsage(20, 20, 80), PoolUsage(15, 20, 0), "pool to mongo"),
+        (PoolUsage(20, 20, 3), PoolUsage(20, 20, 60), "pool to backend"),
+        (PoolUsage(20, 20, 60), PoolUsage(20, 20, 3), "pool to mongo"),
+        (PoolUsage(1, 500, 0), PoolUsage(5, 500, 0), "nothing"),
+    ],
+)
+def test_of_several_pools_the_one_that_requests_wait_for_is_named(to_mongo, to_backend, name):
+    """One that is full with a queue; of two, the one with the longer queue."""
+    pools = {"pool to mongo": to_mongo, "pool to backend": to_backend}
+    assert bottleneck.find(Usage(**IDLE, pools=pools)).name == name
 
 
 def test_a_mean_within_a_tenth_of_one_request_alone_is_no_queue():

@@ -5,11 +5,17 @@ from __future__ import annotations
 import json
 import shutil
 
+import numpy as np
 import pytest
+from made_runs import LIMITS, MACHINE, fill
 from open_loops import overloaded
 
 import lab
+from lab.experiments import scenarios
 from lab.runtimes.checkout import ROOT
+from lab.spec.options import Options
+from lab.spec.planning import make_plan
+from lab.storage.run_folder import RunFolder
 
 
 @pytest.fixture
@@ -57,3 +63,30 @@ def test_an_open_loop_whose_queue_grows_has_not_settled(overload):
     said = " ".join(overload.insights())
     assert "mvc at 100 requests/s: The load had not settled" in said
     assert "had settled after" not in said
+
+
+@pytest.mark.parametrize(
+    ("limits", "sentence"),
+    [
+        (
+            {"pool to mongo": 100, "pool to backend": 5, "pool_max": None},
+            "The pool to backend was the bottleneck: 5 of 5 connections were in use",
+        ),
+        ({"pool to mongo": 100, "pool to backend": 40, "pool_max": None}, "No resource that was read was at its limit"),
+        ({"pool_max": 5}, "The pool to backend was the bottleneck: 5 of 5"),  # as older runs have it
+    ],
+)
+def test_whichever_pool_is_full_is_named_with_its_own_limit(tmp_path, limits, sentence):
+    """Of a service that has two, each is compared with what it may open itself."""
+    plan = make_plan(scenarios()["chain-mongo"], Options(users=[20], variants=["mvc"], limits="default"))
+    run = RunFolder.create(plan, [], MACHINE, tmp_path)
+    (folder,) = run.cells()
+    run.begin(folder.cell)
+    fill(folder, 0.4, np.random.default_rng(1))
+    read = {"mongodb_driver_pool_checkedout": 1.0, "mongodb_driver_pool_waitqueuesize": 0.0}
+    read |= {"httpcomponents_httpclient_pool_leased_connections": 5.0}
+    read |= {"httpcomponents_httpclient_pool_total_pending": 15.0}
+    rows = [(t, "service", name, value) for name, value in read.items() for t in (0.25, 0.5, 0.75)]
+    folder.keep_metrics(rows)
+    folder.keep("limits", {**LIMITS, **limits})
+    assert sentence in " ".join(lab.open_run(str(run.path)).insights())

@@ -11,7 +11,7 @@ import pytest
 from lab.analysis import observations
 from lab.analysis.evidence import Steadiness
 from lab.analysis.observations import NameCounts, calls_expected
-from lab.analysis.service_cost import service_cost
+from lab.analysis.service_cost import of_pools, service_cost
 from lab.analysis.steadiness import slowness, steadiness
 from lab.experiments import scenarios
 from lab.generator.fleet import PhaseResult
@@ -82,6 +82,30 @@ def test_the_cost_of_a_request_is_cut_to_the_load():
     assert cost["gc_pause_s"] == pytest.approx(0.04)
     assert cost["pool_in_use"] == pytest.approx(np.mean([3, 4, 5, 6]))
     assert cost["pool_wait"] is None
+
+
+MONGO, TO_BACKEND = "mongodb_driver_pool_", "httpcomponents_httpclient_pool_"
+
+
+def test_two_pools_are_two_and_not_the_mean_of_both():
+    """Each by its name, with the limit of all nodes, and its own queue; what is said of all pools is the sum."""
+    in_use = {f"{MONGO}checkedout": 2.0, f"{TO_BACKEND}leased_connections": 10.0}
+    waiting = {f"{MONGO}waitqueuesize": 0.0, f"{TO_BACKEND}total_pending": 30.0}
+    rows = [row for name, value in (in_use | waiting).items() for row in readings("service", name, 0.0, first=value)]
+    limits = {"pool to mongo": 100, "pool to backend": 5, "pool_max": None, "nodes": 2}
+    assert of_pools(rows, 2.0, 6.0, 1000, limits) == {
+        "pool to mongo": {"limit": 200, "in_use": 2.0, "wait": 0.0, "acquire_s": 0.0},
+        "pool to backend": {"limit": 10, "in_use": 10.0, "wait": 30.0, "acquire_s": pytest.approx(0.12)},
+    }
+    cost = service_cost(rows, 2.0, 6.0, requests=1000)
+    assert (cost["pool_in_use"], cost["pool_wait"], cost["pool_acquire_s"]) == (12.0, 30.0, pytest.approx(0.12))
+
+
+def test_a_pool_of_an_older_run_has_the_limit_of_all_pools():
+    """Pools had no limits by name then, and were equally large; a pool that nothing was read of is left out."""
+    rows = readings("service", "r2dbc_pool_acquired", 0.0, first=7.0)
+    found = of_pools(rows, 2.0, 6.0, 1000, {"pool_max": 20})
+    assert found == {"pool to mysql": {"limit": 20, "in_use": 7.0, "wait": None, "acquire_s": None}}
 
 
 def test_failures_make_a_right_answer_dearer():

@@ -27,11 +27,11 @@ OMITTED = {"sent_s": [0.0, 0.9], "planned_s": [0.0, 0.1], "user": [0, 0]}
 def shown(typed, tmp_path, samples_of):
     """A function that shows a run of two requests, of which a busy user sent the second late, as table and JSON."""
 
-    def show(**options) -> tuple[str, dict]:
+    def show(error="", **options) -> tuple[str, dict]:
         plan = make_plan(scenarios()["delay"], Options(variants=["mvc"], users=[1], seed=1, **options))
         run = RunFolder.create(plan, [], {}, tmp_path / "runs")
         cell = run.begin(plan.cells[0])
-        samples = samples_of([0.9, 0.05], **OMITTED)
+        samples = samples_of([0.9, 0.05], error=error, **OMITTED)
         filler = {"connect_us": 0, "bytes": 1, "worker": 0}
         samples.assign(**filler)[SCHEMA.names].to_parquet(cell.path / "samples.parquet")
         summary = asdict(stats.summarise(samples, from_planned=plan.cells[0].load.independent))
@@ -64,6 +64,16 @@ def test_a_ramp_is_shown_with_its_rates(shown):
     assert (cell["at"], cell["from_rps"], cell["to_rps"]) == (4.0, 0.0, 4.0)
     assert "by time window" in table
     assert "mvc: no knee" in table
+
+
+@pytest.mark.parametrize(("error", "column"), [("breaker open", True), ("refused", False)])
+def test_what_a_breaker_kept_back_is_not_called_as_a_refused_connection_is(shown, error, column):
+    """In a window it has the name that it has among the errors; a refused connection is one of those that failed."""
+    table, cell = shown(error=["", error], ramp="0:4:1")
+    assert cell["errors"] == {error: 1}
+    windows = table.split("by time window")[1].split("└")[0]
+    assert ("breaker" in windows) == column
+    assert "refused" not in windows
 
 
 def test_a_closed_loop_is_shown_as_ever(shown):

@@ -15,6 +15,8 @@ from lab.reporting.figures.forest import Bar
 from lab.reporting.figures.panel import Panel, step_of, thinned
 from lab.reporting.figures.style import KNOWN, OTHERS, styles_of
 
+METRICS = ["t_s", "target", "name", "value"]
+
 
 def texts(figure) -> str:
     """Everything that a figure says in words."""
@@ -133,6 +135,23 @@ def test_the_wait_for_a_pool_has_a_row_where_a_service_stated_it(samples_of):
     assert any("connection" in axes.get_ylabel() for axes in with_pool.axes)
 
 
+def test_each_of_two_pools_has_its_own_queue_by_name(samples_of):
+    """In the colour of the component that it leads to, as that one's CPU is; there is room for the names."""
+    queues = {"mongodb_driver_pool_waitqueuesize": 0.0, "httpcomponents_httpclient_pool_total_pending": 15.0}
+    rows = [(t, "service", name, value) for name, value in queues.items() for t in (0.0, 1.0, 2.0, 3.0)]
+    metrics = pd.concat([cpu_readings(backend=0.3, mongo=0.2), pd.DataFrame(rows, columns=METRICS)])
+    figure = figures.timeline_figure("title", [panel(samples_of([3.0]), metrics=metrics)])
+    (waiting,) = [axes for axes in figure.axes if axes.get_ylabel().startswith("waiting")]
+    (cpu,) = [axes for axes in figure.axes if axes.get_ylabel().startswith("CPU of the")]
+    drawn_by_label = {patch.get_label(): patch for axes in (waiting, cpu) for patch in axes.patches}
+    for name, queue in (("mongo", 0.0), ("backend", 15.0)):
+        line = drawn_by_label[f"pool to {name}"]
+        assert line.get_data().values == pytest.approx([queue] * 3)
+        assert line.get_edgecolor() == drawn_by_label[name].get_edgecolor()
+    assert {text.get_text() for text in waiting.get_legend().get_texts()} == {"pool to mongo", "pool to backend"}
+    assert waiting.get_ylim()[1] > 20
+
+
 @pytest.mark.parametrize(("states", "rows"), [([0.0, 1.0, 0.5], 1), ([0.0, 0.0, 0.0], 0)])
 def test_a_circuit_breaker_has_a_row_where_it_was_open(samples_of, states, rows):
     """With its states in words; one that stayed closed, as where there is none, takes no room."""
@@ -150,7 +169,7 @@ def cpu_readings(**cores_by_target: float) -> pd.DataFrame:
     seconds = [0.0, 1.0, 2.0, 3.0]
     rows = [(t, name, "cpu_s", 7 + t * cores) for name, cores in cores_by_target.items() for t in seconds]
     rows += [(t, "generator", "cores_busy_s", 100 + t / 2) for t in seconds]
-    return pd.DataFrame(rows, columns=["t_s", "target", "name", "value"])
+    return pd.DataFrame(rows, columns=METRICS)
 
 
 def test_the_cpu_of_whatever_runs_beside_the_service_is_in_the_timeline(samples_of):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 import time
 from collections import Counter
@@ -11,12 +12,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 import requests
 from patience import PATIENCE_S, await_that
 
-from lab.analysis.service_cost import POOL_IN_USE, POOL_WAITING
 from lab.errors import ComponentError
 from lab.runtimes.process import ProcessRuntime
 from lab.spec.limits import Limits
@@ -24,6 +25,7 @@ from lab.spec.system import Variant
 from lab.system import build
 from lab.system.launch import service_launch
 from lab.telemetry import actuator
+from lab.telemetry.pools import POOLS
 
 pytestmark = [pytest.mark.java, pytest.mark.thorough]
 
@@ -187,24 +189,25 @@ def test_as_many_calls_go_on_at_once_as_the_pool_has_connections(running, backen
     assert set(asked) == {200}
     assert backend.most_under_way == POOL
     limits = actuator.limits(service)
-    assert (limits["pool_max"], limits["pool_live"]) == (POOL, POOL)
+    assert (limits["pool_max"], limits["pool_live"], limits["pool to backend"]) == (POOL, POOL, POOL)
 
 
 @pytest.mark.parametrize("name", SERVICES)
 def test_the_pool_is_read_with_what_waits_for_it(running, backend, name):
     """Under the names that figures and insights know, while more calls are made than it has connections."""
     service, _ = running[name]
+    (pool,) = [pool for pool in POOLS if pool.to == "backend"]
     backend.released.clear()
     with ThreadPoolExecutor(AT_ONCE) as threads:
         url = f"{service.url}/chain/{HELD}"
         asked = [threads.submit(requests.get, url, timeout=PATIENCE_S) for _ in range(AT_ONCE)]
         try:
-            await_that(lambda: reading(service, POOL_WAITING) == AT_ONCE - POOL)
-            assert reading(service, POOL_IN_USE) == POOL
+            await_that(lambda: reading(service, pool.waiting) == AT_ONCE - POOL)
+            assert reading(service, pool.in_use) == POOL
         finally:
             backend.released.set()
     assert {each.result().status_code for each in asked} == {200}
-    await_that(lambda: reading(service, POOL_IN_USE) == reading(service, POOL_WAITING) == 0)
+    await_that(lambda: reading(service, pool.in_use) == reading(service, pool.waiting) == 0)
 
 
 def reading(service, names: tuple[str, ...]) -> float:
@@ -242,7 +245,8 @@ def with_breaker(running) -> Iterator[Callable[..., None]]:
     def use(**settings: int | str) -> None:
         for service, _ in running.values():
             asked = {**OFF, **settings}
-            assert actuator.settle(service, asked) == asked
+            follows = {"leastCalls": asked["window"], "slowPercent": asked["percent"], "trialCalls": 10}
+            assert actuator.settle(service, asked) == {**asked, **follows}
 
     use()
     yield use
@@ -295,6 +299,29 @@ def test_slow_calls_open_a_breaker_as_failures_do(running, with_breaker):
     for _ in range(4):
         assert {given[0] for given in answers(running, "/chain/100")} == {200}
     assert {given[0] for given in answers(running, "/chain/0")} == {503}
+
+
+def test_a_breaker_learns_of_calls_whose_client_has_left(running, backend, with_breaker):
+    """By both alike: the call goes on until it is answered, late, and counts as slow."""
+    with_breaker(mode="refuse", slowMs=50)
+    for service, _ in running.values():
+        for _ in range(4):
+            _leave_in_the_middle(service, backend)
+    await_that(lambda: {actuator.scrape(service)["lab_breaker_open"] for service, _ in running.values()} == {1})
+
+
+def _leave_in_the_middle(service, backend: Backend) -> None:
+    """Ask, and close the connection while the backend has not answered yet; then have it answer."""
+    address, before = urlsplit(service.url), backend.paths[f"/delay/{HELD}"]
+    backend.released.clear()
+    try:
+        with socket.create_connection((address.hostname, address.port), PATIENCE_S) as client:
+            client.sendall(f"GET /chain/{HELD} HTTP/1.1\r\nHost: {address.netloc}\r\n\r\n".encode())
+            await_that(lambda: backend.paths[f"/delay/{HELD}"] > before)
+        time.sleep(0.2)  # longer than a slow call, and for the service to notice
+    finally:
+        backend.released.set()
+    await_that(lambda: not backend.under_way)
 
 
 def test_without_a_breaker_every_call_is_made(running, with_breaker):

@@ -104,6 +104,13 @@ def test_several_nodes_are_read_apart_and_summed(runtime, tmp_path):
     assert with_sum({"service": {"a": 1.0}}) == {"service": {"a": 1.0}}
 
 
+@pytest.mark.parametrize(("states", "together"), [((0.5, 0.5), 0.5), ((0.0, 1.0), 1.0), ((0.0, 0.0), 0.0)])
+def test_the_state_of_several_breakers_is_that_of_one_of_them(states, together):
+    """Two that try are not an open one; where one node keeps calls back, the service does."""
+    of_nodes = {f"node {number}": {"lab_breaker_open": state} for number, state in enumerate(states, 1)}
+    assert with_sum(of_nodes)["service"] == {"lab_breaker_open": together}
+
+
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="the system does not say which cores there are")
 def test_a_core_is_watched_with_whatever_is_on_it(runtime, tmp_path):
     """A program that is not ours shows on the core that it uses."""

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from lab.analysis.service_cost import POOL_WAITING
-from lab.reporting.figures.panel import MOST_POINTS, Panel, step_of
+from lab.reporting.figures.panel import MOST_POINTS, Curve, Panel, step_of
 from lab.reporting.figures.style import INK, SOFT_INK, few_ticks, say_empty
 from lab.telemetry.actuator import BREAKER_OPEN, GC_PAUSES
+from lab.telemetry.pools import POOLS, Pool
 from lab.telemetry.sampler import CORES_BUSY
 
 DASHED = (0, (2, 1.2))
@@ -110,8 +110,23 @@ def _gc(axes: Axes, panel: Panel) -> None:
 
 
 def _pool_wait(axes: Axes, panel: Panel) -> None:
-    at, waiting = panel.readings("service", POOL_WAITING)
-    _steps(axes, panel, at, waiting[:-1])
+    """A line for each of several pools, in the colour of the component that it leads to, with room for their names."""
+    queues = _queues(panel)
+    if len(queues) < 2:
+        at, waiting = next(iter(queues.values()), (np.zeros(0), np.zeros(0)))
+        _steps(axes, panel, at, waiting[:-1])
+        return
+    drawn_as = dict(zip([*panel.behind, *(pool.to for pool in queues if pool.to not in panel.behind)], cycle(BEHIND)))
+    for pool, (at, waiting) in queues.items():
+        _line(axes, at, waiting[:-1], pool.name, *drawn_as[pool.to])
+    axes.set_ylim(0, 1.6 * axes.dataLim.y1 or 1.0)
+    few_ticks(axes)
+
+
+def _queues(panel: Panel) -> dict[Pool, Curve]:
+    """When it was read how many requests waited for each pool's connections, and how many did."""
+    read = {pool: panel.readings("service", pool.waiting) for pool in POOLS}
+    return {pool: queue for pool, queue in read.items() if len(queue[0]) > 1}
 
 
 def _breaker(axes: Axes, panel: Panel) -> None:
@@ -145,7 +160,7 @@ def _has_other_cpu(panel: Panel) -> bool:
 
 
 def _waits_for_a_pool(panel: Panel) -> bool:
-    return len(panel.readings("service", POOL_WAITING)[0]) > 1
+    return bool(_queues(panel))
 
 
 def _was_open(panel: Panel) -> bool:

@@ -12,7 +12,7 @@ import org.springframework.stereotype.Component;
 
 /**
  * {@code POST /actuator/settings}: the circuit breaker from now on; answers what is in
- * force then.
+ * force then, with what follows from it or is Resilience4j's own.
  */
 @Component
 @Endpoint(id = "settings")
@@ -32,7 +32,9 @@ class SettingsEndpoint {
 		return Map.of("mode", this.breaker.mode().name().toLowerCase(), "window", config.getSlidingWindowSize(),
 				"percent", (int) config.getFailureRateThreshold(), "slowMs",
 				config.getSlowCallDurationThreshold().toMillis(), "openMs",
-				config.getWaitIntervalFunctionInOpenState().apply(1));
+				config.getWaitIntervalFunctionInOpenState().apply(1), "leastCalls", config.getMinimumNumberOfCalls(),
+				"slowPercent", (int) config.getSlowCallRateThreshold(), "trialCalls",
+				config.getPermittedNumberOfCallsInHalfOpenState());
 	}
 
 }

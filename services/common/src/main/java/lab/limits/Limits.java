@@ -1,6 +1,7 @@
 package lab.limits;
 
 import java.util.List;
+import java.util.Map;
 
 import com.fasterxml.jackson.annotation.JsonInclude;
 import org.jspecify.annotations.Nullable;
@@ -16,6 +17,6 @@ record Limits(String server, String serverVersion, String transport, String requ
 		@Nullable Integer requestThreadsMax, @Nullable Integer requestThreadsLive, @Nullable Integer maxConnections,
 		@Nullable Integer acceptCount, @Nullable Integer keepAliveRequests, @Nullable Long keepAliveTimeoutMs,
 		@Nullable Integer processorCache, @Nullable Integer virtualThreadCarriersMax, @Nullable Integer poolMax,
-		@Nullable Integer poolLive, long heapMaxBytes, int cpus, List<String> gc, String java,
+		@Nullable Integer poolLive, Map<String, Integer> pools, long heapMaxBytes, int cpus, List<String> gc, String java,
 		int javaRelease, List<String> jvmArguments, double processCpuS, long pid) {
 }

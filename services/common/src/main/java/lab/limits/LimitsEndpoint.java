@@ -3,6 +3,8 @@ package lab.limits;
 import java.lang.management.ManagementFactory;
 import java.lang.management.MemoryManagerMXBean;
 import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import java.util.function.ToIntFunction;
 
@@ -37,7 +39,7 @@ class LimitsEndpoint {
 				this.server.requestThreadsKind(), this.server.requestThreadsMax(), this.server.requestThreadsLive(),
 				this.server.maxConnections(), this.server.acceptCount(), this.server.keepAliveRequests(),
 				this.server.keepAliveTimeoutMs(), this.server.processorCache(), this.server.virtualThreadCarriersMax(),
-				common(Pool::max), common(Pool::live),
+				common(Pool::max), common(Pool::live), largest(),
 				Runtime.getRuntime().maxMemory(), Runtime.getRuntime().availableProcessors(), garbageCollectors(),
 				Runtime.version().toString(), Runtime.version().feature(),
 				ManagementFactory.getRuntimeMXBean().getInputArguments(), processCpuSeconds(), ProcessHandle.current().pid());
@@ -49,6 +51,15 @@ class LimitsEndpoint {
 	private @Nullable Integer common(ToIntFunction<Pool> property) {
 		List<Integer> values = this.pools.stream().map(property::applyAsInt).distinct().toList();
 		return (values.size() == 1) ? values.get(0) : null;
+	}
+
+	/**
+	 * How many connections each pool opens at most, by what they lead to.
+	 */
+	private Map<String, Integer> largest() {
+		Map<String, Integer> largest = new TreeMap<>();
+		this.pools.forEach((pool) -> largest.put(pool.to(), pool.max()));
+		return largest;
 	}
 
 	private List<String> garbageCollectors() {

@@ -5,6 +5,11 @@ package lab.limits;
  */
 public interface Pool {
 
+	/**
+	 * What its connections lead to, by the name that the lab has for it.
+	 */
+	String to();
+
 	int max();
 
 	int live();

@@ -45,6 +45,11 @@ class MongoPool implements ConnectionPoolListener, Pool {
 	}
 
 	@Override
+	public String to() {
+		return "mongo";
+	}
+
+	@Override
 	public int max() {
 		return this.max;
 	}

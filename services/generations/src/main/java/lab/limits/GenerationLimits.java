@@ -43,6 +43,7 @@ class GenerationLimits {
 		limits.put("virtual_thread_carriers_max", this.server.virtualThreadCarriersMax());
 		limits.put("pool_max", (this.pool != null) ? this.pool.max() : null);
 		limits.put("pool_live", (this.pool != null) ? this.pool.live() : null);
+		limits.put("pools", (this.pool != null) ? Map.of(this.pool.to(), this.pool.max()) : Map.of());
 		limits.putAll(ofTheJvm());
 		return limits;
 	}

@@ -36,6 +36,11 @@ class BackendPool implements ClientHttpRequestFactoryBuilderCustomizer<HttpCompo
 		});
 	}
 
+	@Override
+	public String to() {
+		return "backend";
+	}
+
 	/**
 	 * All connections are of one route, since there is one backend.
 	 */

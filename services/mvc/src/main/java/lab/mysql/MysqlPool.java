@@ -18,6 +18,11 @@ class MysqlPool implements Pool {
 	}
 
 	@Override
+	public String to() {
+		return "mysql";
+	}
+
+	@Override
 	public int max() {
 		return this.connections.getMaximumPoolSize();
 	}

@@ -35,6 +35,11 @@ class BackendPool implements ClientHttpConnectorBuilderCustomizer<ReactorClientH
 	}
 
 	@Override
+	public String to() {
+		return "backend";
+	}
+
+	@Override
 	public int max() {
 		return this.connections.maxConnections();
 	}

@@ -28,7 +28,16 @@ class ChainController {
 	Mono<Delay> chain(@PathVariable("millis") Delay delay) {
 		CircuitBreaker breaker = this.breaker.current();
 		Mono<Delay> answer = this.backend.ask(delay);
-		return (breaker != null) ? answer.transform(CircuitBreakerOperator.of(breaker)) : answer;
+		return (breaker != null) ? toTheEnd(answer.transform(CircuitBreakerOperator.of(breaker))) : answer;
+	}
+
+	/**
+	 * A breaker learns nothing of a call that is cancelled because the client has left. A
+	 * blocked thread finishes such a call, so this one is finished too.
+	 */
+	private static <T> Mono<T> toTheEnd(Mono<T> call) {
+		boolean suppressCancel = true;
+		return Mono.fromFuture(call::toFuture, suppressCancel);
 	}
 
 }

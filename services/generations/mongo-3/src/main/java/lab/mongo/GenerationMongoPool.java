@@ -38,6 +38,11 @@ class GenerationMongoPool extends ConnectionPoolListenerAdapter implements Pool 
 	}
 
 	@Override
+	public String to() {
+		return "mongo";
+	}
+
+	@Override
 	public int max() {
 		return this.max;
 	}
