@@ -446,6 +446,8 @@ def _is_loaded(run: RunFolder) -> bool:
         pytest.param("process", "collected", "default", "webflux-repository", marks=pytest.mark.thorough),
         pytest.param("process", "collected", "1000", "mvc-driver", marks=pytest.mark.thorough),
         pytest.param("process", "paged", "1000", "mvc-template", marks=pytest.mark.thorough),
+        pytest.param("process", "paged", "100", "mvc-repository", marks=pytest.mark.thorough),
+        pytest.param("process", "paged", "100", "webflux-repository", marks=pytest.mark.thorough),
         pytest.param(
             "docker", "streamed", "1000", "webflux-template", marks=[pytest.mark.thorough, pytest.mark.docker]
         ),
@@ -467,4 +469,36 @@ def test_a_set_batch_decides_how_often_the_database_is_asked_for_more(runtime, w
                 least = 3 * (10_000 // int(batch) - 1)
                 assert least <= evidence["calls"]["mongo getMore"] <= least + 3
                 assert evidence["calls_expected"]["mongo getMore"] == [least, least + 3]
+            if (way, batch) == ("paged", "100"):  # of each full page
+                assert evidence["calls"]["mongo getMore"] >= 3 * 10 * (1000 // 100 - 1)
     assert not [reason for row in run.cells for reason in row["reasons"] if "counted" in reason]
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("variant", "way", "batch", "finds", "more"),
+    [("webflux-driver", "streamed", "100", 1, (9, 10)), ("mvc-repository", "paged", "1000", 2, (0, 2))],
+)
+def test_a_thousand_entities_come_in_as_many_commands_as_are_due(variant, way, batch, finds, more, tmp_path):
+    """In batches, or in a full page and an empty one."""
+    parameters = {"operation": "query-1k", "way": way, "batch_size": batch}
+    run = measured("large-data", "process", variant, tmp_path, users=[1], loops=3, parameters=parameters)
+    (cell,) = run.folder.cells()
+    calls, (least, most) = cell.read("evidence")["calls"], more
+    assert set(cell.measured()["error"]) == {""}
+    assert calls["mongo find"] == 3 * finds
+    assert 3 * least <= calls["mongo getMore"] <= 3 * most
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("variant", ["mvc-driver", "webflux-repository"])
+def test_a_thousand_entities_are_updated_by_one_command_or_one_by_one(variant, tmp_path):
+    """A repository saves each of those that it has found."""
+    run = measured(
+        "large-data", "process", variant, tmp_path, users=[1], loops=2, parameters={"operation": "update-many-1k"}
+    )
+    (cell,) = run.folder.cells()
+    one_by_one = variant.endswith("repository")
+    assert set(cell.measured()["error"]) == {""}
+    found = counted(cell)
+    assert (found.get("find", 0), found["update"]) == (2 * one_by_one, 2 * (1000 if one_by_one else 1))
