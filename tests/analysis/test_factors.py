@@ -6,6 +6,7 @@ import pytest
 
 from lab.analysis.comparison import CPU, MEAN, Comparison, MetricRow
 from lab.analysis.factors import COLUMNS, effects
+from lab.experiments import scenarios
 from lab.formulas import inference
 from lab.spec.system import Variant
 
@@ -36,6 +37,18 @@ def test_pairs_that_differ_in_one_factor_show_its_effect_the_largest_first():
     assert found["ratio"].tolist() == pytest.approx([0.5, 1.1], rel=0.02)
     assert (found["low"] < found["ratio"]).all()
     assert (found["ratio"] < found["high"]).all()
+
+
+def test_a_style_is_one_factor_whatever_runs_it():
+    """Of controllers that block and those that return Monos on a scheduler; of two schedulers, too."""
+    variants = scenarios()["operations"].variants
+    pairs = [("mvc", "rest-parallel"), ("mvc", "controller-elastic"), ("rest-elastic", "rest-parallel")]
+    found = effects(Comparison([compared(*pair, MEAN, 2.0) for pair in pairs], True, (), {}), variants)
+    assert found[["factor", "from", "to"]].to_numpy().tolist() == [
+        ["style", "plain", "rest layer on parallel"],
+        ["style", "plain", "controller of operations on boundedElastic"],
+        ["style", "rest layer on boundedElastic", "rest layer on parallel"],
+    ]
 
 
 def test_nothing_to_show_is_an_empty_table_with_its_columns():
