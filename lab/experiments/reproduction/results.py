@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
@@ -109,6 +110,8 @@ def flat(row: ReproducedRow) -> dict[str, Any]:
         "error_percent": 100 * fmean(repeat.error_share for repeat in usable) if usable else None,
         "published_error_percent": row.published.errors_percent if row.published else None,
         "repeats": len(usable),
+        "stopped": sum(repeat.stopped for repeat in usable),
+        "errors": dict(sum((Counter(repeat.errors) for repeat in usable), Counter())),
         **_figures(usable),
         "sums_s": {name: _mean_sum_s(usable, name) for name in _summed(row)},
         "published_sums_s": dict(row.published.sums_s) if row.published else {},
