@@ -54,10 +54,10 @@ def _of_parameter(table: pd.DataFrame, name: str) -> Iterator[dict[str, Any]]:
             one, other = (of_variant[of_variant[name] == value].set_index("repeat") for value in (low, high))
             both = one.index.intersection(other.index)
             for metric, (field, _) in METRICS.items():
-                values = (
-                    [] if metric == FAILED else list(each.loc[both, field].astype(float)) for each in (one, other)
-                )
-                if not (ratio := inference.ratio(*values, paired=True)):
+                if metric == FAILED or field not in table:
+                    continue
+                of_one, of_other = (list(each.loc[both, field].astype(float)) for each in (one, other))
+                if not (ratio := inference.ratio(of_one, of_other, paired=True)):
                     continue
                 yield {
                     **{"factor": name, "from": low, "to": high, "a": variant, "b": variant, "at": "", "metric": metric},
