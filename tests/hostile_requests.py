@@ -23,24 +23,25 @@ class HostileRequest(NamedTuple):
     raw: bytes
 
 
-def requests(path: str, key: bytes, email: str, other: str) -> list[HostileRequest]:
+def requests(path: str, key: bytes, user: str, other: str, claim: str = tokens.EMAIL) -> list[HostileRequest]:
     """All of them, for the path of a request that needs a token.
 
     Args:
         key: signs the tokens that a service believes.
-        email: of a seeded user, whose record they try to get.
-        other: of another one.
+        user: a seeded one, whose record they try to get.
+        other: another one.
+        claim: which one of a token says who the user is.
 
     """
     with_token = [
-        *((each.name, each.token or "") for each in tokens.hostile(key, email) if each.token is not None),
-        *_claims(key, email, other),
-        *_algorithms(key, email),
-        *_structures(key, email),
+        *((each.name, each.token or "") for each in tokens.hostile(key, user, claim=claim) if each.token is not None),
+        *_claims(key, user, other, claim),
+        *_algorithms(key, user, claim),
+        *_structures(key, user, claim),
     ]
     return [
         *(HostileRequest(f"token: {name}", _get(path, [f"Authorization: Bearer {text}"])) for name, text in with_token),
-        *_authorizations(path, tokens.token(email, key)),
+        *_authorizations(path, tokens.token(user, key, claim)),
         *_http(path),
     ]
 
@@ -67,44 +68,44 @@ def _signed(key: bytes, head: object, payload: object, digest: str = "sha256") -
     return f"{body}.{_base64(hmac.digest(key, body.encode(), digest))}"
 
 
-def _claims(key: bytes, email: str, other: str) -> Iterator[tuple[str, str]]:
+def _claims(key: bytes, user: str, other: str, claim: str) -> Iterator[tuple[str, str]]:
     """Signed by the right key, with claims that must not be believed."""
-    now, honest = int(time.time()), {"email": email, "iat": tokens.ISSUED, "exp": tokens.EXPIRES}
+    now, honest = int(time.time()), {claim: user, "iat": tokens.ISSUED, "exp": tokens.EXPIRES}
     expiries = (None, "", "tomorrow", True, [], {}, [tokens.EXPIRES], {"s": tokens.EXPIRES}, -1, -(2**63), 0, 1, 1.5)
     for expiry in (*expiries, now - 2, str(now - 2), float(now - 2)):
         yield f"exp {expiry!r}", _signed(key, HEAD, {**honest, "exp": expiry})
-    yield "no exp", _signed(key, HEAD, {"email": email})
+    yield "no exp", _signed(key, HEAD, {claim: user})
     for text in ("NaN", "Infinity", "-1e999", "0x7fffffff", "1e"):
-        yield f"exp {text}", _signed(key, HEAD, f'{{"email": "{email}", "exp": {text}}}'.encode())
+        yield f"exp {text}", _signed(key, HEAD, f'{{"{claim}": "{user}", "exp": {text}}}'.encode())
     for before in (now + 3600, str(now + 3600), tokens.EXPIRES, "tomorrow", True):  # the library takes [] for none
         yield f"nbf {before!r}", _signed(key, HEAD, {**honest, "nbf": before})
-    for who in (None, "", " ", "\t", True, 0, 1.5, {}, [], [email], {"email": email}, {"$ne": ""}):
-        yield f"email {who!r}", _signed(key, HEAD, {**honest, "email": who})
+    for who in (None, "", " ", "\t", True, 0, 1.5, {}, [], [user], {claim: user}, {"$ne": ""}):
+        yield f"{claim} {who!r}", _signed(key, HEAD, {**honest, claim: who})
     for who in (
-        f"{email}'--",
-        f"{email}\\",
-        f"{email}\0",
-        f" {email}",
-        f"{email}\n",
+        f"{user}'--",
+        f"{user}\\",
+        f"{user}\0",
+        f" {user}",
+        f"{user}\n",
         "%",
-        "_" * len(email),
-        f"{email}%",
+        "_" * len(user),
+        f"{user}%",
     ):
-        yield f"email {who!r}", _signed(key, HEAD, {**honest, "email": who})
+        yield f"{claim} {who!r}", _signed(key, HEAD, {**honest, claim: who})
     yield (
-        "email twice",
-        _signed(key, HEAD, f'{{"email": "{other}", "email": "{email}", "exp": {tokens.EXPIRES}}}'.encode()),
+        f"{claim} twice",
+        _signed(key, HEAD, f'{{"{claim}": "{other}", "{claim}": "{user}", "exp": {tokens.EXPIRES}}}'.encode()),
     )
-    yield "exp twice", _signed(key, HEAD, f'{{"email": "{email}", "exp": 1, "exp": {tokens.EXPIRES}}}'.encode())
+    yield "exp twice", _signed(key, HEAD, f'{{"{claim}": "{user}", "exp": 1, "exp": {tokens.EXPIRES}}}'.encode())
     yield (
-        "email that is no UTF-8",
-        _signed(key, HEAD, b'{"email": "' + email.encode() + b'\xff", "exp": %d}' % tokens.EXPIRES),
+        f"{claim} that is no UTF-8",
+        _signed(key, HEAD, b'{"%s": "%s\xff", "exp": %d}' % (claim.encode(), user.encode(), tokens.EXPIRES)),
     )
 
 
-def _algorithms(key: bytes, email: str) -> Iterator[tuple[str, str]]:
+def _algorithms(key: bytes, user: str, claim: str) -> Iterator[tuple[str, str]]:
     """Another algorithm than the service's, or a header that asks for another key."""
-    honest = {"email": email, "iat": tokens.ISSUED, "exp": tokens.EXPIRES}
+    honest = {claim: user, "iat": tokens.ISSUED, "exp": tokens.EXPIRES}
     for name in (
         "none",
         "None",
@@ -154,9 +155,9 @@ def _algorithms(key: bytes, email: str) -> Iterator[tuple[str, str]]:
         yield f"signed by {key_[:8]!r}", _signed(key_, HEAD, honest)
 
 
-def _structures(key: bytes, email: str) -> Iterator[tuple[str, str]]:
+def _structures(key: bytes, user: str, claim: str) -> Iterator[tuple[str, str]]:
     """No token in its form, or not one that says anything."""
-    honest = tokens.token(email, key)
+    honest = tokens.token(user, key, claim)
     head, payload, signature = honest.split(".")
     parts = {
         "one part": head,
@@ -191,13 +192,13 @@ def _structures(key: bytes, email: str) -> Iterator[tuple[str, str]]:
         "header of alg twice": (b'{"alg": "none", "alg": "HS256"}', b"{}"),
         "payload empty": (json.dumps(HEAD).encode(), b""),
         "payload no JSON": (json.dumps(HEAD).encode(), b"{"),
-        "payload an array": (json.dumps(HEAD).encode(), json.dumps([email]).encode()),
-        "payload a text": (json.dumps(HEAD).encode(), json.dumps(email).encode()),
+        "payload an array": (json.dumps(HEAD).encode(), json.dumps([user]).encode()),
+        "payload a text": (json.dumps(HEAD).encode(), json.dumps(user).encode()),
         "payload a number": (json.dumps(HEAD).encode(), b"1"),
         "payload null": (json.dumps(HEAD).encode(), b"null"),
         "payload no UTF-8": (json.dumps(HEAD).encode(), b'\xff\xfe{"email": 1}'),
-        "payload in UTF-16": (json.dumps(HEAD).encode(), json.dumps({"email": email}).encode("utf-16")),
-        "payload not closed": (json.dumps(HEAD).encode(), b'{"email": "' + email.encode()),
+        "payload in UTF-16": (json.dumps(HEAD).encode(), json.dumps({claim: user}).encode("utf-16")),
+        "payload not closed": (json.dumps(HEAD).encode(), f'{{"{claim}": "{user}'.encode()),
         "payload deep": (json.dumps(HEAD).encode(), b'{"a":' * 2000 + b"1" + b"}" * 2000),
     }.items():
         yield name, _signed(key, *said)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
+import pandas as pd
 import pytest
 
-from lab.analysis.comparison import CPU, MEAN, Comparison, MetricRow
-from lab.analysis.factors import COLUMNS, effects
+from lab.analysis.comparison import CPU, MEAN, METRICS, ONCE, Comparison, MetricRow
+from lab.analysis.factors import COLUMNS, effects, effects_of_parameter
+from lab.experiments import scenarios
 from lab.formulas import inference
 from lab.spec.system import Variant
 
@@ -36,6 +40,39 @@ def test_pairs_that_differ_in_one_factor_show_its_effect_the_largest_first():
     assert found["ratio"].tolist() == pytest.approx([0.5, 1.1], rel=0.02)
     assert (found["low"] < found["ratio"]).all()
     assert (found["ratio"] < found["high"]).all()
+
+
+def test_a_style_is_one_factor_whatever_runs_it():
+    """Of controllers that block and those that return Monos on a scheduler; of two schedulers, too."""
+    variants = scenarios()["operations"].variants
+    pairs = [("mvc", "rest-parallel"), ("mvc", "controller-elastic"), ("rest-elastic", "rest-parallel")]
+    found = effects(Comparison([compared(*pair, MEAN, 2.0) for pair in pairs], True, (), {}), variants)
+    assert found[["factor", "from", "to"]].to_numpy().tolist() == [
+        ["style", "plain", "rest layer on parallel"],
+        ["style", "plain", "controller of operations on boundedElastic"],
+        ["style", "rest layer on boundedElastic", "rest layer on parallel"],
+    ]
+
+
+def test_a_parameter_is_a_factor_of_each_variant_by_itself():
+    """With an interval by repeats; an invalid cell and its partner take no part."""
+    cells = [
+        {"variant": variant, "bcrypt": value, "repeat": repeat, "verdict": "valid", "mean_s": repeat * mean_s}
+        for variant, of_variant in {"mvc": (4.0, 1.0), "webflux": (3.0, 1.0)}.items()
+        for value, mean_s in zip(("10", "4"), of_variant, strict=True)
+        for repeat in (1, 2, 3)
+    ]
+    (of_webflux,) = [cell for cell in cells if (cell["variant"], cell["bcrypt"], cell["repeat"]) == ("webflux", "4", 3)]
+    of_webflux |= {"verdict": "invalid", "mean_s": 100.0}
+    fields = dict.fromkeys((field for field, _ in METRICS.values()), math.nan)
+    found = effects_of_parameter(pd.DataFrame([{**fields, **cell} for cell in cells]), "bcrypt")
+    assert found[["factor", "from", "to", "a", "b", "metric"]].to_numpy().tolist() == [
+        ["bcrypt", "10", "4", name, name, MEAN] for name in ("mvc", "webflux")
+    ]
+    assert found["ratio"].tolist() == pytest.approx([1 / 4, 1 / 3])
+    assert found["low"].tolist() == pytest.approx([1 / 4, 1 / 3])
+    once = pd.DataFrame([{**fields, **cell} for cell in cells if cell["repeat"] == 1])
+    assert effects_of_parameter(once, "bcrypt")["verdict"].tolist() == [ONCE, ONCE]
 
 
 def test_nothing_to_show_is_an_empty_table_with_its_columns():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,15 +18,20 @@ from lab.experiments.operations.claims import OPERATIONS
 from lab.experiments.reproduction import results
 from lab.experiments.reproduction.publication import CONFIRMED, REFUTED, UNDECIDED, Repeat, ReproducedRow
 from lab.reporting.run_view import Run
+from lab.spec import planning
 from lab.storage import published
 from lab.storage.run_folder import RunFolder
 
 ROWS = published.table("operations")["rows"]
 AT_ONCE, LOGIN = "unauthenticated account", "authenticate"
+REFUSED_S, LOGIN_S = 2.7, 4.2
 
 
 def row(variant: str, mean_s: float = 1.0, users: int = 5000, percent: float = 0.0, **named: float) -> ReproducedRow:
     """A row of three repeats of about that mean, in which so many percent failed; sums by name as told."""
+    others_s = (26 * mean_s - REFUSED_S - LOGIN_S) / (26 - 2)
+    sums_s = {request.name: others_s * request.times for request in find_scenario("operations").requests}
+    sums_s |= {AT_ONCE: named.get("refused_s", REFUSED_S), LOGIN: named.get("login_s", LOGIN_S)}
     repeats = tuple(
         Repeat(
             number,
@@ -35,7 +41,7 @@ def row(variant: str, mean_s: float = 1.0, users: int = 5000, percent: float = 0
             error_share=factor * percent / 100,
             verdict="valid",
             usable=True,
-            sums_s={AT_ONCE: factor * named.get("refused_s", 2.7), LOGIN: factor * named.get("login_s", 4.2)},
+            sums_s={name: factor * sum_s for name, sum_s in sums_s.items()},
             failed_shares={LOGIN: factor * named.get("logins_percent", 0.0) / 100},
         )
         for number, factor in enumerate((0.999, 1.0, 1.001), 1)
@@ -65,7 +71,7 @@ def judged(claim: str, *rows: ReproducedRow) -> str:
             [row("rest-parallel", users=10_000, percent=12.2)],
         ),
         (
-            "of their logins",
+            "of the logins",
             [row("rest-parallel", users=10_000, percent=12.2, logins_percent=45)],
             [row("rest-parallel", users=10_000, percent=12.2, logins_percent=12)],
         ),
@@ -84,6 +90,29 @@ def judged(claim: str, *rows: ReproducedRow) -> str:
 def test_each_claim_can_be_confirmed_and_refuted(claim, confirms, refutes):
     """By the published figures, or by others; without any rows it is undecided."""
     assert (judged(claim, *confirms), judged(claim, *refutes), judged(claim)) == (CONFIRMED, REFUTED, UNDECIDED)
+
+
+def test_what_happens_often_need_not_happen_always():
+    """Two of three rows are most of them, one is not; styles whose logins are plain say nothing about logins."""
+    rows = [row("rest-parallel", users=users, logins_percent=45, percent=45) for users in claims.OVERLOADS]
+    seldom = [row("rest-parallel", users=users, logins_percent=12, percent=12) for users in claims.OVERLOADS]
+    plain = [row("controller-parallel", users=users) for users in claims.OVERLOADS]
+    for claim in ("of their requests", "of the logins"):
+        assert judged(claim, *rows[:2], seldom[2]) == CONFIRMED
+        assert judged(claim, rows[0], *seldom[1:]) == REFUTED
+    assert judged("of the logins", *rows, *plain) == CONFIRMED
+    assert judged("of their requests", *rows[:2], *plain) == REFUTED
+    unknown = replace(rows[1], repeats=())
+    assert judged("of the logins", rows[0], unknown, seldom[2]) == UNDECIDED
+
+
+def test_who_stops_early_does_not_make_a_style_slower():
+    """The mean over requests rises where sessions lack their last, fast ones; without all names nothing is decided."""
+    slow_mean = row("rest-parallel")
+    stopped = tuple(replace(each, mean_s=1.2 * each.mean_s, stopped=100) for each in slow_mean.repeats)
+    assert judged("slower than", row("mvc"), replace(slow_mean, repeats=stopped)) == REFUTED
+    lacking = tuple(replace(each, sums_s={AT_ONCE: 100.0}) for each in stopped)
+    assert judged("slower than", row("mvc"), replace(slow_mean, repeats=lacking)) == UNDECIDED
 
 
 def test_the_errors_of_an_overload_decide_nothing_about_its_speed():
@@ -112,13 +141,17 @@ def test_all_published_rows_are_of_names_and_sizes_that_can_be_measured():
     assert {request.name for request in find_scenario("operations").requests} == set(ROWS[0].sums_s)
 
 
-def test_a_fifth_of_the_pace_is_a_fifth_of_the_users_and_of_the_ramp():
-    """So that the requests a second are the same; threads and connections are those of the scale alone."""
+def test_a_fifth_of_the_pace_is_a_fifth_of_the_users_of_the_ramp_and_of_the_timeout():
+    """So that the requests a second are the same, and a queue has as little time to grow as it has to time out.
+
+    Threads and connections are those of the scale alone.
+    """
     part = OPERATIONS.parts[0]
     full, paced = OPERATIONS.plan(part, 0.2), OPERATIONS.at_pace(0.2)
     fifth = paced.plan(paced.parts[0], 0.2)
     loads = [plan.cells[0].load for plan in (full, fifth)]
-    assert [(load.users, load.ramp_s, load.pace) for load in loads] == [(1000, 60.0, 1.0), (200, 12.0, 0.2)]
+    told = [(load.users, load.ramp_s, load.timeout_s, load.pace) for load in loads]
+    assert told == [(1000, 60.0, 60.0, 1.0), (200, 12.0, 12.0, 0.2)]
     assert full.limits == fifth.limits
     with pytest.raises(LabError, match="do not pause"):
         find_publication("delay").at_pace(0.2)
@@ -132,18 +165,66 @@ def test_the_overload_is_measured_twice_where_the_published_rows_are_measured_mo
     assert repeats == [[1, 3], [1, 3], [1, 2]]
 
 
-@pytest.fixture
-def measured(tmp_path):
-    """A run of the first part at a fifth of size and pace, of two repeats, all of whose requests took 0.1 s."""
+def stored(part: int, folder: Path, stopped: int = 0) -> Run:
+    """A run of a part at a fifth of size and pace, of two repeats, all of whose requests took 0.1 s."""
     paced = OPERATIONS.at_pace(0.2)
-    plan = paced.plan(paced.parts[0], 0.2, seed=1, repeat=2)
-    folder = RunFolder.create(plan, ["test"], MACHINE, tmp_path)
+    plan = paced.plan(paced.parts[part], 0.2, seed=1, repeat=2)
+    folder = RunFolder.create(plan, ["test"], MACHINE, folder)
     for cell in plan.cells:
         kept = folder.begin(cell)
         fill(kept, 0.1, np.random.default_rng(cell.repeat))
         names = [{"name": r.name, "requests": 20, "failed": 2, "mean_s": 0.1} for r in plan.scenario.requests]
-        kept.keep("summary", {**kept.read("summary"), "by_name": names})
+        of_sessions = {"sessions": {"begun": 20, "stopped": stopped}, "errors": {"timeout": 2} if stopped else {}}
+        kept.keep("summary", {**kept.read("summary"), "by_name": names, **of_sessions})
     return Run(folder)
+
+
+@pytest.fixture
+def measured(tmp_path):
+    """A run of the first part, in which no session was stopped."""
+    return stored(0, tmp_path)
+
+
+def test_a_run_belongs_to_the_part_that_has_its_variants_and_users(tmp_path):
+    """Those on MongoDB are no rows of MySQL's, nor are overloads those of the published load."""
+    runs = [stored(part, tmp_path) for part in range(len(OPERATIONS.parts))]
+    for run, part in zip(runs, OPERATIONS.parts, strict=True):
+        of = [row for row in results.from_runs(OPERATIONS, [run], tmp_path).rows if row.repeats]
+        assert {row.part for row in of} == {part.name}
+        assert len(of) == len(part.options.variants) * len(part.options.users)
+    assert results.from_runs(OPERATIONS, runs[::-1], tmp_path).runs == tuple(runs[::-1])
+
+
+@pytest.mark.parametrize(
+    ("asked", "named"),
+    [
+        ({"variants": ["mvc", "webflux-mongo"]}, "variants webflux-mongo, not"),
+        ({"variants": ["mvc", "mvc-mongo"]}, "variants m"),
+        ({"users": (300,)}, "users 300, not "),
+    ],
+)
+def test_a_run_of_other_variants_or_users_is_no_part(asked, named, tmp_path):
+    """Even if it has all the settings of one; what it has besides is said."""
+    paced = OPERATIONS.at_pace(0.2)
+    options = replace(paced.parts[0].scaled(0.2), **asked)
+    run = Run(RunFolder.create(planning.make_plan(find_scenario("operations"), options), [], {}, tmp_path))
+    with pytest.raises(LabError, match=named):
+        results.from_runs(OPERATIONS, [run], tmp_path)
+
+
+def test_rows_of_survivors_are_marked_with_what_failed(tmp_path, capsys, monkeypatch):
+    """In both tables, by a sentence under them, and in JSON; not where all sessions went on."""
+    done = results.from_runs(OPERATIONS, [stored(0, tmp_path, stopped=3)], tmp_path)
+    assert (done.flat()[0]["stopped"], done.flat()[0]["errors"]) == (6, {"timeout": 4})
+    monkeypatch.setattr(reproduce, "out", Console(width=300))
+    reproduce._print(done)
+    said = capsys.readouterr().out
+    marked = len(OPERATIONS.parts[0].options.variants)
+    assert said.count("mvc†") == 2
+    assert said.count("†") == 3 * marked
+    assert "† mvc at R = 5,000: 6 sessions were stopped early (failed requests: timeout 4)" in said
+    reproduce._print(results.from_runs(OPERATIONS, [stored(0, tmp_path)], tmp_path))
+    assert "†" not in capsys.readouterr().out
 
 
 def test_an_existing_run_is_judged_at_its_own_pace(measured, tmp_path):
@@ -170,4 +251,6 @@ def test_sums_stand_beside_the_published_ones_and_the_pace_above_every_table(mea
     assert "1.600 (6.512)" in said
     assert said.count("pace 0.2") >= 2 * len(OPERATIONS.parts) - 1
     assert "users are 0.2 times as many" in said
+    assert "so are R/T and R/N" in said
+    assert "R/T, R/N, ramp and t are the document's" not in said
     assert claims.OPERATIONS.title in said

@@ -6,9 +6,8 @@ import json
 import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing
-from pathlib import Path
-from typing import Any
+from contextlib import closing
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import hostile_requests
@@ -18,18 +17,30 @@ from patience import PATIENCE_S
 from lab.experiments import scenarios
 from lab.running.invocation import Invocation
 from lab.running.progress import Reporter
-from lab.running.testbed import set_up
+from lab.running.testbed import Testbed, set_up
 from lab.spec import planning
 from lab.spec.options import Options
 from lab.spec.scenario import Scenario
 from lab.system.databases import SEEDS, rows, tokens
-from lab.system.service import Service
 from lab.telemetry import actuator
 
 pytestmark = [pytest.mark.java, pytest.mark.thorough]
 
-# A later scenario with tokens is among them by itself.
-WITH_TOKENS = [scenario for scenario in scenarios().values() if scenario.sends_tokens]
+# A later scenario with tokens is among them by itself; where its services sign them, `SIGNED` has to say what for.
+WITH_TOKENS = [scenario for scenario in scenarios().values() if scenario.sends_tokens or scenario.signs_tokens]
+
+
+class Secret(NamedTuple):
+    """What is behind a token: a path, the claim that says whose token it is, and two users who have one."""
+
+    path: str
+    claim: str
+    users: tuple[str, str]
+    generation: str = ""
+
+
+# The earlier generations of the operations have the same class for tokens, with the same library.
+SIGNED = {"operations": Secret("/api/account", "sub", ("admin", "admin4"), "Spring Boot 4.0")}
 AT_LEAST = 120
 # What RFC 9110 and 9112 have a server say to a method, an encoding or a version of HTTP that it does not have.
 NOT_OF_HTTP = (501, 505)
@@ -60,41 +71,44 @@ def texts_in(value: Any) -> set[str]:
     return {value} if isinstance(value, str) else set()
 
 
-Started = tuple[Scenario, dict[str, tuple[Service, Path]]]
+def secret_of(scenario: Scenario) -> Secret:
+    """What the tokens of a scenario are for."""
+    if scenario.signs_tokens:
+        return SIGNED[scenario.name]
+    me, other, *_ = rows.users()
+    path = next(request.path for request in scenario.requests if request.token)
+    return Secret(path, tokens.EMAIL, (me.email, other.email))
 
 
 @pytest.fixture(scope="module", params=WITH_TOKENS, ids=lambda scenario: scenario.name)
-def started(request, tmp_path_factory) -> Iterator[Started]:
-    """A scenario, and each of its variants as a run starts it, with its log."""
-    plan, folder = planning.make_plan(request.param, Options(users=[1], heap_mb=256)), tmp_path_factory.mktemp("runs")
-    invocation = Invocation(["test"], folder, Reporter(quiet=True))
-    with ExitStack() as stack:
-        testbed = stack.enter_context(set_up(plan, invocation, 1))
-        running = {}
-        for variant in plan.variants:
-            at = folder / variant.name
-            process = stack.enter_context(testbed.runtime.started(testbed.launch(variant, at)))
-            running[variant.name] = actuator.await_ready(process, at), process.launch.log
-        yield plan.scenario, running
+def testbed(request, tmp_path_factory) -> Iterator[Testbed]:
+    """What the variants of a scenario share, those of one generation where it has several."""
+    generation = secret_of(request.param).generation
+    of_generation = [v.name for v in request.param.variants if v.factors.get("generation", "") == generation]
+    options = Options(users=[1], heap_mb=256, variants=of_generation if generation else [])
+    invocation = Invocation(["test"], tmp_path_factory.mktemp("runs"), Reporter(quiet=True))
+    with set_up(planning.make_plan(request.param, options), invocation, 1) as testbed:
+        yield testbed
 
 
-def test_nothing_hostile_gets_anything(started, capsys):
+def test_nothing_hostile_gets_anything(testbed, tmp_path, capsys):
     """Each variant answers each request by a refusal, in the same words as it would a stranger."""
-    scenario, running = started
-    path = next(request.path for request in scenario.requests if request.token)
-    everybody, key = rows.users(), tokens.signing_key(SEEDS)
-    me, other = everybody[0], everybody[1]
-    hostile = hostile_requests.requests(path, key, me.email, other.email)
+    scenario, running = testbed.plan.scenario, testbed.plan.variants
+    (path, claim, (me, other), _), key = secret_of(scenario), tokens.signing_key(SEEDS)
+    hostile = hostile_requests.requests(path, key, me, other, claim)
     assert len({each.raw for each in hostile}) >= AT_LEAST
     records, failures, traces, silent = [], [], [], []
     statuses: dict[str, set[int]] = {}
-    for name, (service, log) in running.items():
-        asked = [hostile_requests.honest(path, tokens.token(each.email, key)) for each in (me, other)]
-        honest = [answered(service.url, each) for each in asked]
-        secrets = set().union(*(texts_in(json.loads(text.rpartition("\r\n\r\n")[2])) for _, text in honest))
-        assert ({status for status, _ in honest}, len(secrets) > 1) == ({200}, True), honest
-        with ThreadPoolExecutor(8) as threads:
-            answers = list(threads.map(lambda each, at=service.url: answered(at, each.raw), hostile))
+    for variant in running:
+        name, at = variant.name, tmp_path / variant.name
+        with testbed.runtime.started(testbed.launch(variant, at)) as process:
+            service, log = actuator.await_ready(process, at), process.launch.log
+            asked = [hostile_requests.honest(path, tokens.token(each, key, claim)) for each in (me, other)]
+            honest = [answered(service.url, each) for each in asked]
+            secrets = set().union(*(texts_in(json.loads(text.rpartition("\r\n\r\n")[2])) for _, text in honest))
+            assert ({status for status, _ in honest}, len(secrets) > 1) == ({200}, True), honest
+            with ThreadPoolExecutor(8) as threads:
+                answers = list(threads.map(lambda each, at=service.url: answered(at, each.raw), hostile))
         for each, (status, text) in zip(hostile, answers, strict=True):
             statuses.setdefault(each.name, set()).add(status)
             got = f"{name}: {each.name}: {status} {text[-150:]!r}"
@@ -110,4 +124,6 @@ def test_nothing_hostile_gets_anything(started, capsys):
         )
     of_tokens = {name: found for name, found in statuses.items() if name.startswith(OF_TOKENS)}
     assert {name: found for name, found in of_tokens.items() if len(found) > 1} == {}
+    if scenario.signs_tokens:  # whose users are all its own: there is nobody to be unknown
+        assert {name: found for name, found in of_tokens.items() if name.startswith("token: ") and found != {401}} == {}
     assert not records + failures + traces, "\n".join(records + failures + traces)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import requests
+from patience import PATIENCE_S, await_that
 
 from lab.analysis import verdict
 from lab.experiments import scenarios
@@ -16,18 +21,24 @@ from lab.running.invocation import Invocation
 from lab.running.progress import Reporter
 from lab.spec import planning
 from lab.spec.options import Options
+from lab.system.databases import mysql
 from lab.system.launch import promised_limits
+from lab.system.service import Service
 from lab.telemetry import actuator
 
 pytestmark = [pytest.mark.java]
 
 SCENARIO = scenarios()["operations"]
 # All requests of the contract but two, which have heads that are too large and reach no service.
-WITHIN_SPRING = 66
+WITHIN_SPRING = 68
 # Those of methods that no controller has, which the first generation with Micrometer does not count.
 UNCOUNTED = {name: len(SCENARIO.requests) for name in ("boot-1.5", "boot-1.5-mongo")}
 # How often the contract has each database asked, by command.
 ASKED = {"mysql": {"mysql insert": 3, "mysql update": 0}, "mongo": {"mongo insert": 3, "mongo update": 0}}
+# Tomcat ends an answer that is made later after this time, unless it is told otherwise.
+TOMCATS_OWN_S = 30.0
+# More logins than any machine has threads of `parallel`.
+LOGINS = 40
 
 
 def proved(testbed: shared.Testbed, name: str, folder: Path) -> None:
@@ -40,10 +51,18 @@ def proved(testbed: shared.Testbed, name: str, folder: Path) -> None:
         equivalence.check_equal(testbed.proved, name, answers)
         after, limits = testbed.backing.queries(), actuator.limits(service)
         served = actuator.requests_served(service, WITHIN_SPRING - UNCOUNTED.get(name, 0))
+        assert "mongodb_driver_commands" not in metrics(service)
     assert {counted: after[counted] - before[counted] for counted in ASKED[database]} == ASKED[database]
     promised = promised_limits(variant, testbed.plan.limits_of(name), testbed.cores.cpus, has_pool=True)
     assert verdict.broken_limits(promised, limits) == []
     assert served == WITHIN_SPRING - UNCOUNTED.get(name, 0)
+
+
+def metrics(service: Service) -> str:
+    """The page that Prometheus reads."""
+    page = requests.get(f"{service.management}/actuator/prometheus", timeout=PATIENCE_S)
+    page.raise_for_status()
+    return page.text
 
 
 @contextmanager
@@ -75,3 +94,39 @@ def test_the_first_variant_meets_the_contract(tmp_path):
 def test_a_variant_answers_as_the_others_do(testbed, name, tmp_path):
     """Stacks, styles and generations alike."""
     proved(testbed, name, tmp_path)
+
+
+@pytest.mark.thorough
+def test_a_rest_layer_on_parallel_refuses_while_logins_wait_and_ends_none_of_these(tmp_path):
+    """A token is looked at on Tomcat's thread; what waits for a database has as much time as in plain controllers."""
+    with started(["rest-parallel"], tmp_path) as testbed, ThreadPoolExecutor(LOGINS) as users:
+        launch = testbed.launch(SCENARIO.variant("rest-parallel"), tmp_path)
+        database = testbed.backing.databases["mysql"]
+        with testbed.runtime.started(launch) as process, mysql.connection(database) as link:
+            service = actuator.await_ready(process, tmp_path)
+            cursor = link.cursor()
+            cursor.execute("lock tables accounts write")
+            logins = [users.submit(log_in, service) for _ in range(LOGINS)]
+            await_that(lambda: waiting_for_a_lock(database))
+            begun = time.monotonic()
+            for path in ("/api/account", "/api/operations"):
+                assert requests.get(service.url + path, timeout=PATIENCE_S).status_code == 401
+            assert not any(login.done() for login in logins)
+            time.sleep(max(0.0, begun + TOMCATS_OWN_S + 5 - time.monotonic()))
+            cursor.execute("unlock tables")
+            assert {login.result() for login in logins} == {200}
+
+
+def log_in(service: Service) -> int:
+    """The status of a login by the weak hash."""
+    said = json.dumps({"username": "admin4", "password": "admin", "rememberMe": False})
+    headers = {"Content-Type": "application/json"}
+    return requests.post(f"{service.url}/api/authenticate", said, headers=headers, timeout=PATIENCE_S).status_code
+
+
+def waiting_for_a_lock(database) -> int:
+    """How many statements wait for a table that another connection has locked."""
+    with mysql.connection(database) as link:
+        cursor = link.cursor()
+        cursor.execute("select count(*) from information_schema.processlist where state like 'Waiting for table%'")
+        return cursor.fetchone()[0]

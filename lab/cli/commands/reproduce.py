@@ -26,7 +26,7 @@ from lab.experiments import find_publication, publications
 from lab.experiments.reproduction import results
 from lab.experiments.reproduction.publication import CONFIRMED, NOT_JUDGED, REFUTED, UNDECIDED, Part, Publication
 from lab.experiments.reproduction.results import Reproduction
-from lab.reporting.formatting import figure_heading, figure_text, rate_text, seconds_text
+from lab.reporting.formatting import SURVIVORS, errors_text, figure_heading, figure_text, rate_text, seconds_text
 from lab.running import estimate
 from lab.running.invocation import Invocation
 from lab.runtimes import RUNTIMES
@@ -45,13 +45,13 @@ COLOURS = {CONFIRMED: "green", REFUTED: "red", UNDECIDED: "yellow", NOT_JUDGED: 
     "--pace",
     type=float,
     metavar="X",
-    help="Pauses and ramp take X times as long, and users are X times as many: as many requests a second.",
+    help="Pauses, ramp and timeout take X times as long, and users are X times as many: as many requests a second.",
 )
 @click.option(
     "--repeat",
     type=int,
     metavar="N",
-    help="Measure every cell N times, interleaved.  [default: what fits into 25 min, or less]",
+    help="Measure every cell N times, interleaved.  [default: what fits into the experiment's time]",
 )
 @click.option(
     "--interleave",
@@ -171,6 +171,9 @@ def _print(done: Reproduction) -> None:
         print_whole(_table(part, of_part, columns), out)
         if any(row["sums_s"] for row in of_part):
             print_whole(_sums_table(part, of_part), out)
+        for row in of_part:
+            if row["stopped"]:
+                out.print(f"[dim]{escape(_survivors(row))}[/]", soft_wrap=True)
     out.print("" if done.experiment.of_programs else "\n[dim]req/s: failures included[/]")
     out.print("[dim]in brackets: 95 % over repeats, or by those of earlier runs here[/]\n")
     for finding in done.claims:
@@ -186,13 +189,19 @@ def _scale(done: Reproduction) -> str:
     first = done.experiment.parts[0]
     if first.instead_of:
         return f"At the document's {first.kept}, for {first.lasting_s:g} s instead of {first.instead_of}."
-    pace = done.experiment.pace
-    paced = f" Pauses and ramp take {pace:g} times as long, and users are {pace:g} times as many." * (pace != 1)
+    pace, one = done.experiment.pace, "A row of fewer than one user has one."
+    if pace != 1:
+        size = "the document's" if done.scale == 1 else f"{done.scale:g} of the document's"
+        return (
+            f"At {size} threads, connections and link. Pauses, ramp and timeout take {pace:g} times as long, and users "
+            f"are {pace:g} times as many as at the document's pace: so are R/T and R/N, while t and the requests/s for "
+            f"each thread and connection are the document's. Rates are scaled back. {one}"
+        )
     if done.scale == 1:
-        return f"At the document's size.{paced}"
+        return "At the document's size."
     return (
         f"At {done.scale:g} of the document's users, threads, connections and link; R/T, R/N, ramp and t are the "
-        f"document's, rates are scaled back. A row of fewer than one user has one.{paced}"
+        f"document's, rates are scaled back. {one}"
     )
 
 
@@ -218,8 +227,22 @@ def _table(part: Part, rows: Sequence[Mapping[str, Any]], columns: Sequence[Colu
         users = [] if part.of_programs else ["" if row["users"] == last else row["at"] or f"{row['users']:,}"]
         last = row["users"]
         unusable = [f"[red]{', '.join(row['not_usable'])}[/]"] * bool(row["not_usable"])
-        table.add_row(*users, row["variant"], *(column.text(column.of(row)) for column in columns), *unusable)
+        table.add_row(*users, _named(row), *(column.text(column.of(row)) for column in columns), *unusable)
     return table
+
+
+def _named(row: Mapping[str, Any]) -> str:
+    """The variant of a row, marked where its figures are of the users who went on."""
+    return str(row["variant"]) + SURVIVORS * bool(row["stopped"])
+
+
+def _survivors(row: Mapping[str, Any]) -> str:
+    """How many sessions of a marked row were stopped early, and why requests failed."""
+    sessions = f"{row['stopped']:,} session{' was' if row['stopped'] == 1 else 's were'} stopped early"
+    return (
+        f"{SURVIVORS} {row['variant']} at R = {row['users']:,}: {sessions} (failed requests: "
+        f"{errors_text(row['errors'])}); its figures are of the users who went on, under less load"
+    )
 
 
 def _title(part: Part) -> str:
@@ -239,7 +262,7 @@ def _sums_table(part: Part, rows: Sequence[Mapping[str, Any]]) -> Table:
     for row in rows:
         both = ((row["sums_s"].get(name), row["published_sums_s"].get(name)) for name in names)
         sums = (seconds_text(ours) + (f" ({seconds_text(theirs)})" if theirs else "") for ours, theirs in both)
-        table.add_row(f"{row['users']:,}", row["variant"], *sums)
+        table.add_row(f"{row['users']:,}", _named(row), *sums)
     return table
 
 

@@ -14,12 +14,12 @@ from lab.experiments.reproduction.judging import (
     decide,
     error_percent,
     failed_percent,
-    mean_s,
+    mostly,
     ratios,
     sum_s,
     variant_pairs,
 )
-from lab.experiments.reproduction.publication import Claim, Judge, Part, Publication, ReproducedRow
+from lab.experiments.reproduction.publication import Claim, Judge, Part, Publication, Repeat, ReproducedRow
 from lab.spec.options import Options
 
 USERS, OVERLOADS = 5000, (10_000, 15_000, 20_000)
@@ -29,6 +29,8 @@ BLOCKING = ("mvc", "mvc-mongo")
 UNDER_OVERLOAD = ("boot-1.5", "mvc", "controller-parallel", "rest-parallel")
 # Of the requests, in percent: what fails now and then, and "often more than 40 % of KO requests".
 FEW_PERCENT, MANY_PERCENT = 0.1, 40.0
+# How the names of reactive styles begin; and of those that log users in that way, too.
+REACTIVE, LOGGING_IN = ("rest-", "controller-", "repository-"), ("rest-",)
 # How much faster "at once" is than waiting for a thread: published are 5 ms instead of 2.7 s.
 AT_ONCE = 0.1
 SLOWER = (1 + NEAR, math.inf)
@@ -37,16 +39,27 @@ Rows = Sequence[ReproducedRow]
 Pairs = list[tuple[ReproducedRow, ReproducedRow]]
 
 
+def global_s(repeat: Repeat) -> float | None:
+    """The document's mean of a request: the sums by name of a session, over 26; None where a name has no answer.
+
+    The mean over all requests is something else where sessions were stopped early: those sent only the first requests,
+    which are the slow ones.
+    """
+    sums_s = [repeat.sums_s.get(request.name) for request in SCENARIO.requests]
+    known = [each for each in sums_s if each is not None]
+    return sum(known) / SCENARIO.requests_a_session if len(known) == len(sums_s) else None
+
+
 def no_gain(rows: Rows) -> tuple[str, str]:
     """Whether Spring 5 is no faster than Spring 4, on either database."""
     pairs = [pair for on in ("", "-mongo") for pair in variant_pairs(rows, f"boot-2.0{on}", f"boot-1.5{on}")]
-    return decide(ratios(pairs, mean_s, 1 - NEAR, math.inf))
+    return decide(ratios(pairs, global_s, 1 - NEAR, math.inf))
 
 
 def reactive_slower(rows: Rows) -> tuple[str, str]:
     """Whether each style that returns Mono and Flux takes longer than blocking controllers of the same generation."""
     styles = dict.fromkeys(row.variant for row in rows if _is_reactive(row.variant))
-    return decide(ratios(_over_blocking([row for row in rows if row.users == USERS], styles), mean_s, *SLOWER))
+    return decide(ratios(_over_blocking([row for row in rows if row.users == USERS], styles), global_s, *SLOWER))
 
 
 def errors_at_twice(rows: Rows) -> tuple[str, str]:
@@ -62,12 +75,12 @@ def errors_at_twice(rows: Rows) -> tuple[str, str]:
     )
 
 
-def many_fail(measure: Measure) -> Judge:
-    """That from twice the load on, more than 40 % of the requests of reactive styles fail, or of those of a name."""
+def many_fail(measure: Measure, styles: tuple[str, ...]) -> Judge:
+    """That from twice the load on, more than 40 % of the requests of some styles fail often: in most of their rows."""
 
     def judge(rows: Rows) -> tuple[str, str]:
-        reactive = [row for row in rows if row.users in OVERLOADS and _is_reactive(row.variant)]
-        return decide(at_least(reactive, measure, lambda _: MANY_PERCENT, " %"))
+        overloaded = [row for row in rows if row.users in OVERLOADS and row.variant.startswith(styles)]
+        return mostly(at_least(overloaded, measure, lambda _: MANY_PERCENT, " %"))
 
     return judge
 
@@ -88,7 +101,7 @@ def _over_blocking(rows: Rows, names: Iterable[str]) -> Pairs:
 
 
 def _is_reactive(name: str) -> bool:
-    return name.startswith(("rest-", "controller-", "repository-"))
+    return name.startswith(REACTIVE)
 
 
 def _on(database: str) -> tuple[str, ...]:
@@ -115,9 +128,14 @@ OPERATIONS = Publication(
         Claim("Spring 5 is no faster than Spring 4.", no_gain),
         Claim("Reactive styles are slower than blocking controllers.", reactive_slower),
         Claim("At twice the load requests of reactive styles fail, and hardly any others.", errors_at_twice),
-        Claim("From twice the load on, more than 40 % of their requests fail.", many_fail(error_percent)),
         Claim(
-            "From twice the load on, more than 40 % of their logins fail.", many_fail(failed_percent("authenticate"))
+            "From twice the load on, often more than 40 % of their requests fail (in most of the rows).",
+            many_fail(error_percent, REACTIVE),
+        ),
+        Claim(
+            "From twice the load on, often more than 40 % of the logins by a reactive REST layer fail (in most of the "
+            "rows).",
+            many_fail(failed_percent("authenticate"), LOGGING_IN),
         ),
         Claim(
             "A reactive REST layer on parallel refuses at once who is not logged in.",

@@ -93,6 +93,8 @@ def _operations() -> Iterator[Exchange]:
         yield from _created(name, {**OPERATION, **change})
     for name, change in WRONG_OPERATIONS.items():
         yield _sent(f"create {name}", OPERATIONS, {**OPERATION, **change}, 400, headers=SENDS)
+    for name, path in {"account": ACCOUNT, "all operations": OPERATIONS}.items():
+        yield Exchange(f"{name}, as text", path, 406, headers={**TOKEN, "Accept": "text/plain"})
     yield _sent("create no JSON", OPERATIONS, "{", 400, headers=SENDS)
     for name, key in WRONG_KEYS.items():
         yield Exchange(f"an operation under a key of {name}", f"{OPERATIONS}/{key}", 404, headers=TOKEN)

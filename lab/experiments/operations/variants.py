@@ -85,7 +85,8 @@ def _wrapped(style: str, accounts: str, operations: str, scheduler: str) -> Vari
         variant,
         name=f"{style.split()[0]}-{SCHEDULERS[scheduler]}",
         title=f"Spring MVC on Tomcat, reactive {style} on {scheduler}",
-        factors={**variant.factors, "scheduler": scheduler},
+        # In one factor: controllers that block have no scheduler, and would differ from these in two.
+        factors={**variant.factors, "style": f"{style} on {scheduler}"},
         properties={**variant.properties, "lab.scheduler": scheduler},
         # A request gives its thread back while it waits for the scheduler's.
         thread_per_request=False,

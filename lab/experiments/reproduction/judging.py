@@ -147,6 +147,25 @@ def decide(checks: Iterable[ClaimCheck]) -> tuple[str, str]:
     return CONFIRMED, _sentence(sorted(found, key=_slack))
 
 
+def mostly(checks: Iterable[ClaimCheck]) -> tuple[str, str]:
+    """The same for a claim about most rows, such as that something happens often: one counterexample refutes nothing.
+
+    It is confirmed by more than half of the rows, and refuted where so many lie outside its range that no more than
+    half of them can be within.
+    """
+    found = list(checks)
+    if not found:
+        return decide(found)
+    of_word = {word: [check for check in found if check.word == word] for word in (CONFIRMED, REFUTED)}
+    if 2 * len(of_word[CONFIRMED]) > len(found):
+        word = CONFIRMED
+    elif 2 * len(of_word[REFUTED]) >= len(found):
+        word = REFUTED
+    else:
+        return UNDECIDED, decide([check for check in found if check.word == UNDECIDED])[1]
+    return word, f"{len(of_word[word])} of {len(found)} rows: {_sentence(of_word[word])}"
+
+
 def _advice(undecided: Sequence[ClaimCheck]) -> str:
     """What it would take to decide, as a sentence; empty where repeats alone would not."""
     needed = [check.repeats_needed for check in undecided]

@@ -40,6 +40,8 @@ class Repeat:
         sums_s: by name, what the requests of a session take together, where a scenario says how many these are.
         failed_shares: by name of the requests, failed ones over all, 0 to 1, where there are several names.
         requests_each: requests over users.
+        errors: how many requests failed, by class.
+        stopped: how many sessions were stopped early, so that all its other figures are of the users who went on.
 
     """
 
@@ -54,6 +56,8 @@ class Repeat:
     sums_s: Mapping[str, float] = field(default_factory=dict)
     failed_shares: Mapping[str, float] = field(default_factory=dict)
     requests_each: float = 1.0
+    errors: Mapping[str, int] = field(default_factory=dict)
+    stopped: int = 0
 
 
 @dataclass(frozen=True)
@@ -151,8 +155,9 @@ class Part:
         request: the name of the request whose latency its rows show, where sessions have several; else that of all.
         scenario: what it measures, where that is not what the other parts of its publication measure.
         most_repeats: how often each of its cells is measured at most, however often the others are; 0 for no limit.
-        pace: how long pauses and ramp take, as a multiple of the document's. With fewer users in the same proportion,
-            they offer as many requests a second.
+        pace: how long pauses, ramp and timeout take, as a multiple of the document's. With fewer users in the same
+            proportion, they offer as many requests a second. A queue that overload builds up has fewer seconds to
+            grow, in the same proportion; so has the timeout that it is held against.
 
     """
 
@@ -207,8 +212,8 @@ class Part:
     def scaled(self, scale: float) -> Options:
         """The options at a scale and pace, with R/T, R/N, ramp/t and bytes a second for each user unchanged.
 
-        At another pace R is as much smaller as pauses are shorter, so that the requests a second are the same. A row
-        of fewer than one user has one.
+        At another pace R, ramp and timeout are as much smaller as pauses are shorter: then the requests a second for
+        each thread and connection are unchanged, and R/T, R/N and ramp/t are not. A row of fewer than one user has one.
 
         Raises:
             LabError: the scale is above 1, would change R/T or R/N of a row, or there is only one scale.
@@ -230,6 +235,7 @@ class Part:
             options,
             users=list(dict.fromkeys(self.users_at(users, scale) for users in options.users)),
             pace=None if self.pace == 1 else self.pace,
+            timeout=None if options.timeout is None else self.pace * options.timeout,
             threads=round(self.limit("threads") * scale),
             pool=round(self.limit("pool") * scale),
             accept_count=max(1, round(self.limit("accept_count") * scale)),
@@ -302,7 +308,7 @@ class Publication:
 
     @property
     def pace(self) -> float:
-        """How long pauses and ramps take, as a multiple of the document's."""
+        """How long pauses, ramps and timeouts take, as a multiple of the document's."""
         return self.parts[0].pace
 
     def at_pace(self, pace: float) -> Publication:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
@@ -128,6 +129,8 @@ def flat(row: ReproducedRow, figures: Sequence[str] = ()) -> dict[str, Any]:
         **_means(usable, OF_PROGRAMS),
         "figures": _means(usable, figures),
         "published_figures": {name: value for name, value in published.items() if name in figures},
+        "stopped": sum(repeat.stopped for repeat in usable),
+        "errors": dict(sum((Counter(repeat.errors) for repeat in usable), Counter())),
         "sums_s": {name: _mean_sum_s(usable, name) for name in _summed(row)},
         "published_sums_s": dict(row.published.sums_s) if row.published else {},
         "not_usable": [repeat.verdict for repeat in row.repeats if not repeat.usable],

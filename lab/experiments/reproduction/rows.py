@@ -68,7 +68,8 @@ def _row(part: Part, full: Plan, cell: Cell, scale: float, measured: Measured) -
     users = part.users_at(cell.load.users, scale)
     load = structs.replace(cell.load, users=users)
     if isinstance(load, WaitingUsers):
-        load = structs.replace(load, ramp_s=part.pace * load.ramp_s, pace=part.pace)
+        paced = {"ramp_s": part.pace * load.ramp_s, "timeout_s": part.pace * load.timeout_s, "pace": part.pace}
+        load = structs.replace(load, **paced)
     factor = part.pace * cell.load.users / users
     servers = prediction.servers(full, variant, full.parameters_of(cell))
     return ReproducedRow(
@@ -138,6 +139,8 @@ def _repeat(cell: Mapping[str, Any], factor: float, request: str, scenario: Scen
         },
         failed_shares={name: each["failed"] / each["requests"] for name, each in of_name.items()},
         requests_each=cell["requests"] / cell["users"],
+        errors=cell["errors"],
+        stopped=(cell.get("sessions") or {}).get("stopped", 0),
     )
 
 
@@ -164,20 +167,41 @@ def scale_of(part: Part, plan: Plan) -> float:
 def deviations(experiment: Publication, part: Part, plan: Plan) -> list[str]:
     """The settings in which a plan differs from a part of an experiment at its scale, such as ``loops 3, not 1``.
 
-    Threads, pool, backlog, link, parameters and all of the load but its users decide; heap, users, generator and
-    repeats may differ.
+    Threads, pool, backlog, link, parameters and all of the load but its users decide. Variants must be among those of
+    the part, and users must have some number in common; heap, generator and repeats may differ.
     """
     if plan.scenario.name != (wanted_name := experiment.scenario_of(part).name):
         return [f"scenario {plan.scenario.name}, not {wanted_name}"]
     if plan.axis != USERS and plan.is_sweep:
         return [f"what varies is {plan.axis}, not users"]
     try:
-        wanted = _settings(experiment.plan(part, scale_of(part, plan)))
+        of_part = experiment.plan(part, scale_of(part, plan))
     except LabError:  # it is that part at no scale; the document's size says what it lacks
-        wanted = _settings(experiment.plan(part, 1.0))
-    mine = _settings(plan)
+        of_part = experiment.plan(part, 1.0)
+    wanted, mine = _settings(of_part), _settings(plan)
     both = [name for name in wanted if name in mine]  # loads of two kinds differ in their kind
-    return [f"{name} {_text(mine[name])}, not {_text(wanted[name])}" for name in both if mine[name] != wanted[name]]
+    differing = [
+        f"{name} {_text(mine[name])}, not {_text(wanted[name])}" for name in both if mine[name] != wanted[name]
+    ]
+    return [*differing, *_of_other_parts(plan, of_part)]
+
+
+def _of_other_parts(plan: Plan, of_part: Plan) -> list[str]:
+    """Variants of a plan that a part does not have, and users if it has none of them.
+
+    A sweep may have more loads than a part shows, such as one that shows the largest. The users of an open loop are but
+    a reserve.
+    """
+    (variants, users), (their_variants, their_users) = (
+        ({cell.variant: "" for cell in each.cells}, {f"{cell.load.users:,}": "" for cell in each.cells})
+        for each in (plan, of_part)
+    )
+    differing = []
+    if others := [name for name in variants if name not in their_variants]:
+        differing.append(f"variants {', '.join(others)}, not {', '.join(their_variants)}")
+    if their_users.keys().isdisjoint(users) and not isinstance(plan.cells[0].load, OpenLoop):
+        differing.append(f"users {' and '.join(users)}, not {' or '.join(their_users)}")
+    return differing
 
 
 def _settings(plan: Plan) -> dict[str, Any]:

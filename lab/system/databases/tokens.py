@@ -24,6 +24,8 @@ from lab.system.databases.rows import SEED, USERS, users
 KEY_BYTES = 32
 # Fixed, so that the same key and seed give the same tokens: 2026-01-01 and 2100-01-01.
 ISSUED, EXPIRES = 1_767_225_600, 4_102_444_800
+# The claim that says who the user is, where services do not sign tokens themselves.
+EMAIL = "email"
 UNAUTHORISED, UNKNOWN = 401, 404
 BASE64URL = f"{string.ascii_uppercase}{string.ascii_lowercase}{string.digits}-_"
 DIGESTS = {"HS256": "sha256", "HS384": "sha384", "RS256": "sha256"}
@@ -77,9 +79,9 @@ def read_tokens(file: Path) -> list[str]:
     return file.read_text().split("\n")
 
 
-def token(email: str, key: bytes) -> str:
-    """A valid token for a user."""
-    return jwt.encode({"email": email, "iat": ISSUED, "exp": EXPIRES}, key, "HS256")
+def token(user: str, key: bytes, claim: str = EMAIL) -> str:
+    """A valid token for a user, of whom a claim says who that is."""
+    return jwt.encode(_claims(user, claim), key, "HS256")
 
 
 class HostileToken(NamedTuple):
@@ -90,15 +92,17 @@ class HostileToken(NamedTuple):
     status: int
 
 
-def hostile(key: bytes, email: str, now: float | None = None) -> list[HostileToken]:
+def hostile(key: bytes, user: str, now: float | None = None, claim: str = EMAIL) -> list[HostileToken]:
     """The invalid tokens that every service must reject.
 
     Args:
-        email: of a seeded user, whose record they try to get.
+        user: a seeded user, whose record they try to get.
         now: Unix time of "a second ago"; the clock's if None. Ask soon.
+        claim: which one says who the user is.
 
     """
-    return [*_malformed(), *_forged(key, email), *_wrong_claims(key, email, int(time.time() if now is None else now))]
+    last_s = int(time.time() if now is None else now)
+    return [*_malformed(), *_forged(key, user, claim), *_wrong_claims(key, user, last_s, claim)]
 
 
 def unusual(key: bytes, email: str) -> dict[str, tuple[str | tuple[str, ...], int]]:
@@ -148,9 +152,9 @@ def _malformed() -> list[HostileToken]:
     return [HostileToken(name, text, UNAUTHORISED) for name, text in texts.items()]
 
 
-def _forged(key: bytes, email: str) -> list[HostileToken]:
-    header, payload, signature = token(email, key).split(".")
-    claims = _claims(email)
+def _forged(key: bytes, user: str, claim: str) -> list[HostileToken]:
+    header, payload, signature = token(user, key, claim).split(".")
+    claims = _claims(user, claim)
     other_payload = _encoded({**claims, "age": 1})
     flipped = ("A" if signature[0] != "A" else "B") + signature[1:]
     texts = {
@@ -168,8 +172,8 @@ def _forged(key: bytes, email: str) -> list[HostileToken]:
     return [HostileToken(name, text, UNAUTHORISED) for name, text in texts.items()]
 
 
-def _wrong_claims(key: bytes, email: str, now: int) -> list[HostileToken]:
-    honest = _claims(email)
+def _wrong_claims(key: bytes, user: str, now: int, claim: str) -> list[HostileToken]:
+    honest = _claims(user, claim)
     refused: dict[str, Mapping[str, Any]] = {
         "expired by one second": {**honest, "exp": now - 1},
         "no exp": {name: value for name, value in honest.items() if name != "exp"},
@@ -178,28 +182,28 @@ def _wrong_claims(key: bytes, email: str, now: int) -> list[HostileToken]:
         "negative exp": {**honest, "exp": -1},
         "exp that is past, with a fraction": {**honest, "exp": now - 1.5},
         "not valid before an hour from now": {**honest, "nbf": now + 3600},
-        "no email": {name: value for name, value in honest.items() if name != "email"},
-        "null email": {**honest, "email": None},
-        "empty email": {**honest, "email": ""},
-        "numeric email": {**honest, "email": 1},
-        "list as email": {**honest, "email": [email]},
+        f"no {claim}": {name: value for name, value in honest.items() if name != claim},
+        f"null {claim}": {**honest, claim: None},
+        f"empty {claim}": {**honest, claim: ""},
+        f"numeric {claim}": {**honest, claim: 1},
+        f"list as {claim}": {**honest, claim: [user]},
     }
     unknown = {
         "unknown user": "nobody@example.org",
-        "SQL in the email": f"{email}' OR '1'='1' -- ",
-        "wildcard in the email": "%",
-        "email of other case": email.upper(),
-        "email and a blank": f"{email} ",
-        "unicode email": "þorn-✓@example.org",
+        f"SQL in the {claim}": f"{user}' OR '1'='1' -- ",
+        f"wildcard in the {claim}": "%",
+        f"{claim} of other case": user.upper(),
+        f"{claim} and a blank": f"{user} ",
+        f"unicode {claim}": "þorn-✓@example.org",
     }
     return [
         *(HostileToken(name, _signed("HS256", claims, key), UNAUTHORISED) for name, claims in refused.items()),
-        *(HostileToken(name, token(text, key), UNKNOWN) for name, text in unknown.items()),
+        *(HostileToken(name, token(text, key, claim), UNKNOWN) for name, text in unknown.items()),
     ]
 
 
-def _claims(email: str) -> dict[str, Any]:
-    return {"email": email, "iat": ISSUED, "exp": EXPIRES}
+def _claims(user: str, claim: str = EMAIL) -> dict[str, Any]:
+    return {claim: user, "iat": ISSUED, "exp": EXPIRES}
 
 
 def _signed(algorithm: str, claims: Mapping[str, Any], key: bytes, more: Mapping[str, Any] | None = None) -> str:

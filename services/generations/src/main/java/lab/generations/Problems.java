@@ -4,6 +4,8 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Set;
 
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.ObjectMapper;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 
@@ -13,6 +15,7 @@ import org.springframework.http.HttpMethod;
 import org.springframework.http.HttpStatus;
 import org.springframework.http.MediaType;
 import org.springframework.http.ResponseEntity;
+import org.springframework.web.HttpMediaTypeNotAcceptableException;
 import org.springframework.web.HttpMediaTypeNotSupportedException;
 import org.springframework.web.HttpRequestMethodNotSupportedException;
 import org.springframework.web.bind.annotation.ExceptionHandler;
@@ -31,13 +34,19 @@ class Problems {
 
 	private static final MediaType PROBLEM = MediaType.parseMediaType("application/problem+json");
 
+	private final ObjectMapper mapper;
+
+	Problems(ObjectMapper mapper) {
+		this.mapper = mapper;
+	}
+
 	@ExceptionHandler
-	ResponseEntity<Map<String, Object>> unknownPath(NoHandlerFoundException ex, WebRequest request) {
+	ResponseEntity<byte[]> unknownPath(NoHandlerFoundException ex, WebRequest request) {
 		return problem(HttpStatus.NOT_FOUND, new HttpHeaders(), request);
 	}
 
 	@ExceptionHandler
-	ResponseEntity<Map<String, Object>> wrongMethod(HttpRequestMethodNotSupportedException ex, WebRequest request) {
+	ResponseEntity<byte[]> wrongMethod(HttpRequestMethodNotSupportedException ex, WebRequest request) {
 		HttpHeaders headers = new HttpHeaders();
 		Set<HttpMethod> supported = ex.getSupportedHttpMethods();
 		if (supported != null) {
@@ -47,26 +56,46 @@ class Problems {
 	}
 
 	@ExceptionHandler
-	ResponseEntity<Map<String, Object>> wrongType(HttpMediaTypeNotSupportedException ex, WebRequest request) {
+	ResponseEntity<byte[]> wrongType(HttpMediaTypeNotSupportedException ex, WebRequest request) {
 		HttpHeaders headers = new HttpHeaders();
 		headers.setAccept(ex.getSupportedMediaTypes());
 		return problem(HttpStatus.UNSUPPORTED_MEDIA_TYPE, headers, request);
 	}
 
 	@ExceptionHandler
-	ResponseEntity<Map<String, Object>> databaseFailed(DataAccessException ex, WebRequest request) {
+	ResponseEntity<byte[]> notAcceptable(HttpMediaTypeNotAcceptableException ex, WebRequest request) {
+		HttpHeaders headers = new HttpHeaders();
+		headers.setAccept(ex.getSupportedMediaTypes());
+		return problem(HttpStatus.NOT_ACCEPTABLE, headers, request);
+	}
+
+	@ExceptionHandler
+	ResponseEntity<byte[]> databaseFailed(DataAccessException ex, WebRequest request) {
 		logger.warn(ex.getMessage());
 		return problem(HttpStatus.SERVICE_UNAVAILABLE, new HttpHeaders(), request);
 	}
 
-	private static ResponseEntity<Map<String, Object>> problem(HttpStatus status, HttpHeaders headers,
+	private ResponseEntity<byte[]> problem(HttpStatus status, HttpHeaders headers,
 			WebRequest request) {
 		Map<String, Object> problem = new LinkedHashMap<>();
 		problem.put("instance", request.getDescription(false).replaceFirst("^uri=", ""));
 		problem.put("status", status.value());
 		problem.put("title", status.getReasonPhrase());
 		headers.setContentType(PROBLEM);
-		return new ResponseEntity<>(problem, headers, status);
+		return new ResponseEntity<>(json(problem), headers, status);
+	}
+
+	/**
+	 * Bytes, as an object would be refused in turn where the client has asked for something
+	 * else than JSON.
+	 */
+	private byte[] json(Map<String, Object> problem) {
+		try {
+			return this.mapper.writeValueAsBytes(problem);
+		}
+		catch (JsonProcessingException ex) {
+			throw new IllegalStateException(ex);
+		}
 	}
 
 }

@@ -11,7 +11,8 @@ import org.springframework.web.bind.annotation.RequestHeader;
 import org.springframework.web.bind.annotation.RestController;
 
 /**
- * The same controller as {@link AccountController}, with its blocking calls wrapped.
+ * The same controller as {@link AccountController}, with its blocking calls wrapped. A token
+ * is checked before, on Tomcat's thread: whoever has none is not to wait for those who log in.
  */
 @RestController
 @ConditionalOnProperty(name = "lab.accounts", havingValue = "wrapped")
@@ -19,16 +20,20 @@ class WrappedAccountController extends RefusingOnMvc {
 
 	private final AccountService accounts;
 
+	private final Tokens tokens;
+
 	private final Wrapping wrapping;
 
-	WrappedAccountController(AccountService accounts, Wrapping wrapping) {
+	WrappedAccountController(AccountService accounts, Tokens tokens, Wrapping wrapping) {
 		this.accounts = accounts;
+		this.tokens = tokens;
 		this.wrapping = wrapping;
 	}
 
 	@GetMapping("/api/account")
 	Mono<Account> account(@RequestHeader(name = HttpHeaders.AUTHORIZATION, required = false) String authorization) {
-		return this.wrapping.of(() -> this.accounts.account(authorization));
+		String login = this.tokens.login(authorization);
+		return this.wrapping.of(() -> this.accounts.find(login));
 	}
 
 	@PostMapping("/api/authenticate")

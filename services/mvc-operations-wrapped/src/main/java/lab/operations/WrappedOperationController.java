@@ -19,47 +19,58 @@ import org.springframework.web.bind.annotation.ResponseStatus;
 import org.springframework.web.bind.annotation.RestController;
 
 /**
- * The same controller as {@link OperationController}, with its blocking calls wrapped.
+ * The same controller as {@link OperationController}, with its blocking calls wrapped: those
+ * of the database. Tokens are checked before, on Tomcat's thread.
  */
 @RestController
 @RequestMapping("/api/operations")
 @ConditionalOnProperty(name = "lab.operations", havingValue = "wrapped")
 class WrappedOperationController extends RefusingOnMvc {
 
-	private final OperationService operations;
+	private final Operations operations;
+
+	private final Tokens tokens;
 
 	private final Wrapping wrapping;
 
-	WrappedOperationController(OperationService operations, Wrapping wrapping) {
+	WrappedOperationController(Operations operations, Tokens tokens, Wrapping wrapping) {
 		this.operations = operations;
+		this.tokens = tokens;
 		this.wrapping = wrapping;
 	}
 
 	@GetMapping
 	Mono<List<Operation>> firstPage(
 			@RequestHeader(name = HttpHeaders.AUTHORIZATION, required = false) String authorization) {
-		return this.wrapping.of(() -> this.operations.firstPage(authorization));
+		this.tokens.login(authorization);
+		return this.wrapping.of(this.operations::firstPage);
 	}
 
 	@GetMapping("/{id}")
 	Mono<Operation> find(@RequestHeader(name = HttpHeaders.AUTHORIZATION, required = false) String authorization,
 			@PathVariable String id) {
-		return this.wrapping.of(() -> this.operations.find(authorization, id));
+		this.tokens.login(authorization);
+		return this.wrapping.of(() -> this.operations.find(id).orElseThrow(Refusal::notFound));
 	}
 
 	@PostMapping
 	Mono<ResponseEntity<Operation>> add(
 			@RequestHeader(name = HttpHeaders.AUTHORIZATION, required = false) String authorization,
 			@RequestBody NewOperation operation) {
-		return this.wrapping.of(() -> this.operations.add(authorization, operation).created());
+		this.tokens.login(authorization);
+		Operation checked = operation.checked();
+		return this.wrapping.of(() -> this.operations.add(checked).created());
 	}
 
 	@DeleteMapping("/{id}")
 	@ResponseStatus(HttpStatus.NO_CONTENT)
 	Mono<Void> remove(@RequestHeader(name = HttpHeaders.AUTHORIZATION, required = false) String authorization,
 			@PathVariable String id) {
+		this.tokens.login(authorization);
 		return this.wrapping.of(() -> {
-			this.operations.remove(authorization, id);
+			if (!this.operations.remove(id)) {
+				throw Refusal.notFound();
+			}
 			return null;
 		});
 	}

@@ -32,7 +32,7 @@ class AccountService {
 		return this.tokens.signed(credentials);
 	}
 
-	private Account find(String login) {
+	Account find(String login) {
 		return this.accounts.find(login).orElseThrow(Refusal::unauthorized);
 	}
 
