@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from lab.telemetry import pools
 READY_WITHIN_S = 180.0
 # The timeout of readings once a second, and of those that the verdict depends on.
 POLL_TIMEOUT_S, ANSWER_WITHIN_S = 2.0, 30.0
+JVM_MEMORY = "jvm_memory_used_bytes"  # the heap and all areas outside of it
 HEAP, HEAP_EDEN = "jvm_heap_used_bytes", "jvm_heap_eden_bytes"
 # 0 where a circuit breaker is closed, 1 where it is open, and between the two while it tries a few calls.
 BREAKER_OPEN = "lab_breaker_open"
@@ -42,17 +44,17 @@ KEPT_METRICS = (
     "jvm_compilation_time_ms_total",
     GC_COUNT,
     GC_PAUSES,
-    "jvm_memory_used_bytes",
+    JVM_MEMORY,
     "jvm_threads_live_threads",
     "tomcat_connections_current_connections",
     "tomcat_threads_busy_threads",
     "tomcat_threads_current_threads",
 )
-# Parts of a metric that are kept by a name of their own: the metric, a label, and how its value ends.
+# Parts of a metric that are kept by a name of their own: the metric, a label, and its value as a regular expression.
 KEPT_PARTS = {
-    HEAP: ("jvm_memory_used_bytes", "area", "heap"),
-    HEAP_EDEN: ("jvm_memory_used_bytes", "id", "Eden Space"),
-    pools.HTTP_LEASED: ("httpcomponents_httpclient_pool_total_connections", "state", "leased"),
+    HEAP: (JVM_MEMORY, "area", re.compile("heap")),  # and not "nonheap"
+    HEAP_EDEN: (JVM_MEMORY, "id", re.compile(".*Eden Space")),  # after the name of the collector
+    pools.HTTP_LEASED: ("httpcomponents_httpclient_pool_total_connections", "state", re.compile("leased")),
 }
 
 
@@ -159,8 +161,8 @@ def _kept_as(metric: str, labels: Mapping[str, str]) -> Iterator[str]:
     """The names under which a sample of a metric is kept, and summed; not the time of creation of a counter of ours."""
     if metric in KEPT_METRICS or (metric.startswith(OWN_METRICS) and not metric.endswith("_created")):
         yield metric
-    for name, (whole, label, ending) in KEPT_PARTS.items():
-        if metric == whole and labels.get(label, "").endswith(ending):
+    for name, (whole, label, value) in KEPT_PARTS.items():
+        if metric == whole and value.fullmatch(labels.get(label, "")):
             yield name
 
 
