@@ -26,7 +26,8 @@ SBIN = "/usr/local/sbin:/usr/sbin"
 REMEDY = "Install it (Debian: apt-get install haproxy), or leave --nodes out."
 # Connections beyond one a user: those of the contract, of a warm-up that ends as the load begins.
 SPARE_CONNECTIONS = 256
-# Nothing but the load's own timeout ends a request, and nothing closes a connection that rests between two loads.
+# So long after the load's own timeout the balancer would end a request, or close a connection that rests: it does
+# neither, not even between two loads. What a service itself does with a request that waits is the service's own.
 SPARE_S = 3600
 # In a container, which has all ports to itself; its folder is there under the same path.
 INNER_PORT, INNER_MANAGEMENT_PORT = 8080, 9080
@@ -56,7 +57,7 @@ frontend {FRONT}
     default_backend {BACK}
 
 backend {BACK}
-    option httpchk GET /actuator/health
+    option httpchk GET {check_path}
     default-server check inter {check_every_s}s fall {check_fall} rise {check_rise}
 {servers}
 
@@ -76,8 +77,9 @@ class Settings:
         connections: of clients at most; a node has as many as it takes, so that nothing queues in the balancer by its
             own limits.
         timeout_s: of everything.
-        check_every_s: how often the health of each node is asked for; the same answer so many times in a row takes it
-            out (``check_fall``) or back in (``check_rise``).
+        check_every_s: how often each node is asked whether it answers; the same outcome so many times in a row takes
+            it out (``check_fall``) or back in (``check_rise``). It is not asked for its database, whose connections a
+            load may all have in use: then checks would take a node out that answers as well as it can.
 
     """
 
@@ -186,6 +188,7 @@ def configuration(nodes: Mapping[str, Service], settings: Settings, listens: str
         STATISTICS=STATISTICS,
         listens=listens,
         manages=manages,
+        check_path=next(node.check_path for node in nodes.values()),  # all run the same
         servers="\n".join(f"    server {_server(name)} {_addresses(node)}" for name, node in nodes.items()),
     )
 

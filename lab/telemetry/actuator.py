@@ -6,7 +6,8 @@ import json
 import re
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from lab.runtimes import Running, await_exit_reasons, loopback
 from lab.runtimes.checkout import ROOT
 from lab.runtimes.port_file import port_in
 from lab.system.deployment import Deployment
-from lab.system.service import Service
+from lab.system.service import HEALTH, LIVENESS, Service
 from lab.telemetry import pools
 
 READY_WITHIN_S = 180.0
@@ -78,19 +79,22 @@ def await_ready(running: Running, folder: Path, host: str | None = None) -> Serv
         if port and management:
             url, asked = (f"http://{at}:{number}" for at, number in map(running.reach, (port, management)))
             service = Service(running, f"http://{host}:{running.reach(port)[1]}" if host else url, asked)
-            if _is_up(service):
-                return service
+            if _status(service, HEALTH) == HTTPStatus.OK:
+                # Early generations of Boot have no page for that: they are asked for all of their health.
+                has_none = _status(service, LIVENESS) == HTTPStatus.NOT_FOUND
+                return replace(service, check_path=HEALTH) if has_none else service
         time.sleep(0.05)
     raise ComponentError(
         f"The {running.launch.name} was not ready within {READY_WITHIN_S:.0f} s.", "", running.log_tail()
     )
 
 
-def _is_up(service: Service) -> bool:
+def _status(service: Service, path: str) -> int:
+    """The status of a page of its management; 0 if it does not answer in time."""
     try:
-        return loopback.get(f"{service.management}/actuator/health", POLL_TIMEOUT_S).ok
+        return loopback.get(service.management + path, POLL_TIMEOUT_S).status_code
     except requests.RequestException:
-        return False
+        return 0
 
 
 def no_answer_error(service: Service, otherwise: str) -> ComponentError:

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import mkdtemp
 
 import pytest
 import requests
-from patience import PATIENCE_S
+from patience import PATIENCE_S, await_that
+from programs import needs_haproxy
 
 from lab.errors import ComponentError
 from lab.experiments.migration import records
 from lab.experiments.migration.scenario import SCENARIO
+from lab.runtimes import loopback
 from lab.runtimes.process import ProcessRuntime, free_ports
 from lab.spec.limits import Limits
-from lab.system import build
+from lab.system import balancer, build
 from lab.system.databases import SEEDS, Site, mysql, rows, tables, tokens
 from lab.system.launch import service_launch
 from lab.system.service import Service
@@ -71,7 +75,7 @@ class Node:
 
 
 @contextmanager
-def nodes(place, variant: str, *told: dict[str, str]) -> Iterator[list[Node]]:
+def nodes(place, variant: str, *told: dict[str, str], pool: int = 5) -> Iterator[list[Node]]:
     """A node of a variant for each that is told something, all started at once."""
     runtime, jars, database, jdk, folder = place
     seed(database)
@@ -88,7 +92,7 @@ def nodes(place, variant: str, *told: dict[str, str]) -> Iterator[list[Node]]:
         for more in told:
             at = Path(mkdtemp(prefix=f"{more.get('LAB_CLUSTER', variant)}-", dir=folder))
             launch = service_launch(
-                made, Limits(pool=5, heap_mb=256), 2, jdk.java, jars[made.module], at, {**environment, **more}
+                made, Limits(pool=pool, heap_mb=256), 2, jdk.java, jars[made.module], at, {**environment, **more}
             )
             started.append((stack.enter_context(runtime.started(launch)), at))
         yield [Node(actuator.await_ready(running, at)) for running, at in started]
@@ -116,6 +120,44 @@ def test_a_save_is_stored_and_read_back(place, variant):
             cursor.execute("select id, content from records where content not regexp '^[0-9a-f]{60}$'")
             assert cursor.fetchall() == [(records.key(NUMBER), "")]
         assert seed(database) == [records.COUNT, 0]
+
+
+@needs_haproxy
+@pytest.mark.parametrize("variant", ["webflux-r2dbc", "mvc-jpa"])
+def test_a_node_whose_connections_are_all_in_use_gets_requests_as_before(place, variant):
+    """It is as well as a node under load can be: to take it out would be our doing, and of one side only."""
+    *_, database, _, folder = place
+    site = balancer.Site(place[0], folder / f"balancer-{variant}")
+    settings = balancer.Settings(connections=10, timeout_s=60)
+    # As long as checks that are not answered would take to put it out, and longer.
+    until_out_s = settings.check_fall * (settings.check_within_s + settings.check_every_s) + 3
+    with (
+        nodes(place, variant, {}, pool=1) as (node,),
+        balancer.balanced({"node 1": node.service}, settings, site) as front,
+        mysql.connection(database) as link,
+        ThreadPoolExecutor(1) as user,
+    ):
+        cursor = link.cursor()
+        cursor.execute("select id from records where id = %s for update", (records.key(NUMBER),))
+        cursor.fetchall()
+        save = user.submit(node.save, records.new_content())  # with the only connection, it waits for this transaction
+        await_that(lambda: not can_reach_its_database(node, settings.check_within_s))
+        until, seen = time.monotonic() + until_out_s, set()
+        while time.monotonic() < until:
+            seen.add(balancer.counted(front, ["node 1"]).up["node 1"])
+            time.sleep(0.1)
+        held = not save.done()
+        link.rollback()
+        assert save.result() == 200
+    assert (held, seen) == (True, {True})
+
+
+def can_reach_its_database(node: Node, within_s: float) -> bool:
+    """Whether a node says in time how all that it depends on is, for which it needs a connection."""
+    try:
+        return loopback.get(f"{node.service.management}/actuator/health", within_s).ok
+    except requests.Timeout:
+        return False
 
 
 @pytest.fixture(scope="module")
