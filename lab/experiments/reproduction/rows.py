@@ -19,7 +19,7 @@ from lab.spec.workload import Load, OpenLoop, WaitingUsers
 from lab.storage import published
 
 # What a cell has by these names may be claimed something about.
-SUMMARISED = (*LATENCIES, *LATER, "all_mean_s", "all_p90_s", "scrapes_missed", *OF_PROGRAMS)
+SUMMARISED = (*LATENCIES, *LATER, "all_mean_s", "all_p90_s", "scrapes_missed", "service_scrapes_missed", *OF_PROGRAMS)
 OF_RAMPS = ("kept_rps", "collapse_rps", "before_knee_s", "prompt_share")
 
 
