@@ -19,10 +19,13 @@ from lab.runtimes import Running, await_exit_reasons, loopback
 from lab.runtimes.checkout import ROOT
 from lab.runtimes.port_file import port_in
 from lab.system.deployment import Deployment
+from lab.system.free_port import TAKEN
 from lab.system.service import HEALTH, LIVENESS, Service
 from lab.telemetry import pools
 
 READY_WITHIN_S = 180.0
+# Lines of a log in which a cause may be above a long stack trace.
+WHOLE_LOG = 1000
 # The timeout of readings once a second, and of those that the verdict depends on.
 POLL_TIMEOUT_S, ANSWER_WITHIN_S = 2.0, 30.0
 JVM_MEMORY = "jvm_memory_used_bytes"  # the heap and all areas outside of it
@@ -74,7 +77,7 @@ def await_ready(running: Running, folder: Path, host: str | None = None) -> Serv
     folder = running.launch.folder or folder
     while time.monotonic() < deadline:
         if ending := running.exit_reason():
-            raise ComponentError(f"The {running.launch.name} {ending} while it started.", "", running.log_tail())
+            raise _start_error(running, ending)
         port, management = port_in(folder / "application.port"), port_in(folder / "application-management.port")
         if port and management:
             url, asked = (f"http://{at}:{number}" for at, number in map(running.reach, (port, management)))
@@ -86,6 +89,23 @@ def await_ready(running: Running, folder: Path, host: str | None = None) -> Serv
         time.sleep(0.05)
     raise ComponentError(
         f"The {running.launch.name} was not ready within {READY_WITHIN_S:.0f} s.", "", running.log_tail()
+    )
+
+
+def _start_error(running: Running, ending: str) -> ComponentError:
+    """The error for a service that ended while it started: that a port was taken, if its log says so, else how."""
+    name, log = running.launch.name, running.log_tail(WHOLE_LOG)
+    if TAKEN not in log.lower():
+        return ComponentError(f"The {name} {ending} while it started.", "", running.log_tail())
+    # The others are chosen by the system as it starts. In a container nobody else has one.
+    told = running.launch.environment
+    members = told.get("LAB_CLUSTER_MEMBERS", "").split(",")
+    at = members[int(told.get("LAB_NODE", "1")) - 1]
+    return ComponentError(
+        f"The {name} {ending} while it started: another program has taken {at or 'its port'}"
+        f"{' for its cache' * bool(at)}, which was free a moment before.",
+        "Try again: each start gets a port of its own.",
+        running.log_tail(),
     )
 
 

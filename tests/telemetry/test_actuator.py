@@ -1,15 +1,18 @@
-"""What is kept of a service's page of metrics: each by its name, and parts by what their labels say exactly."""
+"""What a service says of itself: its metrics by name and label, and why it did not start."""
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from lab.errors import ComponentError
+from lab.runtimes import Launch
 from lab.system.service import Service
-from lab.telemetry.actuator import HEAP, HEAP_EDEN, JVM_MEMORY, scrape
+from lab.telemetry.actuator import HEAP, HEAP_EDEN, JVM_MEMORY, await_ready, scrape
 from lab.telemetry.pools import HTTP_LEASED
 
 # As the JVM's areas and the pools of Apache's client are written there, shortened.
@@ -46,6 +49,25 @@ def service() -> Iterator[Service]:
         url = f"http://127.0.0.1:{server.server_port}"
         yield Service(None, url, url)
         server.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("said", "problem", "step"),
+    [
+        ("Caused by: java.net.BindException: Address already in use", "has taken 127.0.0.1:5702 for its cache", "Try"),
+        ("no", "The service node 2 exited with status 1 while it started.", ""),
+    ],
+)
+def test_a_service_that_finds_its_port_taken_says_which(runtime, tmp_path, said, problem, step):
+    """And what to do; of any other end there is what is known, with the last lines of its log."""
+    script = f"import sys; print({said!r}); print('at some line\\n' * 100); sys.exit(1)"
+    told = {"LAB_CLUSTER_MEMBERS": "127.0.0.1:5701,127.0.0.1:5702", "LAB_NODE": "2"}
+    launch = Launch("service node 2", (sys.executable, "-c", script), tmp_path / "log", told)
+    with runtime.started(launch) as running, pytest.raises(ComponentError) as caught:
+        await_ready(running, tmp_path)
+    assert problem in caught.value.problem
+    assert caught.value.next_step.startswith(step)
+    assert "at some line" in caught.value.detail
 
 
 def test_the_heap_is_the_heap_and_not_what_is_called_otherwise(service):
