@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from lab.experiments import find_publication
-from lab.experiments.migration import claims
+from lab.experiments.migration import claims, records
 from lab.experiments.migration.scenario import POOL_WAIT, SCENARIO
 from lab.experiments.reproduction.publication import (
     CONFIRMED,
@@ -148,3 +148,23 @@ def test_a_wait_for_a_connection_is_ended_by_nothing_but_the_load():
     """So that answers as slow as the document's are answers, and no failures."""
     for variant in SCENARIO.variants:
         assert int(variant.properties[POOL_WAIT]) > 1000 * claims.TIMEOUT_S
+
+
+WHOLE = b'{"success":true,"records":["saved"]}'.ljust(records.ANSWER_BYTES)
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "saved", "said"),
+    [
+        (200, WHOLE, "", True),
+        (200, WHOLE, "saved", True),
+        (200, WHOLE, "newer", "stale"),
+        (200, WHOLE.replace(b"true", b"nope"), "", False),
+        (200, WHOLE[:-1], "", False),
+        (503, b"", "", "status"),
+        (403, WHOLE, "saved", "status"),
+    ],
+)
+def test_an_answer_is_right_if_it_says_success_and_has_all_records(status, body, saved, said):
+    """As the document's own check asks, and by its length; what is wrong is named."""
+    assert records.check(status, body, saved) == said

@@ -112,7 +112,7 @@ def three_minutes(rows: Rows) -> tuple[str, str]:
 
 
 def scrapes_are_lost(rows: Rows) -> tuple[str, str]:
-    """Whether Prometheus misses a scrape or more of each variant's nodes in stress; the balancer has no part in that."""
+    """Whether Prometheus misses a scrape or more of the nodes of each variant in stress; the balancer is none."""
     of_stress = [row for row in rows if row.part == STRESS]
     return decide(at_least(of_stress, figure("service_scrapes_missed"), lambda _: 1.0, " scrapes missed"))
 

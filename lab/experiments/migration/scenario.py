@@ -16,8 +16,8 @@ LOOK_UP, SAVE = "look-up", "save"
 SELECTS = Stage("mysql", calls=2, cpu=True)
 # Of what a cache keeps from the database, only counting can tell.
 NOT_KNOWN = Stage("mysql", calls=None, cpu=True)
-# How long a request waits for a connection, in all variants: longer than the document's slowest answers, so that nothing
-# but the load's own timeout ends such a wait. The two minutes of other scenarios would make failures of these answers.
+# How long a request waits for a connection, in all variants: longer than the document's slowest answers, so that
+# nothing but the load's own timeout ends such a wait. Two minutes, as elsewhere, would make failures of these.
 POOL_WAIT, POOL_WAIT_MS = "lab.pool-wait-ms", "600000"
 UPDATE = Stage("mysql", command="update")
 
