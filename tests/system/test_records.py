@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
 import socket
+import subprocess
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,18 +22,22 @@ from lab.errors import ComponentError
 from lab.experiments.migration import records
 from lab.experiments.migration.scenario import SCENARIO
 from lab.runtimes import loopback
+from lab.runtimes.checkout import ROOT
 from lab.runtimes.process import ProcessRuntime, free_ports
 from lab.spec.limits import Limits
 from lab.system import balancer, build
 from lab.system.databases import SEEDS, Site, mysql, rows, tables, tokens
 from lab.system.launch import service_launch
 from lab.system.service import Service
-from lab.telemetry import actuator
+from lab.telemetry import actuator, scrapes
 
 pytestmark = [pytest.mark.java, pytest.mark.thorough]
 
 CACHED = "mvc-jpa-cached"
 NUMBER = 7
+GRAFANA = ROOT / "lab" / "system" / "grafana"
+# A name in an expression that is neither a function nor a number.
+METRIC = re.compile(r"\b[a-z][a-z0-9]*(?:_[a-z0-9]+)+\b|\bup\b")
 
 
 @pytest.fixture(scope="module")
@@ -150,6 +157,30 @@ def test_a_node_whose_connections_are_all_in_use_gets_requests_as_before(place, 
         link.rollback()
         assert save.result() == 200
     assert (held, seen) == (True, {True})
+
+
+@needs_haproxy
+def test_grafanas_dashboard_asks_for_nothing_that_is_not_there(place):
+    """Each metric in it is on the page of a node of one kind or the other, or of HAProxy, or Prometheus' own."""
+    dashboard = json.loads((GRAFANA / "dashboards" / "lab.json").read_text())
+    asked = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+    wanted = {name for expression in asked for name in METRIC.findall(re.sub(r"by \(.*?\)|{.*?}", "", expression))}
+    there, settings = {scrapes.UP, scrapes.DURATION}, balancer.Settings(connections=10, timeout_s=60)
+    for variant in ("webflux-r2dbc", "mvc-jpa"):
+        site = balancer.Site(place[0], place[-1] / f"dashboard-{variant}")
+        with (
+            nodes(place, variant, {}) as (node,),
+            balancer.balanced({"node 1": node.service}, settings, site) as front,
+        ):
+            node.contents()
+            jcmd = Path(place[3].home) / "bin" / "jcmd"  # pauses of the collector are counted from the first one on
+            subprocess.run([jcmd, str(node.service.running.pid), "GC.run"], check=True, capture_output=True)
+            await_that(lambda node=node: actuator.scrape(node.service).get("jvm_gc_pause_seconds_count"))
+            for part in (node.service, front):
+                page = loopback.get(part.metrics, PATIENCE_S).text
+                there |= {re.split("[{ ]", line)[0] for line in page.splitlines() if not line.startswith("#")}
+    assert len(wanted) > 10
+    assert wanted - there == set()
 
 
 def can_reach_its_database(node: Node, within_s: float) -> bool:

@@ -1,6 +1,6 @@
 """The claims about an application that moved to WebFlux: small differences, fewer failures in stress, no less memory.
 
-The document prints no table: its figures were pictures, so that what it says of them is judged, and nothing is beside
+The document prints no table: its figures are pictures, so that what it says of them is judged, and nothing is beside
 the measured rows.
 """
 
