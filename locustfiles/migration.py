@@ -12,6 +12,11 @@ from lab.generator.locust import LabUser
 from lab.generator.locust.answer import Response
 
 
+def found(answer: Response, saved: str = "") -> bool | str:
+    """Whether an answer has all records, success, and what was saved; else how it is wrong."""
+    return records.check(answer.status, answer.body, saved)
+
+
 class RequesterUser(LabUser):
     """Looks up the records of one requester; of those who save, each has a record that nobody else saves."""
 
@@ -25,14 +30,10 @@ class RequesterUser(LabUser):
         bearer = {"Authorization": f"Bearer {token}"}
         # Of more users than there are records, the others save none: what they read back could be somebody else's.
         if self.number >= records.COUNT or self.random.uniform(0, 100) >= int(self.parameters["saves"]):
-            self.client.get(records.path(requester), name="look-up", headers=bearer, check=records.ANSWER_BYTES)
+            self.client.get(records.path(requester), name="look-up", headers=bearer, check=found)
             return
         own, content = self.number, records.new_content()
         change = {"body": records.change(content), "headers": {**bearer, **records.JSON}}
         self.client.put(f"/records/{records.key(own)}", name="save", check=content, **change)
 
-        def what_was_saved(answer: Response) -> bool | str:
-            right = answer.status == 200 and answer.size == records.ANSWER_BYTES
-            return right and (content.encode() in answer.body or "stale")
-
-        self.client.get(records.path(own), name="look-up", headers=bearer, check=what_was_saved)
+        self.client.get(records.path(own), name="look-up", headers=bearer, check=lambda answer: found(answer, content))

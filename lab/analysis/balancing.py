@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from lab.spec.nodes import is_node
+from lab.spec.nodes import is_node, nodes
 from lab.spec.system import BALANCER
 from lab.storage.cell_folder import CellFolder
 from lab.telemetry.sampler import SILENT
@@ -14,9 +14,13 @@ from lab.telemetry.series import targets
 
 
 def lost_a_node(folder: CellFolder) -> bool:
-    """Whether requests of a cell came to no node, or a node has ended."""
+    """Whether requests of a cell came to no node, or one of several nodes has ended, or was silent for a while."""
     evidence = folder.read("evidence")
-    return bool(evidence.get("refused") or (evidence.get("passed_on") and evidence.get("component_errors")))
+    if not (passed_on := evidence.get("passed_on")):
+        return False
+    of_nodes = tuple(f"The {node.title} " for node in nodes(len(passed_on)))
+    ended = any(error.startswith(of_nodes) for error in evidence.get("component_errors", ()))
+    return bool(evidence.get("refused")) or ended or bool(_silent_s(folder.metrics()))
 
 
 def sentences(folder: CellFolder) -> Iterator[str]:
@@ -29,8 +33,9 @@ def sentences(folder: CellFolder) -> Iterator[str]:
     queued = metrics.loc[(metrics["target"] == BALANCER) & (metrics["name"] == "queued"), "value"].max()
     waited = f"; its queue held {queued:,.0f} at most" if pd.notna(queued) else ""
     yield f"The balancer received {evidence['received']:,} requests, and passed on the answers of {answered}{waited}."
+    silent = _silent_s(metrics)
     for name in filter(is_node, targets(metrics)):
-        if len(silent_s := metrics.loc[(metrics["target"] == name) & (metrics["name"] == SILENT), "t_s"]) > 1:
+        if (silent_s := silent.get(name)) is not None:
             span = f"from {silent_s.min():.0f} s to {silent_s.max():.0f} s of the load"
             yield f"{name} answered none of {len(silent_s)} readings {span}."
         if out := _out_s(metrics, name):
@@ -41,6 +46,12 @@ def sentences(folder: CellFolder) -> Iterator[str]:
             f"{count:,} requests failed, those sent from {first_s:.1f} s to {last_s:.1f} s of the load "
             f"({evidence['refused']:,} were answered by the balancer itself); all others were answered."
         )
+
+
+def _silent_s(metrics: pd.DataFrame) -> dict[str, pd.Series]:
+    """By node, when it did not answer a reading, in seconds of the load; of those to which that happened repeatedly."""
+    silent = metrics[metrics["name"] == SILENT]
+    return {str(name): t_s for name, t_s in silent.groupby("target")["t_s"] if len(t_s) > 1}
 
 
 def _out_s(metrics: pd.DataFrame, node: str) -> tuple[float, str] | None:

@@ -31,7 +31,7 @@ class Counts:
         nodes: by node, the requests that it counted; empty where there is one. Of one that has ended nothing is known.
         received: requests that the balancer in front of them counted; None where there is none.
         passed_on: by node, the answers that the balancer passed on.
-        refused: the answers that the balancer gave by itself, since no node did.
+        refused: the answers that the balancer gave by itself (see :class:`lab.system.balancer.Counted`).
 
     """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from lab.telemetry.actuator import GC_PAUSES, HEAP
+from lab.telemetry.actuator import GC_PAUSES, HEAP, JVM_MEMORY
 from lab.telemetry.pools import POOLS
 from lab.telemetry.sampler import FIXED_WORK, NEIGHBOURS, Reading
 from lab.telemetry.series import counter, growth
@@ -24,12 +24,13 @@ def service_cost(
         right: number of those that were answered rightly.
 
     Returns:
-        ``cpu_s`` and ``cpu_s_per_1000_requests``; ``memory_bytes`` and ``heap_bytes``, the means of its resident memory
-        and of the heap in use; ``gc_pause_s``, garbage collection pauses; ``cpu_s_per_1000_right`` and
-        ``gc_pause_s_per_1000_right``, both by right answers, which failures make dearer; ``pool_in_use``,
-        ``pool_wait`` and ``pool_acquire_s``, the sums of what :func:`of_pools` says of each; ``yardstick_s``, the CPU
-        seconds of a fixed piece of work on the service's cores, as a measure of their speed; ``neighbours_cpu``, the
-        cores that services used which were up meanwhile, and not loaded. None where unknown.
+        ``cpu_s`` and ``cpu_s_per_1000_requests``; ``memory_bytes``, ``jvm_bytes`` and ``heap_bytes``, the means of its
+        resident memory, which hardly moves where the heap is of one size from the start, of what the JVM has in use in
+        the heap and outside, and of the heap in use alone; ``gc_pause_s``, garbage collection pauses;
+        ``cpu_s_per_1000_right`` and ``gc_pause_s_per_1000_right``, both by right answers, which failures make dearer;
+        ``pool_in_use``, ``pool_wait`` and ``pool_acquire_s``, the sums of what :func:`of_pools` says of each;
+        ``yardstick_s``, the CPU seconds of a fixed piece of work on the service's cores, as a measure of their speed;
+        ``neighbours_cpu``, the cores that services used which were up meanwhile, and not loaded. None where unknown.
 
     """
     rows = list(rows)
@@ -42,6 +43,7 @@ def service_cost(
         "cpu_s_per_1000_requests": _per_1000(cpu_s, requests),
         "cpu_s_per_1000_right": _per_1000(cpu_s, right),
         "memory_bytes": _mean(rows, ("rss_bytes",), begin_s, end_s),
+        "jvm_bytes": _mean(rows, (JVM_MEMORY,), begin_s, end_s),
         "heap_bytes": _mean(rows, (HEAP,), begin_s, end_s),
         "gc_pause_s": gc_pause_s,
         "gc_pause_s_per_1000_right": _per_1000(gc_pause_s, right),

@@ -8,7 +8,7 @@ from lab.formulas import stats
 from lab.storage.cell_folder import CellFolder
 
 # p99.9, and the latencies of all requests, failures and timeouts among them: see lab.formulas.stats.Summary.
-ALL_REQUESTS = ("all_mean_s", "all_p50_s", "all_p99_s", "all_p999_s")
+ALL_REQUESTS = ("all_mean_s", "all_p50_s", "all_p90_s", "all_p99_s", "all_p999_s")
 ADDED_LATER = ("p999_s", "service_p999_s", *ALL_REQUESTS)
 # Of more samples it would take too long for a table.
 MOST_SAMPLES = 250_000

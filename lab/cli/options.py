@@ -252,8 +252,10 @@ def join_option() -> click.Option:
 
 
 def prometheus_option() -> click.Option:
-    """The option to have Prometheus scrape all parts."""
-    text = "Have Prometheus scrape all parts that have metrics, and count the scrapes that it missed."
+    """The option to have Prometheus scrape the services and their balancer."""
+    text = (
+        "Have Prometheus scrape services (each node, and those that they call) and balancer, and count what it missed."
+    )
     return click.Option(["--prometheus"], is_flag=True, help=text)
 
 

@@ -69,6 +69,7 @@ class Summary:
     all_p999_s: float | None = None
     min_s: float | None = None
     p95_s: float | None = None
+    all_p90_s: float | None = None
 
 
 def error_class(samples: pd.DataFrame) -> pd.Series:
@@ -167,6 +168,7 @@ def summarise_pieces(pieces: Iterable[pd.DataFrame], from_planned: bool = False)
         all_p999_s=of_all.p999_s,
         min_s=min_s,
         p95_s=p95_s,
+        all_p90_s=of_all.middle_s,
     )
 
 

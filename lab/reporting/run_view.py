@@ -24,8 +24,10 @@ from lab.formulas import knee, stats
 from lab.formulas.knee import Point, RatePoint, SweepShape
 from lab.reporting import formatting
 from lab.spec import prediction
+from lab.spec.nodes import is_node
 from lab.spec.plan import RAMP, RATE, USERS, WINDOWS, Plan
 from lab.spec.scenario import Scenario
+from lab.spec.system import SERVICE
 from lab.spec.workload import Burst, Load, Open, OpenLoop, Ramp, WaitingUsers
 from lab.storage import published, run_folder
 from lab.storage.cell_folder import CellFolder
@@ -60,8 +62,9 @@ LIMITS = (
 )
 # Fields that later versions of the lab added; absent from older runs.
 LATER = (
-    *("min_s", "p95_s", "cpu_s", "cpu_s_per_1000_requests", "cpu_s_per_1000_right", "memory_bytes", "heap_bytes"),
-    *("gc_pause_s", "gc_pause_s_per_1000_right", "pool_in_use", "pool_wait", "pool_acquire_s"),
+    *("min_s", "p95_s", "cpu_s", "cpu_s_per_1000_requests", "cpu_s_per_1000_right"),
+    *("memory_bytes", "jvm_bytes", "heap_bytes", "gc_pause_s", "gc_pause_s_per_1000_right"),
+    *("pool_in_use", "pool_wait", "pool_acquire_s"),
 )
 LATENCIES = ("mean_s", "p50_s", "p90_s", "p99_s", "p999_s", "max_s")
 FIGURES = (*LATENCIES, *ALL_REQUESTS, "throughput_rps", "ok_throughput_rps", "predicted_mean_s")
@@ -518,7 +521,9 @@ def _row(folder: CellFolder, at: float) -> dict[str, Any]:
     if calls := evidence.get("calls"):
         row["calls"] = calls
     if scrapes := evidence.get("scrapes"):
-        row["scrapes_missed"] = sum(part["missed"] + part["skipped"] for part in scrapes.values())
+        missed = {name: part["missed"] + part["skipped"] for name, part in scrapes.items()}
+        row["scrapes_missed"] = sum(missed.values())
+        row["service_scrapes_missed"] = sum(of for name, of in missed.items() if name == SERVICE or is_node(name))
     if not folder.complete:
         kept = sum(len(piece) for piece in folder.measured_pieces(["error"]))
         there = f" {kept:,} samples of it are kept." * bool(kept)

@@ -216,6 +216,8 @@ def _start(plan: Plan, invocation: Invocation, users: int, opened: Opener) -> It
             _backing(plan, site, invocation, made, cores.cpus, run) as backing,
             _observed(plan, site, made, backing) as (backing, scraper),
         ):
+            if scraper:
+                reporter.say(f"  Prometheus: {scraper.url}, as long as this lasts")
             at = (plan, run, reporter, runtime, cores, made, backing, found)
             yield Testbed(*at, join_token=join_token, prometheus=scraper)
 

@@ -164,7 +164,8 @@ def drive(testbed: Testbed, measurement: Measurement, turn: Turn) -> None:
     observed.counts = observed.counts.plus(counts) if observed.counts else counts
     if testbed.prometheus:
         span = (result.unix_start, result.unix_start + elapsed_s)
-        observed.add_scrapes(scrapes.read(testbed.prometheus, measurement.start.name, *span))
+        found = scrapes.read(testbed.prometheus, measurement.start.name, *span, deployment.metrics)
+        observed.add_scrapes(found)
     deployment.check_whole()
     # Of several kinds of request the ones with the most calls: then a count is awaited in vain, for a moment.
     most = {

@@ -26,7 +26,8 @@ SBIN = "/usr/local/sbin:/usr/sbin"
 REMEDY = "Install it (Debian: apt-get install haproxy), or leave --nodes out."
 # Connections beyond one a user: those of the contract, of a warm-up that ends as the load begins.
 SPARE_CONNECTIONS = 256
-# Nothing but the load's own timeout ends a request, and nothing closes a connection that rests between two loads.
+# So long after the load's own timeout the balancer would end a request, or close a connection that rests: it does
+# neither, not even between two loads. What a service itself does with a request that waits is the service's own.
 SPARE_S = 3600
 # In a container, which has all ports to itself; its folder is there under the same path.
 INNER_PORT, INNER_MANAGEMENT_PORT = 8080, 9080
@@ -56,7 +57,7 @@ frontend {FRONT}
     default_backend {BACK}
 
 backend {BACK}
-    option httpchk GET /actuator/health
+    option httpchk GET {check_path}
     default-server check inter {check_every_s}s fall {check_fall} rise {check_rise}
 {servers}
 
@@ -76,8 +77,9 @@ class Settings:
         connections: of clients at most; a node has as many as it takes, so that nothing queues in the balancer by its
             own limits.
         timeout_s: of everything.
-        check_every_s: how often the health of each node is asked for; the same answer so many times in a row takes it
-            out (``check_fall``) or back in (``check_rise``).
+        check_every_s: how often each node is asked whether it answers; the same outcome so many times in a row takes
+            it out (``check_fall``) or back in (``check_rise``). It is not asked for its database, whose connections a
+            load may all have in use: then checks would take a node out that answers as well as it can.
 
     """
 
@@ -186,6 +188,7 @@ def configuration(nodes: Mapping[str, Service], settings: Settings, listens: str
         STATISTICS=STATISTICS,
         listens=listens,
         manages=manages,
+        check_path=next(node.check_path for node in nodes.values()),  # all run the same
         servers="\n".join(f"    server {_server(name)} {_addresses(node)}" for name, node in nodes.items()),
     )
 
@@ -207,7 +210,9 @@ class Counted:
     Attributes:
         received: requests of clients.
         passed_on: by node, its answers that were passed on.
-        refused: answers that the balancer gave by itself, as no node did: 502, 503 and 504.
+        refused: what clients were answered that no node had answered: 503 where none could be reached, 502 and 504
+            where what a node sent broke off or never came, 400 and 408 to what was no whole request. A node may have
+            counted a request all the same that was answered so.
         queued: requests that wait in it for a node.
         up: by node, whether it gets requests.
 
@@ -236,7 +241,8 @@ def counted(balancer: Service, nodes: Iterable[str] = (), within_s: float = ANSW
     return Counted(
         received=int(front["req_tot"]),
         passed_on=passed_on,
-        refused=_answers(front) - sum(passed_on.values()),
+        # An answer that is on its way is counted of its node first.
+        refused=max(0, _answers(front) - sum(passed_on.values())),
         queued=int(back["qcur"]),
         up={name: row["status"].startswith("UP") for name, row in of_nodes.items()},
     )
@@ -244,12 +250,20 @@ def counted(balancer: Service, nodes: Iterable[str] = (), within_s: float = ANSW
 
 def _statistics(balancer: Service, within_s: float) -> dict[tuple[str, str], dict[str, str]] | None:
     """HAProxy's statistics, by proxy and by what they are of; None if it does not answer."""
+    page = _page(f"{balancer.management}{STATISTICS};csv", within_s)
+    if page is None:
+        return None
+    return {(row["# pxname"], row["svname"]): row for row in csv.DictReader(page.splitlines())}
+
+
+def _page(address: str, within_s: float) -> str | None:
+    """A page of HAProxy's management; None if it does not answer."""
     try:
-        page = loopback.get(f"{balancer.management}{STATISTICS};csv", within_s)
+        page = loopback.get(address, within_s)
         page.raise_for_status()
     except requests.RequestException:
         return None
-    return {(row["# pxname"], row["svname"]): row for row in csv.DictReader(page.text.splitlines())}
+    return page.text
 
 
 def _answers(row: Mapping[str, str]) -> int:
@@ -261,10 +275,9 @@ def limits(balancer: Service, settings: Settings) -> dict[str, int | str]:
 
     ComponentError if it does not answer.
     """
-    rows = _statistics(balancer, ANSWER_WITHIN_S)
-    if rows is None:
+    rows, metrics = _statistics(balancer, ANSWER_WITHIN_S), _page(balancer.metrics, ANSWER_WITHIN_S)
+    if rows is None or metrics is None:
         raise ComponentError("The balancer did not report its limits.", "", balancer.running.log_tail())
-    metrics = loopback.get(balancer.metrics, ANSWER_WITHIN_S).text
     version = re.search(r'haproxy_process_build_info\{version="([^"]+)"', metrics)
     return {
         "balancer": f"HAProxy {version[1]}" if version else "HAProxy",

@@ -1,4 +1,8 @@
-"""Prometheus beside a run: it scrapes all parts that have metrics, every second, as it would in production."""
+"""Prometheus beside a run: it scrapes all parts that have metrics, every second, within a second.
+
+By itself it asks every minute, and waits for ten seconds: here it asks as often as the lab does, since loads are short.
+So a page that takes longer than a second is missed, which would only be late where more time is allowed.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ from lab.system.free_port import server_on_free_port
 
 PROGRAM = "prometheus"
 REMEDY = "Install it (Debian: apt-get install prometheus), or leave --prometheus out."
-# The shortest timeout that is not cut, and so the one of production settings as short as these.
+# Both: a timeout must not be longer than the interval.
 EVERY_S = 1
 INNER_PORT = 9090
 ANSWER_WITHIN_S = 10.0

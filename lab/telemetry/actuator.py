@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +19,16 @@ from lab.runtimes import Running, await_exit_reasons, loopback
 from lab.runtimes.checkout import ROOT
 from lab.runtimes.port_file import port_in
 from lab.system.deployment import Deployment
-from lab.system.service import Service
+from lab.system.free_port import TAKEN
+from lab.system.service import HEALTH, LIVENESS, Service
 from lab.telemetry import pools
 
 READY_WITHIN_S = 180.0
+# Lines of a log in which a cause may be above a long stack trace.
+WHOLE_LOG = 1000
 # The timeout of readings once a second, and of those that the verdict depends on.
 POLL_TIMEOUT_S, ANSWER_WITHIN_S = 2.0, 30.0
+JVM_MEMORY = "jvm_memory_used_bytes"  # the heap and all areas outside of it
 HEAP, HEAP_EDEN = "jvm_heap_used_bytes", "jvm_heap_eden_bytes"
 # 0 where a circuit breaker is closed, 1 where it is open, and between the two while it tries a few calls.
 BREAKER_OPEN = "lab_breaker_open"
@@ -42,17 +48,17 @@ KEPT_METRICS = (
     "jvm_compilation_time_ms_total",
     GC_COUNT,
     GC_PAUSES,
-    "jvm_memory_used_bytes",
+    JVM_MEMORY,
     "jvm_threads_live_threads",
     "tomcat_connections_current_connections",
     "tomcat_threads_busy_threads",
     "tomcat_threads_current_threads",
 )
-# Parts of a metric that are kept by a name of their own: the metric, a label, and how its value ends.
+# Parts of a metric that are kept by a name of their own: the metric, a label, and its value as a regular expression.
 KEPT_PARTS = {
-    HEAP: ("jvm_memory_used_bytes", "area", "heap"),
-    HEAP_EDEN: ("jvm_memory_used_bytes", "id", "Eden Space"),
-    pools.HTTP_LEASED: ("httpcomponents_httpclient_pool_total_connections", "state", "leased"),
+    HEAP: (JVM_MEMORY, "area", re.compile("heap")),  # and not "nonheap"
+    HEAP_EDEN: (JVM_MEMORY, "id", re.compile(".*Eden Space")),  # after the name of the collector
+    pools.HTTP_LEASED: ("httpcomponents_httpclient_pool_total_connections", "state", re.compile("leased")),
 }
 
 
@@ -71,24 +77,44 @@ def await_ready(running: Running, folder: Path, host: str | None = None) -> Serv
     folder = running.launch.folder or folder
     while time.monotonic() < deadline:
         if ending := running.exit_reason():
-            raise ComponentError(f"The {running.launch.name} {ending} while it started.", "", running.log_tail())
+            raise _start_error(running, ending)
         port, management = port_in(folder / "application.port"), port_in(folder / "application-management.port")
         if port and management:
             url, asked = (f"http://{at}:{number}" for at, number in map(running.reach, (port, management)))
             service = Service(running, f"http://{host}:{running.reach(port)[1]}" if host else url, asked)
-            if _is_up(service):
-                return service
+            if _status(service, HEALTH) == HTTPStatus.OK:
+                # Early generations of Boot have no page for that: they are asked for all of their health.
+                has_none = _status(service, LIVENESS) == HTTPStatus.NOT_FOUND
+                return replace(service, check_path=HEALTH) if has_none else service
         time.sleep(0.05)
     raise ComponentError(
         f"The {running.launch.name} was not ready within {READY_WITHIN_S:.0f} s.", "", running.log_tail()
     )
 
 
-def _is_up(service: Service) -> bool:
+def _start_error(running: Running, ending: str) -> ComponentError:
+    """The error for a service that ended while it started: that a port was taken, if its log says so, else how."""
+    name, log = running.launch.name, running.log_tail(WHOLE_LOG)
+    if TAKEN not in log.lower():
+        return ComponentError(f"The {name} {ending} while it started.", "", running.log_tail())
+    # The others are chosen by the system as it starts. In a container nobody else has one.
+    told = running.launch.environment
+    members = told.get("LAB_CLUSTER_MEMBERS", "").split(",")
+    at = members[int(told.get("LAB_NODE", "1")) - 1]
+    return ComponentError(
+        f"The {name} {ending} while it started: another program has taken {at or 'its port'}"
+        f"{' for its cache' * bool(at)}, which was free a moment before.",
+        "Try again: each start gets a port of its own.",
+        running.log_tail(),
+    )
+
+
+def _status(service: Service, path: str) -> int:
+    """The status of a page of its management; 0 if it does not answer in time."""
     try:
-        return loopback.get(f"{service.management}/actuator/health", POLL_TIMEOUT_S).ok
+        return loopback.get(service.management + path, POLL_TIMEOUT_S).status_code
     except requests.RequestException:
-        return False
+        return 0
 
 
 def no_answer_error(service: Service, otherwise: str) -> ComponentError:
@@ -159,8 +185,8 @@ def _kept_as(metric: str, labels: Mapping[str, str]) -> Iterator[str]:
     """The names under which a sample of a metric is kept, and summed; not the time of creation of a counter of ours."""
     if metric in KEPT_METRICS or (metric.startswith(OWN_METRICS) and not metric.endswith("_created")):
         yield metric
-    for name, (whole, label, ending) in KEPT_PARTS.items():
-        if metric == whole and labels.get(label, "").endswith(ending):
+    for name, (whole, label, value) in KEPT_PARTS.items():
+        if metric == whole and value.fullmatch(labels.get(label, "")):
             yield name
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
@@ -33,7 +34,7 @@ class Scrapes:
     Attributes:
         due: how many there should have been, one an interval.
         missed: those that got no page: refused, or not answered within the interval.
-        skipped: those that Prometheus did not make at all.
+        skipped: those that Prometheus did not make at all, from the begin of the span to its end.
         late: those of the others that took more than half of the interval.
         longest_s: how long the longest took.
         samples: how many values a page had, typically.
@@ -63,7 +64,7 @@ def of_span(begin_s: float, end_s: float, up: Series, took_s: Series, samples: S
     """The scrapes that began between two moments (Unix time), from Prometheus' series by the time of the scrape."""
     within = [t for t in sorted(up) if begin_s <= t <= end_s]
     right = [t for t in within if up[t]]
-    skipped = sum(begin_s <= t <= end_s for t in _lacking(sorted(up)))
+    skipped = _lacking(begin_s, end_s, sorted(up))
     return Scrapes(
         due=len(within) + skipped,
         missed=len(within) - len(right),
@@ -74,22 +75,37 @@ def of_span(begin_s: float, end_s: float, up: Series, took_s: Series, samples: S
     )
 
 
-def _lacking(times: Sequence[float]) -> Iterator[float]:
-    """The moments at which a scrape was due, between two that are an interval or more too far apart."""
+def _lacking(begin_s: float, end_s: float, times: Sequence[float]) -> int:
+    """At how many moments of a span a scrape was due that was not made.
+
+    They are counted from the scrape before, where the next one is an interval or more too late, or never comes. Before
+    the first one they are counted backwards from it; without any, from the begin of the span.
+    """
+    if not times:
+        return math.floor((end_s - begin_s) / EVERY_S)
+    due = [times[0] - EVERY_S * number for number in range(1, math.floor((times[0] - begin_s) / EVERY_S) + 1)]
     for one, other in pairwise(times):
-        lacking = round((other - one) / EVERY_S) - 1
-        yield from (one + EVERY_S * number for number in range(1, lacking + 1))
+        due += [one + EVERY_S * number for number in range(1, round((other - one) / EVERY_S))]
+    due += [times[-1] + EVERY_S * number for number in range(1, math.floor((end_s - times[-1]) / EVERY_S) + 1)]
+    return sum(begin_s <= t <= end_s for t in due)
 
 
-def read(prometheus: Prometheus, start: str, begin_s: float, end_s: float) -> dict[str, Scrapes]:
+def read(
+    prometheus: Prometheus, start: str, begin_s: float, end_s: float, parts: Iterable[str] = ()
+) -> dict[str, Scrapes]:
     """By part, the scrapes of a start of services, and of what all share, that began between two moments.
 
     ComponentError if Prometheus does not answer.
+
+    Args:
+        parts: those that must have been scraped: of one without a series all were missed.
+
     """
     deadline = time.monotonic() + RECORDED_WITHIN_S
+    expected: dict[str, dict[float, float]] = {part: {} for part in parts}
     while True:
-        up = _series(prometheus, start, UP, begin_s)
-        if all(max(series) > end_s for series in up.values()) or time.monotonic() > deadline:
+        up = {**expected, **_series(prometheus, start, UP, begin_s)}
+        if all(max(series, default=0.0) > end_s for series in up.values()) or time.monotonic() > deadline:
             break
         time.sleep(POLL_S)
     took_s, samples = (_series(prometheus, start, name, begin_s) for name in (DURATION, SAMPLES))

@@ -19,7 +19,7 @@ class Served:
         nodes: by node, the requests that it has answered; None where it does not report that.
         received: the requests that the balancer has received; None where there is none, or it does not report that.
         passed_on: by node, its answers that the balancer has passed on.
-        refused: the answers that the balancer gave by itself, since no node did.
+        refused: the answers that the balancer gave by itself (see :class:`lab.system.balancer.Counted`); never below 0.
 
     """
 
@@ -40,7 +40,7 @@ class Served:
             {name: _sum(count, other.nodes.get(name), sign) for name, count in self.nodes.items()},
             _sum(self.received, other.received, sign),
             {name: count + sign * other.passed_on.get(name, 0) for name, count in self.passed_on.items()},
-            self.refused + sign * other.refused,
+            max(0, self.refused + sign * other.refused),
         )
 
     def since(self, before: Served) -> Served:

@@ -66,6 +66,24 @@ def test_requests_that_came_to_no_node_are_told_by_when_they_were_sent(tmp_path,
     assert windows["failed"].sum() == windows["offered"].sum() == 200
 
 
+def test_only_what_happens_to_a_node_is_a_lost_node(cell):
+    """That a database or a worker has ended is no node's doing; nor is a single reading that came too late."""
+    assert not balancing.lost_a_node(cell)
+    one_late = [(1.0, "node 1", "silent", 1.0)]
+    for errors, readings, lost in (
+        ([], [], False),
+        (["The MySQL of this run was killed by SIGKILL.", "Locust worker 1 was killed by SIGKILL."], one_late, False),
+        (["The service node 2 was killed by SIGKILL during the measurement."], [], True),
+        ([], [*one_late, (2.0, "node 1", "silent", 1.0)], True),
+    ):
+        cell.keep("evidence", {**COUNTED, "component_errors": errors})
+        cell.keep_metrics([*UP, *readings])
+        assert balancing.lost_a_node(cell) == lost
+    cell.keep("evidence", {**COUNTED, "refused": 1})
+    cell.keep_metrics(UP)
+    assert balancing.lost_a_node(cell)
+
+
 def test_missed_scrapes_are_told_beside_our_own_readings(cell):
     """Those that were not made are among the missed ones; without Prometheus nothing is said."""
     assert list(monitoring.sentences(cell)) == []

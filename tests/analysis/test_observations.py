@@ -114,11 +114,13 @@ def test_failures_make_a_right_answer_dearer():
     rows += readings("service", "rss_bytes", 0.0, first=1e9) + readings(
         "service", "jvm_heap_used_bytes", 0.0, first=5e8
     )
+    rows += readings("service", "jvm_memory_used_bytes", 0.0, first=6e8)
     rows += readings("mysql", "rss_bytes", 0.0, first=9e9)
     cost = service_cost(rows, 2.5, 6.5, requests=1000, right=400)
     assert (cost["cpu_s"], cost["cpu_s_per_1000_right"]) == (pytest.approx(2.0), pytest.approx(5.0))
     assert cost["gc_pause_s_per_1000_right"] == pytest.approx(0.1)
-    assert (cost["memory_bytes"], cost["heap_bytes"]) == (pytest.approx(1e9), pytest.approx(5e8))
+    memory = [cost[name] for name in ("memory_bytes", "jvm_bytes", "heap_bytes")]
+    assert memory == pytest.approx([1e9, 6e8, 5e8])
     assert service_cost(rows, 2.5, 6.5, requests=1000)["cpu_s_per_1000_right"] is None
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -31,6 +33,7 @@ from lab.storage.run_folder import ROOT
 pytestmark = pytest.mark.java
 
 HEAP = "--heap-mb 256"
+FROZEN_S = 10.0
 SMALL = "--users 50 --delay-ms 200 --ramp-up 0.2 --heap-mb 256 --seed 4"
 
 
@@ -277,6 +280,37 @@ def test_what_dies_of_two_nodes_and_beside_them_is_named(start):
     said = " ".join(insights.sentences(lab.run().folder))
     assert "The balancer was seen to have taken node 2 out after" in said
     assert "all others were answered" in said
+
+
+@pytest.mark.thorough
+@needs_haproxy
+@pytest.mark.parametrize(
+    "load", ["run delay --variants webflux --delay-ms 50", "run migration --variants mvc-jpa-cached"]
+)
+def test_a_node_that_is_frozen_for_ten_seconds_is_named_and_loses_nothing(start, load):
+    """What it was sent waits until it goes on, or fails by name; what came before is kept, and nothing is left."""
+    lab = start("--nodes 2 --users 20 --ramp-up 0 --duration 25 --heap-mb 128 --timeout 60", load)
+    lab.await_said("-r1: warm up (")  # not that of a calibration
+    lab.await_measured(100)
+    (stream,) = lab.data.glob("*/cells/*/samples.arrows")
+    before, frozen = measured_so_far(stream), lab.child_in("node-2")
+    frozen.suspend()
+    until = time.monotonic() + FROZEN_S
+    lab.await_that(lambda: time.monotonic() > until)
+    frozen.resume()
+    assert lab.end() in (0, 1)
+    lab.assert_nothing_left()
+    assert "Traceback" not in "".join(lab.lines)
+    (folder,) = lab.run().folder.cells()
+    evidence, samples = folder.read("evidence"), folder.measured()
+    assert evidence["whole"]
+    assert evidence["begun"] == evidence["finished"] == len(samples) > before
+    assert evidence["component_errors"] == []
+    # Somebody waited for nearly all of that time, or was told that there was no node to wait for.
+    assert samples["latency_us"].max() > 0.8e6 * FROZEN_S or (samples["error"] != "").any()
+    said = " ".join(insights.sentences(lab.run().folder))
+    assert re.search(r"node 2 answered none of \d+ readings from", said), said
+    assert "node 1 answered none" not in said
 
 
 def assert_told_of_each_other(*nodes: psutil.Process) -> None:

@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
 
 import pytest
 from any_server import AnyServer, serving
 from patience import await_that
 from programs import needs_haproxy
 
-from lab.errors import LabError
+from lab.errors import ComponentError, LabError
 from lab.runtimes import loopback
 from lab.system import balancer
 from lab.system.balancer import Settings, Site
 from lab.system.service import Service
+from lab.telemetry.served import Served
 
 SETTINGS = Settings(connections=100, timeout_s=60)
 NAMES = ("node 1", "node 2")
+# Nine answers of a node, of which eight have reached their clients.
+STATISTICS = b"""\
+# pxname,svname,qcur,status,slim,req_tot,hrsp_1xx,hrsp_2xx,hrsp_3xx,hrsp_4xx,hrsp_5xx,hrsp_other
+service,FRONTEND,,OPEN,100,9,0,8,0,0,0,0
+nodes,node-1,0,UP,,,0,9,0,0,0,0
+nodes,BACKEND,0,UP,100,9,0,9,0,0,0,0
+"""
 
 
 class Balanced:
@@ -93,6 +104,46 @@ def test_limits_are_those_of_the_running_balancer(balanced):
     assert str(found["balancer"]).startswith("HAProxy ")
     assert found["balancer_max_connections"] == 100
     assert found["balancer_policy"] == "round robin, no retries, no redispatch"
+
+
+class NoMetrics(BaseHTTPRequestHandler):
+    """The management of a balancer that ends between two questions: its statistics are there, its metrics are not."""
+
+    def do_GET(self) -> None:  # the library's name
+        """Answer with the statistics of a proxy, or not at all."""
+        if not self.path.startswith(balancer.STATISTICS):
+            return
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(STATISTICS)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def ending_balancer() -> Iterator[Service]:
+    """A balancer whose management is like that."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), NoMetrics) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}"
+        yield Service(SimpleNamespace(log_tail=lambda: "its log"), url, url, balancer.METRICS)
+        server.shutdown()
+
+
+def test_a_balancer_that_ends_while_it_is_asked_for_its_limits_is_named():
+    """Whichever of the two questions it did not answer."""
+    with ending_balancer() as ending, pytest.raises(ComponentError, match="did not report its limits"):
+        balancer.limits(ending, SETTINGS)
+
+
+def test_answers_on_their_way_are_no_refusals():
+    """They are counted of a node before they are counted of the front: that makes no number below nothing."""
+    with ending_balancer() as ending:
+        found = balancer.counted(ending, ["node 1"])
+    assert found
+    assert (found.passed_on, found.refused) == ({"node 1": 9}, 0)
+    assert Served(refused=1).since(Served(refused=3)).refused == 0
 
 
 def test_without_haproxy_a_sentence_says_how_to_install_it(monkeypatch, tmp_path):

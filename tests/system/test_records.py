@@ -2,31 +2,42 @@
 
 from __future__ import annotations
 
+import json
+import re
 import socket
+import subprocess
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import mkdtemp
 
 import pytest
 import requests
-from patience import PATIENCE_S
+from patience import PATIENCE_S, await_that
+from programs import needs_haproxy
 
 from lab.errors import ComponentError
 from lab.experiments.migration import records
 from lab.experiments.migration.scenario import SCENARIO
+from lab.runtimes import loopback
+from lab.runtimes.checkout import ROOT
 from lab.runtimes.process import ProcessRuntime, free_ports
 from lab.spec.limits import Limits
-from lab.system import build
+from lab.system import balancer, build
 from lab.system.databases import SEEDS, Site, mysql, rows, tables, tokens
 from lab.system.launch import service_launch
 from lab.system.service import Service
-from lab.telemetry import actuator
+from lab.telemetry import actuator, scrapes
 
 pytestmark = [pytest.mark.java, pytest.mark.thorough]
 
 CACHED = "mvc-jpa-cached"
 NUMBER = 7
+GRAFANA = ROOT / "lab" / "system" / "grafana"
+# A name in an expression that is neither a function nor a number.
+METRIC = re.compile(r"\b[a-z][a-z0-9]*(?:_[a-z0-9]+)+\b|\bup\b")
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +82,7 @@ class Node:
 
 
 @contextmanager
-def nodes(place, variant: str, *told: dict[str, str]) -> Iterator[list[Node]]:
+def nodes(place, variant: str, *told: dict[str, str], pool: int = 5) -> Iterator[list[Node]]:
     """A node of a variant for each that is told something, all started at once."""
     runtime, jars, database, jdk, folder = place
     seed(database)
@@ -88,7 +99,7 @@ def nodes(place, variant: str, *told: dict[str, str]) -> Iterator[list[Node]]:
         for more in told:
             at = Path(mkdtemp(prefix=f"{more.get('LAB_CLUSTER', variant)}-", dir=folder))
             launch = service_launch(
-                made, Limits(pool=5, heap_mb=256), 2, jdk.java, jars[made.module], at, {**environment, **more}
+                made, Limits(pool=pool, heap_mb=256), 2, jdk.java, jars[made.module], at, {**environment, **more}
             )
             started.append((stack.enter_context(runtime.started(launch)), at))
         yield [Node(actuator.await_ready(running, at)) for running, at in started]
@@ -116,6 +127,68 @@ def test_a_save_is_stored_and_read_back(place, variant):
             cursor.execute("select id, content from records where content not regexp '^[0-9a-f]{60}$'")
             assert cursor.fetchall() == [(records.key(NUMBER), "")]
         assert seed(database) == [records.COUNT, 0]
+
+
+@needs_haproxy
+@pytest.mark.parametrize("variant", ["webflux-r2dbc", "mvc-jpa"])
+def test_a_node_whose_connections_are_all_in_use_gets_requests_as_before(place, variant):
+    """It is as well as a node under load can be: to take it out would be our doing, and of one side only."""
+    *_, database, _, folder = place
+    site = balancer.Site(place[0], folder / f"balancer-{variant}")
+    settings = balancer.Settings(connections=10, timeout_s=60)
+    # As long as checks that are not answered would take to put it out, and longer.
+    until_out_s = settings.check_fall * (settings.check_within_s + settings.check_every_s) + 3
+    with (
+        nodes(place, variant, {}, pool=1) as (node,),
+        balancer.balanced({"node 1": node.service}, settings, site) as front,
+        mysql.connection(database) as link,
+        ThreadPoolExecutor(1) as user,
+    ):
+        cursor = link.cursor()
+        cursor.execute("select id from records where id = %s for update", (records.key(NUMBER),))
+        cursor.fetchall()
+        save = user.submit(node.save, records.new_content())  # with the only connection, it waits for this transaction
+        await_that(lambda: not can_reach_its_database(node, settings.check_within_s))
+        until, seen = time.monotonic() + until_out_s, set()
+        while time.monotonic() < until:
+            seen.add(balancer.counted(front, ["node 1"]).up["node 1"])
+            time.sleep(0.1)
+        held = not save.done()
+        link.rollback()
+        assert save.result() == 200
+    assert (held, seen) == (True, {True})
+
+
+@needs_haproxy
+def test_grafanas_dashboard_asks_for_nothing_that_is_not_there(place):
+    """Each metric in it is on the page of a node of one kind or the other, or of HAProxy, or Prometheus' own."""
+    dashboard = json.loads((GRAFANA / "dashboards" / "lab.json").read_text())
+    asked = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+    wanted = {name for expression in asked for name in METRIC.findall(re.sub(r"by \(.*?\)|{.*?}", "", expression))}
+    there, settings = {scrapes.UP, scrapes.DURATION}, balancer.Settings(connections=10, timeout_s=60)
+    for variant in ("webflux-r2dbc", "mvc-jpa"):
+        site = balancer.Site(place[0], place[-1] / f"dashboard-{variant}")
+        with (
+            nodes(place, variant, {}) as (node,),
+            balancer.balanced({"node 1": node.service}, settings, site) as front,
+        ):
+            node.contents()
+            jcmd = Path(place[3].home) / "bin" / "jcmd"  # pauses of the collector are counted from the first one on
+            subprocess.run([jcmd, str(node.service.running.pid), "GC.run"], check=True, capture_output=True)
+            await_that(lambda node=node: actuator.scrape(node.service).get("jvm_gc_pause_seconds_count"))
+            for part in (node.service, front):
+                page = loopback.get(part.metrics, PATIENCE_S).text
+                there |= {re.split("[{ ]", line)[0] for line in page.splitlines() if not line.startswith("#")}
+    assert len(wanted) > 10
+    assert wanted - there == set()
+
+
+def can_reach_its_database(node: Node, within_s: float) -> bool:
+    """Whether a node says in time how all that it depends on is, for which it needs a connection."""
+    try:
+        return loopback.get(f"{node.service.management}/actuator/health", within_s).ok
+    except requests.Timeout:
+        return False
 
 
 @pytest.fixture(scope="module")
@@ -178,13 +251,12 @@ def members_of(node: Node) -> int:
 
 
 def test_a_port_that_is_taken_is_said(place):
-    """The service does not start, and its log says why."""
+    """The service does not start, and the sentence says which one it is, and what to do."""
     (port,) = free_ports(1)
     with (
         socket.create_server(("127.0.0.1", port)),
-        pytest.raises(ComponentError, match="while it started"),
+        pytest.raises(ComponentError, match=f"another program has taken 127.0.0.1:{port} for its cache") as caught,
         nodes(place, CACHED, of_cluster("taken", [port], 1)),
     ):
         pass
-    (log,) = place[-1].glob("taken-*/service.log")
-    assert "Address already in use" in log.read_text()
+    assert "Try again" in caught.value.next_step

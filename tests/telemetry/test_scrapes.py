@@ -82,7 +82,7 @@ def test_as_many_are_missed_as_were_refused(runtime, tmp_path):
 
 
 def test_a_gap_between_scrapes_is_of_scrapes_that_were_not_made():
-    """As many as there was time for; those of before and after the load are not counted."""
+    """As many as there was time for; those that were made before and after the load are not counted."""
     up = {9.1: 0.0, 10.1: 1.0, 11.1: 0.0, 14.1: 1.0, 15.1: 1.0, 16.1: 0.0}
     took_s = {10.1: 0.1, 11.1: 1.0, 14.1: 0.6, 15.1: 0.2}
     found = of_span(10.0, 16.0, up, took_s, dict.fromkeys(up, 30.0))
@@ -90,9 +90,34 @@ def test_a_gap_between_scrapes_is_of_scrapes_that_were_not_made():
     assert found.plus(Scrapes(due=2, missed=2, longest_s=3.0)) == Scrapes(8, 3, 2, 1, 3.0, 30.0)
 
 
-def test_a_part_that_was_never_scraped_has_none():
-    """Nothing was due that is known of."""
-    assert of_span(0.0, 10.0, {}, {}, {}) == Scrapes()
+@pytest.mark.parametrize(
+    ("made", "due", "skipped"),
+    [
+        ([13.4, 14.4, 15.4, 16.4, 17.4, 18.4, 19.4, 20.4], 10, 3),
+        ([9.4, 10.4, 11.4, 12.4], 10, 7),
+        ([9.4], 10, 10),
+        ([20.4], 10, 10),
+        ([], 10, 10),
+    ],
+    ids=["before the first", "after the last", "before the load only", "after it only", "never"],
+)
+def test_what_lacks_at_an_end_of_a_load_was_missed_too(made, due, skipped):
+    """From its beginning to the first scrape, and from the last one to its end; without any, all that were due."""
+    found = of_span(10.0, 20.0, dict.fromkeys(made, 1.0), {}, {})
+    assert (found.due, found.skipped, found.missed) == (due, skipped, 0)
+
+
+@needs_prometheus
+def test_a_part_that_nobody_has_scraped_has_missed_them_all(runtime, tmp_path):
+    """It is to be there, and has no series: that is no reason to leave it out."""
+    with running_prometheus(runtime, tmp_path / "logs", tmp_path / "data") as found, refusing() as server:
+        began_s = time.time()
+        with found.scraping("mvc-r1", {"node 1": server.page}):
+            await_that(lambda: len(server.asked) > SCRAPES)
+            of_parts = scrapes.read(found, "mvc-r1", began_s, time.time(), ["node 1", "node 2"])
+    absent = of_parts["node 2"]
+    assert list(of_parts) == ["node 1", "node 2"]
+    assert absent.skipped == absent.due >= SCRAPES - 1
 
 
 def test_a_target_is_named_by_its_start_and_its_part():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+from http import HTTPStatus
 from urllib.parse import urlencode
 
 from lab.spec.system import Table
@@ -61,6 +62,8 @@ def _answer_bytes() -> int:
 
 # The length of the answer to a lookup: all are equally long, whatever was saved.
 ANSWER_BYTES = _answer_bytes()
+# All that the document's own check looks for, but for a blank.
+SUCCESS = b'"success":true'
 RECORDS = Table(
     "records",
     dict.fromkeys(("id", "partner", "category", "content"), "text"),
@@ -72,3 +75,17 @@ REGISTRY = Table(
     {"name": "text", "allowed": "boolean"},
     tuple((users()[number].email, str(number != DENIED).lower()) for number in REGISTERED),
 )
+
+
+def check(status: int, body: bytes, saved: str = "") -> bool | str:
+    """What is said of an answer to a lookup: whether it is right, or by name how it is not.
+
+    Args:
+        saved: the content that one of the records must have, as it was saved before; else the answer is ``stale``.
+
+    """
+    if status != HTTPStatus.OK:
+        return "status"
+    if len(body) != ANSWER_BYTES or SUCCESS not in body:
+        return False
+    return saved.encode() in body or "stale"

@@ -16,6 +16,9 @@ LOOK_UP, SAVE = "look-up", "save"
 SELECTS = Stage("mysql", calls=2, cpu=True)
 # Of what a cache keeps from the database, only counting can tell.
 NOT_KNOWN = Stage("mysql", calls=None, cpu=True)
+# How long a request waits for a connection, in all variants: longer than the document's slowest answers, so that
+# nothing but the load's own timeout ends such a wait. Two minutes, as elsewhere, would make failures of these.
+POOL_WAIT, POOL_WAIT_MS = "lab.pool-wait-ms", "600000"
 UPDATE = Stage("mysql", command="update")
 
 
@@ -27,6 +30,7 @@ def _variant(stack: Variant, name: str, module: str, access: str, cached: bool =
         name=name,
         module=module,
         title=f"{stack.title}, {access}" + ", clustered cache" * cached,
+        properties={**stack.properties, POOL_WAIT: POOL_WAIT_MS},
         factors={**stack.factors, "access": access, "cache": cache},
         demands={LOOK_UP: (selects,), SAVE: (selects, UPDATE)},
         caches=cached,

@@ -32,11 +32,11 @@ class Repeat:
         rps: answers and failures a second, as JMeter counts.
         error_share: failed requests over all, 0 to 1.
         usable: whether it may decide a claim: it is complete, not invalid, and not empty.
-        figures: by name, such as ``p99_s``, latencies of the right answers, ``all_mean_s``, the mean latency of all,
-            failed ones too, and what the load cost the service (see :func:`lab.analysis.service_cost.service_cost`); by
-            what is counted, such as ``mongo find``, how many of these a request made; of a ramp what
-            :func:`lab.experiments.reproduction.rows.ramp_figures` returns; and of programs what an execution used
-            (see :func:`lab.analysis.program_use.program_use`).
+        figures: by name, such as ``p99_s``, latencies of the right answers, ``all_mean_s`` and ``all_p90_s``, latencies
+            of all, failed ones too, and what the load cost the service (see
+            :func:`lab.analysis.service_cost.service_cost`); by what is counted, such as ``mongo find``, how many of
+            these a request made; of a ramp what :func:`lab.experiments.reproduction.rows.ramp_figures` returns; and of
+            programs what an execution used (see :func:`lab.analysis.program_use.program_use`).
         sums_s: by name, what the requests of a session take together, where a scenario says how many these are.
         failed_shares: by name of the requests, failed ones over all, 0 to 1, where there are several names.
         requests_each: requests over users.

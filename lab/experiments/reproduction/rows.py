@@ -19,7 +19,7 @@ from lab.spec.workload import Load, OpenLoop, WaitingUsers
 from lab.storage import published
 
 # What a cell has by these names may be claimed something about.
-SUMMARISED = (*LATENCIES, *LATER, "all_mean_s", "scrapes_missed", *OF_PROGRAMS)
+SUMMARISED = (*LATENCIES, *LATER, "all_mean_s", "all_p90_s", "scrapes_missed", "service_scrapes_missed", *OF_PROGRAMS)
 OF_RAMPS = ("kept_rps", "collapse_rps", "before_knee_s", "prompt_share")
 
 
@@ -167,8 +167,8 @@ def scale_of(part: Part, plan: Plan) -> float:
 def deviations(experiment: Publication, part: Part, plan: Plan) -> list[str]:
     """The settings in which a plan differs from a part of an experiment at its scale, such as ``loops 3, not 1``.
 
-    Threads, pool, backlog, link, parameters and all of the load but its users decide. Variants must be among those of
-    the part, and users must have some number in common; heap, generator and repeats may differ.
+    Threads, pool, backlog, link, parameters, nodes, Prometheus and all of the load but its users decide. Variants must be
+    among those of the part, and users must have some number in common; heap, generator and repeats may differ.
     """
     if plan.scenario.name != (wanted_name := experiment.scenario_of(part).name):
         return [f"scenario {plan.scenario.name}, not {wanted_name}"]
@@ -210,7 +210,8 @@ def _settings(plan: Plan) -> dict[str, Any]:
     load = plan.cells[0].load
     fields = structs.asdict(load)
     shape = {name: fields[name] for name in fields if name not in ("users", "workers", "remote_workers", "windows")}
-    return {**plan.parameters_of(plan.cells[0]), **limits, **link, "load": load.kind, **shape}
+    deployment = {"nodes": plan.nodes, "prometheus": "on" if plan.prometheus else "off"}
+    return {**plan.parameters_of(plan.cells[0]), **limits, **link, **deployment, "load": load.kind, **shape}
 
 
 def _text(value: Any) -> str:

@@ -1,0 +1,79 @@
+"""What a service says of itself: its metrics by name and label, and why it did not start."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from lab.errors import ComponentError
+from lab.runtimes import Launch
+from lab.system.service import Service
+from lab.telemetry.actuator import HEAP, HEAP_EDEN, JVM_MEMORY, await_ready, scrape
+from lab.telemetry.pools import HTTP_LEASED
+
+# As the JVM's areas and the pools of Apache's client are written there, shortened.
+PAGE = b"""\
+# TYPE jvm_memory_used_bytes gauge
+jvm_memory_used_bytes{area="heap",id="G1 Eden Space"} 1.0E8
+jvm_memory_used_bytes{area="heap",id="G1 Old Gen"} 3.0E8
+jvm_memory_used_bytes{area="nonheap",id="Metaspace"} 5.0E7
+jvm_memory_used_bytes{area="nonheap",id="CodeHeap 'profiled nmethods'"} 2.0E7
+# TYPE httpcomponents_httpclient_pool_total_connections gauge
+httpcomponents_httpclient_pool_total_connections{httpclient="a",state="leased"} 3.0
+httpcomponents_httpclient_pool_total_connections{httpclient="a",state="available"} 4.0
+"""
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers with the page."""
+
+    def do_GET(self) -> None:  # the library's name
+        """Send it."""
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(PAGE)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    """A service that has this page."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}"
+        yield Service(None, url, url)
+        server.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("said", "problem", "step"),
+    [
+        ("Caused by: java.net.BindException: Address already in use", "has taken 127.0.0.1:5702 for its cache", "Try"),
+        ("no", "The service node 2 exited with status 1 while it started.", ""),
+    ],
+)
+def test_a_service_that_finds_its_port_taken_says_which(runtime, tmp_path, said, problem, step):
+    """And what to do; of any other end there is what is known, with the last lines of its log."""
+    script = f"import sys; print({said!r}); print('at some line\\n' * 100); sys.exit(1)"
+    told = {"LAB_CLUSTER_MEMBERS": "127.0.0.1:5701,127.0.0.1:5702", "LAB_NODE": "2"}
+    launch = Launch("service node 2", (sys.executable, "-c", script), tmp_path / "log", told)
+    with runtime.started(launch) as running, pytest.raises(ComponentError) as caught:
+        await_ready(running, tmp_path)
+    assert problem in caught.value.problem
+    assert caught.value.next_step.startswith(step)
+    assert "at some line" in caught.value.detail
+
+
+def test_the_heap_is_the_heap_and_not_what_is_called_otherwise(service):
+    """``nonheap`` ends like ``heap``: it is memory of the JVM in use, and none of the heap."""
+    found = scrape(service)
+    assert found[HEAP] == 4e8
+    assert found[HEAP_EDEN] == 1e8
+    assert found[JVM_MEMORY] == 4.7e8
+    assert found[HTTP_LEASED] == 3
