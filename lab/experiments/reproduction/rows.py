@@ -167,8 +167,8 @@ def scale_of(part: Part, plan: Plan) -> float:
 def deviations(experiment: Publication, part: Part, plan: Plan) -> list[str]:
     """The settings in which a plan differs from a part of an experiment at its scale, such as ``loops 3, not 1``.
 
-    Threads, pool, backlog, link, parameters, nodes, Prometheus and all of the load but its users decide. Variants must be
-    among those of the part, and users must have some number in common; heap, generator and repeats may differ.
+    Threads, pool, backlog, link, parameters, nodes, Prometheus and all of the load but its users decide. Variants must
+    be among those of the part, and users must have some number in common; heap, generator and repeats may differ.
     """
     if plan.scenario.name != (wanted_name := experiment.scenario_of(part).name):
         return [f"scenario {plan.scenario.name}, not {wanted_name}"]
