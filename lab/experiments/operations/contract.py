@@ -76,6 +76,8 @@ def _accounts() -> Iterator[Exchange]:
     remembered = {**_logs_in("admin"), "rememberMe": True}
     yield _sent("authenticate for a month", AUTHENTICATE, remembered, 200, headers=JSON, saves=SAVES_TOKEN)
     yield Exchange("account for a month", ACCOUNT, 200, headers=TOKEN)
+    short = {"username": "admin", "password": "admin"}
+    yield _sent("authenticate without more", AUTHENTICATE, short, 200, headers=JSON, saves=SAVES_TOKEN)
 
 
 def _unauthenticated() -> Iterator[Exchange]:

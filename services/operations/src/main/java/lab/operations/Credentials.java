@@ -16,10 +16,10 @@ public final class Credentials {
 
 	@JsonCreator
 	Credentials(@JsonProperty("username") String username, @JsonProperty("password") String password,
-			@JsonProperty("rememberMe") boolean rememberMe) {
+			@JsonProperty("rememberMe") Boolean rememberMe) {
 		this.username = username;
 		this.password = password;
-		this.rememberMe = rememberMe;
+		this.rememberMe = Boolean.TRUE.equals(rememberMe);
 	}
 
 	public String username() {
