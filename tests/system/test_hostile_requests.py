@@ -31,16 +31,22 @@ WITH_TOKENS = [scenario for scenario in scenarios().values() if scenario.sends_t
 
 
 class Secret(NamedTuple):
-    """What is behind a token: a path, the claim that says whose token it is, and two users who have one."""
+    """What is behind a token: a path, the claim that says whose token it is, and two users who have one.
+
+    Attributes:
+        variants: those that are asked; the ones that are measured where nobody names any if empty.
+
+    """
 
     path: str
     claim: str
     users: tuple[str, str]
-    generation: str = ""
+    variants: tuple[str, ...] = ()
 
 
-# The earlier generations of the operations have the same class for tokens, with the same library.
-SIGNED = {"operations": Secret("/api/account", "sub", ("admin", "admin4"), "Spring Boot 4.0")}
+# Of the operations one for each way to write controllers and each server. The class for tokens is the same in all.
+WRITTEN = ("mvc", "rest-parallel", "repository-elastic-mongo", "webflux")
+SIGNED = {"operations": Secret("/api/account", "sub", ("admin", "admin4"), WRITTEN)}
 AT_LEAST = 120
 # What RFC 9110 and 9112 have a server say to a method, an encoding or a version of HTTP that it does not have.
 NOT_OF_HTTP = (501, 505)
@@ -82,10 +88,8 @@ def secret_of(scenario: Scenario) -> Secret:
 
 @pytest.fixture(scope="module", params=WITH_TOKENS, ids=lambda scenario: scenario.name)
 def testbed(request, tmp_path_factory) -> Iterator[Testbed]:
-    """What the variants of a scenario share, those of one generation where it has several."""
-    generation = secret_of(request.param).generation
-    of_generation = [v.name for v in request.param.variants if v.factors.get("generation", "") == generation]
-    options = Options(users=[1], heap_mb=256, variants=of_generation if generation else [])
+    """What the variants of a scenario share."""
+    options = Options(users=[1], heap_mb=256, variants=secret_of(request.param).variants)
     invocation = Invocation(["test"], tmp_path_factory.mktemp("runs"), Reporter(quiet=True))
     with set_up(planning.make_plan(request.param, options), invocation, 1) as testbed:
         yield testbed
