@@ -79,7 +79,7 @@ class Checkout:
         found = {thing.name for thing in engine.containers.list(all=True, filters=wanted)}
         found |= {network.name for network in engine.networks.list(filters=wanted)}
         found |= {t for image in engine.images.list() for t in image.tags if t.endswith(f"-{self.identity()}")}
-        return found | {str(path) for path in (self.root / "data").glob("*/2*")}
+        return found | {str(path) for path in (self.root / "data").glob("*/20*Z-*")}
 
     def up(self) -> dict:
         """Its stack that is up."""
