@@ -403,7 +403,16 @@ def test_each_way_to_mongodb_executes_its_commands_and_no_other(runtime, operati
     assert not [reason for row in run.cells for reason in row["reasons"] if "counted" in reason]
 
 
+@pytest.fixture
+def interruptible():
+    """SIGINT raises KeyboardInterrupt, also in a job of a shell's background, where it is ignored from the start."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.thorough
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("ending", ["complete", "killed", "interrupted"])
 def test_entities_are_as_they_were_however_a_cell_ends(ending, tmp_path, monkeypatch):
     """The service may die, or the lab be interrupted, in the middle of thousands of inserts."""
