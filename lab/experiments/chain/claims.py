@@ -14,7 +14,6 @@ from lab.experiments.reproduction.judging import (
     NEAR,
     Measure,
     decide,
-    differences,
     figure,
     near,
     ok_rps,
@@ -97,10 +96,13 @@ def thread_for_each(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
 
 
 def memory_of_threads(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
-    """Whether a request that waits holds more memory on platform threads, heap and all else together."""
-    pairs = [pair for other in ("mvc-virtual", "webflux") for pair in variant_pairs(rows, "mvc", other)]
+    """Whether a request that waits holds more memory on platform threads, heap and all else together.
+
+    Judged is what the others hold over what these do: they may hold nothing, and give some back.
+    """
+    pairs = [pair for other in ("mvc-virtual", "webflux") for pair in variant_pairs(rows, other, "mvc")]
     waiting = [pair for pair in pairs if pair[0].part == WAITING]
-    return decide(differences(waiting, figure("memory_bytes"), 0.0, math.inf, " bytes"))
+    return decide(ratios(waiting, figure("memory_bytes"), -math.inf, 1 / (1 + NEAR)))
 
 
 def no_gain(part: str, rows: Sequence[ReproducedRow]) -> tuple[str, str]:
