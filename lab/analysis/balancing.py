@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from lab.spec.nodes import is_node, nodes
+from lab.spec.nodes import is_node
 from lab.spec.system import BALANCER
 from lab.storage.cell_folder import CellFolder
 from lab.telemetry.sampler import SILENT
@@ -18,9 +18,8 @@ def lost_a_node(folder: CellFolder) -> bool:
     evidence = folder.read("evidence")
     if not (passed_on := evidence.get("passed_on")):
         return False
-    of_nodes = tuple(f"The {node.title} " for node in nodes(len(passed_on)))
-    ended = any(error.startswith(of_nodes) for error in evidence.get("component_errors", ()))
-    return bool(evidence.get("refused")) or ended or bool(_silent_s(folder.metrics()))
+    ended = passed_on.keys() - evidence.get("nodes", {}).keys()  # which have counted nothing that is known
+    return bool(evidence.get("refused") or ended or _silent_s(folder.metrics()))
 
 
 def sentences(folder: CellFolder) -> Iterator[str]:

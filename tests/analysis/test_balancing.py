@@ -13,7 +13,8 @@ from lab.spec import sample
 from lab.spec.plan import Plan
 from lab.storage.cell_folder import CellFolder
 
-COUNTED = {"passed_on": {"node 1": 120, "node 2": 80}, "received": 200, "refused": 0, "component_errors": []}
+BY_NODE = {"node 1": 120, "node 2": 80}
+COUNTED = {"passed_on": BY_NODE, "nodes": BY_NODE, "received": 200, "refused": 0, "component_errors": []}
 UP = [(t, "node 2", "up", float(up)) for t, up in enumerate((1, 1, 0, 0, 1))]
 
 
@@ -70,13 +71,13 @@ def test_only_what_happens_to_a_node_is_a_lost_node(cell):
     """That a database or a worker has ended is no node's doing; nor is a single reading that came too late."""
     assert not balancing.lost_a_node(cell)
     one_late = [(1.0, "node 1", "silent", 1.0)]
-    for errors, readings, lost in (
-        ([], [], False),
-        (["The MySQL of this run was killed by SIGKILL.", "Locust worker 1 was killed by SIGKILL."], one_late, False),
-        (["The service node 2 was killed by SIGKILL during the measurement."], [], True),
-        ([], [*one_late, (2.0, "node 1", "silent", 1.0)], True),
+    for errors, nodes, readings, lost in (
+        ([], BY_NODE, [], False),
+        (["The MySQL of this run was killed by SIGKILL."], BY_NODE, one_late, False),
+        (["The service node 2 was killed by SIGKILL during the measurement."], {"node 1": 120}, [], True),
+        ([], BY_NODE, [*one_late, (2.0, "node 1", "silent", 1.0)], True),
     ):
-        cell.keep("evidence", {**COUNTED, "component_errors": errors})
+        cell.keep("evidence", {**COUNTED, "nodes": nodes, "component_errors": errors})
         cell.keep_metrics([*UP, *readings])
         assert balancing.lost_a_node(cell) == lost
     cell.keep("evidence", {**COUNTED, "refused": 1})
