@@ -97,13 +97,13 @@ def _start_error(running: Running, ending: str) -> ComponentError:
     name, log = running.launch.name, running.log_tail(WHOLE_LOG)
     if TAKEN not in log.lower():
         return ComponentError(f"The {name} {ending} while it started.", "", running.log_tail())
-    # The others are chosen by the system as it starts. In a container nobody else has one.
+    # That of a cluster is chosen beforehand, the others by the system as the service starts.
     told = running.launch.environment
     members = told.get("LAB_CLUSTER_MEMBERS", "").split(",")
     at = members[int(told.get("LAB_NODE", "1")) - 1]
     return ComponentError(
         f"The {name} {ending} while it started: another program has taken {at or 'its port'}"
-        f"{' for its cache' * bool(at)}, which was free a moment before.",
+        f"{', its address in the cluster' * bool(at)}, which was free a moment before.",
         "Try again: each start gets a port of its own.",
         running.log_tail(),
     )

@@ -255,7 +255,7 @@ def test_a_port_that_is_taken_is_said(place):
     (port,) = free_ports(1)
     with (
         socket.create_server(("127.0.0.1", port)),
-        pytest.raises(ComponentError, match=f"another program has taken 127.0.0.1:{port} for its cache") as caught,
+        pytest.raises(ComponentError, match=f"another program has taken 127.0.0.1:{port}, its address") as caught,
         nodes(place, CACHED, of_cluster("taken", [port], 1)),
     ):
         pass

@@ -54,7 +54,11 @@ def service() -> Iterator[Service]:
 @pytest.mark.parametrize(
     ("said", "problem", "step"),
     [
-        ("Caused by: java.net.BindException: Address already in use", "has taken 127.0.0.1:5702 for its cache", "Try"),
+        (
+            "Caused by: java.net.BindException: Address already in use",
+            "has taken 127.0.0.1:5702, its address in",
+            "Try",
+        ),
         ("no", "The service node 2 exited with status 1 while it started.", ""),
     ],
 )
@@ -66,7 +70,7 @@ def test_a_service_that_finds_its_port_taken_says_which(runtime, tmp_path, said,
     with runtime.started(launch) as running, pytest.raises(ComponentError) as caught:
         await_ready(running, tmp_path)
     assert problem in caught.value.problem
-    assert caught.value.next_step.startswith(step)
+    assert caught.value.next_step[:3] == step
     assert "at some line" in caught.value.detail
 
 
