@@ -192,15 +192,13 @@ def _of_other_parts(plan: Plan, of_part: Plan) -> list[str]:
     A sweep may have more loads than a part shows, such as one that shows the largest. The users of an open loop are but
     a reserve.
     """
-    (variants, users), (their_variants, their_users) = (
-        ({cell.variant: "" for cell in each.cells}, {f"{cell.load.users:,}": "" for cell in each.cells})
-        for each in (plan, of_part)
-    )
+    variants, of_variants = (dict.fromkeys(cell.variant for cell in each.cells) for each in (plan, of_part))
+    users, of_users = (dict.fromkeys(f"{cell.load.users:,}" for cell in each.cells) for each in (plan, of_part))
     differing = []
-    if others := [name for name in variants if name not in their_variants]:
-        differing.append(f"variants {', '.join(others)}, not {', '.join(their_variants)}")
-    if their_users.keys().isdisjoint(users) and not isinstance(plan.cells[0].load, OpenLoop):
-        differing.append(f"users {' and '.join(users)}, not {' or '.join(their_users)}")
+    if others := [name for name in variants if name not in of_variants]:
+        differing.append(f"variants {', '.join(others)}, not {', '.join(of_variants)}")
+    if not isinstance(plan.cells[0].load, OpenLoop) and users.keys().isdisjoint(of_users):
+        differing.append(f"users {' and '.join(users)}, not {' or '.join(of_users)}")
     return differing
 
 
