@@ -28,7 +28,6 @@ def service_cost(
         resident memory, which hardly moves where the heap is of one size from the start, of what the JVM has in use in
         the heap and outside, and of the heap in use alone; ``gc_pause_s``, garbage collection pauses;
         ``cpu_s_per_1000_right`` and ``gc_pause_s_per_1000_right``, both by right answers, which failures make dearer;
-        ``pool_in_use``, ``pool_wait`` and ``pool_acquire_s``, the sums of what :func:`of_pools` says of each;
         ``yardstick_s``, the CPU seconds of a fixed piece of work on the service's cores, as a measure of their speed;
         ``neighbours_cpu``, the cores that services used which were up meanwhile, and not loaded. None where unknown.
 
@@ -36,7 +35,6 @@ def service_cost(
     rows = list(rows)
     cpu_s = growth(*counter(rows, "service", "cpu_s"), begin_s, end_s)
     neighbours_s = growth(*counter(rows, NEIGHBOURS, "cpu_s"), begin_s, end_s)
-    pools = of_pools(rows, begin_s, end_s, requests, {}).values()
     gc_pause_s = growth(*counter(rows, "service", GC_PAUSES), begin_s, end_s)
     return {
         "cpu_s": cpu_s,
@@ -47,7 +45,6 @@ def service_cost(
         "heap_bytes": _mean(rows, (HEAP,), begin_s, end_s),
         "gc_pause_s": gc_pause_s,
         "gc_pause_s_per_1000_right": _per_1000(gc_pause_s, right),
-        **{f"pool_{name}": _sum(pool[name] for pool in pools) for name in ("in_use", "wait", "acquire_s")},
         "yardstick_s": _mean(rows, (FIXED_WORK,), begin_s, end_s),
         "neighbours_cpu": None if neighbours_s is None else neighbours_s / (end_s - begin_s),
     }
@@ -74,6 +71,11 @@ def of_pools(
         if in_use is not None or waiting is not None:
             found[pool.name] = {"limit": pool.limit(limits), "in_use": in_use, "wait": waiting, "acquire_s": acquire_s}
     return found
+
+
+def of_all_pools(pools: Mapping[str, Mapping[str, float | None]]) -> dict[str, float | None]:
+    """``pool_in_use``, ``pool_wait`` and ``pool_acquire_s``: the sums of what :func:`of_pools` says of each pool."""
+    return {f"pool_{name}": _sum(of[name] for of in pools.values()) for name in ("in_use", "wait", "acquire_s")}
 
 
 def _sum(values: Iterable[float | None]) -> float | None:

@@ -15,7 +15,7 @@ import pandas as pd
 from lab.analysis import observations, ramps, steadiness, verdict, window_figures
 from lab.analysis.observations import Conditions, NameCounts
 from lab.analysis.program_use import program_use
-from lab.analysis.service_cost import of_pools, service_cost
+from lab.analysis.service_cost import of_all_pools, of_pools, service_cost
 from lab.errors import ComponentError
 from lab.formulas import stats
 from lab.formulas.breakdown import breakdown
@@ -307,6 +307,7 @@ def conclude(testbed: Testbed, measurement: Measurement, others: list[str]) -> N
                 testbed.plan.scenario.requests_a_session,
             ),
             **service_cost(metrics, *span, summary.requests, right),
+            **of_all_pools(pools),
             **({"pools": pools} if pools else {}),
             **program_use(metrics),
             **({"ramp": course.as_json()} if (course := ramps.course(folder, steady)) else {}),

@@ -11,7 +11,7 @@ import pytest
 from lab.analysis import observations
 from lab.analysis.evidence import Steadiness
 from lab.analysis.observations import NameCounts, calls_expected
-from lab.analysis.service_cost import of_pools, service_cost
+from lab.analysis.service_cost import of_all_pools, of_pools, service_cost
 from lab.analysis.steadiness import slowness, steadiness
 from lab.experiments import scenarios
 from lab.generator.fleet import PhaseResult
@@ -70,7 +70,7 @@ def test_nodes_are_the_service_and_counted_once():
     assert observations.foreign_cores(found, CORES) == pytest.approx({"service": 0.0, "generator": 0.0})
     assert observations.foreign_cpu(found, cores=1) == pytest.approx(0.0)
     assert observations.beside(found) == pytest.approx({"balancer": 0.02})
-    assert service_cost(found.rows, 0.0, 10.0, 100)["pool_in_use"] == pytest.approx(9.0)
+    assert of_pools(found.rows, 0.0, 10.0, 100, {})["pool to mysql"]["in_use"] == pytest.approx(9.0)
 
 
 def test_the_cost_of_a_request_is_cut_to_the_load():
@@ -80,8 +80,9 @@ def test_the_cost_of_a_request_is_cut_to_the_load():
     cost = service_cost(rows, 2.5, 6.5, requests=1000)
     assert cost["cpu_s_per_1000_requests"] == pytest.approx(2.0)
     assert cost["gc_pause_s"] == pytest.approx(0.04)
-    assert cost["pool_in_use"] == pytest.approx(np.mean([3, 4, 5, 6]))
-    assert cost["pool_wait"] is None
+    pools = of_all_pools(of_pools(rows, 2.5, 6.5, 1000, {}))
+    assert pools["pool_in_use"] == pytest.approx(np.mean([3, 4, 5, 6]))
+    assert pools["pool_wait"] is None
 
 
 MONGO, TO_BACKEND = "mongodb_driver_pool_", "httpcomponents_httpclient_pool_"
@@ -93,12 +94,13 @@ def test_two_pools_are_two_and_not_the_mean_of_both():
     waiting = {f"{MONGO}waitqueuesize": 0.0, f"{TO_BACKEND}total_pending": 30.0}
     rows = [row for name, value in (in_use | waiting).items() for row in readings("service", name, 0.0, first=value)]
     limits = {"pool to mongo": 100, "pool to backend": 5, "pool_max": None, "nodes": 2}
-    assert of_pools(rows, 2.0, 6.0, 1000, limits) == {
+    found = of_pools(rows, 2.0, 6.0, 1000, limits)
+    assert found == {
         "pool to mongo": {"limit": 200, "in_use": 2.0, "wait": 0.0, "acquire_s": 0.0},
         "pool to backend": {"limit": 10, "in_use": 10.0, "wait": 30.0, "acquire_s": pytest.approx(0.12)},
     }
-    cost = service_cost(rows, 2.0, 6.0, requests=1000)
-    assert (cost["pool_in_use"], cost["pool_wait"], cost["pool_acquire_s"]) == (12.0, 30.0, pytest.approx(0.12))
+    of_all = {"pool_in_use": 12.0, "pool_wait": 30.0, "pool_acquire_s": pytest.approx(0.12)}
+    assert of_all_pools(found) == of_all
 
 
 def test_a_pool_of_an_older_run_has_the_limit_of_all_pools():
@@ -126,7 +128,7 @@ def test_failures_make_a_right_answer_dearer():
 
 def test_what_was_not_read_is_not_known():
     """No readings, no requests: no figure, rather than a wrong one."""
-    assert set(service_cost([], 0.0, 1.0, 10).values()) == {None}
+    assert set(service_cost([], 0.0, 1.0, 10).values()) == set(of_all_pools({}).values()) == {None}
     assert service_cost(readings("service", "cpu_s", 1.0), 0.0, 1.0, 0)["cpu_s_per_1000_requests"] is None
 
 
