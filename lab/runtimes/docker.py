@@ -38,7 +38,7 @@ CHECKOUT_LABEL, RUN_LABEL, PID_LABEL, BORN_LABEL = "lab.checkout", "lab.run", "l
 IMAGE_LABEL = "lab.image"
 USER = 10001  # of all the lab's images
 TMPFS = "rw,exec,nosuid,nodev,size=512m,mode=1777"  # exec: Netty unpacks its native transport there
-LOST = "was lost with the Docker engine"
+LOST, REMOVED = "was lost with the Docker engine", "was removed from the Docker engine"
 ENGINE_REMEDY = "Start one (Debian: apt-get install docker.io, then dockerd), or use --runtime process."
 SOMAXCONN = Path("/proc/sys/net/core/somaxconn")
 LAST_WORDS_S = 30.0
@@ -157,6 +157,8 @@ class DockerRunning:
             self._container.wait()
             self._container.reload()
             self._ending = _ending(self._container.attrs["State"], self.launch.memory_mb)
+        except NotFound:  # a removal kills it first, and may be over before its status is read
+            self._ending = REMOVED
         except (DockerException, requests.RequestException, urllib3.exceptions.HTTPError, OSError):
             self._ending = LOST
         finally:

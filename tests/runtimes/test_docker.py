@@ -241,11 +241,11 @@ def test_killed_lab_leaves_nothing_behind(engine, python, tmp_path):
 @pytest.mark.docker
 @pytest.mark.thorough
 def test_clean_removes_what_a_run_has_left(engine, launch):
-    """Running or not."""
+    """Running or not; which of the two that a removal does is seen first is the engine's choice."""
     run = f"test-{uuid.uuid4().hex[:8]}"
     with DockerRuntime(run) as containers, containers.started(launch(WORKS)) as running:
         assert clean(engine, {RUN_LABEL: run}) == 2
-        assert running.await_end() == "was killed by SIGKILL"
+        assert running.await_end() in {"was killed by SIGKILL", "was removed from the Docker engine"}
     assert left_behind(engine, run) == []
 
 
