@@ -39,12 +39,18 @@ def test_it_is_committed_without_outputs(path):
     assert not any(cell.get("outputs") or cell.get("execution_count") for cell in cells)
 
 
+def is_quick(path: Path) -> bool:
+    """Whether `make test` executes it: the tour and the comparison, however many experiments have a notebook."""
+    return path.stem in {"00-tour", "05-compare"}
+
+
 @pytest.fixture(scope="module")
-def executions() -> Iterator[dict[Path, Future[NotebookNode]]]:
-    """Every notebook with its outputs, by path; two kernels at a time, which spend half of their time waiting."""
+def executions(request) -> Iterator[dict[Path, Future[NotebookNode]]]:
+    """The notebooks with their outputs, by path; two kernels at a time, which spend half of their time waiting."""
+    asked = {item.callspec.params["path"] for item in request.session.items if "executions" in item.fixturenames}
     with ThreadPoolExecutor(2) as pool:
-        yield {path: pool.submit(executed, path) for path in NOTEBOOKS}
-        pool.shutdown(cancel_futures=True)  # where only some of them were asked for
+        yield {path: pool.submit(executed, path) for path in sorted(asked)}
+        pool.shutdown(cancel_futures=True)  # where a run of tests ends early
 
 
 def executed(path: Path) -> NotebookNode:
@@ -55,7 +61,9 @@ def executed(path: Path) -> NotebookNode:
     return notebook
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=names)
+@pytest.mark.parametrize(
+    "path", [pytest.param(path, marks=[] if is_quick(path) else pytest.mark.thorough) for path in NOTEBOOKS], ids=names
+)
 def test_it_runs_on_the_example_and_shows_its_figures(executions, path):
     """Every cell runs without an error, and there is something to see."""
     notebook = executions[path].result()

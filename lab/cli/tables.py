@@ -113,7 +113,7 @@ def print_whole(table: Table, console: Console) -> None:
 
 
 def _table(run: Run) -> Table:
-    peers = [published.row_for(run.plan, cell, run.scenario.variant(cell.variant)) for cell in run.plan.cells]
+    peers = [published.row_beside(run.plan, cell) for cell in run.plan.cells]
     varied = run.plan.axis if run.plan.axis != USERS else ""
     optional = OptionalColumns(
         repeat=_has_repeats(run),

@@ -66,6 +66,7 @@ def _changes() -> Iterator[Exchange]:
     yield Exchange("the one that was added", "/entities/one", 200)
     yield _sent("add it again", "POST", "/entities", _entity(one), 409)
     yield _sent("add many", "POST", "/entities/many", [_entity(key) for key in many], 201)
+    yield _sent("add many again", "POST", "/entities/many", [_entity(key) for key in many], 409)
     yield Exchange("the ones that were added", "/entities/by-ids/two,three,four", 200, unordered=True)
     for way in ("collected", "streamed", "paged"):
         for batch in ("default", "100", "1000"):
@@ -95,6 +96,7 @@ def _refused() -> Iterator[Exchange]:
     bad: Iterable[tuple[str, Any]] = (
         ("no JSON", "{"),
         ("a blank key", _entity(" ")),
+        ("a key that is too long", _entity("x" * 101)),
         ("no text", {"integer": 1, "doubles": []}),
         ("no double", {"integer": 1, "text": "", "doubles": [None]}),
         ("a text that is too long", {"integer": 1, "text": "x" * 1_000_001, "doubles": []}),

@@ -128,7 +128,7 @@ class Run:
         """
         rows = []
         for cell, row in zip(self.plan.cells, self.cells, strict=True):
-            peer = published.row_for(self.plan, cell, self.scenario.variant(cell.variant))
+            peer = published.row_beside(self.plan, cell)
             whole = {key: value for key, value in row.items() if key not in PARTS}
             rows.append(
                 {**whole, "published_mean_s": peer and peer.mean_s, "published_rps": peer and peer.throughput_rps}

@@ -33,6 +33,7 @@ class PublishedRow:
         figures: by name, others that a publication shows, such as ``mongo find``: see
             :attr:`lab.experiments.reproduction.publication.Publication.figures`.
         settings: those of this row alone, beside those of the table.
+        request: the name of the request that it is of, where a session has others too.
 
     """
 
@@ -47,6 +48,7 @@ class PublishedRow:
     sums_s: Mapping[str, float] = field(default_factory=dict)
     total_s: float | None = None
     figures: Mapping[str, float] = field(default_factory=dict)
+    request: str = ""
 
 
 @cache
@@ -82,6 +84,12 @@ def row_for(plan: Plan, cell: Cell, variant: Variant, name: str = "") -> Publish
     rows = [row for row in published["rows"] if (row.users, row.variant) == (size, variant.published_as)]
     fitting = (row for row in rows if _fits(mine, {**published["settings"], **row.settings}))
     return next(fitting, None)
+
+
+def row_beside(plan: Plan, cell: Cell) -> PublishedRow | None:
+    """The published row whose figures are of all of a cell's requests, as those that a run shows of it are; or None."""
+    row = row_for(plan, cell, plan.scenario.variant(cell.variant))
+    return None if row and row.request else row
 
 
 def _fits(mine: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:

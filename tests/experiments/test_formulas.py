@@ -93,7 +93,7 @@ def test_a_cell_that_was_not_measured_is_named():
     off, missing = row(setting(THREADS, 10), SYNC, 10, 2.0), row(setting(THREADS, 10), SYNC, 25, 3.0)
     word, evidence = claims.formula(THREADS, SYNC).judge([off, replace(missing, repeats=())])
     assert word == REFUTED
-    assert "T 10, t 1000 ms): nothing valid was measured" in evidence
+    assert "T 10, t 1000 ms): nothing was measured to judge it by" in evidence
 
 
 def test_threads_that_limit_leave_connections_to_spare():

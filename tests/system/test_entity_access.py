@@ -80,8 +80,11 @@ def test_every_operation_stores_the_same(url, stored):
     due["one"] |= CONTENT
     assert stored() == due
     assert list(stored()["one"]) == ["_id", "integer", "text", "doubles"]
-    assert ask("POST", url, "/many", [{"id": key, **NEW} for key in ("two", "three")]) == 201
+    both = [{"id": key, **NEW} for key in ("two", "three")]
+    assert ask("POST", url, "/many", both) == 201
     due |= {key: {"_id": key, **NEW} for key in ("two", "three")}
+    assert stored() == due
+    assert ask("POST", url, "/many", both) == 409
     assert stored() == due
     assert ask("PUT", url, "/by-ids/two,e000003,nobody", CONTENT) == 200
     due["two"] |= CONTENT
@@ -95,6 +98,7 @@ def test_every_operation_stores_the_same(url, stored):
     assert stored() == due
     assert ask("DELETE", url, "/two") == ask("PUT", url, "/two", CONTENT) == 404
     assert stored() == due
+    assert {type(each["integer"]) for each in stored().values()} == {int}  # as 32 bits, and none as Int64
 
 
 def test_what_the_database_names_itself_is_stored_too(url, stored):
@@ -104,9 +108,10 @@ def test_what_the_database_names_itself_is_stored_too(url, stored):
     assert {**stored()[key], "_id": ""} == {"_id": "", **NEW}
 
 
-def test_a_document_beyond_16_mb_is_refused_in_a_sentence(url, stored):
+@pytest.mark.parametrize("field", ["text", "id"])
+def test_a_document_beyond_16_mb_is_refused_in_a_sentence(url, stored, field):
     """Before the database sees it, and nothing is stored."""
-    answer = requests.post(f"{url}/entities", json={**NEW, "text": "x" * (17 << 20)}, timeout=PATIENCE_S)
+    answer = requests.post(f"{url}/entities", json={**NEW, field: "x" * (17 << 20)}, timeout=PATIENCE_S)
     assert answer.status_code == 400
     assert answer.json()["detail"].startswith("An entity is a JSON object")
     assert stored() == seeded()

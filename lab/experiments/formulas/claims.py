@@ -117,7 +117,7 @@ def formula_of(row: ReproducedRow) -> str:
 
 
 def measured_s(row: ReproducedRow) -> float | None:
-    """The time for all requests of a row, a mean over its repeats; None where nothing valid was measured."""
+    """The time for all requests of a row, a mean over its repeats; None where nothing was measured to judge it by."""
     times = [time for repeat in row.usable if (time := time_for_all_s(row)(repeat)) is not None]
     return fmean(times) if times else None
 
@@ -149,7 +149,7 @@ def deviations(rows: Sequence[ReproducedRow]) -> list[str]:
     for row in rows:
         took_s = measured_s(row)
         if took_s is None:
-            said.append(f"{row.label}: nothing valid was measured")
+            said.append(f"{row.label}: nothing was measured to judge it by")
         elif why := reason(row):
             said.append(f"{row.label}: {took_s:.3g} s, not {printed_s(row):.3g} s ({why})")
     return said

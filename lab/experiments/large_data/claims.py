@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from lab.experiments.entity_access import ACCESSES, PUBLISHED_VARIANTS
+from lab.experiments.entity_access import PUBLISHED_VARIANTS, STACKS
 from lab.experiments.large_data.scenario import ENTITIES, OF_AN_INTEGER
 from lab.experiments.reproduction.judging import (
     NEAR,
     ClaimCheck,
-    alike,
     decide,
     exactly,
     figure,
@@ -18,14 +17,24 @@ from lab.experiments.reproduction.judging import (
     measured,
     ratios,
     rows_of_variant,
-    time_for_all_s,
     variant_pairs,
     within,
 )
-from lab.experiments.reproduction.publication import Claim, Judge, Part, Publication, ReproducedRow
+from lab.experiments.reproduction.publication import (
+    CONFIRMED,
+    UNDECIDED,
+    Claim,
+    Judge,
+    Part,
+    Publication,
+    ReproducedRow,
+)
 from lab.spec.options import Options
 
 BATCH, MANY_USERS = 1000, 1000
+# What the document speaks of; how often a driver by itself asks for more is shown beside them.
+SPOKEN_OF = ("template", "repository")
+VARIANTS = tuple(f"{stack}-{access}" for stack in STACKS for access in SPOKEN_OF)
 # Of a single user, so that even the fastest take some seconds, in which the machine can be watched.
 ONE_AFTER_ANOTHER = 30
 COLLECTED, STREAMED, PAGED = "all, collected", "all, streamed", "all, paged"
@@ -46,10 +55,28 @@ def against_blocking(part: str, low: float, high: float, blocking: str = COLLECT
     return judge
 
 
+def cured_by(part: str) -> Judge:
+    """That reactive access in a part takes no longer than a blocking list, where a stream takes several times as long.
+
+    Where it does not there is nothing to cure, and that decides nothing.
+    """
+
+    def judge(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
+        word, _ = against_blocking(STREAMED, SEVERAL_TIMES, math.inf)(rows)
+        if word != CONFIRMED:
+            return (
+                UNDECIDED,
+                f"That streams take several times as long is {word} here, and so there may be no gap to close.",
+            )
+        return against_blocking(part, -math.inf, 1 + NEAR)(rows)
+
+    return judge
+
+
 def _across(rows: Sequence[ReproducedRow], part: str, blocking: str) -> list[tuple[ReproducedRow, ReproducedRow]]:
     return [
         pair
-        for access in ACCESSES
+        for access in SPOKEN_OF
         for pair in zip(
             rows_of_variant(rows, f"webflux-{access}", part),
             rows_of_variant(rows, f"mvc-{access}", blocking),
@@ -98,20 +125,9 @@ def update_many_faster(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     return decide(ratios(pairs, mean_s, -math.inf, HALF))
 
 
-def ones_alike(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
-    """Whether reactive and blocking access answer all users in the same time, where each sends one operation."""
-    pairs = [pair for access in ACCESSES for pair in variant_pairs(rows, f"webflux-{access}", f"mvc-{access}")]
-    return decide(
-        check
-        for reactive, blocking in pairs
-        if reactive.part in ONES
-        for check in alike([(reactive, blocking)], time_for_all_s(reactive))
-    )
-
-
-def _part(name: str, operation: str, **parameters: str) -> Part:
+def _part(name: str, operation: str, variants: Sequence[str] = VARIANTS, **parameters: str) -> Part:
     options = Options(
-        variants=PUBLISHED_VARIANTS,
+        variants=variants,
         users=(1,),
         ramp_up=0.0,
         loops=ONE_AFTER_ANOTHER,
@@ -121,10 +137,8 @@ def _part(name: str, operation: str, **parameters: str) -> Part:
 
 
 def _of_many_users(operation: str) -> Part:
-    options = Options(
-        variants=PUBLISHED_VARIANTS, users=(MANY_USERS,), ramp_up=1.0, loops=1, parameters={"operation": operation}
-    )
-    return Part(operation, "large-data", options)
+    options = Options(variants=VARIANTS, users=(MANY_USERS,), ramp_up=1.0, loops=1, parameters={"operation": operation})
+    return Part(operation, "large-data", options, most_repeats=1)  # nothing is claimed of it
 
 
 LARGE_DATA = Publication(
@@ -133,7 +147,7 @@ LARGE_DATA = Publication(
     scenario="large-data",
     parts=(
         _part(COLLECTED, "get-all", way="collected"),
-        _part(STREAMED, "get-all", way="streamed"),
+        _part(STREAMED, "get-all", PUBLISHED_VARIANTS, way="streamed"),
         _part(IN_BATCHES, "get-all", way="streamed", batch_size=str(BATCH)),
         _part(PAGED, "get-all", way="paged"),
         _part(QUERY, "query-1k", way="collected"),
@@ -152,14 +166,10 @@ LARGE_DATA = Publication(
             "A reactive stream of a query over 1000 takes several times as long as a blocking list.",
             against_blocking(QUERY_STREAMED, SEVERAL_TIMES, math.inf, QUERY),
         ),
-        Claim("A set batch size cures that.", against_blocking(IN_BATCHES, -math.inf, 1 + NEAR)),
-        Claim("Sorted pages cure that.", against_blocking(PAGED, -math.inf, 1 + NEAR)),
+        Claim("A set batch size cures a stream of all entities.", cured_by(IN_BATCHES)),
+        Claim("Sorted pages cure it.", cured_by(PAGED)),
         Claim("A repository updates a thousand entities one by one, the others by one command.", update_many_counts),
         Claim("A reactive repository updates a thousand entities in half the time, or less.", update_many_faster),
-        Claim(
-            f"{MANY_USERS:,} users with one operation each are all answered in the same time on both stacks.",
-            ones_alike,
-        ),
     ),
     figures=COMMANDS_SHOWN,
 )

@@ -8,7 +8,7 @@ from lab.spec.system import Component, Entities
 from lab.spec.workload import Burst
 
 OPERATIONS = ("add-one", "get-one", "update-one", "remove-one", "add-many", "get-many", "update-many", "get-by-query")
-# 59 kB of JSON each, nearly all of it doubles; as many as the memory of a stand-in takes beside those that are added.
+# 59 kB of JSON each, nearly all of it doubles.
 ENTITIES = Entities(count=1000, doubles=3245, integers=1000, index_parameter="index")
 
 FIND, INSERT, UPDATE, DELETE = (command(name) for name in ("find", "insert", "update", "delete"))
@@ -46,8 +46,9 @@ SCENARIO = Scenario(
         Parameter("index", "none", choices=("none", "integer"), help="the field that get-by-query finds by an index"),
     ),
     variants=variants({"driver": DIRECT, "template": DIRECT, "repository": REPOSITORY}),
-    load=Burst(users=200),
-    rehearsal=Rehearsal(requests=200, rounds=6),
+    # Of a single request each, most of the time would be that of the first ones.
+    load=Burst(users=200, loops=5),
+    rehearsal=Rehearsal(requests=1000, rounds=8),
     sweep={"operation": OPERATIONS},
     components=(Component("mongo", database="mongo", own_pool=100, entities=ENTITIES),),
     own_entities=(

@@ -107,7 +107,7 @@ class ClaimCheck:
     def __str__(self) -> str:
         """The number beside its range, as part of a sentence."""
         if not self.values:
-            return f"{self.label}: nothing valid was measured"
+            return f"{self.label}: nothing was measured to judge it by"
         found = f"{_short(fmean(self.values))}{self.unit}"
         if self.interval is None:
             where = "within" if self.low <= self.values[0] <= self.high else "outside"

@@ -118,10 +118,11 @@ def _earlier(
 
 def _repeat(cell: Mapping[str, Any], factor: float, request: str, scenario: Scenario) -> Repeat:
     failed, of_name = sum(cell["errors"].values()), {part["name"]: part for part in cell.get("by_name", ())}
-    calls = {name: count / cell["requests"] for name, count in cell.get("calls", {}).items() if cell["requests"]}
+    of_request = of_name.get(request, cell)
+    calls = {name: count / n for name, count in cell.get("calls", {}).items() if (n := of_request["requests"])}
     return Repeat(
         number=cell["repeat"],
-        mean_s=of_name.get(request, cell)["mean_s"],
+        mean_s=of_request["mean_s"],
         rps=factor * (cell["throughput_rps"] or 0.0),
         ok_rps=factor * (cell["ok_throughput_rps"] or 0.0),
         error_share=failed / cell["requests"] if cell["requests"] else 0.0,

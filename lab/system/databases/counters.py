@@ -18,5 +18,5 @@ def counted(database: Database) -> dict[str, int]:
     """
     if database.kind == "mysql":
         return mysql.counted(database)
-    finds, commands = mongo.counted(database)
-    return ({} if finds is None else {QUERIES: finds}) | commands
+    commands = mongo.counted(database)
+    return {QUERIES: commands["find"], **commands} if commands else {}

@@ -2,13 +2,16 @@ package lab.entity;
 
 import java.util.List;
 
+import com.mongodb.ErrorCategory;
+import com.mongodb.MongoBulkWriteException;
+import com.mongodb.MongoException;
 import org.bson.Document;
 
 import org.springframework.data.mongodb.core.mapping.MongoId;
 
 /**
  * What is stored. The database chooses the key of one that comes without. The largest fits
- * into the 16 MB that MongoDB stores, whatever its characters.
+ * into the 16 MB that MongoDB stores, and its key into an index, whatever their characters.
  */
 @org.springframework.data.mongodb.core.mapping.Document(Entity.COLLECTION)
 public record Entity(@MongoId String id, int integer, String text, List<Double> doubles) {
@@ -17,14 +20,16 @@ public record Entity(@MongoId String id, int integer, String text, List<Double> 
 
 	static final String COLLECTION = "entities";
 
-	static final String ACCEPTED = "An entity is a JSON object of an id, which is not blank if there is one, an integer, "
-			+ "a text of at most 1000000 characters, and at most 100000 doubles; several are a list of 1 to 100 of them";
+	static final String ACCEPTED = "An entity is a JSON object of an id of 1 to 100 characters, if there is one, an "
+			+ "integer, a text of at most 1000000 characters, and at most 100000 doubles; several are a list of 1 to 100 of them";
 
 	private static final int MOST = 100;
 
+	private static final int LONGEST_ID = 100;
+
 	public Entity {
 		Content.check(text, doubles, ACCEPTED);
-		if (id != null && id.isBlank()) {
+		if (id != null && (id.isBlank() || id.length() > LONGEST_ID)) {
 			throw new IllegalArgumentException(ACCEPTED);
 		}
 	}
@@ -44,6 +49,18 @@ public record Entity(@MongoId String id, int integer, String text, List<Double> 
 	static Entity of(Document document) {
 		return new Entity(document.get("_id").toString(), document.getInteger("integer"), document.getString("text"),
 				document.getList("doubles", Double.class));
+	}
+
+	/**
+	 * Whether the driver says that the key of an entity, or of one of several, is taken.
+	 */
+	static boolean isAlreadyThere(MongoException ex) {
+		return (ex instanceof MongoBulkWriteException several)
+				? several.getWriteErrors().stream().anyMatch((error) -> isTaken(error.getCode())) : isTaken(ex.getCode());
+	}
+
+	private static boolean isTaken(int code) {
+		return ErrorCategory.fromErrorCode(code) == ErrorCategory.DUPLICATE_KEY;
 	}
 
 	static List<Entity> several(List<Entity> entities) {

@@ -6,7 +6,6 @@ import java.util.List;
 import java.util.Optional;
 import java.util.stream.Stream;
 
-import com.mongodb.ErrorCategory;
 import com.mongodb.MongoException;
 import jakarta.servlet.http.HttpServletResponse;
 import org.apache.commons.logging.Log;
@@ -160,8 +159,11 @@ class EntityController {
 	 * What the driver says itself, where Spring Data does not translate it.
 	 */
 	@ExceptionHandler
-	ProblemDetail databaseFailed(MongoException ex) {
-		if (ErrorCategory.fromErrorCode(ex.getCode()) == ErrorCategory.DUPLICATE_KEY) {
+	ProblemDetail databaseFailed(MongoException ex, HttpServletResponse response) {
+		if (response.isCommitted()) {
+			throw ex; // the connection ends with it, as Netty's does: this would complete a part of an answer
+		}
+		if (Entity.isAlreadyThere(ex)) {
 			return ProblemDetail.forStatus(HttpStatus.CONFLICT);
 		}
 		logger.warn(ex.getMessage());

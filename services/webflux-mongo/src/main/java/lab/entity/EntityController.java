@@ -2,7 +2,6 @@ package lab.entity;
 
 import java.util.List;
 
-import com.mongodb.ErrorCategory;
 import com.mongodb.MongoException;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
@@ -142,7 +141,7 @@ class EntityController {
 	 */
 	@ExceptionHandler
 	ProblemDetail databaseFailed(MongoException ex) {
-		if (ErrorCategory.fromErrorCode(ex.getCode()) == ErrorCategory.DUPLICATE_KEY) {
+		if (Entity.isAlreadyThere(ex)) {
 			return ProblemDetail.forStatus(HttpStatus.CONFLICT);
 		}
 		logger.warn(ex.getMessage());
