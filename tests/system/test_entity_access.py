@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import requests
 from patience import PATIENCE_S
+from relays import refusing_more
 
 from lab.experiments import find_scenario
 from lab.runtimes.process import ProcessRuntime
@@ -44,6 +45,19 @@ def url(request, place, jdk, tmp_path_factory):
     variant, folder = find_scenario("mongo-access").variant(request.param), tmp_path_factory.mktemp(request.param)
     limits, told = Limits(pool=5, heap_mb=256), {"LAB_MONGO_URI": database.url}
     with ExitStack() as stack:
+        launch = service_launch(variant, limits, 2, jdk.java, jars[variant.module], folder, told)
+        yield actuator.await_ready(stack.enter_context(runtime.started(launch)), folder).url
+
+
+@pytest.fixture(scope="module", params=[variant.name for variant in find_scenario("mongo-access").variants])
+def url_without_more(request, place, jdk, tmp_path_factory):
+    """The service of a variant whose database refuses getMore."""
+    runtime, jars, database = place
+    variant, folder = find_scenario("mongo-access").variant(request.param), tmp_path_factory.mktemp(request.param)
+    limits = Limits(pool=5, heap_mb=256)
+    with ExitStack() as stack:
+        port = stack.enter_context(refusing_more(database.host, database.port))
+        told = {"LAB_MONGO_URI": database.via(port).url}
         launch = service_launch(variant, limits, 2, jdk.java, jars[variant.module], folder, told)
         yield actuator.await_ready(stack.enter_context(runtime.started(launch)), folder).url
 
@@ -106,6 +120,16 @@ def test_what_the_database_names_itself_is_stored_too(url, stored):
     assert ask("POST", url, "", NEW) == 201
     (key,) = stored().keys() - seeded().keys()
     assert {**stored()[key], "_id": ""} == {"_id": "", **NEW}
+
+
+def test_a_part_of_an_answer_does_not_pass_for_a_whole_one(url_without_more, place):
+    """A database that sends no second batch ends the connection where the first one is on its way; else it is a 5xx."""
+    *_, database = place
+    restore(database, Entities(count=150, doubles=100, integers=4))
+    path = "/entities?way={}&batch=100"
+    with pytest.raises(requests.exceptions.ChunkedEncodingError):
+        requests.get(url_without_more + path.format("streamed"), timeout=PATIENCE_S)
+    assert requests.get(url_without_more + path.format("collected"), timeout=PATIENCE_S).status_code >= 500
 
 
 @pytest.mark.parametrize("field", ["text", "id"])

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import socket
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 
 import pytest
+from relays import refusing_more
 
 from lab.errors import LabError
 from lab.runtimes.process import ProcessRuntime
@@ -111,34 +108,11 @@ def test_commands_are_counted_however_many_documents_they_are_about(server, stor
 def test_a_server_that_refuses_to_send_more_is_said(server, stored):
     """One sentence and a next step, and what is stored is untouched."""
     stored.update_one({"_id": "e000249"}, {"$set": {"text": "new"}})
-    with refusing_more(server) as port, pytest.raises(LabError, match="getM0re") as caught:
+    with refusing_more(server.host, server.port) as port, pytest.raises(LabError, match="getM0re") as caught:
         restore(server.via(port), OF)
     assert "getMore" in caught.value.next_step
     assert stored.count_documents({}) == OF.count
     assert stored.count_documents({"text": "new"}) == 1
-
-
-@contextmanager
-def refusing_more(server) -> Iterator[int]:
-    """The port of a relay to a server behind which no client finds the command getMore."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-
-        def accept() -> None:
-            with suppress(OSError):
-                while True:
-                    client, _ = listener.accept()
-                    upstream = socket.create_connection((server.host, server.port))
-                    threading.Thread(target=pass_on, args=(client, upstream), daemon=True).start()
-                    threading.Thread(target=pass_on, args=(upstream, client), daemon=True).start()
-
-        def pass_on(source: socket.socket, target: socket.socket) -> None:
-            with target, suppress(OSError):
-                while piece := source.recv(65536):
-                    target.sendall(piece.replace(b"getMore\0", b"getM0re\0"))
-
-        threading.Thread(target=accept, daemon=True).start()
-        yield listener.getsockname()[1]
-        listener.close()
 
 
 def test_entities_are_alike_but_for_their_keys():
