@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
@@ -49,12 +49,12 @@ def _told(testbed: Testbed, of_start: tuple[Node, ...], start: str) -> dict[Node
     """By node, the environment variables by which nodes find one another.
 
     Each has an address to listen on for the others. The name of their cluster keeps it apart from those of other starts
-    and of other runs, also of other checkouts.
+    and of other runs, also of other checkouts; nobody can guess it, and who does not know it is not let in.
     """
     addresses = testbed.runtime.reserve([_alias(start, node) for node in of_start])
     cluster = {
         "LAB_NODES": str(len(of_start)),
-        "LAB_CLUSTER": f"{testbed.run.name}-{start}-{os.getpid()}",
+        "LAB_CLUSTER": f"{testbed.run.name}-{start}-{secrets.token_hex(8)}",
         "LAB_CLUSTER_MEMBERS": ",".join(f"{host}:{port}" for host, port in addresses),
     }
     return {node: {**cluster, "LAB_NODE": str(node.number)} for node in of_start}

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -108,7 +109,8 @@ def down() -> str:
             holder.wait(DOWN_WITHIN_S)
         except psutil.TimeoutExpired:
             holder.kill()  # its guard ends what it started
-    up_state.STATE.unlink(missing_ok=True)
+    if up_state.held() is None:  # else the next one is being started already
+        up_state.STATE.unlink(missing_ok=True)
     tidy()
     return f"{held['scenario']} with {held['variant']}"
 
@@ -121,9 +123,12 @@ def tidy() -> None:
 
 
 def example_request(running: dict[str, Any]) -> str:
-    """A curl command for the stack that is up, with a token where it needs one."""
-    header = f"-H 'Authorization: Bearer {tokens.read_tokens(tokens.token_file())[0]}' " if running["token"] else ""
-    return f"curl -s {header}{running['url']}{running['path']}"
+    """A curl command for the stack that is up, with a token where it needs one, which no list of processes shows."""
+    address = f"{running['url']}{running['path']}"
+    if not running["token"]:
+        return f"curl -s {address}"
+    file = shlex.quote(str(tokens.token_file()))
+    return f"printf 'Authorization: Bearer %s' \"$(head -n 1 {file})\" | curl -s -H @- {address}"
 
 
 def hold(plan: Plan, runtime: str, endpoints: Endpoints) -> None:

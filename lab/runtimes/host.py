@@ -126,8 +126,10 @@ def environment() -> dict[str, Any]:
 
 def _git(*arguments: str) -> str | None:
     command = ("git", "-C", str(ROOT), *arguments)
+    # GIT_DIR and the like name another repository.
+    own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
-        return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.strip()
+        return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True, env=own).stdout.strip()
     except (OSError, subprocess.SubprocessError):
         return None
 

@@ -197,6 +197,8 @@ class ProcessRuntime:
 
     def discard(self, path: Path) -> None:
         """Remove a file or a folder at the end, with what was written into it, even if the lab is killed."""
+        if "\n" in str(path.absolute()):  # the guard is told by lines, and would remove what the first one names
+            raise LabError(f"The folder {str(path.absolute())!r} has a line break in its name.", "Use another one.")
         self._scratch.append(path.absolute())
         self._tell_guard(f"{path.absolute()}")
 

@@ -106,7 +106,8 @@ def _valid_address(url: str) -> str:
     except ValueError:
         guess = f"http://{url}" if re.match(r"[\w.-]+(:\d+)?(/|$)", url) else ""
         hint = f"Did you mean {guess}?" if guess else example
-        raise LabError(f"{url!r} is not an http or https address.", hint) from None
+        shown = "What holds an @" if "@" in url else repr(url)  # it may hold a password too
+        raise LabError(f"{shown} is not an http or https address.", hint) from None
     if parts.username is not None:
         raise LabError(
             "The address contains a user or a password, and addresses are stored with the run.",

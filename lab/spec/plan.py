@@ -226,6 +226,9 @@ def _in_paths(plan: Plan) -> Iterator[str]:
         yield part.name
         yield part.module or part.name
     yield from (component.database for component in plan.scenario.components if component.database)
+    if corpus := plan.scenario.corpus:
+        yield from (*corpus.file_bytes, *corpus.contents)
+        yield from (ending.removeprefix(".") for content in corpus.contents.values() for ending in content.text)
 
 
 def _unknown(value: Any, known: Any) -> Iterator[str]:

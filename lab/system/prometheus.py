@@ -76,9 +76,10 @@ class Prometheus:
         """Write the list of targets, which Prometheus reads anew when it changes."""
         with self._changing:
             self._scraped = scraped
-            written = self._file.with_suffix(".new")
+            # Beside the folder, in which a container may have put a link of that name; and never half of it.
+            written = self._file.parent.with_suffix(".new")
             written.write_text(json.dumps(targets(scraped)))
-            written.replace(self._file)  # never half of it
+            written.replace(self._file)
 
 
 def targets(scraped: Mapping[str, Mapping[str, str]]) -> list[dict[str, object]]:

@@ -122,3 +122,15 @@ def test_a_program_off_the_path_is_named_by_its_own(monkeypatch):
     assert shlex.split(as_typed.program("locust")) == [str(beside)]
     monkeypatch.setenv("PATH", str(beside.parent))
     assert as_typed.program("locust") == "locust"
+
+
+def test_the_example_request_sends_a_token_that_no_list_of_processes_shows(monkeypatch, tmp_path):
+    """Nor the history of the shell: only its file has it."""
+    file = tmp_path / "my tokens"
+    file.write_text("t0ken\nanother")
+    monkeypatch.setattr(held_stack.tokens, "token_file", lambda: file)
+    command = held_stack.example_request({"token": True, "url": "http://127.0.0.1:8080", "path": "/me"})
+    header, _, sends = command.partition(" | ")
+    assert "t0ken" not in command
+    assert subprocess.check_output(["sh", "-c", header], text=True) == "Authorization: Bearer t0ken"
+    assert sends == "curl -s -H @- http://127.0.0.1:8080/me"

@@ -78,3 +78,12 @@ def test_a_program_that_is_not_there_is_named(runtime, tmp_path):
     launch = Launch("nobody", ("no-such-program",), tmp_path / "log")
     with pytest.raises(LabError, match=r"Could not start nobody \(no-such-program\): No such file"):
         runtime.started(launch).__enter__()
+
+
+def test_a_folder_whose_name_has_a_line_break_is_refused(runtime, tmp_path):
+    """The guard would take it for two, and remove a stranger's."""
+    mine, strangers = tmp_path / "a\nb", tmp_path / "a"
+    strangers.mkdir()
+    with pytest.raises(LabError, match="line break"):
+        runtime.discard(mine)
+    assert strangers.exists()

@@ -195,7 +195,7 @@ def test_a_damaged_plan_is_named(run, damage):
 
 
 @pytest.mark.parametrize("name", ["../../x", "/etc/x", "..", "a/b", ".hidden", "a\nb", ""])
-@pytest.mark.parametrize("where", ["variant", "scenario", "module", "varied", "database"])
+@pytest.mark.parametrize("where", ["variant", "scenario", "module", "varied", "database", "files", "ending"])
 def test_a_received_run_whose_names_lead_elsewhere_is_damaged(run, name, where):
     """Folders and files are named after them, so they are checked again when a run is read."""
     value = run.read()
@@ -208,6 +208,10 @@ def test_a_received_run_whose_names_lead_elsewhere_is_damaged(run, name, where):
         scenario["variants"][0]["module"] = name or "../x"
     elif where == "database":
         scenario["components"] = [{"name": "x", "database": name or "../x"}]
+    elif where in ("files", "ending"):
+        files, ending = ({name: 1}, {}) if where == "files" else ({}, {"x": {"text": {f".{name}": 1.0}}})
+        read = {"shape": "a", "content": "b", "megabytes": "c", "cache": "", "word": "w"}
+        scenario["corpus"] = {**read, "file_bytes": files, "contents": ending}
     else:
         scenario["variants"][0]["name"] = name
         for cell in cells:

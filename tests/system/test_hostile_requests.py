@@ -116,7 +116,7 @@ def test_nothing_hostile_gets_anything(testbed, tmp_path, capsys):
         for each, (status, text) in zip(hostile, answers, strict=True):
             statuses.setdefault(each.name, set()).add(status)
             got = f"{name}: {each.name}: {status} {text[-150:]!r}"
-            records += [got] * (status == 200 and any(secret in text for secret in secrets))
+            records += [got] * (200 <= status < 300 and any(secret in text for secret in secrets))
             failures += [got] * (status >= 500 and status not in NOT_OF_HTTP)
             traces += [got] * any(trace in text for trace in TRACES)
             silent += [got] * (status == 0)

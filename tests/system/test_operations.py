@@ -52,10 +52,16 @@ def proved(testbed: shared.Testbed, name: str, folder: Path) -> None:
         after, limits = testbed.backing.queries(), actuator.limits(service)
         served = actuator.requests_served(service, WITHIN_SPRING - UNCOUNTED.get(name, 0))
         assert "mongodb_driver_commands" not in metrics(service)
+        told = {name: requests.get(f"{service.management}/actuator/{name}", timeout=PATIENCE_S) for name in TELLING}
+        assert {name for name, answer in told.items() if answer.status_code not in {404, 405}} == set()
     assert {counted: after[counted] - before[counted] for counted in ASKED[database]} == ASKED[database]
     promised = promised_limits(variant, testbed.plan.limits_of(name), testbed.cores.cpus, has_pool=True)
     assert verdict.broken_limits(promised, limits) == []
     assert served == WITHIN_SPRING - UNCOUNTED.get(name, 0)
+
+
+# What a service would tell of its environment, its memory and itself to whoever asks.
+TELLING = ("env", "heapdump", "dump", "threaddump", "configprops", "beans", "loggers", "mappings", "trace", "shutdown")
 
 
 def metrics(service: Service) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Iterator
@@ -118,6 +119,18 @@ def test_a_part_that_nobody_has_scraped_has_missed_them_all(runtime, tmp_path):
     absent = of_parts["node 2"]
     assert list(of_parts) == ["node 1", "node 2"]
     assert absent.skipped == absent.due >= SCRAPES - 1
+
+
+def test_the_list_of_targets_is_written_through_no_link(tmp_path):
+    """A container may write into the folder of its configuration, where the lab writes as somebody else."""
+    folder, precious = tmp_path / "prometheus", tmp_path / "precious"
+    folder.mkdir()
+    precious.write_text("precious")
+    for name in ("targets.new", "targets.json"):
+        (folder / name).symlink_to(precious)
+    with prometheus.Prometheus(None, "", folder).scraping("mvc-r1", {"node 1": NOBODY}):
+        assert json.loads((folder / "targets.json").read_text())[0]["labels"]["part"] == "node 1"
+    assert precious.read_text() == "precious"
 
 
 def test_a_target_is_named_by_its_start_and_its_part():

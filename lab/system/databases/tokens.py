@@ -28,6 +28,7 @@ ISSUED, EXPIRES = 1_767_225_600, 4_102_444_800
 EMAIL = "email"
 UNAUTHORISED, UNKNOWN = 401, 404
 BASE64URL = f"{string.ascii_uppercase}{string.ascii_lowercase}{string.digits}-_"
+DEEP = 1000
 DIGESTS = {"HS256": "sha256", "HS384": "sha384", "RS256": "sha256"}
 
 
@@ -102,7 +103,7 @@ def hostile(key: bytes, user: str, now: float | None = None, claim: str = EMAIL)
 
     """
     last_s = int(time.time() if now is None else now)
-    return [*_malformed(), *_forged(key, user, claim), *_wrong_claims(key, user, last_s, claim)]
+    return [*_malformed(key), *_forged(key, user, claim), *_wrong_claims(key, user, last_s, claim)]
 
 
 def unusual(key: bytes, email: str) -> dict[str, tuple[str | tuple[str, ...], int]]:
@@ -140,8 +141,10 @@ def unusual(key: bytes, email: str) -> dict[str, tuple[str | tuple[str, ...], in
     }
 
 
-def _malformed() -> list[HostileToken]:
+def _malformed(key: bytes) -> list[HostileToken]:
     texts = {
+        "deep nesting": _signed_text(b'{"a":' * DEEP + b"1" + b"}" * DEEP, key),
+        "bytes that are no UTF-8": _signed_text(b"\xff\xfe{}", key),
         "missing": None,
         "empty": "",
         "garbage": "not-a-token",
@@ -212,9 +215,10 @@ def _signed(algorithm: str, claims: Mapping[str, Any], key: bytes, more: Mapping
     return _with_mac(body, key, DIGESTS[algorithm])
 
 
-def _signed_text(claims: str, key: bytes) -> str:
+def _signed_text(claims: str | bytes, key: bytes) -> str:
     """A token of claims as they are written, such as the same one twice."""
-    return _with_mac(f"{_encoded({'alg': 'HS256', 'typ': 'JWT'})}.{_base64(claims.encode())}", key, DIGESTS["HS256"])
+    written = claims.encode() if isinstance(claims, str) else claims
+    return _with_mac(f"{_encoded({'alg': 'HS256', 'typ': 'JWT'})}.{_base64(written)}", key, DIGESTS["HS256"])
 
 
 def _with_mac(body: str, key: bytes, digest: str) -> str:

@@ -14,7 +14,7 @@ class GenerationLimitsEndpoint extends AbstractEndpoint<Map<String, Object>> {
 	private final GenerationLimits reading;
 
 	GenerationLimitsEndpoint(GenerationLimits reading) {
-		super("limits");
+		super("limits", false, true);
 		this.reading = reading;
 	}
 
