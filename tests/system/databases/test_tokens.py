@@ -107,6 +107,8 @@ def test_the_hostile_set_holds_what_was_agreed(key):
         "missing",
         "empty",
         "garbage",
+        "deep nesting",
+        "bytes that are no UTF-8",
         "two dots",
         "10 kB",
         "unicode",
