@@ -113,7 +113,7 @@ def conduct_scenario(name: str, **options: Any) -> None:
 
 def conduct(plan: Plan, result_options: ResultOptions, endpoints: Endpoints, runtime: str = "process") -> None:
     """Carry out a plan, show the run, and exit by its verdict."""
-    expected = estimate.estimate_run(plan, plan.cells, result_options.data)
+    expected = estimate.estimate_run(plan, plan.cells, result_options.data, runtime)
     if result_options.dry_run:
         for number, group in enumerate(chain.from_iterable(conductor.in_random_order(plan)), 1):
             out.print(f"{number:4}  {', '.join(cell.id for cell in group)}{formatting.windows(group[0].load)}")

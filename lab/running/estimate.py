@@ -10,6 +10,7 @@ from pathlib import Path
 from statistics import fmean
 
 from lab.errors import LabError
+from lab.runtimes import DOCKER, PROCESS
 from lab.spec import prediction
 from lab.spec.plan import WINDOWS, Cell, Interleave, Plan
 from lab.spec.workload import Closed
@@ -18,6 +19,8 @@ from lab.storage import run_folder
 # The default overhead of a cell: start of service and workers, warm-up, end. On two cores it was 7 to 9 s where the
 # warm-up ends when a request's CPU cost settles, and 30 s where the compiler must be idle.
 CELL_OVERHEAD_S, BUSY_CELL_OVERHEAD_S = 10.0, 35.0
+# Times as much in containers: what starts and ends them works on the same two cores.
+IN_CONTAINERS = 2.0
 # In windows a start serves all loads; each cell has workers of its own, and its service is warmed up for its load.
 WORKERS_S = 10.0
 # A program is executed at once, and how long that takes is not known.
@@ -62,12 +65,14 @@ class TimeEstimate:
         )
 
 
-def estimate_run(plan: Plan, cells: Sequence[Cell], runs: Path) -> TimeEstimate:
+def estimate_run(plan: Plan, cells: Sequence[Cell], runs: Path, runtime: str = PROCESS) -> TimeEstimate:
     """Estimate the time to measure these cells of a plan, with the overhead of earlier runs in a folder, if any."""
-    known = cell_overheads_s(plan.scenario.name, plan.interleave, runs)
+    known = cell_overheads_s(plan.scenario.name, plan.interleave, runs, runtime)
     guess_s = BUSY_CELL_OVERHEAD_S if plan.scenario.cpu_decides else CELL_OVERHEAD_S
     if plan.interleave == WINDOWS:
         guess_s = guess_s / len(plan.positions) + WORKERS_S
+    if runtime == DOCKER:
+        guess_s *= IN_CONTAINERS
     if plan.scenario.entry == "program":
         guess_s = PROGRAM_OVERHEAD_S
     return TimeEstimate(
@@ -80,14 +85,14 @@ def estimate_run(plan: Plan, cells: Sequence[Cell], runs: Path) -> TimeEstimate:
     )
 
 
-def cell_overheads_s(scenario: str, interleave: Interleave, runs: Path) -> list[float]:
-    """The overheads in seconds of a scenario's complete cells, in the newest runs of a folder that took turns alike."""
+def cell_overheads_s(scenario: str, interleave: Interleave, runs: Path, runtime: str = PROCESS) -> list[float]:
+    """The overheads in seconds of a scenario's complete cells, in the newest runs of a folder that were made alike."""
     newest = reversed(run_folder.all_runs(runs))
     spent: list[float] = []
     alike = (run for run in newest if re.fullmatch(rf"[^-]+-{re.escape(scenario)}(-\d+)?", run.name))
     for run in islice(alike, RUNS_TO_LEARN_FROM):
         try:
-            if run.plan().interleave != interleave:
+            if run.plan().interleave != interleave or run.environment().get("runtime", PROCESS) != runtime:
                 continue
             done = [cell for cell in run.cells() if cell.settled]
             times = [(cell.read("timing").get("elapsed_s"), cell.read("summary")["elapsed_s"]) for cell in done]

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import IO, Protocol, TypeVar
 
 # The values of --runtime; "auto" is Docker where an engine answers and images are available, else processes.
-RUNTIMES = ("process", "docker", "auto")
+PROCESS, DOCKER, AUTO = "process", "docker", "auto"
+RUNTIMES = (PROCESS, DOCKER, AUTO)
 
 
 # What every process needs of the shell's environment.

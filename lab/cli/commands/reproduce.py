@@ -121,9 +121,9 @@ def _measured(
     """Measure an experiment at a scale; None if this is a dry run."""
     wanted = wanted.taking_turns(interleave) if interleave else wanted
     wanted = wanted if pace is None else wanted.at_pace(pace)
-    chosen, why = (scale, "as asked") if scale is not None else results.scale_for_here(wanted, data)
-    times = results.repeats_for_here(wanted, chosen, data) if repeat is None else repeat
-    estimates = results.expected(wanted, chosen, data, times, seed)
+    chosen, why = (scale, "as asked") if scale is not None else results.scale_for_here(wanted, data, runtime)
+    times = results.repeats_for_here(wanted, chosen, data, runtime) if repeat is None else repeat
+    estimates = results.expected(wanted, chosen, data, times, seed, runtime)
     console = out if dry_run else err
     paced = f"; pace {wanted.pace:g}" * (wanted.pace != 1)
     size = "" if wanted.of_programs else f"; scale {chosen:g} ({why}){paced}"

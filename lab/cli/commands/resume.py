@@ -14,6 +14,7 @@ from lab.cli.options import data_option, header_option, join_option, server_opti
 from lab.reporting import run_view
 from lab.running import estimate, resumption
 from lab.running.invocation import Invocation
+from lab.runtimes import PROCESS
 from lab.spec import attached
 from lab.storage import run_folder
 from lab.system.databases import TITLES
@@ -37,7 +38,9 @@ def resume(
 ) -> None:
     """Measure the missing cells of an interrupted RUN; the newest incomplete one if none is named."""
     folder = run_view.open_run(str(run_folder.find_resumable(run, data).path)).folder
-    expected = estimate.estimate_run(folder.plan(), folder.missing(), data)
+    expected = estimate.estimate_run(
+        folder.plan(), folder.missing(), data, folder.environment().get("runtime", PROCESS)
+    )
     err.print(f"  {folder.name}: {expected}", markup=False, soft_wrap=True)
     endpoints = replace(endpoints_of(options), headers=attached.headers(headers))
     invocation = Invocation(typed_command(), data, reporter(), endpoints=endpoints)

@@ -23,7 +23,7 @@ from lab.reporting.run_view import INCOMPLETE, OF_PROGRAMS, Run
 from lab.running import conductor, estimate
 from lab.running.estimate import TimeEstimate
 from lab.running.invocation import Invocation
-from lab.runtimes import host
+from lab.runtimes import PROCESS, host
 from lab.spec.plan import Plan
 from lab.storage import run_folder
 
@@ -286,17 +286,17 @@ def _has_users(part: Part, plan: Plan) -> bool:
 
 
 def expected(
-    wanted: Publication, scale: float, runs: Path, repeat: int = 1, seed: int | None = 0
+    wanted: Publication, scale: float, runs: Path, repeat: int = 1, seed: int | None = 0, runtime: str = PROCESS
 ) -> list[TimeEstimate]:
     """The estimated time of each part at a scale; LabError if scale or options are not possible."""
     plans = [wanted.plan(part, scale, seed, repeat) for part in wanted.parts]
-    return [estimate.estimate_run(plan, plan.cells, runs) for plan in plans]
+    return [estimate.estimate_run(plan, plan.cells, runs, runtime) for plan in plans]
 
 
-def repeats_for_here(wanted: Publication, scale: float, runs: Path) -> int:
+def repeats_for_here(wanted: Publication, scale: float, runs: Path, runtime: str = PROCESS) -> int:
     """As many repeats as fit into the time that a publication takes for them, at most five and at least one."""
-    many = range(MOST_REPEATS, 1, -1)
-    return next((n for n in many if total_s(expected(wanted, scale, runs, n)) <= wanted.repeated_within_s), 1)
+    times = ((n, total_s(expected(wanted, scale, runs, n, runtime=runtime))) for n in range(MOST_REPEATS, 1, -1))
+    return next((n for n, needed_s in times if needed_s <= wanted.repeated_within_s), 1)
 
 
 def total_s(estimates: Sequence[TimeEstimate]) -> float:
@@ -304,11 +304,14 @@ def total_s(estimates: Sequence[TimeEstimate]) -> float:
     return sum(part.total_s for part in estimates)
 
 
-def scale_for_here(wanted: Publication, runs: Path) -> tuple[float, str]:
+def scale_for_here(wanted: Publication, runs: Path, runtime: str = PROCESS) -> tuple[float, str]:
     """The largest scale for this machine's cores and memory that takes an hour at most, and the reason for it."""
     memory_gb = psutil.virtual_memory().total / 1e9
     return default_scale(
-        wanted, len(host.cores()) or psutil.cpu_count() or 1, memory_gb, lambda s: total_s(expected(wanted, s, runs))
+        wanted,
+        len(host.cores()) or psutil.cpu_count() or 1,
+        memory_gb,
+        lambda s: total_s(expected(wanted, s, runs, runtime=runtime)),
     )
 
 
