@@ -52,10 +52,11 @@ def test_the_seeded_entities_are_stored(server, stored):
         (lambda stored: stored.delete_many({"integer": 1003}), 250),
         (lambda stored: stored.update_many({"integer": 1003}, {"$set": {"text": "new"}}), 250),
         (lambda stored: stored.insert_many([{"_id": "x1", "integer": 0}, {"text": "without a key of its own"}]), 2),
+        (lambda stored: stored.insert_many([{"_id": {"a": 1}}, {"_id": 7}]), 2),
         (lambda stored: stored.replace_one({"_id": "e000000"}, {"integer": "no number"}), 250),
         (lambda stored: stored.drop(), 250),
     ],
-    ids=["removed", "updated", "added", "replaced", "dropped"],
+    ids=["removed", "updated", "added", "with keys of other kinds", "replaced", "dropped"],
 )
 def test_what_differs_is_restored(server, stored, change, written):
     """What was added is removed; else all are written anew, so that they come in the order of their seeding."""
