@@ -16,8 +16,8 @@ REQUESTS = 600
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory, brief):
-    """A small load on two nodes."""
-    options = {"users": 20, "loops": REQUESTS // 20, "delay_ms": 50, "heap_mb": 128, "seed": 1}
+    """A small load on two nodes, of some seconds: scrapes are one a second."""
+    options = {"users": 20, "loops": REQUESTS // 20, "delay_ms": 150, "heap_mb": 128, "seed": 1}
     data = tmp_path_factory.mktemp("runs")
     return lab.run("delay", variants="mvc", nodes=2, prometheus=True, data=data, quiet=True, **options)
 
