@@ -13,6 +13,8 @@ from lab.spec.system import Stage, Variant
 
 TITLES = {"driver": "MongoDB's driver", "template": "MongoTemplate", "repository": "a repository"}
 MODULES = {"mvc": "mvc-mongo", "mvc-virtual": "mvc-mongo", "webflux": "webflux-mongo"}
+# How often a single user does it: once would measure little but the first request, and last too short to be watched.
+ONE_AFTER_ANOTHER = 30
 JSON = {"Content-Type": "application/json"}
 # What was published: every way of access on threads, and on event loops.
 STACKS, ACCESSES = ("mvc", "webflux"), tuple(TITLES)

@@ -16,10 +16,10 @@ from lab.spec.plan import WINDOWS, Cell, Interleave, Plan
 from lab.spec.workload import Closed
 from lab.storage import run_folder
 
-# The default overhead of a cell: start of service and workers, warm-up, end. On two cores it was 7 to 9 s where the
+# The default overhead of a cell: start of service and workers, warm-up, end. On two cores it was 9 to 10 s where the
 # warm-up ends when a request's CPU cost settles, and 30 s where the compiler must be idle.
 CELL_OVERHEAD_S, BUSY_CELL_OVERHEAD_S = 10.0, 35.0
-# Times as much in containers: what starts and ends them works on the same two cores.
+# How many times as much in containers, at most: it was 1.4 to 1.8 times, as the engine needs the same cores.
 IN_CONTAINERS = 2.0
 # In windows a start serves all loads; each cell has workers of its own, and its service is warmed up for its load.
 WORKERS_S = 10.0

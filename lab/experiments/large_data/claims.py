@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from lab.experiments.entity_access import PUBLISHED_VARIANTS, STACKS
+from lab.experiments.entity_access import ONE_AFTER_ANOTHER, PUBLISHED_VARIANTS, STACKS
 from lab.experiments.large_data.scenario import ENTITIES, OF_AN_INTEGER
 from lab.experiments.reproduction.judging import (
     NEAR,
@@ -35,8 +35,6 @@ BATCH, MANY_USERS = 1000, 1000
 # What the document speaks of; how often a driver by itself asks for more is shown beside them.
 SPOKEN_OF = ("template", "repository")
 VARIANTS = tuple(f"{stack}-{access}" for stack in STACKS for access in SPOKEN_OF)
-# Of a single user, so that even the fastest take some seconds, in which the machine can be watched.
-ONE_AFTER_ANOTHER = 30
 COLLECTED, STREAMED, PAGED = "all, collected", "all, streamed", "all, paged"
 IN_BATCHES, QUERY = f"all, streamed in batches of {BATCH}", "query over 1000"
 QUERY_STREAMED, UPDATE_MANY = f"{QUERY}, streamed", "update of 1000"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from lab.experiments.entity_access import ACCESSES, PUBLISHED_VARIANTS, STACKS
+from lab.experiments.entity_access import ACCESSES, ONE_AFTER_ANOTHER, PUBLISHED_VARIANTS, STACKS
 from lab.experiments.mongo_access.scenario import OPERATIONS
 from lab.experiments.reproduction.judging import (
     NEAR,
@@ -29,8 +29,6 @@ ADD_ALONE = "add-one, 1 user"
 OF_ONE_USER = ("remove-one", "add-many")
 OF_MANY = ("get-many", "update-many")
 OF_ALL_USERS = tuple(name for name in OPERATIONS if name not in OF_ONE_USER + OF_MANY)
-# A single user's, so that there is more than the first one of them.
-ONE_AFTER_ANOTHER = 30
 NOT_UPDATES = tuple(name for name in OF_ALL_USERS if not name.startswith("update"))
 # What rounds to twice.
 TWICE = (1.5, 2.5)

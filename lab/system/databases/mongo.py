@@ -218,7 +218,7 @@ def _holds(documents: Any, expected: Mapping[str, Any]) -> bool:
 def counted(database: Database) -> dict[str, int]:
     """How often the server has executed each of :data:`COMMANDS` so far, for whomever; empty if it does not count.
 
-    By command, however many documents it is about, which ``opcounters`` would count; FerretDB has none of these.
+    By command, however many documents it is about, which ``opcounters`` would count, and FerretDB has none of these.
     """
     with client(database) as link:
         commands = link.admin.command("serverStatus").get("metrics", {}).get("commands", {})
