@@ -138,9 +138,10 @@ def crowded(share: float, beside: Mapping[str, float]) -> list[str]:
         return []
     shown = {name: cores for name, cores in beside.items() if cores > BESIDE_CORES} or beside
     used = ", ".join(f"{name} {cores:.2f}" for name, cores in shown.items())
+    by_whom = f" ({used} of a core)" * bool(used)
     return [
-        f"The generator's cores were busy in {share:.0%} of the seconds while the service was not ({used} of a core): "
-        "it waited for what shares them. Use a machine with more cores."
+        f"The generator's cores were busy in {share:.0%} of the seconds while the service was not{by_whom}: it waited "
+        "for what shares them. Use a machine with more cores."
     ]
 
 

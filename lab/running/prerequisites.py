@@ -50,7 +50,8 @@ def with_programs(plan: Plan, reporter: Reporter) -> Plan:
         said = f"{variant.name} needs the program {variant.command[0]}, which is not installed here"
         if chosen or not here:
             others = ",".join(each.name for each in here)
-            step = "Install it" + f", or leave it out: --variants {others}" * bool(here) + "."
+            command = f"python -m lab run {plan.scenario.name} --variants {others}"
+            step = f"Install it, or leave it out: {command}" if here else "Install it."
             raise LabError(f"{said}.", step)
         reporter.say(f"  {said}: it is left out", "left out", "yellow")
     return replace(plan, cells=tuple(cell for cell in plan.cells if plan.scenario.variant(cell.variant) in here))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import hashlib
 import json
 import mmap
@@ -35,6 +36,8 @@ LINES = 10_000
 WORDS_A_LINE = 12
 FILES_A_FOLDER = 1000
 BINARY = ".bin"
+WARM_INSTEAD = "Measure warm ones: python -m lab run grep --cache warm."
+SMALLER = "Free some of it, or measure a smaller one: python -m lab run grep --megabytes {}"
 PIECE = 1 << 20
 
 
@@ -62,17 +65,15 @@ class Files:
         ComponentError where it does not forget.
         """
         if not hasattr(os, "posix_fadvise"):
-            raise ComponentError(
-                "This system has no posix_fadvise, so files stay in memory: measure with --cache warm."
-            )
+            raise ComponentError(f"This system has no posix_fadvise, so files stay in memory. {WARM_INSTEAD}")
         kept = self._not_dropped()
         if kept:
             os.sync()  # what the disk does not have yet cannot be dropped
             kept = self._not_dropped()
         if kept:
             raise ComponentError(
-                f"{kept:,} of the {self.count:,} files of {self.folder} stay in memory, so they cannot be read cold: "
-                "measure with --cache warm, or move the checkout to a file system on a disk."
+                f"{kept:,} of the {self.count:,} files of {self.folder} stay in memory, so they cannot be read cold. "
+                f"{WARM_INSTEAD} Or move the checkout to a file system on a disk."
             )
 
     def _not_dropped(self) -> int:
@@ -93,7 +94,7 @@ def make(recipe: Recipe, runtime: Runtime, say: Callable[[str], None], corpora: 
     corpora.mkdir(parents=True, exist_ok=True)
     place = corpora / f"{recipe.name}-{_key(recipe)}"
     with FileLock(corpora / ".lock"):
-        (corpora / "empty").mkdir(exist_ok=True)
+        _make_empty(corpora / "empty")
         if place.exists():
             say(f"check {place.name}")
             if found := _checked(place):
@@ -111,10 +112,29 @@ def make(recipe: Recipe, runtime: Runtime, say: Callable[[str], None], corpora: 
             (unfinished / "corpus.json").write_text(json.dumps({"digest": found.digest, **asdict(recipe)}, indent=2))
             unfinished.rename(place)
         except OSError as error:
-            raise LabError(f"The corpus cannot be written: {error.strerror}.", "Ask for less: --megabytes.") from error
+            full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+            step = SMALLER.format("N") if full else f"See that {corpora} can be written to."
+            raise LabError(f"The corpus cannot be written: {error.strerror}.", step) from error
         finally:
             shutil.rmtree(unfinished, ignore_errors=True)
         return _shown(found, place / "files")
+
+
+def _make_empty(folder: Path) -> None:
+    """Make a folder in which nothing is, or take out what somebody has put there."""
+    if folder.is_symlink() or not folder.is_dir():
+        folder.unlink(missing_ok=True)
+    elif any(folder.iterdir()):
+        shutil.rmtree(folder)
+    folder.mkdir(exist_ok=True)
+
+
+def clean(corpora: Path = CORPORA) -> int:
+    """Remove all files that were made, as no run is in progress; returns how many corpora these were."""
+    made = [path for path in corpora.glob("*") if (path / "corpus.json").is_file()] if corpora.is_dir() else []
+    for place in (*made, corpora / "empty"):
+        shutil.rmtree(place, ignore_errors=True)
+    return len(made)
 
 
 def empty(files: Files) -> Files:
@@ -150,8 +170,13 @@ def _check_room(recipe: Recipe, corpora: Path) -> None:
         raise LabError(
             f"A corpus of {recipe.total_bytes // MIB:,} MiB needs {needed // MIB:,} MiB of disk, and {corpora} has "
             f"{free // MIB:,} MiB left.",
-            "Ask for less: --megabytes 256.",
+            SMALLER.format(f"{fitting // MIB}" if (fitting := _fitting(recipe, free)) >= MIB else "1"),
         )
+
+
+def _fitting(recipe: Recipe, free: int) -> int:
+    """How large a corpus of such files may be, in bytes, where so many are free; half of it, so that it stays so."""
+    return int((free - SPARE_BYTES) / (1 + mmap.PAGESIZE / recipe.file_bytes) / 2)
 
 
 def _files_in(folder: Path) -> Iterator[Path]:

@@ -113,6 +113,29 @@ def test_a_size_that_was_claimed(ratio, times, word):
     assert jwt.by_as_much(rows)[0] == word
 
 
+@pytest.mark.parametrize(
+    ("rates", "p99s_s", "word"),
+    [
+        ((1570.0, 1570.0), (0.01, 0.01), CONFIRMED),  # three points a load
+        ((1570.0, 1000.0), (0.01, 0.01), CONFIRMED),
+        ((1000.0, 1000.0), (0.01, 0.01), REFUTED),  # nobody has any
+        ((1100.0, 1000.0), (0.01, 0.02), REFUTED),  # one point, and three for the other
+    ],
+)
+def test_a_scorecard_that_is_won(rates, p99s_s, word):
+    """By the points of all loads and measurements together, by hand; measured once it is undecided."""
+    rows = []
+    for users, rate, p99_s in zip((50, 300), rates, p99s_s, strict=True):
+        for variant, rps, slowest_s in (("webflux", rate, p99_s), ("mvc-virtual", 1000.0, 0.01)):
+            figures = {"p99_s": slowest_s, "cpu_s_per_1000_requests": 0.1}
+            rows.append(row(variant, users, *(replace(each, figures=figures) for each in thrice(0.01, rps))))
+    pair = ("webflux", "mvc-virtual")
+    assert jwt.wins_the_scorecard(rows, pair)[0] == word
+    once = [replace(each, repeats=each.repeats[:1]) for each in rows]
+    assert jwt.wins_the_scorecard(once, pair)[0] == UNDECIDED
+    assert jwt.wins_the_scorecard([], pair)[0] == UNDECIDED
+
+
 def test_who_is_faster_is_not_encoded():
     """Whichever of two variants is the faster one, the same claim gives the word that fits."""
     for fast, slow, word in (("webflux", "mvc-virtual", CONFIRMED), ("mvc-virtual", "webflux", REFUTED)):

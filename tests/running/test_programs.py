@@ -225,7 +225,7 @@ def test_a_program_that_is_not_installed_is_left_out(tmp_path, capsys):
         (
             (SUM, MISSING, replace(SUM, name="other")),
             ["sum", "missing"],
-            "Install it, or leave it out: --variants sum.",
+            "Install it, or leave it out: python -m lab run sum --variants sum",
         ),
         ((MISSING,), [], "Install it."),
     ],

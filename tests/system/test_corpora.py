@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -83,8 +84,25 @@ def test_one_that_is_larger_than_the_disk_is_refused(tmp_path, runtime):
     huge = Recipe("huge", shutil.disk_usage(tmp_path).total, 100_000, MIXED, WORD, 1000)
     with pytest.raises(LabError, match=r"needs [\d,]+ MiB of disk, and .* has [\d,]+ MiB left") as refused:
         corpora.make(huge, runtime, said, tmp_path)
-    assert "--megabytes" in refused.value.next_step
+    assert re.search(r"python -m lab run grep --megabytes \d+$", refused.value.next_step)
     assert {path.name for path in tmp_path.iterdir()} <= {"empty", ".lock"}
+
+
+def test_the_empty_folder_is_empty(tmp_path, runtime):
+    """What somebody left there would be part of every start that is measured."""
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty" / "mine.txt").write_text(WORD)
+    corpora.make(RECIPE, runtime, said, tmp_path)
+    assert list((tmp_path / "empty").iterdir()) == []
+
+
+def test_what_was_made_can_be_removed(tmp_path, runtime):
+    """And nothing else of the folder."""
+    corpora.make(RECIPE, runtime, said, tmp_path)
+    (tmp_path / "mine").mkdir()
+    assert corpora.clean(tmp_path) == 1
+    assert {path.name for path in tmp_path.iterdir()} == {"mine", ".lock"}
+    assert corpora.clean(tmp_path / "gone") == 0
 
 
 def test_an_interrupt_leaves_nothing_half_made(tmp_path, runtime):

@@ -20,7 +20,7 @@ from lab.running import held_stack, testbed
 from lab.runtimes import temporary
 from lab.storage import run_folder
 from lab.storage.run_folder import RunFolder
-from lab.system import build
+from lab.system import build, corpora
 from lab.system.backends import Endpoints
 from lab.system.databases import TITLES
 
@@ -82,7 +82,7 @@ def doctor(data: Path) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask before deleting runs.")
 @data_option
 def clean(all_runs: bool, incomplete: bool, yes: bool, data: Path) -> None:
-    """Remove builds and leftover containers; with an option also runs, except those in progress.
+    """Remove builds, made files and leftover containers; with an option also runs, except those in progress.
 
     Only what this checkout has made is removed: another one's runs, containers and stacks stay.
     """
@@ -98,10 +98,11 @@ def clean(all_runs: bool, incomplete: bool, yes: bool, data: Path) -> None:
     temporary.tidy()
     with build.unused() as unused:
         removed = build.clean() if unused else 0
+        made = corpora.clean() if unused else 0
         contained = testbed.clean_containers() if unused else 0
     if not unused:
         out.print("Builds and containers were kept: a run of this checkout is in progress, or a stack is up.")
-    out.print(f"Removed {removed} build folders, {deleted} runs, {contained} containers and networks.")
+    out.print(f"Removed {removed} build folders, {made} corpora, {deleted} runs, {contained} containers and networks.")
 
 
 def _doomed_runs(data: Path, wanted: Sequence[str]) -> list[RunFolder]:

@@ -30,17 +30,26 @@ def read_bytes(repeat: Repeat) -> float | None:
     return repeat.figures.get("read_bytes")
 
 
-def same_files(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
-    """Whether both programs of the published pair read the same amount, where not all files end with .txt."""
+def read_as_much(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
+    """Whether both programs of the published pair read the same amount, where not all files end with .txt.
+
+    Programs that search the same files do; others need not differ in it, so that it can refute and hardly confirm.
+    """
     pairs = [pair for pair in variant_pairs(rows, PUBLISHED_JAVA, PUBLISHED_GREP) if pair[0].part != ONLY_TEXT]
     return decide(alike(pairs, read_bytes))
 
 
 def as_published(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
-    """Nothing: times of programs that do not search the same are not compared."""
-    del rows
-    why = "Where other files are among those that end with .txt the two do not search the same"
-    return NOT_JUDGED, f"{why}, so their times say nothing of their speed: see below."
+    """Whether the published pair differs tenfold where all files end with .txt; not judged where others are there.
+
+    Times of programs that do not search the same are not compared.
+    """
+    pairs = [pair for pair in variant_pairs(rows, PUBLISHED_GREP, PUBLISHED_JAVA) if pair[0].part == ONLY_TEXT]
+    if not any(row.repeats for pair in pairs for row in pair):
+        why = "Where other files are among those that end with .txt the two do not search the same"
+        return NOT_JUDGED, f"{why}, so their times say nothing of their speed: see below."
+    word, evidence = decide(ratios(pairs, mean_s, PUBLISHED_RATIO, math.inf))
+    return word, f"Where all files end with .txt, as elsewhere the two do not search the same: {evidence}"
 
 
 def ten_times(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
@@ -97,7 +106,7 @@ GREP_ = Publication(
         _part(SMALL_FROM_DISK, MANY_SMALL, cache=COLD, variants=FROM_DISK),
     ),
     claims=(
-        Claim("As published: both programs search the same files.", same_files),
+        Claim("As published: both programs read as much, as they would if they searched the same.", read_as_much),
         Claim("As published: Java with a thread a file takes a tenth of grep's time.", as_published),
         Claim("With equal scope, Java with a thread a file takes a tenth of grep's time.", ten_times),
         Claim("With equal scope, Java with a thread a file is faster than grep.", faster),

@@ -15,11 +15,15 @@ import java.nio.file.StandardOpenOption;
  */
 enum Reading {
 
+	/**
+	 * Through a buffer of 8 KiB: whoever asks for less gets what is in it. Whoever asks for
+	 * more would go past it.
+	 */
 	BUFFERED {
 		@Override
 		Source open(Path file) throws IOException {
-			BufferedInputStream stream = new BufferedInputStream(new FileInputStream(file.toFile()));
-			return new Source(stream::read, stream);
+			BufferedInputStream stream = new BufferedInputStream(new FileInputStream(file.toFile()), BUFFER);
+			return new Source((into, from, length) -> stream.read(into, from, Math.min(length, BUFFER / 2)), stream);
 		}
 	},
 
@@ -38,6 +42,8 @@ enum Reading {
 			return new Source((into, from, length) -> channel.read(ByteBuffer.wrap(into, from, length)), channel);
 		}
 	};
+
+	private static final int BUFFER = 8 * 1024;
 
 	/**
 	 * @throws IOException where it cannot be read; also where its name has no text in the

@@ -43,7 +43,7 @@ final class Search {
 		try (Reading.Source source = this.reading.open(file)) {
 			new OneFile(file).search(source.read(), size);
 		}
-		catch (IOException | OutOfMemoryError ex) {
+		catch (IOException | RuntimeException | OutOfMemoryError ex) {
 			this.results.complain(this.names.of(file), ex);
 		}
 	}
