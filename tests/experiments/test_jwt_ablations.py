@@ -122,7 +122,7 @@ def test_few_are_measured_where_nobody_names_any():
 def test_variants_differ_in_what_their_names_say():
     """By Java, driver, stack and threads: no two are alike in all."""
     factors = [tuple(sorted(variant.factors.items())) for variant in SCENARIO.variants]
-    assert len(set(factors)) == len(factors) == 9
+    assert len(set(factors)) == len(factors) == 10
     for variant in SCENARIO.variants:
         assert (variant.factors["java"] == "21") == ("jdk21" in variant.name)
         assert ("8.0.33" in variant.factors["driver"]) == ("connector8" in variant.name)

@@ -36,6 +36,16 @@ WEBFLUX_JDBC = replace(
     # As many threads as connections, so that it is the pool that limits, as it does in the others.
     jvm_arguments=(*WEBFLUX.jvm_arguments, "-Dreactor.schedulers.defaultBoundedElasticSize={pool}"),
 )
+# Java 25 as Java 21 does it: whether bytes have come for virtual threads is asked by a thread of the operating system,
+# which needs a core for each answer, and not by a virtual thread.
+SYSTEM_POLLERS = "-Djdk.pollerMode=1"
+VIRTUAL_SYSTEM_POLLERS = replace(
+    MVC_VIRTUAL,
+    name="mvc-virtual-systempollers",
+    title=f"{MVC_VIRTUAL.title}, {SYSTEM_POLLERS}",
+    jvm_arguments=(*MVC_VIRTUAL.jvm_arguments, SYSTEM_POLLERS),
+    factors={**MVC_VIRTUAL.factors, "option": SYSTEM_POLLERS},
+)
 R2DBC = "R2DBC"
 
 SCENARIO = replace(
@@ -49,6 +59,7 @@ SCENARIO = replace(
         _of(MVC_VIRTUAL, NEW_DRIVER, OLD_JAVA),
         _of(MVC_VIRTUAL, OLD_DRIVER),
         _of(WEBFLUX, R2DBC, OLD_JAVA),
+        _of(VIRTUAL_SYSTEM_POLLERS, NEW_DRIVER),
         _of(WEBFLUX_JDBC, f"{NEW_DRIVER} on boundedElastic"),
         _of(MVC, NEW_DRIVER),
         _of(MVC, OLD_DRIVER, OLD_JAVA),
