@@ -1,6 +1,7 @@
-"""Make a measured run one that ships with the lab: ``python data/example/pack.py RUN NAME``.
+"""Make a measured run one that ships with the lab: ``python data/example/pack.py RUN NAME [--without-samples]``.
 
-Logs, pictures and the samples of the warm-up stay behind, and so does what names the machine and its folders.
+Logs, pictures and the samples of the warm-up stay behind, and so does what names the machine and its folders. Without
+samples a run still has its table, its windows and their ratios, and no figure of single answers.
 """
 
 from __future__ import annotations
@@ -22,8 +23,13 @@ GROWING = ("planned_us", "sent_us", "latency_us", "user", "session")
 LEFT_BEHIND = shutil.ignore_patterns("logs", "scratch", "*.lock", "*.arrows", "*.png")
 
 
-def pack(name: str, example: Path) -> None:
-    """Copy a run, by name or path, to a folder, which is replaced."""
+def pack(name: str, example: Path, samples: bool = True) -> None:
+    """Copy a run, by name or path, to a folder, which is replaced.
+
+    Args:
+        samples: whether those of the measured load are part of it.
+
+    """
     shutil.rmtree(example, ignore_errors=True)
     shutil.copytree(find_run(name, RUNS).path, example, ignore=LEFT_BEHIND)
     for path in example.rglob("*.json"):
@@ -34,6 +40,9 @@ def pack(name: str, example: Path) -> None:
         del command[command.index("--data") : command.index("--data") + 2]
     change(example / "run.json", command=command)
     for path in example.glob("cells/*/samples.parquet"):
+        if not samples:
+            path.unlink()
+            continue
         rows = pq.read_table(path)
         rows = rows.filter(pc.equal(rows["warm_up"], 0)).sort_by("sent_us")
         pq.write_table(
@@ -52,4 +61,4 @@ def change(path: Path, **values: Any) -> None:
 
 
 if __name__ == "__main__":
-    pack(sys.argv[1], Path(__file__).parent / sys.argv[2])
+    pack(sys.argv[1], Path(__file__).parent / sys.argv[2], samples="--without-samples" not in sys.argv[3:])
