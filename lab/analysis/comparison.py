@@ -35,7 +35,7 @@ METRICS = {
 UNTESTED = frozenset({P999})
 # The words for a row that finds nothing.
 ONCE, NO_VALUE, NOT_TESTED = "measured once", "no value", "not tested"
-ONE_FACT, AS_PLANNED = "as throughput", "as planned"
+ONE_FACT, AS_PLANNED, BREAKER = "as throughput", "as planned", "breaker answered"
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ class MetricRow:
         difference: of failures, B − A in percentage points, with its interval; None for any other metric.
         p: the p value of a difference after Holm's correction over all rows of the comparison; ``alike_p`` is that of
             the two being alike within ``margin``. None where a side was measured once, and where nothing is tested.
-        instead: why it is shown and not tested: it says the same as the throughput does, or is set by the plan; else
-            empty.
+        instead: why it is shown and not tested: it says the same as the throughput does, is set by the plan, or an open
+            circuit breaker left the slow requests out of it; else empty.
 
     """
 

@@ -24,6 +24,7 @@ class Counts:
         served: requests the service counted during the load; None if it does not report that.
         calls: calls that each component behind the service counted during the load; without those that do not count.
         calls_expected: by component, the least and the most calls that the requests make to it.
+        called_services: those of the components that are services of ours, which nobody but the requests calls.
         unknown_names: names of requests that the scenario does not have.
         planned_sessions: sessions of the load's plan where one sent several requests or none; then ``planned`` is None.
         sessions: sessions begun, by the workers' count.
@@ -42,6 +43,7 @@ class Counts:
     served: int | None = None
     calls: Mapping[str, int] = field(default_factory=dict)
     calls_expected: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    called_services: tuple[str, ...] = ()
     unknown_names: tuple[str, ...] = ()
     planned_sessions: int | None = None
     sessions: int = 0

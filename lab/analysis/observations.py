@@ -131,6 +131,7 @@ class Conditions:
         owned_cores: by owner (service, generator), its cores; empty where all cores are shared.
         ceiling_rps: the generator's ceiling for this kind of request; None if unknown.
         calls_expected: by component behind the service, the least and the most calls that it must have counted.
+        called_services: those of these components that are services of ours, and no databases.
         unknown_names: names of requests that the scenario does not have.
         slow_connects: connections that took as long as a lost packet costs, where the lab set the listen backlog.
         others: other runs of this lab that were measuring at the same time.
@@ -142,6 +143,7 @@ class Conditions:
     owned_cores: Mapping[str, frozenset[int]]
     ceiling_rps: float | None
     calls_expected: Mapping[str, tuple[int, int]]
+    called_services: Sequence[str]
     unknown_names: Sequence[str]
     slow_connects: int
     others: Sequence[str]
@@ -168,6 +170,7 @@ def evidence(
         **_of_nodes(observed.counts or Served()),
         calls=observed.calls,
         calls_expected=conditions.calls_expected,
+        called_services=tuple(conditions.called_services),
         unknown_names=tuple(conditions.unknown_names),
         planned_sessions=planned[1],
         sessions=result.sessions,

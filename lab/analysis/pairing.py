@@ -14,6 +14,7 @@ from typing import Any
 from lab.analysis import verdict, window_ratios
 from lab.analysis.comparison import (
     AS_PLANNED,
+    BREAKER,
     CPU,
     FAILED,
     FAILED_MARGIN,
@@ -34,6 +35,7 @@ from lab.errors import LabError
 from lab.formulas import inference
 from lab.formulas.inference import Count
 from lab.spec.plan import Cell
+from lab.spec.sample import BY_BREAKER
 from lab.spec.workload import Closed, Open, Total
 from lab.storage.cell_folder import CellFolder
 from lab.storage.run_folder import RunFolder
@@ -292,9 +294,17 @@ class _Cells:
 
     def _instead(self, metric: str) -> str:
         """Why a metric is no finding of its own under this load; empty where it is one."""
+        if metric not in (THROUGHPUT, FAILED) and self._kept_back:
+            return BREAKER
         if metric == MEAN and isinstance(self._first.load, Closed | Total):
             return ONE_FACT
         return AS_PLANNED if metric == THROUGHPUT and self._first.percent else ""
+
+    @property
+    def _kept_back(self) -> bool:
+        """Whether a circuit breaker answered some requests itself, which cost nothing, and would have been slow."""
+        cells = (cell for side in (self.a, self.b) for _, cells in self._of(side) for cell in cells)
+        return any(self.summaries[_name(cell)].get("errors", {}).keys() & set(BY_BREAKER) for cell in cells)
 
     def competing(self) -> Pair:
         """The cells that take part in winners and ratios."""

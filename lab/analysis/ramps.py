@@ -17,6 +17,8 @@ from lab.storage.cell_folder import CellFolder
 from lab.storage.json_file import damaged
 
 KEPT_SHARE = 0.9
+# Of a load whose requests were all sent at once, such as a single one, windows have some length all the same.
+SHORTEST_S = 0.001
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ class Course:
         knee: None where answers kept pace to the end, where there were too few to say, where users are ramped, as they
             send no faster than they are answered, and where what is called was to fail or be slow for a time.
         kept_rps: up to which rate answers kept pace: that of the knee, or, without one, the highest if at least
-            :data:`KEPT_SHARE` of all requests were answered right. Else None.
+            :data:`KEPT_SHARE` of all requests were answered right in time. Else None.
         before_knee_s: the mean latency of right answers in the windows that kept pace; None without any.
         prompt_share: :func:`lab.formulas.ramp.prompt_share`.
         waiting: :func:`lab.analysis.waiting_cost.waiting_cost`.
@@ -90,7 +92,7 @@ def course(cell: CellFolder, steady: bool = True) -> Course | None:
         found = ramp.knee(samples, load.from_rps, load.to_rps, load.duration_s)
         if found:
             kept_rps, kept_s = found.rate, found.at_s
-        elif _has_kept_pace(windows):
+        elif (ramp.kept_pace_share(samples, load.duration_s) or 0.0) >= KEPT_SHARE:
             kept_rps, kept_s = load.to_rps, load.duration_s
     return Course(
         windows=windows,
@@ -98,7 +100,7 @@ def course(cell: CellFolder, steady: bool = True) -> Course | None:
         kept_rps=kept_rps,
         before_knee_s=_mean_s(windows[windows["to_s"] <= kept_s]),
         prompt_share=ramp.prompt_share(samples),
-        waiting=waiting_cost.waiting_cost(cell.metrics(), _warmed_up_for(cell)),
+        waiting=waiting_cost.waiting_cost(cell.metrics(), _warmed_up_for(cell), _holds(cell)),
     )
 
 
@@ -117,7 +119,8 @@ def outcomes(cell: CellFolder, steady: bool = True) -> pd.DataFrame:
     is_even = steady and not balancing.lost_a_node(cell)
     if cell.cell.load.is_ramp or is_even or not len(samples := _samples(cell)):
         return pd.DataFrame()
-    return ramp.outcomes(samples, samples["planned_us"].max() / 1e6, BY_BREAKER)
+    last_s = samples["planned_us"].max() / 1e6
+    return ramp.outcomes(samples, max(last_s, SHORTEST_S), BY_BREAKER)
 
 
 def _samples(cell: CellFolder) -> pd.DataFrame:
@@ -125,13 +128,15 @@ def _samples(cell: CellFolder) -> pd.DataFrame:
     return pd.concat(pieces, ignore_index=True) if pieces else pd.DataFrame(columns=list(ramp.COLUMNS))
 
 
-def _has_kept_pace(windows: pd.DataFrame) -> bool:
-    return bool(windows["right"].sum() >= KEPT_SHARE * windows["offered"].sum())
-
-
 def _warmed_up_for(cell: CellFolder) -> int:
     """The most users of a round of the warm-up."""
     return max((int(each["users"]) for each in cell.read("evidence").get("warm_up", ())), default=0)
+
+
+def _holds(cell: CellFolder) -> int | None:
+    """How many requests the service of a cell works on at once, at most: a thread of the operating system for each."""
+    limits = cell.read("limits")
+    return limits.get("request_threads_max") if limits.get("request_threads_kind") == "platform" else None
 
 
 def _mean_s(windows: pd.DataFrame) -> float | None:

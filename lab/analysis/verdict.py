@@ -201,7 +201,8 @@ def _called(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]
     counts, reasons = evidence.counts, []
     for name, (least, most) in counts.calls_expected.items() if counts.whole else ():
         counted = counts.calls.get(name)
-        own = 0 if command_of(name) else OWN_QUERIES * counts.windows
+        is_exact = command_of(name) or name in counts.called_services
+        own = 0 if is_exact else OWN_QUERIES * counts.windows
         if counted is not None and not least <= counted <= most + own:
             needed = f"{least:,}" if least == most else f"{least:,} to {most:,}"
             reasons.append(f"{name} counted {counted:,} calls, but the requests made {needed}.")

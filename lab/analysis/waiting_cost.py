@@ -11,21 +11,24 @@ from lab.telemetry.actuator import GC_COUNT, HEAP, HEAP_EDEN
 Floats = NDArray[np.float64]
 # Readings with at least this share of the most requests under way are taken for those of the peak.
 PEAK_SHARE = 0.9
+# As many as a service can hold, and a few that are on their way.
+HELD_SHARE = 1.05
 # Differences of fewer requests are lost in what a service allocates anyway.
 FEWEST = 20
 
 
-def waiting_cost(metrics: pd.DataFrame, before: int = 0) -> dict[str, float]:
+def waiting_cost(metrics: pd.DataFrame, before: int = 0, holds: int | None = None) -> dict[str, float]:
     """What a service held at the peak of a load more than before it, for each request that was then under way.
 
     Each is (mean reading at the peak − reading before the load) / (requests under way at the peak − those of the
     warm-up), since a service keeps the threads and buffers that it had for the warm-up. The peak is from the first to
-    the last moment with at least 90 % of the most requests under way, by the generator's own count: those that wait in
-    a queue before the service has taken them up are among them.
+    the last moment with at least 90 % of the most requests under way, by the generator's own count.
 
     Args:
         metrics: of a cell: rows of ``t_s``, ``target``, ``name``, ``value``.
         before: how many requests were under way at once in the warm-up.
+        holds: how many requests the service works on at once, at most; None for any number. More of them wait in its
+            queue, where they cost no thread and no heap, or have gone already: of these nothing is said.
 
     Returns:
         ``in_flight``, the mean number of requests under way at the peak, and for each of them: ``threads`` of the
@@ -33,7 +36,8 @@ def waiting_cost(metrics: pd.DataFrame, before: int = 0) -> dict[str, float]:
         That is all growth of resident memory, as a heap whose size the lab sets is resident from the start. And
         ``heap_bytes``, what has survived a collection (the heap without its nursery, in which there is garbage of any
         age); it is missing where there was none from the beginning to the peak, since nothing had to survive then.
-        Empty where not enough was read, or fewer than 20 requests more were under way than in the warm-up.
+        Empty where not enough was read, or fewer than 20 requests more were under way than in the warm-up; only
+        ``in_flight`` where these were more than the service ``holds``.
 
     """
     at_s, under_way = in_flight(metrics)
@@ -41,6 +45,8 @@ def waiting_cost(metrics: pd.DataFrame, before: int = 0) -> dict[str, float]:
     if not at_peak.any() or (count := float(under_way[at_peak].mean())) < before + FEWEST:
         return {}
     peak_s, found = at_s[at_peak][[0, -1]], {"in_flight": count}
+    if holds is not None and count > HELD_SHARE * holds:
+        return found
     for name, (read_s, values) in held(metrics).items():
         if not len(read_s) or read_s[0] > 0 or read_s[-1] < peak_s[0]:
             return {}

@@ -173,10 +173,12 @@ def _windows_table(run: Run) -> Table:
     counts = ("offered", "right", *kept_back, "failed")
     headings = (BY_BREAKER.get(name, name) for name in counts)
     table = Table(header_style="bold", pad_edge=False, title="by time window", title_justify="left")
-    for heading in ("variant", *("repeat",) * _has_repeats(run), "from s", *headings, "mean s", "answers/s"):
+    varied = (run.plan.axis,) * run.plan.is_sweep
+    for heading in ("variant", *varied, *("repeat",) * _has_repeats(run), "from s", *headings, "mean s", "answers/s"):
         table.add_column(heading, justify="left" if heading == "variant" else "right", no_wrap=heading == "variant")
     for row in windows.to_dict("records"):
-        which = (row["variant"], *(str(row["repeat"]),) * _has_repeats(run))
+        name, at, *repeat = _which_cell(row, run)
+        which = (name, *(at,) * run.plan.is_sweep, *repeat)
         mean_s = formatting.seconds_text(row["mean_s"])
         numbers = (f"{row[name]:,}" for name in counts)
         table.add_row(*which, f"{row['from_s']:,.1f}", *numbers, mean_s, formatting.rate_text(row["answered_rps"]))
@@ -189,7 +191,7 @@ def _waiting_table(run: Run) -> Table:
     table = _parts_table("what waiting costs, at the peak", (), numbers, run)
     for row in run.waiting_costs().to_dict("records"):
         each = [
-            f"{row['threads']:.2f}",
+            formatting.hundredths(row.get("threads")),
             *(formatting.kilobytes(row.get(key)) for key in ("heap_bytes", "native_bytes")),
         ]
         table.add_row(*_which_cell(row, run), f"{row['in_flight']:,.0f}", *each)

@@ -86,6 +86,24 @@ def prompt_share(samples: pd.DataFrame) -> float | None:
     return float((right & (ended_s - planned_s <= PROMPT_S)).mean()) if len(samples) else None
 
 
+def kept_pace_share(samples: pd.DataFrame, duration_s: float) -> float | None:
+    """The share of all requests that were answered right while the ramp lasted, and a latency longer; None of none.
+
+    The latency is that of the first answers. Where answers keep pace it is 1. Where they never did, most requests may
+    be answered right in the end, and long after that.
+
+    Args:
+        samples: of the measured load, with :data:`COLUMNS`.
+        duration_s: of the ramp.
+
+    """
+    planned_s, ended_s, error = _times(samples)
+    right = (error == "") & ~samples["fallback"].to_numpy(dtype=bool)
+    if not right.any():
+        return 0.0 if len(samples) else None
+    return float((right & (ended_s <= duration_s + _alone_s(planned_s[right], ended_s[right]))).mean())
+
+
 @dataclass(frozen=True)
 class Knee:
     """The rate of a ramp from which on answers no longer keep pace, with the interval of its noise within the ramp.
@@ -127,8 +145,7 @@ def knee(samples: pd.DataFrame, from_rps: float, to_rps: float, duration_s: floa
     right = (error == "") & ~samples["fallback"].to_numpy(dtype=bool)
     if int(right.sum()) < FEWEST_ANSWERS:
         return None
-    first = np.argsort(planned_s[right])[: max(20, int(right.sum()) // 50)]
-    alone_s = float(np.median((ended_s - planned_s)[right][first]))
+    alone_s = _alone_s(planned_s[right], ended_s[right])
     if alone_s >= duration_s / 2:
         return None
     slope = (to_rps - from_rps) / duration_s
@@ -154,6 +171,12 @@ def knee(samples: pd.DataFrame, from_rps: float, to_rps: float, duration_s: floa
         beyond=float(beyond / slope),
         collapse_rps=None if collapsed_s is None else from_rps + slope * collapsed_s,
     )
+
+
+def _alone_s(planned_s: Floats, ended_s: Floats) -> float:
+    """The median latency of the first answers, of which a fiftieth is taken, and twenty at least."""
+    first = np.argsort(planned_s)[: max(20, len(planned_s) // 50)]
+    return float(np.median((ended_s - planned_s)[first]))
 
 
 def _answered(ended_s: Floats, from_s: float, to_s: float) -> tuple[Floats, Floats]:

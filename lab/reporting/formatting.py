@@ -159,6 +159,11 @@ def kilobytes(value: float | None) -> str:
     return "–" if value is None or value != value else f"{value / 1000:,.1f}"
 
 
+def hundredths(value: float | None) -> str:
+    """A number to a hundredth."""
+    return "–" if value is None or value != value else f"{value:.2f}"
+
+
 def errors_text(errors: Mapping[str, int]) -> str:
     """How many requests failed, by class."""
     return ", ".join(f"{name} {count:,}" for name, count in errors.items()) or "none"

@@ -25,7 +25,7 @@ from lab.formulas.knee import Point, RatePoint, SweepShape
 from lab.reporting import formatting
 from lab.spec import prediction
 from lab.spec.nodes import is_node
-from lab.spec.plan import RAMP, RATE, USERS, WINDOWS, Plan
+from lab.spec.plan import RATE, USERS, WINDOWS, Plan
 from lab.spec.scenario import Scenario
 from lab.spec.system import SERVICE
 from lab.spec.workload import Burst, Load, Open, OpenLoop, Ramp, WaitingUsers
@@ -382,7 +382,7 @@ class Run:
 
     def shape(self) -> dict[str, str]:
         """A sentence on each variant of a sweep or a ramp: plateau, knee and first errors; empty for a single load."""
-        if self.plan.axis == RAMP:
+        if self._is_ramp_of_rates:
             return self.knees()
         if not self.is_sweep or self.plan.axis not in (USERS, RATE):
             return {}
@@ -395,8 +395,9 @@ class Run:
         """A sentence on each variant of a ramp of rates: the knee of each of its cells that can be used."""
         found: dict[str, list[str]] = {}
         for row, course in self._courses:
-            if row["verdict"] in verdict.BELIEVED and self.plan.axis == RAMP:
-                found.setdefault(row["variant"], []).append(course.shape)
+            if row["verdict"] in verdict.BELIEVED and self._is_ramp_of_rates:
+                at = f"{self.plan.at_position(row['at'])}: " * self.is_sweep
+                found.setdefault(row["variant"], []).append(at + course.shape)
         return {variant: "; ".join(said) for variant, said in found.items()}
 
     def windows(self) -> pd.DataFrame:
@@ -415,6 +416,10 @@ class Run:
         One row a cell in which enough requests were under way at once.
         """
         return pd.DataFrame([{**_which(row), **course.waiting} for row, course in self._courses if course.waiting])
+
+    @property
+    def _is_ramp_of_rates(self) -> bool:
+        return all(isinstance(cell.load, Ramp) for cell in self.plan.cells)
 
     @cached_property
     def _courses(self) -> list[tuple[dict[str, Any], Course]]:

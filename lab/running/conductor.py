@@ -281,6 +281,7 @@ def conclude(testbed: Testbed, measurement: Measurement, others: list[str]) -> N
         calls_expected=observations.calls_expected(
             calls_made(testbed.plan, cell), by_name, observed.result.begun, variant.guarded
         ),
+        called_services=[component.name for component in testbed.plan.components if not component.database],
         unknown_names=sorted(by_name.sent.keys() - named),
         slow_connects=slow,
         others=list(dict.fromkeys([*others, *run_folder.others_running(testbed.run)])),

@@ -64,13 +64,25 @@ def _check(plan: Plan, variants: Sequence[Variant], points: Sequence[Point]) -> 
             "Workers on other machines serve one variant at a time, and in windows all are up.",
             "Leave --interleave windows or --remote-workers out.",
         )
-    for load, _, _ in points:
+    for load, parameters, _ in points:
+        if any(_has_a_course(plan, Cell(variant.name, load, parameters=parameters)) for variant in variants):
+            raise LabError(
+                "What fails or is slow for a time, and a circuit breaker, would begin anew in each window.",
+                "Leave --interleave windows out.",
+            )
         if not isinstance(load, Closed | Open) or load.is_ramp:
             raise LabError(
                 f"A {'ramp' if load.is_ramp else load.kind} cannot be measured in windows: it has no steady part that "
                 "could be cut into pieces.",
                 "Give it a --duration beyond its ramp, or leave --interleave windows out.",
             )
+
+
+def _has_a_course(plan: Plan, cell: Cell) -> bool:
+    """Whether what a load meets depends on what it met before: spans of time, and settings with a memory."""
+    given, defaults = plan.parameters_of(cell), plan.scenario.defaults()
+    told = plan.scenario.variant(cell.variant).settings.values()
+    return not prediction.is_steady(plan, cell) or any(given[name] != defaults[name] for name in told)
 
 
 def in_windows(plan: Plan, variants: Sequence[Variant], point: Point, at_once: int) -> Load:

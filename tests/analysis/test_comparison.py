@@ -109,6 +109,22 @@ def test_a_metric_that_only_one_repeat_has_is_named(made, compared):
     assert "CPU s per 1000 requests" not in set(lab.compare(str(run.path)).repeats_needed()["metric"])
 
 
+@pytest.mark.parametrize("error", ["breaker open", "breaker fallback"])
+def test_a_breaker_that_answers_wins_nothing(made, error):
+    """It leaves out the requests that would have been slow, and those that it answers cost next to nothing."""
+    run = made({"mvc": 0.1, "webflux": 0.05}, repeat=3)
+    plain = lab.compare(str(run.path)).table().set_index("metric")
+    assert plain.verdict["p99 s"] == "different"
+    for folder in run.cells():
+        if folder.cell.variant == "webflux":
+            folder.keep("summary", {**folder.read("summary"), "errors": {error: 1}})
+    found = lab.compare(str(run.path))
+    table = found.table().set_index("metric")
+    assert set(table.verdict[["mean s", "p50 s", "p99 s", "CPU s per 1000 requests"]]) == {"breaker answered"}
+    assert table.verdict["throughput req/s"] == plain.verdict["throughput req/s"]
+    assert sum(row.points for row in found.rows if row.metric not in ("throughput req/s", "failed %")) == 0
+
+
 @pytest.mark.parametrize(
     ("ratio", "points"),
     [(1.0, 0), (1.049, 0), (1.05, 1), (1 / 1.05, 1), (1.199, 1), (1.2, 2), (1.5, 2), (1.501, 3), (0.1, 3)],

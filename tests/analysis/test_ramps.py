@@ -103,6 +103,15 @@ def test_what_waiting_costs_is_counted_beyond_the_warm_up(run):
     assert found == pytest.approx((THREADS_EACH, HEAP_EACH, NATIVE_EACH), rel=0.05)
 
 
+def test_nothing_is_said_of_requests_that_the_service_does_not_hold(run):
+    """Those in a queue before its threads cost none of what it holds; how many are under way is told."""
+    (folder, _) = run.cells()
+    metrics = folder.metrics()
+    under_way = waiting_cost.waiting_cost(metrics, WARM_UP_USERS)["in_flight"]
+    assert waiting_cost.waiting_cost(metrics, WARM_UP_USERS, holds=FEW) == {"in_flight": under_way}
+    assert "threads" in waiting_cost.waiting_cost(metrics, WARM_UP_USERS, holds=round(under_way) + 1)
+
+
 def test_without_a_collection_nothing_is_said_of_the_heap(run):
     """All of it may be garbage; threads and memory outside of it are told all the same."""
     (folder, _) = run.cells()
@@ -134,9 +143,10 @@ def test_the_course_is_in_tables_json_and_report(run, typed):
 
 
 def test_the_figure_of_a_ramp_shows_what_there_is(run):
-    """Answers of both variants, a dot for the one knee, and readings where there are some."""
+    """Answers of both variants, a dot for the one knee with its interval, and readings where there are some."""
     figure = run_view.Run(run).ramp_figure()
     answers, threads, memory = figure.axes
-    assert len(answers.lines) == 4  # what was sent, two variants, a knee
+    assert len(answers.lines) == 6  # what was sent, two variants, a knee, and the ends of its interval
+    assert len(answers.containers) == 1
     assert len(threads.lines) == len(memory.lines) == 2
     assert figure.png(dpi=30)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 from one_sentence import assert_refused
 from orphans import orphaned
 from patience import PATIENCE_S
@@ -118,6 +119,17 @@ def test_every_command_of_the_readme_can_be_typed():
     assert len(examples) > 20
     for example in examples:
         read(shlex.split(example, comments=True))
+
+
+def test_every_run_of_the_readme_can_be_planned(tmp_path):
+    """What it says is not only an option that there is: the load is one that can be had."""
+    examples = re.findall(r"^python -m lab ((?:run|sweep) .*)", (ROOT / "README.md").read_text(), re.MULTILINE)
+    planned = [each for each in examples if "RUN" not in each and "--bind" not in each]
+    assert len(planned) >= 8
+    for example in planned:
+        words = [*shlex.split(example, comments=True), "--dry-run", "--data", str(tmp_path)]
+        done = CliRunner().invoke(main.cli, words, catch_exceptions=False)
+        assert done.exit_code == 0, f"{example}: {done.output}"
 
 
 def read(words: list[str]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from lab.experiments import find_publication, find_scenario
@@ -80,3 +82,16 @@ def test_both_locales_are_measured():
 def test_programs_have_all_cores():
     """Else a thread a file could win nothing on two cores."""
     assert not make_plan(SCENARIO, Options()).pin
+
+
+def test_a_part_that_ships_is_judged_as_it_was_measured(typed, tmp_path):
+    """From the command to the claims, with the published pair's times beside it and never in a claim about speed."""
+    done = typed("reproduce", "grep", "--from", "grep-small", "--json", "--data", str(tmp_path))
+    assert done.returncode == 0
+    found = json.loads(done.stdout)
+    words = {claim["claim"]: claim["word"] for claim in found["claims"]}
+    assert words["As published: Java with a thread a file takes a tenth of grep's time."] == NOT_JUDGED
+    rates = {row["variant"]: row["read_bytes_per_s"] for row in found["rows"] if row["repeats"]}
+    assert rates["grep-c"] > rates["java-threads"] > MIB
+    published = {row["variant"]: row["published_mean_s"] for row in found["rows"] if row["published_mean_s"]}
+    assert published == {"grep-published": 78.7, "java-published": 7.6}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from lab.analysis import selection
 from lab.analysis.verdict import INVALID, VALID
 from lab.experiments import find_publication, scenarios
+from lab.experiments.jwt_ablations.claims import EVERY
 from lab.experiments.reproduction.publication import CONFIRMED, REFUTED, UNDECIDED, Repeat, ReproducedRow
 from lab.reporting import run_view
 from lab.running.conductor import conduct
@@ -135,7 +137,7 @@ def judged(*loads: dict[str, tuple[float, ...]]) -> dict[str, str]:
     for users, rates in enumerate(loads, 50):
         for variant, measured_rps in rates.items():
             repeats = tuple(Repeat(n, 0.01, rps, rps, 0.0, VALID, True) for n, rps in enumerate(measured_rps, 1))
-            rows.append(ReproducedRow("", users, users, variant, None, None, None, None, 0.0, 0, 0, repeats))
+            rows.append(ReproducedRow(EVERY, users, users, variant, None, None, None, None, 0.0, 0, 0, repeats))
     return {claim.claim: claim.word for claim in find_publication("jwt-ablations").judge(rows)}
 
 
@@ -170,3 +172,21 @@ def test_nothing_turns_a_claim_that_is_undecided_at_one_setting():
     assert words["Both together turn that."] == UNDECIDED
     assert words["The driver turns that, on Java 21."] == UNDECIDED
     assert words["Java turns that, with Connector/J 9."] == REFUTED
+
+
+def test_more_connections_are_claims_of_their_own():
+    """What they leave open leaves nothing else open, and nothing of them is said where they were not measured."""
+    words = judged({**EQUAL, "mvc-virtual-jdk21-connector8": (600.0, 601.0, 602.0)})
+    assert words[OF_BOTH_OLD] == CONFIRMED
+    of_more = [word for claim, word in words.items() if claim.startswith("At 100 and 300 connections")]
+    assert of_more == [UNDECIDED] * 2
+
+
+def test_the_part_that_ships_is_judged_as_it_was_measured(typed, tmp_path):
+    """From the command to the claims; those of the part that does not ship are undecided."""
+    done = typed("reproduce", "jwt-ablations", "--from", "jwt-ablations", "--json", "--data", str(tmp_path))
+    assert done.returncode == 0
+    words = {claim["claim"]: claim["word"] for claim in json.loads(done.stdout)["claims"]}
+    assert words[OF_BOTH_OLD] == CONFIRMED
+    assert words["With Connector/J 9, Java 25 makes virtual threads faster than Java 21."] == CONFIRMED
+    assert {word for claim, word in words.items() if claim.startswith("At 100 and 300")} == {UNDECIDED}

@@ -338,6 +338,16 @@ def test_the_interval_is_students():
     assert ((low + high) / 2, (high - low) / 2) == pytest.approx((2.0, 4.303 / math.sqrt(3)), rel=1e-3)
 
 
+def test_the_interval_of_ratios_is_that_of_their_logarithms():
+    """By hand: 0.5, 1 and 2 lie evenly about 1, and no end of it is below zero."""
+    check = ClaimCheck("x", (0.5, 1.0, 2.0), 0.9, math.inf, " times", is_ratio=True)
+    assert check.mean == pytest.approx(1.0)
+    reach = 4.303 * math.log(2) / math.sqrt(3)
+    assert check.interval == pytest.approx((math.exp(-reach), math.exp(reach)), rel=1e-3)
+    assert check.word == UNDECIDED
+    assert replace(check, low=0.3).repeats_needed == 4
+
+
 @ALL
 def test_nothing_measured_is_undecided(name):
     """Every claim of every experiment can be judged without a measurement, and does not guess."""

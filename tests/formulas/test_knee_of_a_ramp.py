@@ -51,6 +51,18 @@ def test_a_service_that_keeps_pace_has_no_knee():
     assert ramp.knee(played(1000, 500), 0, 500, 30) is None
 
 
+def test_who_never_keeps_pace_has_no_knee_and_kept_none():
+    """Ten servers answer 50/s of a ramp that begins at 100/s: all of it right, and most long after its end."""
+    sent_s = np.sort(np.asarray(schedule.planned_s(Ramp(users=9, from_rps=100, to_rps=500, duration_s=20.0), (1,))))
+    waits_s = np.arange(len(sent_s)) / 50 - sent_s
+    late = frame(sent_s, np.maximum(waits_s, 0.0) + SERVICE_S)
+    assert ramp.knee(late, 100, 500, 20.0) is None
+    assert ramp.kept_pace_share(late, 20.0) == pytest.approx(20 * 50 / len(sent_s), rel=0.05)
+    assert ramp.kept_pace_share(frame(sent_s, np.full(len(sent_s), SERVICE_S)), 20.0) == 1
+    assert ramp.kept_pace_share(frame(sent_s, SERVICE_S, "timeout"), 20.0) == 0
+    assert ramp.kept_pace_share(late.iloc[:0], 20.0) is None
+
+
 def test_a_service_that_collapses_has_its_knee_where_it_begins_to():
     """Beyond it answers become fewer, and the sentence says so."""
     sent_s = np.sqrt(np.arange(1, 15_000) * 2 * 30 / 1000)

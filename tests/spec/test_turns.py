@@ -103,6 +103,11 @@ def test_each_window_has_arrivals_of_its_own_that_are_the_same_for_all_variants(
     ("options", "said"),
     [
         ({"loops": 3}, "A burst cannot be measured in windows"),
+        ({"duration": 5.0, "scenario": "chain", "parameters": {"b_slow": "1:2"}}, "would begin anew in each window"),
+        (
+            {"duration": 5.0, "scenario": "chain", "parameters": {"breaker": "refuse"}},
+            "would begin anew in each window",
+        ),
         ({"requests": 500}, "A total cannot be measured in windows"),
         ({"ramp": "0:100:9", "users": [9]}, "A ramp cannot be measured in windows"),
         ({"variants": ["mvc"]}, "there is one"),

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import pwd
+import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import pytest
 from patience import PATIENCE_S
@@ -25,10 +28,15 @@ Out = int | IO[bytes]
 
 
 @pytest.fixture(scope="module")
-def ours(jdk: Jdk) -> Callable[..., Done]:
-    """A function that searches with our program."""
+def jar(jdk: Jdk) -> Path:
+    """Our program."""
     with ProcessRuntime() as runtime:
-        jar = build.jars({"grep"}, jdk, runtime, lambda _: None)["grep"]
+        return build.jars({"grep"}, jdk, runtime, lambda _: None)["grep"]
+
+
+@pytest.fixture(scope="module")
+def ours(jdk: Jdk, jar: Path) -> Callable[..., Done]:
+    """A function that searches with our program."""
 
     def search(
         folder: Path | str,
@@ -43,10 +51,12 @@ def ours(jdk: Jdk) -> Callable[..., Done]:
     return search
 
 
-def executed(*command: str, locale: str = "C.UTF-8", out: Out = subprocess.PIPE) -> Done:
+def executed(*command: str, locale: str = "C.UTF-8", out: Out = subprocess.PIPE, **user: Any) -> Done:
     """A program, executed to its end."""
     around = {**os.environ, "LC_ALL": locale}
-    return subprocess.run(command, env=around, stdout=out, stderr=subprocess.PIPE, timeout=PATIENCE_S, check=False)
+    return subprocess.run(
+        command, env=around, stdout=out, stderr=subprocess.PIPE, timeout=PATIENCE_S, check=False, **user
+    )
 
 
 def gnu(folder: Path | str, locale: str = "C.UTF-8", word: str = WORD) -> Done:
@@ -157,16 +167,28 @@ def test_a_file_that_cannot_be_read_is_named(ours, way):
     assert found.stderr == theirs.stderr == b"grep: /proc/self/mem: Input/output error\n"
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="permissions do not stop root")
-def test_what_it_may_not_read_is_named(ours, tmp_path):
-    """Files and folders; the others are searched all the same."""
+@pytest.fixture
+def for_all() -> Iterator[Path]:
+    """A folder that every user can read, below folders of which that is so."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_it_may_not_read_is_named(jdk, jar, for_all, way):
+    """Files and folders; the others are searched all the same. Permissions do not stop root, who becomes nobody."""
+    program, tree = shutil.copy(jar, for_all), for_all / "tree"
+    (tree / "folder").mkdir(parents=True)
     for name in ("closed.txt", "open.txt"):
-        (tmp_path / name).write_text(WORD)
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "closed.txt").chmod(0)
-    (tmp_path / "folder").chmod(0)
-    theirs, found = gnu(tmp_path), ours(tmp_path)
+        (tree / name).write_text(WORD)
+    (tree / "closed.txt").chmod(0)
+    (tree / "folder").chmod(0)
+    user = {"user": "nobody", "group": pwd.getpwnam("nobody").pw_gid, "extra_groups": []} if os.geteuid() == 0 else {}
+    theirs = executed(*GNU_GREP[:-2], WORD, str(tree), cwd=for_all, **user)
+    found = executed(jdk.java, "-jar", program, *way, WORD, str(tree), cwd=for_all, **user)
     assert (found.returncode, lines(found)) == (theirs.returncode, lines(theirs))
+    assert theirs.returncode == 2
     assert sorted(found.stderr.splitlines()) == sorted(theirs.stderr.splitlines())
 
 

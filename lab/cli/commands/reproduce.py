@@ -334,6 +334,7 @@ COLUMNS = (
     Column("threads", "most_threads", _count),
     Column("memory MiB", "peak_bytes", _mib),
     Column("read MiB", "read_bytes", _mib),
+    Column("MiB/s", "read_bytes_per_s", _mib),
     Column("mean s", "published_mean_s", seconds_text, published=True),
     Column("all R s", "published_total_s", seconds_text, published=True),
     Column("req/s", "published_rps", rate_text, published=True),

@@ -70,14 +70,23 @@ def collapse_earlier(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
 
 
 def _without_collapse_rps(repeat: Repeat) -> float | None:
-    """Up to which rate a service did at least not collapse."""
-    return repeat.figures.get("collapse_rps", repeat.figures.get("kept_rps"))
+    """Up to which rate a service did at least not collapse: all of the ramp, where it never did."""
+    return repeat.figures.get("collapse_rps", TO_RPS if "kept_rps" in repeat.figures else None)
 
 
 def slower_below_the_knee(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
-    """Whether a request takes several times as long on platform threads where all are answered."""
+    """Whether a request takes several times as long on platform threads where all are answered, B's answer left out.
+
+    With it no request takes less than t, which is ten times the 20 ms that are published.
+    """
     pairs = [pair for pair in variant_pairs(rows, "mvc", "webflux") if pair[0].part == OPEN]
-    return decide(ratios(pairs, figure("before_knee_s"), SEVERAL, math.inf))
+    return decide(ratios(pairs, _besides_b_s, SEVERAL, math.inf))
+
+
+def _besides_b_s(repeat: Repeat) -> float | None:
+    """The mean latency below the knee less the time in which B answers; None where that is nothing."""
+    before_s = repeat.figures.get("before_knee_s", 0.0)
+    return before_s - DELAY_MS / 1000 if before_s > DELAY_MS / 1000 else None
 
 
 def under_way_by_users(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
@@ -156,7 +165,7 @@ CHAIN = Publication(
             partial(_further, "mvc", "webflux", figure("all_mean_s")),
         ),
         Claim(
-            "Below the knee a request takes several times as long on platform threads (300 and 20 ms).",
+            "Below the knee a request takes several times as long on platform threads (300 and 20 ms), B left out.",
             slower_below_the_knee,
         ),
         Claim(

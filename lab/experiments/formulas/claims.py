@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean
+from statistics import fmean, median
 
-from lab.analysis.verdict import SUSPECT
 from lab.experiments.reproduction.judging import ClaimCheck, Measure, decide, near, time_for_all_s
 from lab.experiments.reproduction.publication import CONFIRMED, Claim, Part, Publication, ReproducedRow
 from lab.formulas import laws, queueing
@@ -19,7 +18,7 @@ from lab.spec.options import Options
 WITHIN = 0.10
 # CPU time that a formula leaves out may explain a deviation, if it is at least this share of it, and at most so many
 # times as much: it is that of all cores, and also of the time in which other requests waited.
-EXPLAINS, AT_MOST = 0.5, 2.0
+EXPLAINS, AT_MOST = 0.5, 3.0
 SYNC, REACTIVE = "mvc", "webflux"
 
 
@@ -133,8 +132,8 @@ def reason(row: ReproducedRow, rows: Sequence[ReproducedRow]) -> str:
     """Why a row is more than 10 % off its formula, in words; empty if it is not, or was not measured.
 
     Tried in this order: that calls wait, and not requests; that a wave takes longer than t, by the smallest load of the
-    same setting; and the CPU time of the requests that are more than there. A doubt about the measurement goes before
-    these, as it may be all there is.
+    same setting; and the CPU time of the requests that are more than there, or of all that are sent at once there.
+    Where the measurement is suspect, which may be the reason too, the row's label says so.
 
     Args:
         rows: the others of its setting among them.
@@ -143,24 +142,20 @@ def reason(row: ReproducedRow, rows: Sequence[ReproducedRow]) -> str:
     took_s, asked_s = measured_s(row), printed_s(row)
     if not _is_off(took_s, asked_s) or took_s is None:
         return ""
-    doubt = "the measurement is suspect, which may be why; " * any(each.verdict == SUSPECT for each in row.usable)
     by_call_s = BY_NAME[row.part].by_call_s(row.users)
     if row.variant == SYNC and by_call_s and not _is_off(took_s, by_call_s) and _is_off(asked_s, by_call_s):
-        return f"{doubt}waves: connections are given back after each call, so all calls together take {by_call_s:.3g} s"
+        return f"waves: connections are given back after each call, so all calls together take {by_call_s:.3g} s"
     smallest = min((each for each in rows if (each.part, each.variant) == (row.part, row.variant)), key=_users)
     first_s, off_s = measured_s(smallest), took_s - asked_s
+    more, cpu_s = row.users, _cpu_s(row)
     if smallest.users < row.users and first_s:
         longer = first_s / printed_s(smallest)
         if not _is_off(took_s, asked_s * longer):
-            return (
-                f"{doubt}a wave takes longer than t: {longer:.2f} times with {smallest.users} requests already, of "
-                "which the formula knows nothing"
-            )
-        cpu_s = _cpu_s(row) - _cpu_s(smallest)
-        if off_s > 0 and EXPLAINS * off_s <= cpu_s <= AT_MOST * off_s:
-            more = row.users - smallest.users
-            return f"{doubt}CPU may explain it: {cpu_s:.2g} s of {more} requests, which the formula takes to be nothing"
-    return f"{doubt}not explained by waves or CPU"
+            return f"a wave takes {longer:.2f} t with {smallest.users} requests already, of which it knows nothing"
+        more, cpu_s = more - smallest.users, cpu_s - _cpu_s(smallest)
+    if off_s > 0 and EXPLAINS * off_s <= cpu_s <= AT_MOST * off_s:
+        return f"CPU may explain it: {cpu_s:.2g} s of {more} requests, which the formula takes to be nothing"
+    return "not explained by waves or CPU"
 
 
 def _is_off(took_s: float | None, asked_s: float) -> bool:
@@ -172,9 +167,12 @@ def _users(row: ReproducedRow) -> int:
 
 
 def _cpu_s(row: ReproducedRow) -> float:
-    """CPU seconds of the service for all requests of a row, a mean over its repeats; 0 where it is not known."""
+    """CPU seconds of the service for all requests of a row, the median of its repeats; 0 where it is not known.
+
+    The mean would be that of a compiler that was at work in one of them.
+    """
     known = [repeat.figures.get("cpu_s_per_1000_requests") for repeat in row.usable]
-    return fmean([row.measured_users / 1000 * cost for cost in known if cost is not None] or [0.0])
+    return median([row.measured_users / 1000 * cost for cost in known if cost is not None] or [0.0])
 
 
 def deviations(rows: Sequence[ReproducedRow]) -> list[str]:

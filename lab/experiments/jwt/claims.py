@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import partial
-from statistics import fmean
 
 from lab.analysis import scorecard
 from lab.experiments.reproduction.judging import NEAR, ONCE, decide, figure, ok_rps, ratios, variant_pairs
@@ -58,7 +57,7 @@ def wins_the_scorecard(rows: Sequence[ReproducedRow], pair: tuple[str, str]) -> 
     missing = [check for check in checks if not check.values]
     if missing or not checks:
         return decide(missing)
-    balances = [_balance(fmean(check.values)) for check in checks]
+    balances = [_balance(check.mean) for check in checks]
     ours, theirs = (sum(max(sign * points, 0) for points in balances) for sign in (1, -1))
     said = f"{pair[0]} {ours}, {pair[1]} {theirs}, of {len(checks)} measurements ({scorecard.BOUNDARIES})"
     intervals = [check.interval for check in checks if check.interval]
@@ -71,8 +70,8 @@ def wins_the_scorecard(rows: Sequence[ReproducedRow], pair: tuple[str, str]) -> 
 
 def _balance(ratio: float) -> int:
     """Points for the side that a ratio above 1 speaks for; negative ones where it speaks for the other."""
-    if ratio <= 0:  # the lower end of an interval that is wider than its middle
-        return -scorecard.points(2.0)
+    if ratio <= 0:  # of a variant that answered nothing right
+        return -scorecard.points(math.inf)
     return scorecard.points(ratio) if ratio > 1 else -scorecard.points(ratio)
 
 

@@ -42,6 +42,8 @@ class Noise:
     freedom: int
 
 
+# The logarithm of the largest number that there is, about.
+LARGEST_LOG = 700.0
 # What is counted exactly, and the same the next time.
 COUNTED = Noise(0.0, 1)
 
@@ -56,7 +58,10 @@ class ClaimCheck:
         low: lower end of the range in which the claim holds.
         high: upper end of that range.
         unit: the suffix of the numbers in a sentence, such as `` s``.
-        noise: that of a single measurement; None if it is not known.
+        noise: that of a single measurement; None if it is not known. Of a ratio that of its logarithm.
+        is_ratio: whether the values are ratios of positive numbers, of which half is as far from 1 as twice: their mean
+            is the geometric one, and their interval is that of their logarithms (Fleming and Wallace, Communications of
+            the ACM 29, 1986).
 
     """
 
@@ -66,18 +71,32 @@ class ClaimCheck:
     high: float
     unit: str = ""
     noise: Noise | None = None
+    is_ratio: bool = False
+
+    @property
+    def mean(self) -> float:
+        """The mean of the values: geometric of ratios; NaN of none."""
+        return self._value(fmean(self._scaled)) if self.values else math.nan
 
     @property
     def interval(self) -> tuple[float, float] | None:
         """Student's interval at 95 %, over repeats, or of one measurement by its known noise; None without either."""
         if len(self.values) > 1:
-            reach = _reach(stdev(self.values), len(self.values))
+            reach = _reach(stdev(self._scaled), len(self.values))
         elif self.values and self.noise:
             reach = float(t_interval.reach(self.noise.deviation, self.noise.freedom))
         else:
             return None
-        mean = fmean(self.values)
-        return mean - reach, mean + reach
+        mean = fmean(self._scaled)
+        return self._value(mean - reach), self._value(mean + reach)
+
+    @property
+    def _scaled(self) -> tuple[float, ...]:
+        """The values on the scale on which they scatter."""
+        return tuple(map(math.log, self.values)) if self.is_ratio else self.values
+
+    def _value(self, scaled: float) -> float:
+        return math.exp(min(scaled, LARGEST_LOG)) if self.is_ratio else scaled
 
     @property
     def is_single(self) -> bool:
@@ -99,16 +118,24 @@ class ClaimCheck:
         """How many repeats, as far apart as these, would be about enough to decide; None if too many, or not known."""
         if len(self.values) < 2:
             return None
-        mean, deviation = fmean(self.values), stdev(self.values)
-        distance = min(abs(mean - end) for end in (self.low, self.high))
+        mean, deviation = fmean(self._scaled), stdev(self._scaled)
+        distance = min(abs(mean - end) for end in self._ends)
         enough = (n for n in range(len(self.values), MOST_REPEATS + 1) if _reach(deviation, n) < distance)
         return next(enough, None)
+
+    @property
+    def _ends(self) -> tuple[float, float]:
+        """The ends of the range on the scale of the values."""
+        if not self.is_ratio:
+            return self.low, self.high
+        low, high = (math.log(end) if end > 0 else -math.inf for end in (self.low, self.high))
+        return low, high
 
     def __str__(self) -> str:
         """The number beside its range, as part of a sentence."""
         if not self.values:
             return f"{self.label}: nothing was measured to judge it by"
-        found = f"{_short(fmean(self.values))}{self.unit}"
+        found = f"{_short(self.mean)}{self.unit}"
         if self.interval is None:
             where = "within" if self.low <= self.values[0] <= self.high else "outside"
             return f"{self.label}: {found}, {where} the claimed {self._range()}"
@@ -255,7 +282,7 @@ def ratios(
         above, below = measure(one), (other_measure or measure)(other)
         return above / below if above is not None and below else None
 
-    return [_compared(_over(one, other), one, other, ratio, (low, high), " times") for one, other in pairs]
+    return [_ratio_check(_over(one, other), one, other, ratio, (low, high)) for one, other in pairs]
 
 
 def differences(
@@ -270,6 +297,21 @@ def differences(
     return [_compared(_less(one, other), one, other, difference, (low, high), unit) for one, other in pairs]
 
 
+def _ratio_check(
+    label: str,
+    one: ReproducedRow,
+    other: ReproducedRow,
+    ratio: Callable[[Repeat, Repeat], float | None],
+    claimed: tuple[float, float],
+) -> ClaimCheck:
+    """A check of a ratio by the logarithms, but where one is not positive, as of what may be held or given back."""
+    values = _paired(one.usable, other.usable, ratio)
+    earlier = _earlier(one, other, ratio)
+    is_ratio = all(value > 0 for group in (values, *earlier) for value in group)
+    scaled = [tuple(map(math.log, group)) for group in earlier] if is_ratio else earlier
+    return ClaimCheck(label, values, *claimed, " times", pooled(scaled), is_ratio)
+
+
 def _compared(
     label: str,
     one: ReproducedRow,
@@ -279,8 +321,15 @@ def _compared(
     unit: str,
 ) -> ClaimCheck:
     """A check of a number that follows from two rows, by their repeats of the same number."""
-    earlier = [_paired(one.earlier[run], other.earlier[run], measure) for run in one.earlier if run in other.earlier]
-    return ClaimCheck(label, _paired(one.usable, other.usable, measure), *claimed, unit, pooled(earlier))
+    noise = pooled(_earlier(one, other, measure))
+    return ClaimCheck(label, _paired(one.usable, other.usable, measure), *claimed, unit, noise)
+
+
+def _earlier(
+    one: ReproducedRow, other: ReproducedRow, measure: Callable[[Repeat, Repeat], float | None]
+) -> list[tuple[float, ...]]:
+    """The same number by the repeats of each earlier run that has both rows."""
+    return [_paired(one.earlier[run], other.earlier[run], measure) for run in one.earlier if run in other.earlier]
 
 
 def alike(pairs: Iterable[tuple[ReproducedRow, ReproducedRow]], measure: Measure) -> list[ClaimCheck]:

@@ -108,6 +108,8 @@ def flat(row: ReproducedRow, figures: Sequence[str] = ()) -> dict[str, Any]:
     """
     usable, published = row.usable, row.published.figures if row.published else {}
     times = [repeat.mean_s for repeat in usable if repeat.mean_s is not None]
+    of_programs = _means(usable, OF_PROGRAMS)
+    read_bytes = of_programs["read_bytes"]
     return {
         "part": row.part,
         "users": row.users,
@@ -126,7 +128,8 @@ def flat(row: ReproducedRow, figures: Sequence[str] = ()) -> dict[str, Any]:
         "error_percent": 100 * fmean(repeat.error_share for repeat in usable) if usable else None,
         "published_error_percent": row.published.errors_percent if row.published else None,
         "repeats": len(usable),
-        **_means(usable, OF_PROGRAMS),
+        **of_programs,
+        "read_bytes_per_s": read_bytes / fmean(times) if read_bytes and times else None,
         "figures": _means(usable, figures),
         "published_figures": {name: value for name, value in published.items() if name in figures},
         "stopped": sum(repeat.stopped for repeat in usable),

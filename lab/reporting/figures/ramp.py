@@ -69,7 +69,9 @@ def _answers(axes: Axes, panel: Panel, course: Course, is_first: bool) -> None:
         alpha=alpha_of(panel.verdict), label=label_of(panel.variant, panel.verdict),
     )  # fmt: skip
     if course.knee:
-        axes.plot([course.knee.at_s], [course.knee.rate], color=style.colour, marker="o", markersize=7)
+        knee = course.knee
+        interval = [[max(0.0, knee.rate - knee.low)], [max(0.0, knee.high - knee.rate)]]
+        axes.errorbar([knee.at_s], [knee.rate], interval, color=style.colour, marker="o", markersize=7, capsize=4)
 
 
 def _held(axes: Axes, panel: Panel, names: Sequence[str], unit: float) -> None:

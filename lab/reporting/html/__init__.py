@@ -19,6 +19,7 @@ from lab.reporting.comparison_view import ComparisonView, compare
 from lab.reporting.formatting import (
     count_text,
     errors_text,
+    hundredths,
     kilobytes,
     limit_text,
     rate_text,
@@ -283,6 +284,7 @@ def render(run: Run) -> str:
         "rate": rate_text,
         "errors": errors_text,
         "count": count_text,
+        "hundredths": hundredths,
         "kilobytes": kilobytes,
     }
     return templates.get_template("report.html").render(page=Page(run), run=run)
