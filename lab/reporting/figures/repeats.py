@@ -8,7 +8,16 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from lab.reporting.figures.style import Picture, Style, legend, picture, prepare, say_empty, styles_of
+from lab.reporting.figures.style import (
+    Picture,
+    Style,
+    legend,
+    legend_below,
+    picture,
+    prepare,
+    say_empty,
+    styles_of,
+)
 
 VALID = "valid"
 HEADROOM = 1.15
@@ -17,6 +26,8 @@ TAILS = (
     ("p99_s", "Slowest one in a hundred", "p99, ms"),
     ("p999_s", "Slowest one in a thousand", "p99.9, ms"),
 )
+# More variants do not fit into a legend beside their lines.
+MOST_WITHIN = 4
 # More names do not fit into one line.
 MOST_NAMED = 3
 DOUBT = "Hollow points are not valid: see the reasons."
@@ -37,13 +48,15 @@ def repeats_figure(title: str, table: pd.DataFrame) -> Picture:
     more = f" and {len(missing) - MOST_NAMED} more" if len(missing) > MOST_NAMED else ""
     notes = [f"Without a right answer: {'; '.join(missing[:MOST_NAMED])}{more}."] * bool(missing)
     notes += [DOUBT] * bool((table["verdict"] != VALID).any())
-    figure = picture(title, 3.6, " ".join(notes))
+    styles = styles_of(table["variant"])
+    is_crowded = len(styles) > MOST_WITHIN
+    note = " ".join(notes)
+    figure = picture(title, 4.2) if is_crowded else picture(title, 3.6, note)
     tails = [tail for tail in TAILS if tail[0] == "p99_s" or table[tail[0]].notna().any()]
     rate, *slowest = figure.subplots(1, 1 + len(tails))
     prepare(rate, "Throughput of right answers", "repeat", "requests / s")
     for axes, (_, title, label) in zip(slowest, tails, strict=True):
         prepare(axes, title, "repeat", label)
-    styles = styles_of(table["variant"])
     for variant, rows in table.sort_values("repeat").groupby("variant", sort=False):
         _line(rate, str(variant), styles[str(variant)], rows, rows["ok_throughput_rps"])
         for axes, (column, _, _) in zip(slowest, tails, strict=True):
@@ -54,7 +67,10 @@ def repeats_figure(title: str, table: pd.DataFrame) -> Picture:
             axes.set_ylim(0, axes.dataLim.y1 * HEADROOM)
         else:
             say_empty(axes, "no right answer")
-    legend(rate, loc="lower left")
+    if is_crowded:
+        legend_below(figure, note)
+    else:
+        legend(rate, loc="lower left")
     return figure
 
 

@@ -125,13 +125,15 @@ def legend(axes: Axes, **where: Any) -> None:
         axes.legend(**{"fontsize": SMALL, "frameon": False, "handlelength": 3.2, **where})
 
 
-def legend_below(figure: Figure) -> None:
-    """One legend for all axes of a figure, below them, where there is no room within."""
+def legend_below(figure: Figure, note: str = "") -> None:
+    """One legend for all axes of a figure, below them, where there is no room within; with a note above its names."""
     found = [axes.get_legend_handles_labels() for axes in figure.axes]
     labelled = {label: handle for handles, labels in found for handle, label in zip(handles, labels, strict=True)}
-    figure.legend(
-        labelled.values(), labelled.keys(), loc="outside lower center", ncols=4, fontsize=SMALL, frameon=False
+    look: dict[str, Any] = {"ncols": 4, "fontsize": SMALL, "frameon": False, "title_fontsize": SMALL}
+    drawn = figure.legend(
+        labelled.values(), labelled.keys(), loc="outside lower center", title=note or None, alignment="left", **look
     )
+    drawn.get_title().set_color(ALARM)
 
 
 def plain_log_scale(axes: Axes, direction: str) -> None:
