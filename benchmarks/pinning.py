@@ -103,7 +103,7 @@ class Recorder(Reporter):
             if not what.startswith("measure "):
                 yield update
                 return
-            folder = next(self._runs.glob(f"*/cells/{cell}"))
+            (folder,) = self._runs.glob(f"*/cells/{cell}")
             limits = read_json(folder / "limits.json")
             with recorded(limits["java_release"], limits["pid"], recording(folder)):
                 yield update

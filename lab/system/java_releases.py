@@ -68,8 +68,7 @@ def _install(release: int, folder: Path, runtime: Runtime) -> None:
         if ending != "exited with status 0" or not version_of(target / HOME):
             raise LabError(
                 f"Java {release} cannot be had: pip {ending}, asked for {PACKAGE} {release}.",
-                "See that pip reaches its package index, or choose variants that do not need it: "
-                "python -m lab run jwt-ablations --variants webflux,mvc-virtual",
+                "See that pip reaches its package index, or choose variants that do not need it (lab run, --variants).",
                 pip.log_tail(),
             )
         target.rename(folder)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from statistics import fmean, median
 
 from lab.experiments.reproduction.judging import ClaimCheck, Measure, decide, near, time_for_all_s
@@ -140,12 +141,14 @@ def reason(row: ReproducedRow, rows: Sequence[ReproducedRow]) -> str:
 
     """
     took_s, asked_s = measured_s(row), printed_s(row)
-    if not _is_off(took_s, asked_s) or took_s is None:
+    if took_s is None or not _is_off(took_s, asked_s):
         return ""
     by_call_s = BY_NAME[row.part].by_call_s(row.users)
     if row.variant == SYNC and by_call_s and not _is_off(took_s, by_call_s) and _is_off(asked_s, by_call_s):
         return f"waves: connections are given back after each call, so all calls together take {by_call_s:.3g} s"
-    smallest = min((each for each in rows if (each.part, each.variant) == (row.part, row.variant)), key=_users)
+    smallest = min(
+        (each for each in rows if (each.part, each.variant) == (row.part, row.variant)), key=attrgetter("users")
+    )
     first_s, off_s = measured_s(smallest), took_s - asked_s
     more, cpu_s = row.users, _cpu_s(row)
     if smallest.users < row.users and first_s:
@@ -158,12 +161,8 @@ def reason(row: ReproducedRow, rows: Sequence[ReproducedRow]) -> str:
     return "not explained by waves or CPU"
 
 
-def _is_off(took_s: float | None, asked_s: float) -> bool:
-    return took_s is not None and abs(took_s / asked_s - 1) > WITHIN
-
-
-def _users(row: ReproducedRow) -> int:
-    return row.users
+def _is_off(took_s: float, asked_s: float) -> bool:
+    return abs(took_s / asked_s - 1) > WITHIN
 
 
 def _cpu_s(row: ReproducedRow) -> float:

@@ -282,7 +282,9 @@ def ratios(
         above, below = measure(one), (other_measure or measure)(other)
         return above / below if above is not None and below else None
 
-    return [_ratio_check(_over(one, other), one, other, ratio, (low, high)) for one, other in pairs]
+    return [
+        _compared(_over(one, other), one, other, ratio, (low, high), " times", of_ratios=True) for one, other in pairs
+    ]
 
 
 def differences(
@@ -297,21 +299,6 @@ def differences(
     return [_compared(_less(one, other), one, other, difference, (low, high), unit) for one, other in pairs]
 
 
-def _ratio_check(
-    label: str,
-    one: ReproducedRow,
-    other: ReproducedRow,
-    ratio: Callable[[Repeat, Repeat], float | None],
-    claimed: tuple[float, float],
-) -> ClaimCheck:
-    """A check of a ratio by the logarithms, but where one is not positive, as of what may be held or given back."""
-    values = _paired(one.usable, other.usable, ratio)
-    earlier = _earlier(one, other, ratio)
-    is_ratio = all(value > 0 for group in (values, *earlier) for value in group)
-    scaled = [tuple(map(math.log, group)) for group in earlier] if is_ratio else earlier
-    return ClaimCheck(label, values, *claimed, " times", pooled(scaled), is_ratio)
-
-
 def _compared(
     label: str,
     one: ReproducedRow,
@@ -319,17 +306,20 @@ def _compared(
     measure: Callable[[Repeat, Repeat], float | None],
     claimed: tuple[float, float],
     unit: str,
+    of_ratios: bool = False,
 ) -> ClaimCheck:
-    """A check of a number that follows from two rows, by their repeats of the same number."""
-    noise = pooled(_earlier(one, other, measure))
-    return ClaimCheck(label, _paired(one.usable, other.usable, measure), *claimed, unit, noise)
+    """A check of a number that follows from two rows, by their repeats of the same number.
 
+    Args:
+        of_ratios: whether they are ratios, which scatter by their logarithms; unless one is not positive, as of memory
+            that was given back.
 
-def _earlier(
-    one: ReproducedRow, other: ReproducedRow, measure: Callable[[Repeat, Repeat], float | None]
-) -> list[tuple[float, ...]]:
-    """The same number by the repeats of each earlier run that has both rows."""
-    return [_paired(one.earlier[run], other.earlier[run], measure) for run in one.earlier if run in other.earlier]
+    """
+    values = _paired(one.usable, other.usable, measure)
+    earlier = [_paired(one.earlier[run], other.earlier[run], measure) for run in one.earlier if run in other.earlier]
+    is_ratio = of_ratios and all(value > 0 for group in (values, *earlier) for value in group)
+    noise = pooled([tuple(map(math.log, group)) for group in earlier] if is_ratio else earlier)
+    return ClaimCheck(label, values, *claimed, unit, noise, is_ratio)
 
 
 def alike(pairs: Iterable[tuple[ReproducedRow, ReproducedRow]], measure: Measure) -> list[ClaimCheck]:
