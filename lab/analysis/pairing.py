@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import combinations
 from pathlib import Path
 from statistics import fmean
@@ -300,7 +300,7 @@ class _Cells:
             return ONE_FACT
         return AS_PLANNED if metric == THROUGHPUT and self._first.percent else ""
 
-    @property
+    @cached_property
     def _kept_back(self) -> bool:
         """Whether a circuit breaker answered some requests itself, which cost nothing, and would have been slow."""
         cells = (cell for side in (self.a, self.b) for _, cells in self._of(side) for cell in cells)

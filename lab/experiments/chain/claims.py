@@ -165,7 +165,7 @@ CHAIN = Publication(
             partial(_further, "mvc", "webflux", figure("all_mean_s")),
         ),
         Claim(
-            "Below the knee a request takes several times as long on platform threads (300 and 20 ms), B left out.",
+            "Below the knee a request takes several times as long on platform threads (300 and 20 ms), t left out.",
             slower_below_the_knee,
         ),
         Claim(

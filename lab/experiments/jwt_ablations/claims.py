@@ -69,7 +69,7 @@ def turns(rows: Rows, today: Pair, before: Pair) -> tuple[str, str]:
 
 def _turns_at(rows: Rows, users: int, today: Pair, before: Pair) -> tuple[str, str]:
     found = {pair: is_faster([row for row in rows if row.users == users], pair) for pair in (before, today)}
-    said = "; ".join(f"{' over '.join(pair)} is {word}: {evidence}" for pair, (word, evidence) in found.items())
+    said = " ".join(f"{' over '.join(pair)} is {word}: {evidence}" for pair, (word, evidence) in found.items())
     words = {word for word, _ in found.values()}
     if UNDECIDED in words:
         return UNDECIDED, said
