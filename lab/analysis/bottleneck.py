@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-# Above these shares a resource is saturated; the rest is the error of readings once a second, and for a link in a burst
-# the time of the ramp and of the last answers.
-GENERATOR_FULL, CPU_FULL, FULL, LINK_FULL = 0.90, 0.85, 0.95, 0.80
+# Above these shares a resource is saturated; the rest is the error of readings once a second. For a link, and for what
+# a called component works on at once, it is the time of a burst's ramp and of its last answers.
+GENERATOR_FULL, CPU_FULL, FULL, LINK_FULL, SERVED_FULL = 0.90, 0.85, 0.95, 0.80, 0.90
 QUEUED = 1.1
 
 
@@ -44,6 +44,7 @@ class Usage:
         database_cpu: CPU seconds a second by database, of at most ``database_cpus`` cores; one core if not known.
         called_cpu: the same by other component that the service calls.
         shared_busy: how many of the ``database_cpus`` cores, which the generator has too, all programs kept busy.
+        served: by called component that works on a limited number of calls at once, on how many it did, and the limit.
         threads_busy: typical number of request threads at work, of at most ``threads``.
         pools: by name, such as ``pool to mongo``, each pool of connections that the service keeps to what it calls.
         bytes_rps: bytes of answers a second, over a link that passes at most ``link_rate``.
@@ -59,6 +60,7 @@ class Usage:
     database_cpus: float = 1.0
     called_cpu: Mapping[str, float] = field(default_factory=dict)
     shared_busy: float | None = None
+    served: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     threads_busy: float | None = None
     threads: float | None = None
     pools: Mapping[str, PoolUsage] = field(default_factory=dict)
@@ -86,11 +88,12 @@ def find(usage: Usage) -> Bottleneck:
     """Find the binding resource of a load.
 
     The generator comes first, as no other reading can be trusted if it is saturated. Without queueing there is no
-    bottleneck, however high a utilisation is. Pools come before threads, as threads wait for them, and the CPU before
-    both, as requests that wait for the CPU hold their thread and connection. Of several full pools it is the one that
+    bottleneck, however high a utilisation is. Pools come before threads, as threads wait for them; what is called
+    before both, as calls that queue there hold them; and the CPU before all, as requests that wait for it hold their
+    thread and connection. Of several full pools it is the one that
     most requests wait for.
     """
-    for rule in (_generator, _unqueued, _link, _database, _called, _cpu, _shared, _pool, _threads):
+    for rule in (_generator, _unqueued, _link, _database, _called, _cpu, _shared, _served, _pool, _threads):
         if found := rule(usage):
             return found
     return Bottleneck("nothing", _unbound(usage))
@@ -155,6 +158,15 @@ def _shared(r: Usage) -> Bottleneck | None:
     used = ", ".join(f"{name} {cores:.2f}" for name, cores in behind.items())
     cores = f"{r.shared_busy:.2f} of {r.database_cpus:g} cores were busy ({used}, the rest the generator)"
     return Bottleneck("shared cores", f"What shares the generator's cores was the bottleneck: {cores}.")
+
+
+def _served(r: Usage) -> Bottleneck | None:
+    full = {name: (at_once, most) for name, (at_once, most) in r.served.items() if at_once >= SERVED_FULL * most}
+    if not full:
+        return None
+    name, (at_once, most) = max(full.items(), key=lambda item: item[1][0] / item[1][1])
+    worked = f"it worked on {min(at_once, most):.0f} of {most:g} calls at once, by Little's law"
+    return Bottleneck(name, f"The called {name} was the bottleneck: {worked}{_idle(r)}.")
 
 
 def _pool(r: Usage) -> Bottleneck | None:

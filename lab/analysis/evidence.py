@@ -22,6 +22,8 @@ class Counts:
         finished: requests answered or failed, by the workers' count.
         whole: whether every worker reported the end of the load.
         served: requests the service counted during the load; None if it does not report that.
+        succeeded: those of them with a status of 2xx.
+        succeeded_expected: the least and the most of these that the samples allow.
         calls: calls that each component behind the service counted during the load; without those that do not count.
         calls_expected: by component, the least and the most calls that the requests make to it.
         called_services: those of the components that are services of ours, which nobody but the requests calls.
@@ -41,6 +43,8 @@ class Counts:
     finished: int = 0
     whole: bool = False
     served: int | None = None
+    succeeded: int | None = None
+    succeeded_expected: tuple[int, int] | None = None
     calls: Mapping[str, int] = field(default_factory=dict)
     calls_expected: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     called_services: tuple[str, ...] = ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from itertools import count
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from lab.analysis import balancing, bottleneck, monitoring, verdict, window_ratios
+from lab.analysis import balancing, bottleneck, monitoring, ramps, verdict, window_ratios
 from lab.analysis.bottleneck import Bottleneck, PoolUsage, Usage
 from lab.analysis.evidence import Evidence
 from lab.analysis.service_cost import of_pools
@@ -23,6 +23,7 @@ from lab.formulas.laws import LoadLevel
 from lab.spec import prediction
 from lab.spec.plan import USERS, WINDOWS, Plan
 from lab.spec.system import SERVICE, Stage, Variant, command_of
+from lab.spec.workload import Ramp
 from lab.storage.cell_folder import CellFolder
 from lab.storage.run_folder import RunFolder
 from lab.telemetry import pools, series
@@ -242,17 +243,40 @@ def _estimates(cells: list[CellFolder]) -> dict[str, Estimate]:
     return dict(zip(ESTIMATED, inference.within_run(ended_s - latency_s, latency_s, percents), strict=False))
 
 
+@dataclass(frozen=True)
+class _Saturated:
+    """The time of a load at which its bottleneck is looked for, the answers a second then, and their mean latency.
+
+    All of it; but of a ramp only what is beyond its knee, as before nothing is at its limit.
+    """
+
+    from_s: float
+    until_s: float
+    rps: float
+    mean_s: float | None
+
+    @classmethod
+    def of(cls, plan: Plan, folder: CellFolder) -> _Saturated:
+        summary, load = folder.read("summary"), folder.cell.load
+        if isinstance(load, Ramp):
+            course = ramps.course(folder, prediction.is_steady(plan, folder.cell))
+            if course and course.knee:
+                return cls(course.knee.at_s, load.duration_s, course.knee.rate, course.beyond_knee_s)
+        began_s, elapsed_s = summary.get("began_s") or 0.0, summary.get("elapsed_s") or 0.0
+        return cls(began_s, began_s + elapsed_s, summary.get("ok_throughput_rps") or 0.0, summary.get("mean_s"))
+
+
 def usage_of(run: RunFolder, plan: Plan, variant: Variant, folder: CellFolder) -> Usage:
     """The utilisation of resources during a cell's load, for :func:`lab.analysis.bottleneck.find`."""
     scenario = plan.scenario
-    summary, limits, metrics = folder.read("summary"), folder.read("limits"), folder.metrics()
-    elapsed_s, rate = summary.get("elapsed_s") or 0.0, summary.get("ok_throughput_rps") or 0.0
+    limits, metrics, when = folder.read("limits"), folder.metrics(), _Saturated.of(plan, folder)
+    parameters = plan.parameters_of(folder.cell)
     service_s = prediction.service_s(plan, folder.cell)
-    calls = prediction.calls_of(plan, variant, plan.parameters_of(folder.cell))
+    calls = prediction.calls_of(plan, variant, parameters)
 
     def used(target: str, name: str = "cpu_s") -> float | None:
-        spent_s = series.cpu_s(metrics, target, elapsed_s, name)
-        return None if spent_s is None or not elapsed_s else spent_s / elapsed_s
+        spent_s = series.cpu_s(metrics, target, when.from_s, when.until_s, name)
+        return None if spent_s is None or when.until_s <= when.from_s else spent_s / (when.until_s - when.from_s)
 
     behind = {name for component in scenario.components for name in (component.name, f"{LINK}{component.name}")}
     backing = {target: used(target) or 0.0 for target in series.targets(metrics) if target in behind}
@@ -268,25 +292,24 @@ def usage_of(run: RunFolder, plan: Plan, variant: Variant, folder: CellFolder) -
         called_cpu={target: cpu for target, cpu in backing.items() if target in called},
         database_cpus=len(machine.get("generator_cores") or ()) or machine.get("cores") or 1,
         shared_busy=used("generator", CORES_BUSY),
-        threads_busy=_typical(metrics, [THREADS_BUSY], elapsed_s) if variant.thread_per_request else None,
+        served=prediction.served_at_once(plan, variant, parameters, when.rps),
+        threads_busy=_typical(metrics, [THREADS_BUSY], when) if variant.thread_per_request else None,
         threads=_of_all(limits.get("request_threads_max"), plan),
-        pools=_pools(plan, folder, metrics) or _pool_by_law(plan, variant, limits, calls, rate),
-        bytes_rps=rate * _mean_bytes(folder) if plan.link.rate else None,
+        pools=_pools(plan, folder, metrics, when) or _pool_by_law(plan, variant, limits, calls, when.rps),
+        bytes_rps=when.rps * _mean_bytes(folder) if plan.link.rate else None,
         link_rate=plan.link.rate or None,
-        mean_s=summary.get("mean_s"),
+        mean_s=when.mean_s,
         service_s=service_s,
     )
 
 
-def _pools(plan: Plan, folder: CellFolder, metrics: pd.DataFrame) -> dict[str, PoolUsage]:
+def _pools(plan: Plan, folder: CellFolder, metrics: pd.DataFrame, when: _Saturated) -> dict[str, PoolUsage]:
     """The utilisation of each pool of connections that was read, during a cell's load."""
-    summary, limits = folder.read("summary"), folder.read("limits")
-    begin_s, elapsed_s = summary.get("began_s") or 0.0, summary.get("elapsed_s") or 0.0
-    rows = metrics[["t_s", "target", "name", "value"]].itertuples(index=False, name=None)
-    read = of_pools(rows, begin_s, begin_s + elapsed_s, 0, limits)
+    rows, limits = metrics[["t_s", "target", "name", "value"]].itertuples(index=False, name=None), folder.read("limits")
+    read = of_pools(rows, when.from_s, when.until_s, 0, limits)
     return {
         pool.name: PoolUsage(
-            _typical(metrics, pool.in_use, elapsed_s),
+            _typical(metrics, pool.in_use, when),
             pool.limit(limits) or _of_all(plan.limits.pool, plan),
             read[pool.name]["wait"],
         )
@@ -295,9 +318,9 @@ def _pools(plan: Plan, folder: CellFolder, metrics: pd.DataFrame) -> dict[str, P
     }
 
 
-def _typical(metrics: pd.DataFrame, names: Sequence[str], until_s: float) -> float | None:
+def _typical(metrics: pd.DataFrame, names: Sequence[str], when: _Saturated) -> float | None:
     """The median reading of the service by the first of these names that was read; None if none was."""
-    found = (series.typical(metrics, SERVICE, name, until_s) for name in names)
+    found = (series.typical(metrics, SERVICE, name, when.from_s, when.until_s) for name in names)
     return next((value for value in found if value is not None), None)
 
 

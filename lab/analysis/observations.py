@@ -6,7 +6,7 @@ import math
 import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from itertools import pairwise
 from typing import Any
 
@@ -47,6 +47,7 @@ class NameCounts:
     Attributes:
         sent: all that were sent.
         answered: those that hold an answer.
+        succeeded: those of them with a status of 2xx.
         right: those of them whose answer was right.
         kept_back: those of them whose call the service's circuit breaker kept back, since it was open.
 
@@ -54,6 +55,7 @@ class NameCounts:
 
     sent: Counter[str]
     answered: Counter[str]
+    succeeded: Counter[str]
     right: Counter[str]
     kept_back: Counter[str]
 
@@ -62,10 +64,11 @@ class NameCounts:
     @staticmethod
     def of(pieces: Iterable[pd.DataFrame]) -> NameCounts:
         """Count samples that are read in pieces, with :attr:`COLUMNS`."""
-        counts = NameCounts(Counter(), Counter(), Counter(), Counter())
+        counts = NameCounts(*(Counter() for _ in fields(NameCounts)))
         for piece in pieces:
             counts.sent.update(piece["name"].astype(str))
             counts.answered.update(piece.loc[piece["status"] > 0, "name"].astype(str))
+            counts.succeeded.update(piece.loc[piece["status"].floordiv(100) == 2, "name"].astype(str))
             counts.right.update(piece.loc[piece["error"] == "", "name"].astype(str))
             counts.kept_back.update(piece.loc[piece["error"].isin(BY_BREAKER), "name"].astype(str))
         return counts
@@ -130,6 +133,7 @@ class Conditions:
         entry: what was measured; an attached service counts among the other programs.
         owned_cores: by owner (service, generator), its cores; empty where all cores are shared.
         ceiling_rps: the generator's ceiling for this kind of request; None if unknown.
+        succeeded_expected: the least and the most answers with a status of 2xx that the service must have counted.
         calls_expected: by component behind the service, the least and the most calls that it must have counted.
         called_services: those of these components that are services of ours, and no databases.
         unknown_names: names of requests that the scenario does not have.
@@ -142,6 +146,7 @@ class Conditions:
     entry: Entry
     owned_cores: Mapping[str, frozenset[int]]
     ceiling_rps: float | None
+    succeeded_expected: tuple[int, int]
     calls_expected: Mapping[str, tuple[int, int]]
     called_services: Sequence[str]
     unknown_names: Sequence[str]
@@ -167,6 +172,8 @@ def evidence(
         finished=result.finished,
         whole=result.whole,
         served=observed.served,
+        succeeded=observed.counts.total_succeeded if observed.counts else None,
+        succeeded_expected=conditions.succeeded_expected,
         **_of_nodes(observed.counts or Served()),
         calls=observed.calls,
         calls_expected=conditions.calls_expected,
@@ -218,6 +225,19 @@ def _of_nodes(counts: Served) -> dict[str, Any]:
         return {}
     known = {name: count for name, count in counts.nodes.items() if count is not None}
     return {"nodes": known, "received": counts.received, "passed_on": counts.passed_on, "refused": counts.refused}
+
+
+def succeeded_expected(by_name: NameCounts, begun: int) -> tuple[int, int]:
+    """The least and the most answers with a status of 2xx that a service must have counted.
+
+    Those of the samples; of a request whose client has no answer it may have counted one.
+
+    Args:
+        begun: requests sent, of which some may have left no sample.
+
+    """
+    least = by_name.succeeded.total()
+    return least, least + begun - by_name.answered.total()
 
 
 def calls_expected(

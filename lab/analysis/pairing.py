@@ -371,7 +371,7 @@ def _cpu(cell: CellFolder, summary: Mapping[str, Any], fewest: int) -> float | N
         return None
     if (stated := summary.get(METRICS[CPU][0])) is not None:
         return float(stated)
-    spent_s = series.cpu_s(cell.metrics(), "service", summary.get("elapsed_s") or 0.0)
+    spent_s = series.cpu_s(cell.metrics(), "service", 0.0, summary.get("elapsed_s") or 0.0)
     return None if spent_s is None else spent_s * 1000 / summary["requests"]
 
 

@@ -45,6 +45,11 @@ class Course:
     waiting: dict[str, float]
 
     @property
+    def beyond_knee_s(self) -> float | None:
+        """The mean latency of right answers in the windows beyond the knee; None without any."""
+        return _mean_s(self.windows[self.windows["from_s"] >= self.knee.at_s]) if self.knee else None
+
+    @property
     def shape(self) -> str:
         """Where answers no longer keep pace, as the end of a sentence for people."""
         if self.knee:

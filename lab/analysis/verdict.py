@@ -165,11 +165,16 @@ def _samples_kept(evidence: Evidence, summary: Summary, answered: int) -> list[R
 
 
 def _served(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
-    counts = evidence.counts
-    of_service = answered - counts.refused
-    if counts.served is None or not counts.whole or of_service <= counts.served <= counts.begun:
+    counts, of_service, reasons = evidence.counts, answered - evidence.counts.refused, []
+    if counts.served is None or not counts.whole:
         return []
-    return _severe([f"The service counted {counts.served:,} requests, the samples hold {of_service:,} answers."])
+    if not of_service <= counts.served <= counts.begun:
+        reasons.append(f"The service counted {counts.served:,} requests, the samples hold {of_service:,} answers.")
+    if counts.succeeded is not None and counts.succeeded_expected:
+        least, most = counts.succeeded_expected
+        if not least <= counts.succeeded <= most:
+            reasons.append(f"The service counted {counts.succeeded:,} answers of status 2xx, the samples {least:,}.")
+    return _severe(reasons)
 
 
 def _balanced(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
@@ -385,7 +390,7 @@ CHECKS = (
     Check("that all planned requests were sent", _sent),
     Check("that every sample arrived", _samples_kept),
     Check(
-        "the count of requests by the service",
+        "the count of requests by the service, and of those of status 2xx",
         _served,
         _of_service(lambda evidence: evidence.counts.served is not None, "the service did not report it"),
         LOADED,

@@ -278,6 +278,7 @@ def conclude(testbed: Testbed, measurement: Measurement, others: list[str]) -> N
         entry=testbed.plan.scenario.entry,
         owned_cores=testbed.cores.owned,
         ceiling_rps=testbed.ceiling_rps(cell.load),
+        succeeded_expected=observations.succeeded_expected(by_name, observed.result.begun),
         calls_expected=observations.calls_expected(
             calls_made(testbed.plan, cell), by_name, observed.result.begun, variant.guarded
         ),

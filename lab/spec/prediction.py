@@ -143,6 +143,28 @@ def service_s(plan: Plan, cell: Cell) -> float | None:
     return calls.alone_s if calls else None
 
 
+def served_at_once(plan: Plan, variant: Variant, parameters: Parameters, rps: float) -> dict[str, tuple[float, float]]:
+    """How many calls each component works on at once where requests are answered at a rate, by Little's law.
+
+    Only of components that work on a limited number.
+
+    Args:
+        rps: requests a second.
+
+    Returns:
+        By the component's name, the calls that it works on, and the most that it can. None where it fails or is slow
+        for a time, and where only counting can tell how many calls a request makes.
+
+    """
+    found = dict[str, tuple[float, float]]()
+    for stage in variant.stages if _is_steady(plan, variant, parameters) else ():
+        limit = int(parameters[stage.servers_parameter]) if stage.servers_parameter else 0
+        count, time_s = _range(stage, parameters), _time_s(plan, stage, parameters)
+        if limit and count and count[0] == count[1] and time_s:
+            found[stage.component] = rps * count[0] * time_s, limit
+    return found
+
+
 def servers(plan: Plan, variant: Variant, parameters: Parameters) -> int | None:
     """How many requests a variant serves at once: T threads or N connections, whichever is fewer; None for no limit."""
     if calls := calls_of(plan, variant, parameters):

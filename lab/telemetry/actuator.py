@@ -35,6 +35,7 @@ BREAKER_OPEN = "lab_breaker_open"
 # Readings that are no amounts.
 STATES = (BREAKER_OPEN,)
 # Absent until the first collection.
+ANSWERED, SUCCEEDED = "http_server_requests_seconds_count", "http_server_requests_succeeded"
 GC_PAUSES, GC_COUNT = "jvm_gc_pause_seconds_sum", "jvm_gc_pause_seconds_count"
 SETTLE_WITHIN_S = 10.0
 # What a service reports with its limits that is its process's own, and of no other node.
@@ -44,7 +45,7 @@ OF_ONE_PROCESS = ("pid", "process_cpu_s", "pool_live", "request_threads_live")
 OWN_METRICS = "lab_"
 KEPT_METRICS = (
     *pools.METRICS,
-    "http_server_requests_seconds_count",
+    ANSWERED,
     "jvm_compilation_time_ms_total",
     GC_COUNT,
     GC_PAUSES,
@@ -57,6 +58,7 @@ KEPT_METRICS = (
 # Parts of a metric that are kept by a name of their own: the metric, a label, and its value as a regular expression.
 KEPT_PARTS = {
     HEAP: (JVM_MEMORY, "area", re.compile("heap")),  # and not "nonheap"
+    SUCCEEDED: (ANSWERED, "status", re.compile("2..")),
     HEAP_EDEN: (JVM_MEMORY, "id", re.compile(".*Eden Space")),  # after the name of the collector
     pools.HTTP_LEASED: ("httpcomponents_httpclient_pool_total_connections", "state", re.compile("leased")),
 }
@@ -201,6 +203,17 @@ def counted(service: Service) -> dict[str, int]:
     }
 
 
+def requests_answered(service: Service) -> tuple[int | None, int | None]:
+    """How many requests the service has counted as answered so far, and those of them with a status of 2xx.
+
+    None if it does not report that.
+    """
+    found = scrape(service, ANSWER_WITHIN_S)
+    if ANSWERED not in found:
+        return None, None
+    return int(found[ANSWERED]), int(found.get(SUCCEEDED, 0))
+
+
 def requests_served(service: Service, expected: int | None = None) -> int | None:
     """How many requests the service has counted as answered so far; None if it does not report that.
 
@@ -208,9 +221,9 @@ def requests_served(service: Service, expected: int | None = None) -> int | None
     """
     deadline = time.monotonic() + SETTLE_WITHIN_S
     while True:
-        count = scrape(service, ANSWER_WITHIN_S).get("http_server_requests_seconds_count")
+        count, _ = requests_answered(service)
         if count is None or expected is None or count >= expected or time.monotonic() > deadline:
-            return None if count is None else int(count)
+            return count
         time.sleep(0.1)
 
 

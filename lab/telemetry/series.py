@@ -20,8 +20,8 @@ def is_counter(name: str) -> bool:
     return name in GROWING or name.endswith(GROWING_ENDS)
 
 
-def cpu_s(metrics: pd.DataFrame, target: str, until_s: float, name: str = "cpu_s") -> float | None:
-    """CPU seconds that a target used from the planned start until ``until_s``; None with fewer than two readings.
+def cpu_s(metrics: pd.DataFrame, target: str, from_s: float, until_s: float, name: str = "cpu_s") -> float | None:
+    """CPU seconds that a target used between two times since the planned start; None with fewer than two readings.
 
     Args:
         name: ``cpu_s`` for a process, or :data:`lab.telemetry.sampler.CORES_BUSY` for an owner's cores.
@@ -30,14 +30,14 @@ def cpu_s(metrics: pd.DataFrame, target: str, until_s: float, name: str = "cpu_s
     rows = _rows(metrics, target, name)
     if len(rows) < 2:
         return None
-    begin, end = np.interp([0.0, until_s], rows["t_s"], rows["value"])
+    begin, end = np.interp([from_s, until_s], rows["t_s"], rows["value"])
     return float(end - begin)
 
 
-def typical(metrics: pd.DataFrame, target: str, name: str, until_s: float) -> float | None:
-    """The median reading from the planned start until ``until_s``; None if there was none."""
+def typical(metrics: pd.DataFrame, target: str, name: str, from_s: float, until_s: float) -> float | None:
+    """The median reading between two times since the planned start; None if there was none."""
     rows = _rows(metrics, target, name)
-    values = rows.loc[rows["t_s"].between(0, until_s), "value"]
+    values = rows.loc[rows["t_s"].between(from_s, until_s), "value"]
     return float(values.median()) if len(values) else None
 
 

@@ -17,6 +17,7 @@ class Served:
 
     Attributes:
         nodes: by node, the requests that it has answered; None where it does not report that.
+        succeeded: by node, those of them with a status of 2xx.
         received: the requests that the balancer has received; None where there is none, or it does not report that.
         passed_on: by node, its answers that the balancer has passed on.
         refused: the answers that the balancer gave by itself (see :class:`lab.system.balancer.Counted`); never below 0.
@@ -24,6 +25,7 @@ class Served:
     """
 
     nodes: Mapping[str, int | None] = field(default_factory=dict)
+    succeeded: Mapping[str, int | None] = field(default_factory=dict)
     received: int | None = None
     passed_on: Mapping[str, int] = field(default_factory=dict)
     refused: int = 0
@@ -31,13 +33,18 @@ class Served:
     @property
     def total(self) -> int | None:
         """The requests that all nodes have answered; None if one of them does not report that."""
-        known = [count for count in self.nodes.values() if count is not None]
-        return sum(known) if known and len(known) == len(self.nodes) else None
+        return _total(self.nodes)
+
+    @property
+    def total_succeeded(self) -> int | None:
+        """The requests that all nodes have answered with a status of 2xx; None if one of them does not report that."""
+        return _total(self.succeeded)
 
     def plus(self, other: Served, sign: int = 1) -> Served:
         """The sum of both; where one is unknown, so is the sum."""
         return Served(
-            {name: _sum(count, other.nodes.get(name), sign) for name, count in self.nodes.items()},
+            _sums(self.nodes, other.nodes, sign),
+            _sums(self.succeeded, other.succeeded, sign),
             _sum(self.received, other.received, sign),
             {name: count + sign * other.passed_on.get(name, 0) for name, count in self.passed_on.items()},
             max(0, self.refused + sign * other.refused),
@@ -46,6 +53,18 @@ class Served:
     def since(self, before: Served) -> Served:
         """What was counted between two moments."""
         return self.plus(before, sign=-1)
+
+
+Counts = Mapping[str, int | None]
+
+
+def _total(counts: Counts) -> int | None:
+    known = [count for count in counts.values() if count is not None]
+    return sum(known) if known and len(known) == len(counts) else None
+
+
+def _sums(counts: Counts, others: Counts, sign: int) -> Counts:
+    return {name: _sum(count, others.get(name), sign) for name, count in counts.items()}
 
 
 def _sum(one: int | None, other: int | None, sign: int) -> int | None:
@@ -70,6 +89,9 @@ def counted(deployment: Deployment, before: Served | None = None, finished: int 
 
 
 def _counted_now(deployment: Deployment) -> Served:
-    nodes = {name: actuator.requests_served(node) for name, node in deployment.nodes.items()}
+    answered = {name: actuator.requests_answered(node) for name, node in deployment.nodes.items()}
+    nodes, succeeded = ({name: both[which] for name, both in answered.items()} for which in (0, 1))
     front = balancer.counted(deployment.balancer, deployment.nodes) if deployment.balancer else None
-    return Served(nodes, front.received, front.passed_on, front.refused) if front else Served(nodes)
+    if not front:
+        return Served(nodes, succeeded)
+    return Served(nodes, succeeded, front.received, front.passed_on, front.refused)

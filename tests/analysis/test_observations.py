@@ -10,7 +10,7 @@ import pytest
 
 from lab.analysis import observations
 from lab.analysis.evidence import Steadiness
-from lab.analysis.observations import NameCounts, calls_expected
+from lab.analysis.observations import NameCounts, calls_expected, succeeded_expected
 from lab.analysis.service_cost import of_all_pools, of_pools, service_cost
 from lab.analysis.steadiness import slowness, steadiness
 from lab.experiments import scenarios
@@ -276,6 +276,14 @@ def test_calls_are_expected_of_what_was_sent_and_answered(samples_of):
     assert calls_expected(made, by_name, begun=5) == {"mysql": (7, 13), "mongo": (1, 3)}
     assert calls_expected(made, NameCounts.of([samples.assign(name="/other")]), begun=4)["mysql"] == (0, 0)
     assert calls_expected({}, by_name, begun=4) == {}
+
+
+def test_a_service_counts_as_success_what_samples_hold_and_maybe_what_has_no_answer(samples_of):
+    """One of four has none, and a fifth has left no sample; a wrong answer of status 200 is counted as well."""
+    errors = ["", "status", "timeout", "body"]
+    by_name = NameCounts.of([samples_of([0.1] * 4, status=[201, 404, 0, 200], error=errors)])
+    assert succeeded_expected(by_name, begun=4) == (2, 3)
+    assert succeeded_expected(by_name, begun=5) == (2, 4)
 
 
 def test_calls_that_a_breaker_kept_back_are_not_expected(samples_of):

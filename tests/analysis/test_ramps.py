@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pandas as pd
 import pytest
 from made_ramps import HEAP_EACH, NATIVE_EACH, SERVICE_S, THREADS_EACH, TO_RPS, WARM_UP_USERS, ramped
 
 from lab.analysis import ramps, waiting_cost
+from lab.analysis.insights import THREADS_BUSY
 from lab.analysis.ramps import Course
 from lab.errors import LabError
 from lab.reporting import html, run_view
 from lab.telemetry.actuator import GC_COUNT
 
-FEW, MANY = 60, 2000
+FEW, LATE, MANY = 60, 90, 2000
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +38,19 @@ def test_a_ramp_has_a_knee_where_its_servers_are_all_busy(run):
     assert many.prompt_share == 1 > few.prompt_share > 0.36
     assert many.before_knee_s == pytest.approx(SERVICE_S)
     assert few.before_knee_s == pytest.approx(SERVICE_S, rel=0.1)
+
+
+def test_the_bottleneck_of_a_ramp_is_looked_for_beyond_its_knee(tmp_path):
+    """Late as it is: threads are all busy for the last tenth of the ramp alone, of which most readings know nothing."""
+    run = ramped(tmp_path, {"mvc": LATE})
+    (folder,) = run.cells()
+    knee_s = ramps.course(folder).knee.at_s
+    assert knee_s == pytest.approx(18, abs=0.5)
+    folder.keep("limits", {"request_threads_max": LATE})
+    busy = [(t, "service", THREADS_BUSY, LATE if t > knee_s else LATE * t / 20) for t in np.arange(0.5, 20.0)]
+    metrics = folder.metrics()
+    folder.keep_metrics([*metrics.itertuples(index=False, name=None), *busy])
+    assert run_view.Run(run).deciding()["mvc"].name == "threads"
 
 
 def test_a_ramp_that_was_disturbed_has_no_knee(tmp_path):

@@ -82,6 +82,22 @@ def test_every_component_must_have_counted_its_calls(counted, each, word):
     assert (word == VALID) == all(f"{name} counted" not in reasons for name in counted)
 
 
+@pytest.mark.parametrize(
+    ("counted", "of_samples", "word"),
+    [
+        (1000, (1000, 1000), VALID),
+        (999, (1000, 1000), INVALID),
+        (1001, (1000, 1000), INVALID),
+        (999, (998, 999), VALID),
+    ],
+)
+def test_services_and_samples_must_agree_on_how_many_succeeded(counted, of_samples, word):
+    """A service that counts a failure where the client was told of none, or the other way round, is not believed."""
+    found, reasons = judged(succeeded=counted, succeeded_expected=of_samples)
+    assert found == word
+    assert (f"The service counted {counted:,} answers of status 2xx" in reasons) == (word == INVALID)
+
+
 def test_requests_without_an_answer_may_have_called_or_not():
     """A component is asked at least once for each answer, right or wrong, and at most once for each request."""
     one_lost = replace(GOOD, errors={"timeout": 1}, ok_throughput_rps=332.7)

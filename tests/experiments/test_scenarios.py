@@ -241,6 +241,42 @@ def test_an_outage_is_over_when_the_called_service_is_as_before(variant, breaker
     assert (readings_during(cell, "lab_breaker_open", AFTER_S, 18) == 0).all()
 
 
+# Of an outage from 2 s to 8 s after the first call: what is sent then, but for the moments in which it begins and ends;
+# and what is sent when a breaker, which stays open for a second, has tried again.
+DEAD_S, ALIVE_S = (2.3, 7.5), 11
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("breaker", ["off", "refuse", "fallback"])
+@pytest.mark.parametrize("variant", ["mvc", "mvc-virtual-resttemplate", "webflux"])
+def test_a_called_service_that_is_dead_for_a_time(variant, breaker, tmp_path):
+    """By window: nothing is right while it is dead, all is before and after; an open breaker keeps most calls back."""
+    settings = {"breaker": breaker, "breaker_window": 10, "breaker_open_ms": 1000}
+    options = {"users": [200], "rate": 50, "duration": 14, "threads": THREADS, "pool": 400}
+    run = measured("chain", "process", variant, tmp_path, **options, parameters={"b_dead": "2:6"} | settings)
+    (cell,) = run.folder.cells()
+    samples, evidence = cell.measured(), cell.read("evidence")
+    assert evidence["begun"] == evidence["served"] == len(samples) == 50 * 14
+    assert evidence["succeeded"] == (samples["status"] == 200).sum()
+    kept_back = {"off": "", "refuse": "breaker open", "fallback": "breaker fallback"}[breaker]
+    assert set(samples["error"]) <= {"", "status", kept_back}
+    sent_s = (samples["sent_us"] - samples["sent_us"].min()) / 1e6
+    dead, alive = sent_s.between(*DEAD_S), (sent_s < 1.7) | (sent_s > ALIVE_S)
+    assert (samples["error"][alive] == "").all()
+    assert (samples["error"][dead] != "").all()
+    assert ((samples["error"][dead] == kept_back).mean() > 0.8) == (breaker != "off")
+    windows = run.windows()
+    inside = windows[(windows["from_s"] > DEAD_S[0]) & (windows["to_s"] < DEAD_S[1])]
+    outcome = {"off": "failed", "refuse": "refused", "fallback": "fallback"}[breaker]
+    assert inside["right"].sum() == 0
+    assert inside[outcome].sum() > 0.8 * inside["offered"].sum()
+    (to_backend,) = [pool for pool in POOLS if pool.to == "backend"]
+    in_use = [values for name in to_backend.in_use if len(values := readings_during(cell, name, *DEAD_S))]
+    assert all(held_are_few(values) for values in in_use)
+    if variant == "mvc":
+        assert held_are_few(readings_during(cell, "tomcat_threads_busy_threads", *DEAD_S))
+
+
 def readings_during(cell, name: str, from_s: float, to_s: float) -> pd.Series:
     """What the service was read to say by one of its metrics in these seconds of the load."""
     rows = cell.metrics()

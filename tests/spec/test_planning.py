@@ -578,7 +578,21 @@ def test_what_the_called_service_works_on_at_once_limits_as_connections_do(param
     assert prediction.plateaus(plan) == [("N/t" if servers == 50 else "T/t", servers / 0.2)]
 
 
-@pytest.mark.parametrize("parameters", [{"b_fails": "1:2"}, {"b_slow": "1:2"}])
+@pytest.mark.parametrize(
+    ("parameters", "at_once"),
+    [
+        ({"b_threads": 50}, {"backend": (40.0, 50)}),  # 200 requests/s, each in work for 0.2 s
+        ({}, {}),  # of any number none is a limit
+        ({"b_threads": 50, "b_slow": "1:2"}, {}),
+    ],
+)
+def test_how_many_calls_are_in_work_follows_from_their_rate(parameters, at_once):
+    """By Little's law, of a called service that works on a limited number, and takes the same time for all calls."""
+    plan = make_plan(scenarios()["chain"], Options(users=[1], variants=["mvc"], parameters=parameters))
+    assert prediction.served_at_once(plan, plan.variants[0], plan.parameters, rps=200.0) == at_once
+
+
+@pytest.mark.parametrize("parameters", [{"b_fails": "1:2"}, {"b_slow": "1:2"}, {"b_dead": "1:2"}])
 def test_nothing_is_predicted_where_the_called_service_fails_or_is_slow(parameters):
     """Theory is of a service that takes the same time for all calls."""
     plan = make_plan(scenarios()["chain"], Options(users=[10], parameters=parameters))

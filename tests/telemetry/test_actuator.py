@@ -12,7 +12,7 @@ import pytest
 from lab.errors import ComponentError
 from lab.runtimes import Launch
 from lab.system.service import Service
-from lab.telemetry.actuator import HEAP, HEAP_EDEN, JVM_MEMORY, await_ready, scrape
+from lab.telemetry.actuator import HEAP, HEAP_EDEN, JVM_MEMORY, await_ready, requests_answered, scrape
 from lab.telemetry.pools import HTTP_LEASED
 
 # As the JVM's areas and the pools of Apache's client are written there, shortened.
@@ -25,6 +25,11 @@ jvm_memory_used_bytes{area="nonheap",id="CodeHeap 'profiled nmethods'"} 2.0E7
 # TYPE httpcomponents_httpclient_pool_total_connections gauge
 httpcomponents_httpclient_pool_total_connections{httpclient="a",state="leased"} 3.0
 httpcomponents_httpclient_pool_total_connections{httpclient="a",state="available"} 4.0
+# TYPE http_server_requests_seconds summary
+http_server_requests_seconds_count{outcome="SUCCESS",status="200",uri="/a"} 5
+http_server_requests_seconds_count{outcome="SUCCESS",status="201",uri="/b"} 6
+http_server_requests_seconds_count{outcome="SERVER_ERROR",status="503",uri="/a"} 7
+http_server_requests_seconds_count{outcome="SUCCESS",status="200",uri="/actuator/prometheus"} 8
 """
 
 
@@ -81,3 +86,9 @@ def test_the_heap_is_the_heap_and_not_what_is_called_otherwise(service):
     assert found[HEAP_EDEN] == 1e8
     assert found[JVM_MEMORY] == 4.7e8
     assert found[HTTP_LEASED] == 3
+
+
+def test_what_was_answered_is_counted_in_all_and_by_success(service):
+    """By status; without the lab's own questions. A service that says nothing of either has counted nothing known."""
+    assert requests_answered(service) == (18, 11)
+    assert requests_answered(Service(None, "", "")) == (None, None)

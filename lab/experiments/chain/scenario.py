@@ -16,13 +16,19 @@ CALLS_B = {
             "backend",
             time_parameter="delay_ms",
             servers_parameter="b_threads",
-            steady_at_default=("b_fails", "b_slow"),
+            steady_at_default=("b_fails", "b_slow", "b_dead"),
             guarded=True,
         ),
     )
 }
 # B is told these before each load: by its own names, the parameters.
-BEHAVIOUR = {"threads": "b_threads", "fails": "b_fails", "slow": "b_slow", "slowerMs": "b_slower_ms"}
+BEHAVIOUR = {
+    "threads": "b_threads",
+    "fails": "b_fails",
+    "slow": "b_slow",
+    "slowerMs": "b_slower_ms",
+    "dead": "b_dead",
+}
 # A, the loaded service, is told these.
 BREAKER = {
     "mode": "breaker",
@@ -65,6 +71,9 @@ SCENARIO = Scenario(
         Parameter("b_threads", 0, 0, 100_000, "", "calls that the called service works on at once; 0 for any number"),
         Parameter("b_fails", NEVER, span=True, help="when the called service fails, from its first call on"),
         Parameter("b_slow", NEVER, span=True, help="when the called service is slower, from its first call on"),
+        Parameter(
+            "b_dead", NEVER, span=True, help="when the called service resets all connections, as if it were killed"
+        ),
         Parameter("b_slower_ms", 2000, 1, 60_000, "ms", "how much slower it is then"),
         Parameter(
             "breaker",

@@ -10,11 +10,11 @@ import reactor.pool.PoolBuilder;
 
 /**
  * How this service behaves from its next call on: how many calls it works on at once, and
- * when it fails or is slow. Its time begins with its first call.
+ * when it fails, is slow, or is dead. Its time begins with its first call.
  */
 final class Behaviour {
 
-	static final Behaviour UNLIMITED = new Behaviour(0, Span.NEVER, Span.NEVER, Duration.ZERO);
+	static final Behaviour UNLIMITED = new Behaviour(0, Span.NEVER, Span.NEVER, Duration.ZERO, Span.NEVER);
 
 	// A call in work holds one, as it would hold a thread of a service that blocks one for each; the others queue.
 	private final @Nullable InstrumentedPool<Object> threads;
@@ -25,21 +25,29 @@ final class Behaviour {
 
 	private final Duration slower;
 
+	private final Span dead;
+
 	private final AtomicReference<@Nullable Long> begun = new AtomicReference<>();
 
-	Behaviour(int threads, Span fails, Span slow, Duration slower) {
+	Behaviour(int threads, Span fails, Span slow, Duration slower, Span dead) {
 		this.threads = (threads > 0)
 				? PoolBuilder.from(Mono.fromSupplier(Object::new)).sizeBetween(0, threads).buildPool() : null;
 		this.fails = fails;
 		this.slow = slow;
 		this.slower = slower;
+		this.dead = dead;
+	}
+
+	/**
+	 * Whether this call is the first, with which its time begins.
+	 */
+	boolean begin() {
+		return this.begun.compareAndSet(null, System.nanoTime());
 	}
 
 	Duration elapsed() {
-		long now = System.nanoTime();
-		this.begun.compareAndSet(null, now);
 		Long first = this.begun.get();
-		return Duration.ofNanos(now - ((first != null) ? first : now));
+		return (first != null) ? Duration.ofNanos(System.nanoTime() - first) : Duration.ZERO;
 	}
 
 	boolean fails(Duration elapsed) {
@@ -68,6 +76,10 @@ final class Behaviour {
 
 	Duration slower() {
 		return this.slower;
+	}
+
+	Span dead() {
+		return this.dead;
 	}
 
 }

@@ -19,7 +19,13 @@ class BehaviourFilter implements WebFilter {
 
 	private static final String CALLED = "/delay/";
 
+	private final Connections connections;
+
 	volatile Behaviour behaviour = Behaviour.UNLIMITED;
+
+	BehaviourFilter(Connections connections) {
+		this.connections = connections;
+	}
 
 	@Override
 	public Mono<Void> filter(ServerWebExchange exchange, WebFilterChain chain) {
@@ -27,6 +33,9 @@ class BehaviourFilter implements WebFilter {
 			return chain.filter(exchange);
 		}
 		Behaviour now = this.behaviour;
+		if (now.begin()) {
+			this.connections.begin(now);
+		}
 		Duration elapsed = now.elapsed();
 		if (now.fails(elapsed)) {
 			exchange.getResponse().setStatusCode(HttpStatus.SERVICE_UNAVAILABLE);

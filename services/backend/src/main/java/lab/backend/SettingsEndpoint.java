@@ -17,17 +17,21 @@ class SettingsEndpoint {
 
 	private final BehaviourFilter filter;
 
-	SettingsEndpoint(BehaviourFilter filter) {
+	private final Connections connections;
+
+	SettingsEndpoint(BehaviourFilter filter, Connections connections) {
 		this.filter = filter;
+		this.connections = connections;
 	}
 
 	@WriteOperation
-	Map<String, Object> behave(int threads, String fails, String slow, int slowerMs) {
-		this.filter.behaviour = new Behaviour(threads, Span.valueOf(fails), Span.valueOf(slow),
-				Duration.ofMillis(slowerMs));
-		Behaviour now = this.filter.behaviour;
+	Map<String, Object> behave(int threads, String fails, String slow, int slowerMs, String dead) {
+		Behaviour now = new Behaviour(threads, Span.valueOf(fails), Span.valueOf(slow), Duration.ofMillis(slowerMs),
+				Span.valueOf(dead));
+		this.filter.behaviour = now;
+		this.connections.follow(now);
 		return Map.of("threads", now.threads(), "fails", now.fails().toString(), "slow", now.slow().toString(),
-				"slowerMs", now.slower().toMillis());
+				"slowerMs", now.slower().toMillis(), "dead", now.dead().toString());
 	}
 
 }

@@ -9,6 +9,7 @@ import lab.limits.Pool;
 import org.apache.hc.client5.http.impl.io.PoolingHttpClientConnectionManager;
 import org.apache.hc.client5.http.impl.io.PoolingHttpClientConnectionManagerBuilder;
 import org.apache.hc.core5.pool.PoolStats;
+import org.apache.hc.core5.util.TimeValue;
 
 import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
 import org.springframework.boot.http.client.HttpComponentsClientHttpRequestFactoryBuilder;
@@ -53,6 +54,14 @@ class BackendPool implements ClientHttpRequestFactoryBuilderCustomizer<HttpCompo
 	public int live() {
 		PoolStats stats = this.connections.getTotalStats();
 		return stats.getLeased() + stats.getAvailable();
+	}
+
+	/**
+	 * Leave connections that nobody uses, since a call has failed on one: the others may
+	 * be as dead, and each would cost a call of its own. Netty's client sees that by itself.
+	 */
+	void leaveIdle() {
+		this.connections.closeIdle(TimeValue.ZERO_MILLISECONDS);
 	}
 
 	@Override

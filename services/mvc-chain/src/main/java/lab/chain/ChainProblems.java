@@ -11,6 +11,7 @@ import org.springframework.http.ProblemDetail;
 import org.springframework.http.ResponseEntity;
 import org.springframework.web.bind.annotation.ExceptionHandler;
 import org.springframework.web.bind.annotation.RestControllerAdvice;
+import org.springframework.web.client.ResourceAccessException;
 import org.springframework.web.client.RestClientException;
 
 @RestControllerAdvice(basePackageClasses = ChainProblems.class)
@@ -21,8 +22,11 @@ class ChainProblems {
 
 	private final Breaker breaker;
 
-	ChainProblems(Breaker breaker) {
+	private final BackendPool pool;
+
+	ChainProblems(Breaker breaker, BackendPool pool) {
 		this.breaker = breaker;
+		this.pool = pool;
 	}
 
 	@ExceptionHandler
@@ -38,6 +42,9 @@ class ChainProblems {
 	@ExceptionHandler
 	ProblemDetail backendFailed(RestClientException ex) {
 		logger.warn(ex.getMessage());
+		if (ex instanceof ResourceAccessException) {
+			this.pool.leaveIdle();
+		}
 		return ProblemDetail.forStatus(HttpStatus.BAD_GATEWAY);
 	}
 
