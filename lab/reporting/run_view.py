@@ -305,6 +305,28 @@ class Run:
         """Whether its loads grow from beginning to end, and any of them has been measured."""
         return bool(self._courses)
 
+    @cached_property
+    def has_outcomes(self) -> bool:
+        """Whether requests of the largest load are shown by time window with how they ended: see :meth:`windows`."""
+        return bool(self._outcomes)
+
+    @cached_property
+    def _outcomes(self) -> dict[str, pd.DataFrame]:
+        """The time windows of the first repeat of each variant at the largest load, by its label."""
+        from lab.reporting.figures.style import label_of
+
+        return {
+            label_of(cell.cell.variant, self._row(cell)["verdict"]): windows
+            for cell in self._first_cells(self._largest)
+            if len(windows := ramps.outcomes(cell, self._is_steady(cell)))
+        }
+
+    def outcomes_figure(self) -> Picture:
+        """How requests ended over time, at the largest load: right, by a circuit breaker, or failed."""
+        from lab.reporting.figures import outcomes_figure
+
+        return outcomes_figure(self._at_largest_load("how requests ended"), self._outcomes)
+
     def errors_figure(self) -> Picture:
         """Failed requests over time by class, at the largest load."""
         from lab.reporting.figures import errors_figure
@@ -318,10 +340,16 @@ class Run:
             at: such as a number of users; the largest if None.
 
         """
-        at = self._largest if at is None else at
+        return [self._panel(cell) for cell in self._first_cells(self._largest if at is None else at)]
+
+    def _first_cells(self, at: float) -> list[CellFolder]:
+        """The cells of the first repeat at one value of what is varied."""
         at_load = [cell for cell in self.folder.cells() if self.plan.position(cell.cell) == at]
         first = min((cell.cell.repeat for cell in at_load), default=1)
-        return [self._panel(cell) for cell in at_load if cell.cell.repeat == first]
+        return [cell for cell in at_load if cell.cell.repeat == first]
+
+    def _row(self, cell: CellFolder) -> dict[str, Any]:
+        return next(row for row, of in zip(self.cells, self.plan.cells, strict=True) if of == cell.cell)
 
     @property
     def _largest(self) -> float:
@@ -350,7 +378,7 @@ class Run:
         from lab.reporting.figures.style import styles_of
 
         variant = self.scenario.variant(cell.cell.variant)
-        row = next(r for r, c in zip(self.cells, self.plan.cells, strict=True) if c == cell.cell)
+        row = self._row(cell)
         return Panel(
             variant=variant.name,
             title=variant.title,
@@ -453,6 +481,8 @@ class Run:
             drawn["windows.png"] = self.windows_figure
         if self.is_ramp:
             drawn["ramp.png"] = self.ramp_figure
+        if self.has_outcomes:
+            drawn["outcomes.png"] = self.outcomes_figure
         if self.is_sweep:
             drawn["sweep.png"] = self.sweep_figure
         if any("sessions" in row for row in self.cells):

@@ -13,7 +13,7 @@ from lab.analysis import ramps, waiting_cost
 from lab.analysis.insights import THREADS_BUSY
 from lab.analysis.ramps import Course
 from lab.errors import LabError
-from lab.reporting import html, run_view
+from lab.reporting import figures, html, run_view
 from lab.telemetry.actuator import GC_COUNT
 
 FEW, LATE, MANY = 60, 90, 2000
@@ -155,6 +155,29 @@ def test_the_course_is_in_tables_json_and_report(run, typed):
     page = html.render(run_view.Run(run))
     assert "What waiting costs" in page
     assert 'alt="The ramp.' in page
+    assert 'alt="How requests ended.' in page
+
+
+def test_the_figure_of_outcomes_shows_every_request_once(run):
+    """A row a variant; its bars hold as many requests as were sent, and say how they ended."""
+    figure = run_view.Run(run).outcomes_figure()
+    assert len(figure.axes) == 2
+    for axes, course in zip(figure.axes, courses(run).values(), strict=True):
+        sent = sum(bar.get_height() * bar.get_width() for bars in axes.containers for bar in bars)
+        assert sent == pytest.approx(course.windows["offered"].sum())
+        assert axes.get_title(loc="left").endswith(": of 5,000 requests 5,000 right")
+    assert figure.png(dpi=30)
+
+
+def test_the_figure_of_outcomes_tells_a_breakers_answers_from_right_ones():
+    """Each by its own bars, in the order from below; what never occurred is not named."""
+    counts = {"right": [4, 1], "fallback": [0, 2], "refused": [0, 0], "failed": [0, 1]}
+    windows = pd.DataFrame({"from_s": [0.0, 2.0], "to_s": [2.0, 4.0], "offered": [4, 4], **counts})
+    (axes,) = figures.outcomes_figure("title", {"mvc": windows}).axes
+    assert axes.get_title(loc="left") == "mvc: of 8 requests 5 right, 2 fallback, 1 failed"
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["right", "fallback", "failed"]
+    heights = {bars.get_label(): [bar.get_height() for bar in bars] for bars in axes.containers}
+    assert heights["fallback"] == [0, 1]
 
 
 def test_the_figure_of_a_ramp_shows_what_there_is(run):

@@ -72,6 +72,13 @@ def test_whose_requests_fail_less(threads, event_loops, found):
     assert word("Fewer requests fail on event loops", *rows) == found
 
 
+@pytest.mark.parametrize(("kept_rps", "found"), [(510, CONFIRMED), (350, REFUTED), (700, REFUTED)])
+def test_whether_the_client_of_the_document_is_as_good_as_its_successor(kept_rps, found):
+    """Within the accuracy of a knee, to either side."""
+    rows = [row("mvc-resttemplate", claims.OPEN, kept_rps=kept_rps), row("mvc", claims.OPEN, kept_rps=500)]
+    assert word("RestTemplate, the document's client", *rows) == found
+
+
 @pytest.mark.parametrize(("kept_rps", "found"), [(510, CONFIRMED), (350, REFUTED)])
 def test_the_knee_of_threads(kept_rps, found):
     """A hundred threads of 0.2 s answer 500/s."""
@@ -135,7 +142,8 @@ def test_the_published_figures_stand_beside_a_ramp_to_that_rate_only():
 def test_a_ramp_that_was_measured_is_judged_beside_what_was_published(typed, tmp_path):
     """A hundred threads that work for those who have gone collapse; table and claims have both, and the status is 0."""
     plan = CHAIN.plan(CHAIN.parts[0], 1.0, seed=1, repeat=2)
-    run = played(tmp_path, plan, {"mvc": claims.THREADS, "mvc-virtual": 4000, "webflux": 4000})
+    few = dict.fromkeys(("mvc", claims.BY_REST_TEMPLATE), claims.THREADS)
+    run = played(tmp_path, plan, {**few, "mvc-virtual": 4000, "webflux": 4000})
     done = typed("reproduce", "chain", "--from", str(run.path), "--data", str(tmp_path))
     assert done.returncode == 0
     assert "At the document's rates, for 45 s instead of 900 s." in done.stdout
@@ -144,7 +152,7 @@ def test_a_ramp_that_was_measured_is_judged_beside_what_was_published(typed, tmp
     assert of_mvc.split()[-7:] == ["20.000", "221.0", "43", "%", "12", "0.300", "350.0"]
     (knee,) = [line for line in lines if "T platform threads keep pace" in line]
     assert knee.startswith(CONFIRMED)
-    assert sum(line.startswith(CONFIRMED) for line in lines) == 7
+    assert sum(line.startswith(CONFIRMED) for line in lines) == 8
     assert sum(line.startswith(REFUTED) for line in lines) == 0
     (below,) = [line for line in lines if "Below the knee" in line]
     assert below.startswith(UNDECIDED)  # beside t both take next to nothing

@@ -39,6 +39,7 @@ CLOSED_USERS = 1000
 WAITING_MS, WAITING_THREADS = 2000, 1200
 
 OPEN, CLOSED, WAITING = "open ramp", "ramp of users", "ramp of users who wait for 2 s"
+BY_REST_TEMPLATE = "mvc-resttemplate"
 READ, WRITE = "plain read", "plain write"
 # 221/s × 20 s, by Little's law.
 PUBLISHED_UNDER_WAY = 4420
@@ -87,6 +88,12 @@ def _besides_b_s(repeat: Repeat) -> float | None:
     """The mean latency below the knee less the time in which B answers; None where that is nothing."""
     before_s = repeat.figures.get("before_knee_s", 0.0)
     return before_s - DELAY_MS / 1000 if before_s > DELAY_MS / 1000 else None
+
+
+def clients_alike(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
+    """Whether platform threads keep pace up to the same rate by the document's client as by RestClient."""
+    pairs = [pair for pair in variant_pairs(rows, BY_REST_TEMPLATE, "mvc") if pair[0].part == OPEN]
+    return decide(ratios(pairs, figure("kept_rps"), 1 - KNEE_SHARE, 1 + KNEE_SHARE))
 
 
 def under_way_by_users(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
@@ -138,7 +145,15 @@ CHAIN = Publication(
     title=f"A calls B, which answers after {DELAY_MS} ms; a ramp from 0 to {TO_RPS} requests/s, {THREADS} threads",
     scenario="chain",
     parts=(
-        _part(OPEN, THREADS, DELAY_MS, ramp=(0, TO_RPS, LASTING_S), timeout=TIMEOUT_S, users=(OPEN_USERS,)),
+        _part(
+            OPEN,
+            THREADS,
+            DELAY_MS,
+            (*VARIANTS, BY_REST_TEMPLATE),
+            ramp=(0, TO_RPS, LASTING_S),
+            timeout=TIMEOUT_S,
+            users=(OPEN_USERS,),
+        ),
         _part(CLOSED, THREADS, DELAY_MS, ("mvc", "webflux"), users=(CLOSED_USERS,), ramp_up=20.0, duration=20.0),
         _part(WAITING, WAITING_THREADS, WAITING_MS, users=(CLOSED_USERS,), ramp_up=15.0, duration=15.0, heap_mb=256),
         _plain(READ, "get-one"),
@@ -150,6 +165,7 @@ CHAIN = Publication(
             collapse_earlier,
         ),
         Claim("T platform threads keep pace up to T/t.", knee_of_threads),
+        Claim("RestTemplate, the document's client, keeps pace as far as RestClient.", clients_alike),
         Claim(
             "Virtual threads keep pace further than platform threads.",
             partial(_further, "mvc-virtual", "mvc", figure("kept_rps")),

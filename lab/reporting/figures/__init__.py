@@ -3,6 +3,7 @@
 from lab.reporting.figures.errors import errors_figure
 from lab.reporting.figures.forest import Bar, forest
 from lab.reporting.figures.formulas import Trial, totals_figure, trials_figure, waves_figure
+from lab.reporting.figures.outcomes import outcomes_figure
 from lab.reporting.figures.panel import Panel
 from lab.reporting.figures.programs import programs_figure
 from lab.reporting.figures.ramp import ramp_figure
@@ -24,6 +25,7 @@ __all__ = [
     "errors_figure",
     "forest",
     "interactive",
+    "outcomes_figure",
     "programs_figure",
     "ramp_figure",
     "repeats_figure",

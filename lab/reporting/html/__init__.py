@@ -204,6 +204,8 @@ class Page:
             drawn.append(_plate(f"Over {self.varied or 'the number of users'}", SWEEP, run.sweep_figure))
         if run.is_ramp:
             drawn.append(_plate("The ramp", RAMP, run.ramp_figure))
+        if run.has_outcomes:
+            drawn.append(_plate("How requests ended", OUTCOMES, run.outcomes_figure))
         if self.has_repeats:
             drawn.append(_plate("The repeats", REPEATS, run.repeats_figure))
         if run.plan.interleave == WINDOWS:
@@ -231,6 +233,10 @@ RAMP = (
     "Right answers a second, beside what was sent; and what the service held for requests that were under way: threads "
     "of the operating system, and memory, in the heap without its nursery and outside of the heap, more than before "
     "the load. A dot is a knee. Faded: not valid."
+)
+OUTCOMES = (
+    "Requests a second by how they ended, where each was to be sent: answered right, by a circuit breaker's substitute "
+    "or its refusal, or failed."
 )
 REPEATS = "Every repeat: how far one lies from the next of the same variant. Hollow: not valid."
 IN_TURNS = (
