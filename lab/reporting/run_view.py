@@ -308,24 +308,29 @@ class Run:
     @cached_property
     def has_outcomes(self) -> bool:
         """Whether requests of the largest load are shown by time window with how they ended: see :meth:`windows`."""
-        return bool(self._outcomes)
+        return bool(self._outcomes(self._largest))
 
-    @cached_property
-    def _outcomes(self) -> dict[str, pd.DataFrame]:
-        """The time windows of the first repeat of each variant at the largest load, by its label."""
+    def _outcomes(self, at: float) -> dict[str, pd.DataFrame]:
+        """The time windows of the first repeat of each variant at one value of what is varied, by its label."""
         from lab.reporting.figures.style import label_of
 
         return {
             label_of(cell.cell.variant, self._row(cell)["verdict"]): windows
-            for cell in self._first_cells(self._largest)
+            for cell in self._first_cells(at)
             if len(windows := ramps.outcomes(cell, self._is_steady(cell)))
         }
 
-    def outcomes_figure(self) -> Picture:
-        """How requests ended over time, at the largest load: right, by a circuit breaker, or failed."""
+    def outcomes_figure(self, at: float | None = None) -> Picture:
+        """How requests ended over time: right, by a circuit breaker, or failed.
+
+        Args:
+            at: one value of what is varied, of a name its place among the choices; the largest if None.
+
+        """
         from lab.reporting.figures import outcomes_figure
 
-        return outcomes_figure(self._at_largest_load("how requests ended"), self._outcomes)
+        at = self._largest if at is None else at
+        return outcomes_figure(self._titled("how requests ended", at), self._outcomes(at))
 
     def errors_figure(self) -> Picture:
         """Failed requests over time by class, at the largest load."""
@@ -367,9 +372,12 @@ class Run:
         return f"{self.scenario.name} on {titles}" if titles else self.scenario.name
 
     def _at_largest_load(self, what: str) -> str:
+        return self._titled(what, self._largest)
+
+    def _titled(self, what: str, at: float) -> str:
         load = self.plan.cells[0].load
         alone = load.independent and not self.plan.is_sweep
-        asked = load.volume(self.plan.unit) if alone else self.plan.at_position(self._largest)
+        asked = load.volume(self.plan.unit) if alone else self.plan.at_position(at)
         planned = ", from their planned moments" * load.independent
         return f"{self.subject}: {what} at {asked}{formatting.paced(load)}{planned}"
 

@@ -236,6 +236,9 @@ def _parameters(scenario: Scenario, given: Mapping[str, Value | Sequence[Value]]
         values[name] = [_value(known[name], value) for value in several(asked)] or values[name]
         if known[name].span and len(values[name]) > 1:
             raise LabError(f"{option(name)} has several values.", "A sweep varies numbers and names: give it one span.")
+    for name, needed in ((parameter.name, parameter.needs) for parameter in scenario.parameters if parameter.needs):
+        if values[name] != [known[name].default] and values[needed] == [known[needed].default]:
+            raise LabError(f"{option(name)} has no effect without {option(needed)}.", f"Give {option(needed)} as well.")
     return values
 
 

@@ -37,6 +37,7 @@ class Parameter:
         choices: the names it may have; none if it is a number. Figures and tables keep their order.
         span: whether it is a span of time, ``30:60`` from the thirtieth second on for a minute, or ``never``; no sweep
             varies it.
+        needs: the parameter without which, at its default, this one has no effect; empty where it always has one.
 
     ValueError if its default is none of its choices.
 
@@ -50,6 +51,7 @@ class Parameter:
     help: str = ""
     choices: tuple[str, ...] = ()
     span: bool = False
+    needs: str = ""
 
     def __post_init__(self) -> None:
         """Check the default."""

@@ -214,7 +214,9 @@ def test_an_outage_is_over_when_the_called_service_is_as_before(variant, breaker
     It refuses by name, tries again, and closes. Every send has an outcome, and counts agree exactly.
     """
     slow = {"delay_ms": 5, "b_slow": "2:8", "b_slower_ms": 2000}
-    settings = {"breaker": breaker, "breaker_window": 10, "breaker_slow_ms": 1500, "breaker_open_ms": 1000}
+    settings = {"breaker": breaker}
+    if breaker != "off":
+        settings |= {"breaker_window": 10, "breaker_slow_ms": 1500, "breaker_open_ms": 1000}
     options = {"users": [200], "rate": 20, "duration": 18, "threads": THREADS, "pool": 400}
     run = measured("chain", "process", variant, tmp_path, **options, parameters=slow | settings)
     (cell,) = run.folder.cells()
@@ -251,7 +253,7 @@ DEAD_S, ALIVE_S = (2.3, 7.5), 11
 @pytest.mark.parametrize("variant", ["mvc", "mvc-virtual-resttemplate", "webflux"])
 def test_a_called_service_that_is_dead_for_a_time(variant, breaker, tmp_path):
     """By window: nothing is right while it is dead, all is before and after; an open breaker keeps most calls back."""
-    settings = {"breaker": breaker, "breaker_window": 10, "breaker_open_ms": 1000}
+    settings = {"breaker": breaker} | ({"breaker_window": 10, "breaker_open_ms": 1000} if breaker != "off" else {})
     options = {"users": [200], "rate": 50, "duration": 14, "threads": THREADS, "pool": 400}
     run = measured("chain", "process", variant, tmp_path, **options, parameters={"b_dead": "2:6"} | settings)
     (cell,) = run.folder.cells()

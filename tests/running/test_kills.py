@@ -210,7 +210,7 @@ def test_what_dies_in_mid_load_makes_its_cell_invalid(start):
 
 # What a chain is made of, in an order in which each is there for those before it.
 LINKS = {
-    "service": (("services/mvc-chain",),),
+    "service": (("services/mvc-chain",), ("services/webflux-chain",)),
     "Locust worker 1": (VICTIMS["Locust worker 1"],),
     "backend": (("services/backend",),),
     "MongoDB": (("mongo-standin",), ("mongod",)),
@@ -219,13 +219,15 @@ LINKS = {
 
 # The called service and the database are those of the whole run: after them there is no further load.
 @pytest.mark.thorough
-@pytest.mark.parametrize("names", [("service", "Locust worker 1", "backend"), ("service", "MongoDB")])
-def test_whatever_dies_of_a_chain_is_named_and_leaves_nothing_running(start, names):
+@pytest.mark.parametrize(
+    ("variant", "names"), [("webflux", ("service", "Locust worker 1", "backend")), ("mvc", ("service", "MongoDB"))]
+)
+def test_whatever_dies_of_a_chain_is_named_and_leaves_nothing_running(start, variant, names):
     """Service, worker, what is called and what is read from, each in a load of its own, whose samples are kept."""
-    arguments = f"--variants mvc --repeat {len(names)} --users 20 --duration 10 --delay-ms 50 {HEAP}"
+    arguments = f"--variants {variant} --repeat {len(names)} --users 20 --duration 10 --delay-ms 50 {HEAP}"
     lab = start(arguments, "run chain-mongo")
     for number, name in enumerate(names, 1):
-        lab.await_said(f"mvc-u20-r{number}: warm up (")
+        lab.await_said(f"{variant}-u20-r{number}: warm up (")
         lab.await_measured(100)
         found = next(filter(None, (lab.child(*words) for words in LINKS[name])), None)
         assert found, lab.look()

@@ -12,6 +12,9 @@ from lab.reporting.html import rerun_command
 from lab.spec import schedule
 from lab.spec.workload import Ramp
 
+# t, how long the called service waits where nobody says otherwise.
+SERVICE_S = 0.2
+
 pytestmark = [pytest.mark.java, pytest.mark.thorough, pytest.mark.usefixtures("brief")]
 
 
@@ -43,3 +46,24 @@ def test_a_ramp_is_measured_and_shown_as_an_open_loop_that_is_never_steady(typed
     assert "--ramp 10:60:6" in rerun_command.command(run.folder)
     assert typed("report", run.name, "--data", str(tmp_path), "-o", str(tmp_path / "ramp.html")).returncode == 0
     assert "a ramp to 60 requests/s" in (tmp_path / "ramp.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("variants", "limits", "servers", "bottleneck"),
+    [
+        ("mvc", {"threads": 50}, 50, "threads"),
+        ("mvc", {"threads": 100}, 100, "threads"),
+        ("mvc-virtual,webflux", {"pool": 50}, 50, "pool to backend"),
+        ("mvc-virtual,webflux", {"b_threads": 100}, 100, "backend"),
+    ],
+)
+def test_a_knee_is_where_threads_connections_or_the_called_service_end(variants, limits, servers, bottleneck, tmp_path):
+    """Within a tenth of T/t or N/t, on a ramp that goes to twice of that; and no other bottleneck is named."""
+    to_rps = round(2 * servers / SERVICE_S)
+    # As many as are under way where all wait for their timeout, and some to spare.
+    options = {"users": 5 * to_rps, "ramp": f"0:{to_rps}:20", "timeout": 4, "seed": 1, "quiet": True}
+    run = lab.run("chain", variants=variants, data=tmp_path, **options, **{"threads": 400, "pool": 4000, **limits})
+    found = {row["variant"]: row["ramp"]["kept_rps"] for row in run.cells}
+    assert found == pytest.approx(dict.fromkeys(variants.split(","), servers / SERVICE_S), rel=0.10)
+    # Programs beside it may keep the generator's cores busy, which is then said first.
+    assert {each.name for each in run.deciding().values()} <= {bottleneck, "shared cores"}

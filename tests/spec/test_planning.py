@@ -552,12 +552,21 @@ def test_what_is_no_span_of_time_is_a_sentence(span):
         ({"breaker_percent": 101}, "--breaker-percent 101 is out of range"),
         ({"breaker_window": 1}, "--breaker-window 1 is out of range"),
         ({"b_threads": -1}, "--b-threads -1 is out of range"),
+        ({"breaker_window": 10}, "--breaker-window has no effect without --breaker"),
+        ({"b_slower_ms": 10, "b_fails": "1:2"}, "--b-slower-ms has no effect without --b-slow"),
     ],
 )
-def test_a_setting_out_of_range_is_a_sentence(parameters, problem):
+def test_a_setting_out_of_range_or_without_effect_is_a_sentence(parameters, problem):
     """Before anything is started."""
     with pytest.raises(LabError, match=problem):
         make_plan(scenarios()["chain"], Options(users=[1], parameters=parameters))
+
+
+def test_a_setting_has_an_effect_where_a_sweep_has_one_value_that_needs_it():
+    """The others do without it, as they are to be compared with it."""
+    asked = {"breaker": ["off", "refuse"], "breaker_window": 10}
+    plan = make_plan(scenarios()["chain"], Options(users=[1], parameters=asked))
+    assert {plan.parameters_of(cell)["breaker"] for cell in plan.cells} == {"off", "refuse"}
 
 
 def test_only_settings_in_use_are_in_the_header_of_a_run():

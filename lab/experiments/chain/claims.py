@@ -194,7 +194,7 @@ CHAIN = Publication(
         Claim("A plain write gains nothing from WebFlux.", partial(no_gain, WRITE)),
     ),
     # Three repeats on two cores.
-    repeated_within_s=1500.0,
+    repeated_within_s=1800.0,
     figures=("all_mean_s", "prompt_share", "before_knee_s", "kept_rps", "collapse_rps", "in_flight", "threads"),
 )
 

@@ -74,17 +74,35 @@ SCENARIO = Scenario(
         Parameter(
             "b_dead", NEVER, span=True, help="when the called service resets all connections, as if it were killed"
         ),
-        Parameter("b_slower_ms", 2000, 1, 60_000, "ms", "how much slower it is then"),
+        Parameter("b_slower_ms", 2000, 1, 60_000, "ms", "how much slower it is then", needs="b_slow"),
         Parameter(
             "breaker",
             "off",
             help="circuit breaker before the call, and what is answered where it is open",
             choices=("off", "refuse", "fallback"),
         ),
-        Parameter("breaker_window", 100, 2, 10_000, "", "last calls that the breaker looks at, and needs"),
-        Parameter("breaker_percent", 50, 1, 100, "", "percentage of them that must fail, or be slow, to open it"),
-        Parameter("breaker_slow_ms", 60_000, 1, 120_000, "ms", "how long a slow call takes at least"),
-        Parameter("breaker_open_ms", 5000, 100, 600_000, "ms", "how long the breaker stays open before it tries again"),
+        Parameter(
+            "breaker_window", 100, 2, 10_000, "", "last calls that the breaker looks at, and needs", needs="breaker"
+        ),
+        Parameter(
+            "breaker_percent",
+            50,
+            1,
+            100,
+            "",
+            "percentage of them that must fail, or be slow, to open it",
+            needs="breaker",
+        ),
+        Parameter("breaker_slow_ms", 60_000, 1, 120_000, "ms", "how long a slow call takes at least", needs="breaker"),
+        Parameter(
+            "breaker_open_ms",
+            5000,
+            100,
+            600_000,
+            "ms",
+            "how long the breaker stays open before it tries again",
+            needs="breaker",
+        ),
     ),
     variants=(
         _calling(MVC, "mvc-chain", "RestClient", APACHE_CONNECTIONS),
