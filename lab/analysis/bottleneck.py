@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -44,7 +45,7 @@ class Usage:
         database_cpu: CPU seconds a second by database, of at most ``database_cpus`` cores; one core if not known.
         called_cpu: the same by other component that the service calls.
         shared_busy: how many of the ``database_cpus`` cores, which the generator has too, all programs kept busy.
-        served: by called component that works on a limited number of calls at once, on how many it did, and the limit.
+        served: by called component with a limit, the calls that it worked on at once, and that limit.
         threads_busy: typical number of request threads at work, of at most ``threads``.
         pools: by name, such as ``pool to mongo``, each pool of connections that the service keeps to what it calls.
         bytes_rps: bytes of answers a second, over a link that passes at most ``link_rate``.
@@ -161,12 +162,22 @@ def _shared(r: Usage) -> Bottleneck | None:
 
 
 def _served(r: Usage) -> Bottleneck | None:
-    full = {name: (at_once, most) for name, (at_once, most) in r.served.items() if at_once >= SERVED_FULL * most}
+    full = {
+        name: (at_once, most)
+        for name, (at_once, most) in r.served.items()
+        if SERVED_FULL * most <= at_once and most <= _most_calls(r, name)
+    }
     if not full:
         return None
     name, (at_once, most) = max(full.items(), key=lambda item: item[1][0] / item[1][1])
     worked = f"it worked on {min(at_once, most):.0f} of {most:g} calls at once, by Little's law"
     return Bottleneck(name, f"The called {name} was the bottleneck: {worked}{_idle(r)}.")
+
+
+def _most_calls(r: Usage, component: str) -> float:
+    """How many calls to a component the service can have under way: with fewer than it takes, none queues there."""
+    pool = r.pools.get(f"pool to {component}")
+    return min((limit for limit in (r.threads, pool and pool.limit) if limit), default=math.inf)
 
 
 def _pool(r: Usage) -> Bottleneck | None:

@@ -135,7 +135,7 @@ def _of_variant(run: RunFolder, plan: Plan, variant: Variant) -> Iterator[str]:
     label = f"{variant.name} at {plan.at(most.cell)}"
     if variant.entry != "program":  # of which it is known: the core that it is pinned to
         yield f"{label}: {bottleneck.find(usage_of(run, plan, variant, most)).sentence}"
-    if most.cell.load.steady_span_s:
+    if most.cell.load.steady_span_s and prediction.is_steady(plan, most.cell):
         yield from (f"{label}: {sentence}" for sentence in (_settled(most), _courses(plan, cells, most)) if sentence)
     if plan.axis == USERS and len({folder.cell.load.users for folder in cells}) > 1:
         yield from (f"{variant.name}: {sentence}" for sentence in _of_sweep(run, cells, variant))
@@ -248,12 +248,17 @@ class _Saturated:
     """The time of a load at which its bottleneck is looked for, the answers a second then, and their mean latency.
 
     All of it; but of a ramp only what is beyond its knee, as before nothing is at its limit.
+
+    Attributes:
+        queued: whether a queue is known to grow then.
+
     """
 
     from_s: float
     until_s: float
     rps: float
     mean_s: float | None
+    queued: bool = False
 
     @classmethod
     def of(cls, plan: Plan, folder: CellFolder) -> _Saturated:
@@ -261,7 +266,8 @@ class _Saturated:
         if isinstance(load, Ramp):
             course = ramps.course(folder, prediction.is_steady(plan, folder.cell))
             if course and course.knee:
-                return cls(course.knee.at_s, load.duration_s, course.knee.rate, course.beyond_knee_s)
+                mean_s = course.beyond_knee_s or summary.get("mean_s")
+                return cls(course.knee.at_s, load.duration_s, course.knee.rate, mean_s, queued=True)
         began_s, elapsed_s = summary.get("began_s") or 0.0, summary.get("elapsed_s") or 0.0
         return cls(began_s, began_s + elapsed_s, summary.get("ok_throughput_rps") or 0.0, summary.get("mean_s"))
 
@@ -279,12 +285,14 @@ def usage_of(run: RunFolder, plan: Plan, variant: Variant, folder: CellFolder) -
         return None if spent_s is None or when.until_s <= when.from_s else spent_s / (when.until_s - when.from_s)
 
     behind = {name for component in scenario.components for name in (component.name, f"{LINK}{component.name}")}
+    generators = [folder.read("evidence").get("worker_cpu")]
+    generators += [used(target) for target in series.targets(metrics) if target.startswith("worker ")]
     backing = {target: used(target) or 0.0 for target in series.targets(metrics) if target in behind}
     machine = run.environment()
     databases = {component.name for component in scenario.components if component.database}
     called = {component.name for component in scenario.components} - databases
     return Usage(
-        generator_cpu=folder.read("evidence").get("worker_cpu"),
+        generator_cpu=max((cpu for cpu in generators if cpu is not None), default=None),
         service_cpu=used(SERVICE),
         service_cpus=limits.get("cpus"),
         link_cpu=max((cpu for target, cpu in backing.items() if target.startswith(LINK)), default=None),
@@ -299,7 +307,7 @@ def usage_of(run: RunFolder, plan: Plan, variant: Variant, folder: CellFolder) -
         bytes_rps=when.rps * _mean_bytes(folder) if plan.link.rate else None,
         link_rate=plan.link.rate or None,
         mean_s=when.mean_s,
-        service_s=service_s,
+        service_s=None if when.queued else service_s,
     )
 
 

@@ -172,8 +172,10 @@ def _served(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]
         reasons.append(f"The service counted {counts.served:,} requests, the samples hold {of_service:,} answers.")
     if counts.succeeded is not None and counts.succeeded_expected:
         least, most = counts.succeeded_expected
+        most += counts.refused  # a node may have answered what the balancer then refused
         if not least <= counts.succeeded <= most:
-            reasons.append(f"The service counted {counts.succeeded:,} answers of status 2xx, the samples {least:,}.")
+            held = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+            reasons.append(f"The service counted {counts.succeeded:,} answers of status 2xx, the samples hold {held}.")
     return _severe(reasons)
 
 

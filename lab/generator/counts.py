@@ -7,7 +7,6 @@ COUNTS = (
     "begun",
     "finished",
     "failed",
-    "kept_back",
     "sessions",
     "complete",
     "not_single",

@@ -62,8 +62,7 @@ class PhaseResult:
     """What the workers reported of one phase of load, without its samples.
 
     Attributes:
-        begun: requests sent; ``finished`` of them were answered or failed, ``failed`` of those failed, and for
-            ``kept_back`` of those the service's circuit breaker was open, and kept the call back.
+        begun: requests sent; ``finished`` of them were answered or failed, and ``failed`` of those failed.
         sessions: sessions begun; ``complete`` of them came to their end, ``not_single`` sent several requests or none.
         pauses: how often users thought.
         cut: user and number of each session that the end of a closed loop cut off.
@@ -81,7 +80,6 @@ class PhaseResult:
     begun: int = 0
     finished: int = 0
     failed: int = 0
-    kept_back: int = 0
     sessions: int = 0
     complete: int = 0
     not_single: int = 0

@@ -131,7 +131,7 @@ def _measure_programs(testbed: Testbed, measurements: list[Measurement]) -> None
 def _measure_started(testbed: Testbed, measurements: list[Measurement]) -> None:
     """Start services with their workers, prove them equal, warm each up, and load them in turns."""
     # Limits before the warm-up: what is asked after it leaves the paths that the compiler has optimised for.
-    _measure(testbed, measurements, (_start, _prove, _read_limits, _warm_up))
+    _measure(testbed, measurements, (_start, _reset_settings, _prove, _read_limits, _warm_up))
 
 
 def _measure_attached(testbed: Testbed, measurements: list[Measurement]) -> None:
@@ -185,6 +185,11 @@ def _restore(testbed: Testbed, cell: Cell) -> None:
         testbed.reporter.say(f"  The database was not restored: {error.problem}", error.problem, "yellow")
 
 
+def _reset_settings(testbed: Testbed, measurement: Measurement) -> None:
+    """Have all settings at their defaults: what a load before this one was to meet is not for this one's contract."""
+    settings.put_in_force_for(testbed, measurement, testbed.plan.scenario.defaults())
+
+
 def _prove(testbed: Testbed, measurement: Measurement) -> None:
     """Send the contract's requests to each node; ComponentError if an earlier one, or variant, answered differently."""
     start, variant = measurement.start, measurement.cell.variant
@@ -203,7 +208,8 @@ def _read_limits(testbed: Testbed, measurement: Measurement) -> None:
     deployment = measurement.deployment
     start.limits = start.limits or {name: actuator.limits(node) for name, node in deployment.nodes.items()}
     first = next(iter(start.limits.values()))
-    measurement.folder.keep("limits", {**first, **deploying.balancer_limits(plan, deployment)})
+    settled = measurement.folder.read("limits")
+    measurement.folder.keep("limits", {**first, **settled, **deploying.balancer_limits(plan, deployment)})
     asked, has_pool = plan.limits_of(cell.variant), bool(plan.components)
     promised = promised_limits(plan.scenario.variant(cell.variant), asked, testbed.cores.cpus, has_pool)
     observed.limits_read = True
@@ -211,8 +217,6 @@ def _read_limits(testbed: Testbed, measurement: Measurement) -> None:
     same = {limit: value for limit, value in first.items() if limit not in actuator.OF_ONE_PROCESS}
     for name, limits in start.limits.items():
         observed.limits_broken += [f"{at(name)}{each}" for each in verdict.broken_limits({**same, **promised}, limits)]
-    # What a load before this one was to meet is not for this one's warm-up.
-    settings.put_in_force_for(testbed, measurement, plan.scenario.defaults())
 
 
 def _warm_up(testbed: Testbed, measurement: Measurement) -> None:

@@ -171,9 +171,10 @@ def drive(testbed: Testbed, measurement: Measurement, turn: Turn) -> None:
     most = {
         name: max((of[1] for of in each.values() if of), default=0) for name, each in calls_made(plan, cell).items()
     }
-    kept_back = dict.fromkeys(plan.scenario.variant(cell.variant).guarded, result.kept_back)
+    # What is behind a circuit breaker need not have seen a call that failed.
+    without_call = dict.fromkeys(plan.scenario.variant(cell.variant).guarded, result.failed)
     awaited = {
-        name: calls.get(name, 0) + made * (result.finished - kept_back.get(name, 0)) for name, made in most.items()
+        name: calls.get(name, 0) + made * (result.finished - without_call.get(name, 0)) for name, made in most.items()
     }
     after_calls = components.calls_counted(backing, caching, awaited)
     made_now = {name: count - calls[name] for name, count in after_calls.items() if name in calls}

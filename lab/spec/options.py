@@ -238,7 +238,8 @@ def _parameters(scenario: Scenario, given: Mapping[str, Value | Sequence[Value]]
             raise LabError(f"{option(name)} has several values.", "A sweep varies numbers and names: give it one span.")
     for name, needed in ((parameter.name, parameter.needs) for parameter in scenario.parameters if parameter.needs):
         if values[name] != [known[name].default] and values[needed] == [known[needed].default]:
-            raise LabError(f"{option(name)} has no effect without {option(needed)}.", f"Give {option(needed)} as well.")
+            step = f"Give {option(needed)} another value than {known[needed].default}."
+            raise LabError(f"{option(name)} has no effect without {option(needed)}.", step)
     return values
 
 

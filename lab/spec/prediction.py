@@ -152,16 +152,17 @@ def served_at_once(plan: Plan, variant: Variant, parameters: Parameters, rps: fl
         rps: requests a second.
 
     Returns:
-        By the component's name, the calls that it works on, and the most that it can. None where it fails or is slow
-        for a time, and where only counting can tell how many calls a request makes.
+        By the component's name, the calls that it works on, and the most that it can. Empty where it fails or is slow
+        for a time, and where only counting can tell how many calls a request makes, or how long one takes.
 
     """
     found = dict[str, tuple[float, float]]()
     for stage in variant.stages if _is_steady(plan, variant, parameters) else ():
         limit = int(parameters[stage.servers_parameter]) if stage.servers_parameter else 0
-        count, time_s = _range(stage, parameters), _time_s(plan, stage, parameters)
-        if limit and count and count[0] == count[1] and time_s:
-            found[stage.component] = rps * count[0] * time_s, limit
+        count = _range(stage, parameters)
+        if limit and count and count[0] == count[1] and stage.time_parameter:
+            # Not the time in a slow link: there a call is in nobody's work.
+            found[stage.component] = rps * count[0] * int(parameters[stage.time_parameter]) / 1000, limit
     return found
 
 

@@ -57,7 +57,6 @@ STALE = 14
 # Answers of a service whose circuit breaker did not let its own call through: a refusal, or a substitute in its place.
 # Both come fast, since nothing was done for them, so neither is a right answer.
 BREAKER_OPEN, BREAKER_FALLBACK = 12, 13
-KEPT_BACK = (BREAKER_OPEN, BREAKER_FALLBACK)
 BY_BREAKER = (ERRORS[BREAKER_OPEN], ERRORS[BREAKER_FALLBACK])
 
 # What a record holds in place of an error for a right answer that the check called a fallback.

@@ -34,8 +34,8 @@ HEAP, HEAP_EDEN = "jvm_heap_used_bytes", "jvm_heap_eden_bytes"
 BREAKER_OPEN = "lab_breaker_open"
 # Readings that are no amounts.
 STATES = (BREAKER_OPEN,)
+ANSWERED, SUCCEEDED = "http_server_requests_seconds_count", "http_server_requests_succeeded_total"
 # Absent until the first collection.
-ANSWERED, SUCCEEDED = "http_server_requests_seconds_count", "http_server_requests_succeeded"
 GC_PAUSES, GC_COUNT = "jvm_gc_pause_seconds_sum", "jvm_gc_pause_seconds_count"
 SETTLE_WITHIN_S = 10.0
 # What a service reports with its limits that is its process's own, and of no other node.

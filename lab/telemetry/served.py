@@ -55,15 +55,15 @@ class Served:
         return self.plus(before, sign=-1)
 
 
-Counts = Mapping[str, int | None]
+ByNode = Mapping[str, int | None]
 
 
-def _total(counts: Counts) -> int | None:
+def _total(counts: ByNode) -> int | None:
     known = [count for count in counts.values() if count is not None]
     return sum(known) if known and len(known) == len(counts) else None
 
 
-def _sums(counts: Counts, others: Counts, sign: int) -> Counts:
+def _sums(counts: ByNode, others: ByNode, sign: int) -> ByNode:
     return {name: _sum(count, others.get(name), sign) for name, count in counts.items()}
 
 

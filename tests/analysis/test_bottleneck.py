@@ -36,6 +36,8 @@ POOL = pool(50, 50)
         ({**IDLE, "database_cpu": {"mysql": 1.9}, "database_cpus": 2}, "database", "mysql used 1.90 of 2"),
         ({**IDLE, "called_cpu": {"backend": 0.9}}, "backend", "backend was the bottleneck: it used 0.90 of 1"),
         ({**IDLE, **THREADS, **POOL, "served": {"backend": (48.0, 50)}}, "backend", "it worked on 48 of 50 calls"),
+        ({**IDLE, "threads_busy": 95, "threads": 95, "served": {"backend": (95.0, 100)}}, "threads", "95 of 95"),
+        ({**IDLE, **pool(95, 95, 5.0, to="backend"), "served": {"backend": (95.0, 100)}}, "pool to backend", "95 of"),
         ({**IDLE, **THREADS, "served": {"backend": (48.0, 50)}, "service_cpu": 1.9}, "CPU", "1.90 of its 2"),
     ],
 )

@@ -98,6 +98,14 @@ def test_services_and_samples_must_agree_on_how_many_succeeded(counted, of_sampl
     assert (f"The service counted {counted:,} answers of status 2xx" in reasons) == (word == INVALID)
 
 
+def test_a_node_may_have_answered_what_the_balancer_refused():
+    """It has counted a success of which the client was told by the balancer that there was none."""
+    refused = replace(GOOD, errors={"HTTP 502": 1}, ok_throughput_rps=332.7)
+    counts = {"served": 1000, "succeeded_expected": (999, 999)}
+    assert judged(refused, succeeded=1000, refused=1, **counts)[0] == VALID
+    assert "the samples hold 999." in judged(refused, succeeded=1000, **counts)[1]
+
+
 def test_requests_without_an_answer_may_have_called_or_not():
     """A component is asked at least once for each answer, right or wrong, and at most once for each request."""
     one_lost = replace(GOOD, errors={"timeout": 1}, ok_throughput_rps=332.7)

@@ -71,10 +71,13 @@ SCENARIO = Scenario(
         Parameter("b_threads", 0, 0, 100_000, "", "calls that the called service works on at once; 0 for any number"),
         Parameter("b_fails", NEVER, span=True, help="when the called service fails, from its first call on"),
         Parameter("b_slow", NEVER, span=True, help="when the called service is slower, from its first call on"),
-        Parameter(
-            "b_dead", NEVER, span=True, help="when the called service resets all connections, as if it were killed"
-        ),
         Parameter("b_slower_ms", 2000, 1, 60_000, "ms", "how much slower it is then", needs="b_slow"),
+        Parameter(
+            "b_dead",
+            NEVER,
+            span=True,
+            help="when the called service resets all connections, as if it were killed, from its first call on",
+        ),
         Parameter(
             "breaker",
             "off",

@@ -67,7 +67,6 @@ class Report(msgspec.Struct):
     begun: int
     finished: int
     failed: int
-    kept_back: int
     sessions: int
     complete: int
     not_single: int

@@ -251,7 +251,6 @@ class PhaseRunner:
         cut, recorder.cut = recorder.cut, []
         stopped, recorder.stopped = recorder.stopped, []
         counts: dict[str, Any] = {"begun": recorder.begun, "finished": recorder.finished, "failed": recorder.failed}
-        counts["kept_back"] = recorder.kept_back
         report = {
             "problem": self._problem or phase.problem or None,
             "phase": phase.number,

@@ -41,7 +41,6 @@ class Recorder:
         cut: user and number of the sessions that the end of the load has cut off since the last report.
         stopped: the same of those that their user has stopped early.
         not_single: sessions that have sent several requests, or none to their end.
-        kept_back: failed requests whose call the service's circuit breaker kept back, since it was open.
         pauses: how often users have thought.
         dispatch_delay_ns: how long received answers waited until they were handled, summed over all answers.
         names: (method, name) of the requests.
@@ -61,7 +60,6 @@ class Recorder:
         self.begun = 0
         self.finished = 0
         self.failed = 0
-        self.kept_back = 0
         self.dispatch_delay_ns = 0
         self.names: list[tuple[str, str]] = []
         self._ids: dict[str, dict[str, int]] = {}
@@ -169,7 +167,6 @@ class UserSink:
         self._free_ns = ended_ns
         if error and error != sample.FALLBACK:
             recorder.failed += 1
-            recorder.kept_back += error in sample.KEPT_BACK
         last_name, last_method = self._last
         if name is not last_name or method is not last_method:  # most users send the same again, and this saves a call
             self._last, self._last_id = (name, method), recorder.name_id(name, method)

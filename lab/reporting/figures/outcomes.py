@@ -11,7 +11,7 @@ from lab.reporting.figures.style import ALARM, Picture, legend, picture, prepare
 
 # From below to above; hatched, so that they are told apart in grey too.
 LOOKS = {"right": ("#B8D8CF", ""), "fallback": ("#E69F00", ".."), "refused": ("#56B4E9", "//"), "failed": (ALARM, "")}
-NOTE = "Each request is where it was to be sent. Only right answers count as answered, however fast the others came."
+NOTE = "Requests stand at the time that they were planned for."
 
 
 def outcomes_figure(title: str, outcomes: Mapping[str, pd.DataFrame]) -> Picture:
@@ -26,7 +26,7 @@ def outcomes_figure(title: str, outcomes: Mapping[str, pd.DataFrame]) -> Picture
     rows = figure.subplots(max(len(outcomes), 1), 1, squeeze=False, sharex=True, sharey=True)[:, 0]
     if not outcomes:
         prepare(rows[0])
-        say_empty(rows[0], "nothing was sent")
+        say_empty(rows[0], "not shown for a steady load")
     for axes, (label, windows) in zip(rows, outcomes.items(), strict=False):
         length_s = (windows["to_s"] - windows["from_s"]).to_numpy()
         prepare(
@@ -40,9 +40,9 @@ def outcomes_figure(title: str, outcomes: Mapping[str, pd.DataFrame]) -> Picture
                 edgecolor="white", linewidth=0.4, label=name if rate.any() else "",
             )  # fmt: skip
             bottom += rate
-        axes.set_xlim(0, windows["to_s"].iloc[-1])
         thousands(axes)
         legend(axes, loc="upper left", bbox_to_anchor=(1.0, 1.0), handlelength=1.5)
+    rows[0].set_xlim(0, max((windows["to_s"].iloc[-1] for windows in outcomes.values()), default=1.0))
     return figure
 
 

@@ -4,6 +4,7 @@ import java.net.SocketAddress;
 import java.util.concurrent.TimeUnit;
 
 import io.netty.channel.Channel;
+import io.netty.channel.ChannelException;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.group.ChannelGroup;
 import io.netty.channel.group.DefaultChannelGroup;
@@ -44,7 +45,7 @@ class Connections implements WebServerFactoryCustomizer<NettyReactiveWebServerFa
 	/**
 	 * From now on only this behaviour decides.
 	 */
-	void follow(Behaviour behaviour) {
+	synchronized void follow(Behaviour behaviour) {
 		this.current = behaviour;
 		this.dead = false;
 	}
@@ -52,7 +53,7 @@ class Connections implements WebServerFactoryCustomizer<NettyReactiveWebServerFa
 	/**
 	 * The time of a behaviour has begun.
 	 */
-	void begin(Behaviour behaviour) {
+	synchronized void begin(Behaviour behaviour) {
 		Span dead = behaviour.dead();
 		if (!dead.equals(Span.NEVER)) {
 			after(dead.from().toMillis(), () -> die(behaviour));
@@ -60,14 +61,14 @@ class Connections implements WebServerFactoryCustomizer<NettyReactiveWebServerFa
 		}
 	}
 
-	private void die(Behaviour behaviour) {
+	private synchronized void die(Behaviour behaviour) {
 		if (this.current == behaviour) {
 			this.dead = true;
 			this.open.forEach(Connections::reset);
 		}
 	}
 
-	private void live(Behaviour behaviour) {
+	private synchronized void live(Behaviour behaviour) {
 		if (this.current == behaviour) {
 			this.dead = false;
 		}
@@ -78,7 +79,12 @@ class Connections implements WebServerFactoryCustomizer<NettyReactiveWebServerFa
 	}
 
 	private static void reset(Channel channel) {
-		channel.config().setOption(ChannelOption.SO_LINGER, 0);
+		try {
+			channel.config().setOption(ChannelOption.SO_LINGER, 0);
+		}
+		catch (ChannelException ex) {
+			// It has been closed meanwhile.
+		}
 		channel.close();
 	}
 

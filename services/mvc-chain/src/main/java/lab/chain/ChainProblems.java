@@ -1,5 +1,7 @@
 package lab.chain;
 
+import java.io.InterruptedIOException;
+
 import io.github.resilience4j.circuitbreaker.CallNotPermittedException;
 import lab.breaker.Breaker;
 import org.apache.commons.logging.Log;
@@ -42,7 +44,8 @@ class ChainProblems {
 	@ExceptionHandler
 	ProblemDetail backendFailed(RestClientException ex) {
 		logger.warn(ex.getMessage());
-		if (ex instanceof ResourceAccessException) {
+		// After a timeout the others may be well.
+		if (ex instanceof ResourceAccessException && !(ex.getCause() instanceof InterruptedIOException)) {
 			this.pool.leaveIdle();
 		}
 		return ProblemDetail.forStatus(HttpStatus.BAD_GATEWAY);
