@@ -20,6 +20,7 @@ class Counts:
         planned: requests of the load's plan; None where a duration decides.
         begun: requests sent, by the workers' count.
         finished: requests answered or failed, by the workers' count.
+        sent_again: requests that the generator sent once more, on a new connection, as the one that was idle had ended.
         whole: whether every worker reported the end of the load.
         served: requests the service counted during the load; None if it does not report that.
         succeeded: those of them with a status of 2xx.
@@ -41,6 +42,7 @@ class Counts:
     planned: int | None = None
     begun: int = 0
     finished: int = 0
+    sent_again: int = 0
     whole: bool = False
     served: int | None = None
     succeeded: int | None = None

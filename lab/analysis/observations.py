@@ -170,6 +170,7 @@ def evidence(
         planned=planned[0],
         begun=result.begun,
         finished=result.finished,
+        sent_again=result.sent_again,
         whole=result.whole,
         served=observed.served,
         succeeded=observed.counts.total_succeeded if observed.counts else None,
@@ -241,7 +242,11 @@ def succeeded_expected(by_name: NameCounts, begun: int) -> tuple[int, int]:
 
 
 def calls_expected(
-    made: Mapping[str, CallsMade], by_name: NameCounts, begun: int, guarded: Collection[str] = ()
+    made: Mapping[str, CallsMade],
+    by_name: NameCounts,
+    begun: int,
+    guarded: Collection[str] = (),
+    refused: int = 0,
 ) -> dict[str, tuple[int, int]]:
     """The least and the most calls that must have been counted: those of all answers, and of all requests.
 
@@ -255,6 +260,7 @@ def calls_expected(
         by_name: the samples by name.
         begun: requests sent, of which some may have left no sample.
         guarded: of what is counted, that which is behind the service's circuit breaker.
+        refused: answers of the balancer's own, which need no call.
 
     """
     lost = begun - by_name.sent.total()
@@ -268,6 +274,7 @@ def calls_expected(
                 surely, possibly = by_name.right, by_name.sent - by_name.kept_back
             least = sum(known[name][0] * count for name, count in surely.items() if name in known)
             most = sum(known[name][1] * count for name, count in possibly.items() if name in known)
+            least = max(0, least - refused * max((calls[0] for calls in known.values()), default=0))
             expected[counted] = (least, most + lost * max((calls[1] for calls in known.values()), default=0))
     return expected
 

@@ -182,17 +182,17 @@ def _served(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]
 def _balanced(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
     """Reasons where the balancer counted other requests than the samples hold, or other answers of a node than it did.
 
-    A request that has no answer may have reached neither, or both: by so many the counts may differ. Where a node has
-    ended, with its connections, the client may have sent once more what was under way.
+    A request that has no answer, or the balancer's own, may have reached neither, or both: by so many the counts may
+    differ. Where a node has ended, with its connections, the client may have sent once more what was under way.
     """
     counts, reasons = evidence.counts, []
     if counts.received is None or not counts.whole or evidence.ending.component_errors:
         return []
-    if not answered <= counts.received <= counts.begun:
+    if not answered <= counts.received <= counts.begun + counts.sent_again:
         reasons.append(f"The balancer counted {counts.received:,} requests, the samples are {summary.requests:,}.")
     for name, passed_on in counts.passed_on.items():
         own = counts.nodes.get(name, passed_on)
-        if not passed_on <= own <= passed_on + counts.begun - answered:
+        if not passed_on <= own <= passed_on + counts.begun - answered + counts.refused:
             reasons.append(f"{name} counted {own:,} requests, the balancer passed on {passed_on:,} answers of it.")
     return _severe(reasons)
 

@@ -10,6 +10,7 @@ COUNTS = (
     "sessions",
     "complete",
     "not_single",
+    "sent_again",
     "pauses",
     "dispatch_delay_s",
 )

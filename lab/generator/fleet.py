@@ -64,6 +64,7 @@ class PhaseResult:
     Attributes:
         begun: requests sent; ``finished`` of them were answered or failed, and ``failed`` of those failed.
         sessions: sessions begun; ``complete`` of them came to their end, ``not_single`` sent several requests or none.
+        sent_again: requests that were sent once more, on a new connection, as the one that was idle had ended.
         pauses: how often users thought.
         cut: user and number of each session that the end of a closed loop cut off.
         stopped: the same of those that their user stopped early, since what failed was needed for the rest.
@@ -83,6 +84,7 @@ class PhaseResult:
     sessions: int = 0
     complete: int = 0
     not_single: int = 0
+    sent_again: int = 0
     pauses: int = 0
     cut: list[tuple[int, int]] = field(default_factory=list)
     stopped: list[tuple[int, int]] = field(default_factory=list)

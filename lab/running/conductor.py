@@ -284,7 +284,11 @@ def conclude(testbed: Testbed, measurement: Measurement, others: list[str]) -> N
         ceiling_rps=testbed.ceiling_rps(cell.load),
         succeeded_expected=observations.succeeded_expected(by_name, observed.result.begun),
         calls_expected=observations.calls_expected(
-            calls_made(testbed.plan, cell), by_name, observed.result.begun, variant.guarded
+            calls_made(testbed.plan, cell),
+            by_name,
+            observed.result.begun,
+            variant.guarded,
+            observed.counts.refused if observed.counts else 0,
         ),
         called_services=[component.name for component in testbed.plan.components if not component.database],
         unknown_names=sorted(by_name.sent.keys() - named),

@@ -149,7 +149,7 @@ class Testbed:
         """
         limits, environment = self.plan.limits_of(variant.name), {**self.backing.environment(variant.calls), **told}
         launch = self.artifacts.launch(variant, limits, folder, self.cores.cpus, environment)
-        if not self.bind:
+        if not self.bind or self.plan.is_balanced:  # then it is the balancer that listens there
             return launch
         return replace(launch, command=(*launch.command, f"--server.address={self.bind[0]}"))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from pathlib import Path
@@ -64,12 +64,13 @@ KEPT_PARTS = {
 }
 
 
-def await_ready(running: Running, folder: Path, host: str | None = None) -> Service:
+def await_ready(running: Running, folder: Path, host: str | None = None, together: Iterable[Running] = ()) -> Service:
     """Wait until a service reports that it is up.
 
     Args:
         folder: where it writes its port files, unless it was launched into a folder of its own.
         host: the address for the load, if it is not the one through which the runtime reaches it.
+        together: all that start with it, and may wait for each other: where one of them ends, so has the waiting.
 
     Raises:
         ComponentError: it ended, or was not ready in time; with the last lines of its log.
@@ -78,8 +79,9 @@ def await_ready(running: Running, folder: Path, host: str | None = None) -> Serv
     deadline = time.monotonic() + READY_WITHIN_S
     folder = running.launch.folder or folder
     while time.monotonic() < deadline:
-        if ending := running.exit_reason():
-            raise _start_error(running, ending)
+        for each in (running, *together):
+            if ending := each.exit_reason():
+                raise _start_error(each, ending)
         port, management = port_in(folder / "application.port"), port_in(folder / "application-management.port")
         if port and management:
             url, asked = (f"http://{at}:{number}" for at, number in map(running.reach, (port, management)))

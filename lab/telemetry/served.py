@@ -89,9 +89,10 @@ def counted(deployment: Deployment, before: Served | None = None, finished: int 
 
 
 def _counted_now(deployment: Deployment) -> Served:
+    # First, as it counts an answer after the node has: so it has never passed on more than the node has counted.
+    front = balancer.counted(deployment.balancer, deployment.nodes) if deployment.balancer else None
     answered = {name: actuator.requests_answered(node) for name, node in deployment.nodes.items()}
     nodes, succeeded = ({name: both[which] for name, both in answered.items()} for which in (0, 1))
-    front = balancer.counted(deployment.balancer, deployment.nodes) if deployment.balancer else None
     if not front:
         return Served(nodes, succeeded)
     return Served(nodes, succeeded, front.received, front.passed_on, front.refused)

@@ -37,6 +37,12 @@ def test_requests_by_node_and_the_queue_are_told(cell):
     assert ramps.outcomes(cell).empty
 
 
+def test_what_a_client_sent_twice_is_told(cell):
+    """The balancer sends nothing twice, but a client whose idle connection has ended does, as all clients do."""
+    cell.keep("evidence", {**COUNTED, "sent_again": 3})
+    assert "3 requests were sent once more by their client" in " ".join(balancing.sentences(cell))
+
+
 def test_a_node_that_is_out_and_back_is_told_with_the_times(cell):
     """As the balancer was read once a second."""
     cell.keep("evidence", COUNTED)

@@ -276,6 +276,7 @@ def test_calls_are_expected_of_what_was_sent_and_answered(samples_of):
     assert calls_expected(made, by_name, begun=5) == {"mysql": (7, 13), "mongo": (1, 3)}
     assert calls_expected(made, NameCounts.of([samples.assign(name="/other")]), begun=4)["mysql"] == (0, 0)
     assert calls_expected({}, by_name, begun=4) == {}
+    assert calls_expected(made, by_name, begun=4, refused=1) == {"mysql": (4, 10), "mongo": (0, 2)}
 
 
 def test_a_service_counts_as_success_what_samples_hold_and_maybe_what_has_no_answer(samples_of):

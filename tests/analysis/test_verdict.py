@@ -120,6 +120,7 @@ def test_requests_without_an_answer_may_have_called_or_not():
         ({}, ""),
         ({"received": 999}, "The balancer counted 999 requests, the samples are 1,000."),
         ({"received": 1001}, "The balancer counted 1,001 requests, the samples are 1,000."),
+        ({"received": 1001, "sent_again": 1}, ""),
         ({"nodes": {"node 1": 499, "node 2": 501}}, "node 1 counted 499 requests, the balancer passed on 500 answers"),
         ({"nodes": {"node 1": 499, "node 2": 501}}, "node 2 counted 501 requests, the balancer passed on 500 answers"),
     ],
@@ -145,6 +146,8 @@ def test_what_the_balancer_answers_itself_no_node_must_have_counted():
     counts = {"received": 1000, "passed_on": {"node 1": 500, "node 2": 499}, "refused": 1}
     assert judged(refused, served=999, nodes={"node 1": 500, "node 2": 499}, **counts) == (VALID, "")
     assert judged(refused, served=998, nodes={"node 1": 500, "node 2": 498}, **counts)[0] == INVALID
+    assert judged(refused, served=1000, nodes={"node 1": 500, "node 2": 500}, **counts)[0] == VALID  # it came too late
+    assert judged(refused, served=1000, nodes={"node 1": 499, "node 2": 501}, **counts)[0] == INVALID
     ended = "The service node 2 was killed by SIGKILL during the measurement."
     counts = {**counts, "received": 1003, "nodes": {"node 1": 500}, "component_errors": (ended,)}
     assert judged(refused, served=None, **counts) == (INVALID, ended)

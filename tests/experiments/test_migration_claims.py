@@ -76,8 +76,8 @@ def test_the_usual_load(claim, name, values, word):
     ("claim", "name", "values", "word"),
     [
         ("Stress: WebFlux has the slowest mean", "all_mean_s", (3.0, 1.0, 2.0), CONFIRMED),
-        ("Stress: a tenth", "all_p90_s", (175.0, 1.0, 1.0), CONFIRMED),
-        ("Stress: a tenth", "all_p90_s", (17.5, 1.0, 1.0), REFUTED),
+        ("Stress: a tenth", "p90_s", (175.0, 1.0, 1.0), CONFIRMED),
+        ("Stress: a tenth", "p90_s", (17.5, 1.0, 1.0), REFUTED),
         ("Stress: WebFlux uses more memory", "jvm_bytes", (2e9, 1e9, 3e9), REFUTED),
         ("Stress: WebFlux uses more memory", "jvm_bytes", (3e9, 1e9, 2e9), CONFIRMED),
         ("Stress: WebFlux uses more CPU", "cpu_s", (20.0, 10.0, 15.0), CONFIRMED),
@@ -92,10 +92,10 @@ def test_stress(claim, name, values, word):
 
 @pytest.mark.parametrize(
     ("webflux", "others", "word"),
-    [(0.1, 0.4, CONFIRMED), (0.4, 0.1, REFUTED), (0.0, 0.0, REFUTED), (0.4, 0.4005, REFUTED), (0.0, 0.01, CONFIRMED)],
+    [(0.1, 0.4, CONFIRMED), (0.4, 0.1, REFUTED), (0.0, 0.0, UNDECIDED), (0.4, 0.4005, REFUTED), (0.0, 0.01, CONFIRMED)],
 )
 def test_the_fewest_failures_are_fewer(webflux, others, word):
-    """Where nobody fails, nobody fails least."""
+    """Where nobody fails, the load says nothing of who would fail least."""
     rows = [
         row(claims.WEBFLUX, claims.STRESS, webflux),
         *(row(variant, claims.STRESS, others) for variant in (claims.NO_CACHE, claims.CACHED)),
@@ -114,11 +114,11 @@ def test_what_rises_from_one_load_to_the_other_is_judged_across_them():
     assert judged("Higher load: WebFlux's p90", rows[0]) == UNDECIDED
 
 
-@pytest.mark.parametrize(("missed", "word"), [(3.0, CONFIRMED), (0.0, REFUTED)])
+@pytest.mark.parametrize(("missed", "word"), [((2.0, 3.0), CONFIRMED), ((0.0, 2.0), CONFIRMED), ((0.0, 0.0), REFUTED)])
 def test_a_scrape_that_is_lost_is_lost(missed, word):
-    """One of one variant is enough to refute that all lose some."""
-    rows = [row(claims.WEBFLUX, claims.STRESS, service_scrapes_missed=2.0, scrapes_missed=9.0)]
-    rows += [row(claims.NO_CACHE, claims.STRESS, service_scrapes_missed=missed, scrapes_missed=9.0)]
+    """Of whichever variant; the balancer's are nobody's."""
+    variants = zip((claims.WEBFLUX, claims.NO_CACHE), missed, strict=True)
+    rows = [row(name, claims.STRESS, service_scrapes_missed=lost, scrapes_missed=9.0) for name, lost in variants]
     assert judged("Stress: Prometheus", *rows) == word
     assert judged("Stress: Prometheus", row(claims.WEBFLUX, claims.STRESS)) == UNDECIDED
 

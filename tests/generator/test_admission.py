@@ -34,7 +34,7 @@ SENT_BY_WORKERS = (
 ENDS_A_WORKER = ("quit", "client_stopped")
 # The numbers in a worker's report.
 COUNTS = (
-    *("begun", "finished", "failed", "sessions", "complete", "not_single", "pauses"),
+    *("begun", "finished", "failed", "sessions", "complete", "not_single", "pauses", "sent_again"),
     *("dispatch_delay_s", "clock_step_s", "unix_now", "cpu_s"),
 )
 

@@ -286,6 +286,32 @@ def test_what_dies_of_two_nodes_and_beside_them_is_named(start):
 
 @pytest.mark.thorough
 @needs_haproxy
+@pytest.mark.parametrize(("variant", "victim"), [("mvc-jpa-cached", "node 2"), ("webflux-r2dbc", "MySQL")])
+def test_what_dies_of_a_clustered_application_is_named_and_what_came_before_is_kept(start, variant, victim):
+    """With saves and a short way to the database: a node, after which the load goes on, or the database of both."""
+    load = "--users 20 --ramp-up 0 --duration 10 --saves 20"
+    lab = start(f"--nodes 2 {load} --heap-mb 128 --variants {variant}", "run migration")
+    lab.await_said("-r1: warm up (")
+    lab.await_measured(100)
+    found = lab.child_in("node-2") if victim == "node 2" else lab.child("mariadbd") or lab.child("mysqld")
+    assert found, lab.look()
+    found.kill()
+    assert lab.end() == 1
+    lab.assert_nothing_left()
+    assert "Traceback" not in "".join(lab.lines)
+    (folder,) = lab.run().folder.cells()
+    evidence, samples = folder.read("evidence"), folder.measured()
+    killed = re.compile(rf"The (service )?{victim} .*was killed by SIGKILL.*")
+    assert any(killed.fullmatch(said) for said in evidence["component_errors"]), evidence["component_errors"]
+    assert len(samples) >= evidence["finished"] > 100  # some come after the last report
+    assert "stale" not in set(samples["error"])
+    if victim == "node 2":
+        assert evidence["begun"] == evidence["finished"] == len(samples)
+        assert set(samples.sort_values("sent_us").tail(100)["error"]) == {""}
+
+
+@pytest.mark.thorough
+@needs_haproxy
 @pytest.mark.parametrize(
     "load", ["run delay --variants webflux --delay-ms 50", "run migration --variants mvc-jpa-cached"]
 )
@@ -310,6 +336,7 @@ def test_a_node_that_is_frozen_for_ten_seconds_is_named_and_loses_nothing(start,
     assert evidence["component_errors"] == []
     # Somebody waited for nearly all of that time, or was told that there was no node to wait for.
     assert samples["latency_us"].max() > 0.8e6 * FROZEN_S or (samples["error"] != "").any()
+    assert not [reason for reason in folder.read("summary")["reasons"] if "counted" in reason]
     said = " ".join(insights.sentences(lab.run().folder))
     assert re.search(r"node 2 answered none of \d+ readings from", said), said
     assert "node 1 answered none" not in said

@@ -79,6 +79,18 @@ def test_a_service_that_finds_its_port_taken_says_which(runtime, tmp_path, said,
     assert "at some line" in caught.value.detail
 
 
+def test_where_one_of_several_nodes_ends_the_others_are_not_waited_for(runtime, tmp_path):
+    """They may wait for it themselves: it is named at once, with its own reason, whichever is asked first."""
+    waiting = Launch("service node 1", (sys.executable, "-c", "import time; time.sleep(60)"), tmp_path / "1.log")
+    ending = Launch("service node 2", (sys.executable, "-c", "import sys; sys.exit(3)"), tmp_path / "2.log")
+    with (
+        runtime.started(waiting) as one,
+        runtime.started(ending) as other,
+        pytest.raises(ComponentError, match="The service node 2 exited with status 3 while it started"),
+    ):
+        await_ready(one, tmp_path, together=[one, other])
+
+
 def test_the_heap_is_the_heap_and_not_what_is_called_otherwise(service):
     """``nonheap`` ends like ``heap``: it is memory of the JVM in use, and none of the heap."""
     found = scrape(service)

@@ -37,6 +37,9 @@ class Sink(Protocol):
     def began(self) -> None:
         """A request is about to be sent; raises what ends a session in which none may be sent any more."""
 
+    def sent_again(self) -> None:
+        """A request is sent once more, on a new connection, since the server had ended the one that was idle."""
+
     def ended(self, name: str, times: Times, response: Response, method: str) -> None:
         """A request was answered or has failed."""
 
@@ -227,6 +230,7 @@ class HttpClient:
                 if method not in IDEMPOTENT:  # the server may have applied it
                     return response
                 # The server has closed an idle connection: as any HTTP client does, retry once on a new one.
+                self.sink.sent_again()
             return self._reader.ask(self._connect(), request, keep)
         except _Failure as failure:
             return failed(failure.error)

@@ -70,6 +70,7 @@ class Report(msgspec.Struct):
     sessions: int
     complete: int
     not_single: int
+    sent_again: int
     pauses: int
     dispatch_delay_s: float
     clock_step_s: float

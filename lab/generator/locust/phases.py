@@ -267,6 +267,7 @@ class PhaseRunner:
             "sessions": recorder.sessions,
             "complete": recorder.complete,
             "not_single": recorder.not_single,
+            "sent_again": recorder.sent_again,
             "pauses": recorder.pauses,
             **counts,
         }

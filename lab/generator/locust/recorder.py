@@ -41,6 +41,7 @@ class Recorder:
         cut: user and number of the sessions that the end of the load has cut off since the last report.
         stopped: the same of those that their user has stopped early.
         not_single: sessions that have sent several requests, or none to their end.
+        sent_again: requests that were sent once more, on a new connection.
         pauses: how often users have thought.
         dispatch_delay_ns: how long received answers waited until they were handled, summed over all answers.
         names: (method, name) of the requests.
@@ -56,6 +57,7 @@ class Recorder:
         self.cut: list[tuple[int, int]] = []
         self.stopped: list[tuple[int, int]] = []
         self.not_single = 0
+        self.sent_again = 0
         self.pauses = 0
         self.begun = 0
         self.finished = 0
@@ -193,6 +195,10 @@ class UserSink:
         if step < MOST_STEPS:
             self.step = step + 1
 
+    def sent_again(self) -> None:
+        """A request is sent once more; it is one request all the same."""
+        self._recorder.sent_again += 1
+
     def pause(self, seconds: float) -> None:
         """Let the user think; SessionCut at the end of the load, where that is before the end of the pause."""
         self._recorder.pauses += 1
@@ -229,6 +235,9 @@ class LocustSink:
         )
         if error in CONNECT_ERRORS:
             gevent.sleep(PAUSE_S)
+
+    def sent_again(self) -> None:
+        """A request is sent once more; Locust has no event for that."""
 
     def pause(self, seconds: float) -> None:
         """Let the user think."""

@@ -127,12 +127,16 @@ class Sink:
     """Keeps what a client reports."""
 
     def __init__(self) -> None:
-        self.begun = 0
+        self.begun = self.again = 0
         self.rows: list[dict[str, int]] = []
 
     def began(self) -> None:
         """A request is about to be sent."""
         self.begun += 1
+
+    def sent_again(self):
+        """A request is sent once more."""
+        self.again += 1
 
     def ended(self, name, times, response, method):
         """A request was answered or has failed."""

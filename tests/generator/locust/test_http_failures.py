@@ -33,6 +33,7 @@ def test_an_idle_connection_that_was_closed_is_tried_once_more():
         got = client.get("/", check=b"again")
         assert (got.error, server.connections) == (sample.OK, 2)
     assert len(client.sink.rows) == client.sink.begun == 2
+    assert client.sink.again == 1
     assert client.sink.rows[1]["connect_ns"] > 0
 
 
