@@ -248,6 +248,7 @@ def test_what_dies_of_two_nodes_and_beside_them_is_named(start):
     """A node: the load goes on at the other, until its end. The balancer or Prometheus: it breaks off, and is kept."""
     nodes = "--nodes 2 --prometheus --variants webflux,mvc --repeat 2"
     lab = start(f"{nodes} --users 20 --duration 10 --heap-mb 128")
+    lab.await_said("-r1: warm up (")  # not that of a calibration
     lab.await_measured(100)
     one, other = (lab.child_in(f"node-{number}") for number in (1, 2))
     assert_told_of_each_other(one, other)
