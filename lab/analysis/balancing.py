@@ -33,7 +33,8 @@ def sentences(folder: CellFolder) -> Iterator[str]:
     waited = f"; its queue held {queued:,.0f} at most" if pd.notna(queued) else ""
     yield f"The balancer received {evidence['received']:,} requests, and passed on the answers of {answered}{waited}."
     if again := evidence.get("sent_again"):
-        yield f"{again:,} requests were sent once more by their client, whose connection had ended: to any node."
+        why = "as their idle connection had ended: they may have come to another node"
+        yield f"{again:,} requests were sent once more by their client, {why}."
     silent = _silent_s(metrics)
     for name in filter(is_node, targets(metrics)):
         if (silent_s := silent.get(name)) is not None:

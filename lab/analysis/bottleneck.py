@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 # Above these shares a resource is saturated; the rest is the error of readings once a second. For a link, and for what
 # a called component works on at once, it is the time of a burst's ramp and of its last answers.
-GENERATOR_FULL, CPU_FULL, FULL, LINK_FULL, SERVED_FULL = 0.90, 0.85, 0.95, 0.80, 0.90
+GENERATOR_FULL, CPU_FULL, FULL, LINK_FULL, CALLED_FULL = 0.90, 0.85, 0.95, 0.80, 0.90
 QUEUED = 1.1
 
 
@@ -45,7 +45,7 @@ class Usage:
         database_cpu: CPU seconds a second by database, of at most ``database_cpus`` cores; one core if not known.
         called_cpu: the same by other component that the service calls.
         shared_busy: how many of the ``database_cpus`` cores, which the generator has too, all programs kept busy.
-        served: by called component with a limit, the calls that it worked on at once, and that limit.
+        called_busy: by called component with a limit, the calls that it worked on at once, and that limit.
         threads_busy: typical number of request threads at work, of at most ``threads``.
         pools: by name, such as ``pool to mongo``, each pool of connections that the service keeps to what it calls.
         bytes_rps: bytes of answers a second, over a link that passes at most ``link_rate``.
@@ -61,7 +61,7 @@ class Usage:
     database_cpus: float = 1.0
     called_cpu: Mapping[str, float] = field(default_factory=dict)
     shared_busy: float | None = None
-    served: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    called_busy: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     threads_busy: float | None = None
     threads: float | None = None
     pools: Mapping[str, PoolUsage] = field(default_factory=dict)
@@ -91,10 +91,9 @@ def find(usage: Usage) -> Bottleneck:
     The generator comes first, as no other reading can be trusted if it is saturated. Without queueing there is no
     bottleneck, however high a utilisation is. Pools come before threads, as threads wait for them; what is called
     before both, as calls that queue there hold them; and the CPU before all, as requests that wait for it hold their
-    thread and connection. Of several full pools it is the one that
-    most requests wait for.
+    thread and connection. Of several full pools it is the one that most requests wait for.
     """
-    for rule in (_generator, _unqueued, _link, _database, _called, _cpu, _shared, _served, _pool, _threads):
+    for rule in (_generator, _unqueued, _link, _database, _called, _cpu, _shared, _called_busy, _pool, _threads):
         if found := rule(usage):
             return found
     return Bottleneck("nothing", _unbound(usage))
@@ -161,11 +160,11 @@ def _shared(r: Usage) -> Bottleneck | None:
     return Bottleneck("shared cores", f"What shares the generator's cores was the bottleneck: {cores}.")
 
 
-def _served(r: Usage) -> Bottleneck | None:
+def _called_busy(r: Usage) -> Bottleneck | None:
     full = {
         name: (at_once, most)
-        for name, (at_once, most) in r.served.items()
-        if SERVED_FULL * most <= at_once and most <= _most_calls(r, name)
+        for name, (at_once, most) in r.called_busy.items()
+        if CALLED_FULL * most <= at_once and most <= _most_calls(r, name)
     }
     if not full:
         return None

@@ -300,7 +300,7 @@ def usage_of(run: RunFolder, plan: Plan, variant: Variant, folder: CellFolder) -
         called_cpu={target: cpu for target, cpu in backing.items() if target in called},
         database_cpus=len(machine.get("generator_cores") or ()) or machine.get("cores") or 1,
         shared_busy=used("generator", CORES_BUSY),
-        served=prediction.served_at_once(plan, variant, parameters, when.rps),
+        called_busy=prediction.served_at_once(plan, variant, parameters, when.rps),
         threads_busy=_typical(metrics, [THREADS_BUSY], when) if variant.thread_per_request else None,
         threads=_of_all(limits.get("request_threads_max"), plan),
         pools=_pools(plan, folder, metrics, when) or _pool_by_law(plan, variant, limits, calls, when.rps),

@@ -10,6 +10,8 @@ from lab.system import balancer
 from lab.system.deployment import Deployment
 from lab.telemetry import actuator
 
+ByNode = Mapping[str, int | None]
+
 
 @dataclass(frozen=True)
 class Served:
@@ -24,8 +26,8 @@ class Served:
 
     """
 
-    nodes: Mapping[str, int | None] = field(default_factory=dict)
-    succeeded: Mapping[str, int | None] = field(default_factory=dict)
+    nodes: ByNode = field(default_factory=dict)
+    succeeded: ByNode = field(default_factory=dict)
     received: int | None = None
     passed_on: Mapping[str, int] = field(default_factory=dict)
     refused: int = 0
@@ -53,9 +55,6 @@ class Served:
     def since(self, before: Served) -> Served:
         """What was counted between two moments."""
         return self.plus(before, sign=-1)
-
-
-ByNode = Mapping[str, int | None]
 
 
 def _total(counts: ByNode) -> int | None:

@@ -35,10 +35,14 @@ POOL = pool(50, 50)
         ({**IDLE, **THREADS, "link_cpu": 0.99}, "link", "99%"),
         ({**IDLE, "database_cpu": {"mysql": 1.9}, "database_cpus": 2}, "database", "mysql used 1.90 of 2"),
         ({**IDLE, "called_cpu": {"backend": 0.9}}, "backend", "backend was the bottleneck: it used 0.90 of 1"),
-        ({**IDLE, **THREADS, **POOL, "served": {"backend": (48.0, 50)}}, "backend", "it worked on 48 of 50 calls"),
-        ({**IDLE, "threads_busy": 95, "threads": 95, "served": {"backend": (95.0, 100)}}, "threads", "95 of 95"),
-        ({**IDLE, **pool(95, 95, 5.0, to="backend"), "served": {"backend": (95.0, 100)}}, "pool to backend", "95 of"),
-        ({**IDLE, **THREADS, "served": {"backend": (48.0, 50)}, "service_cpu": 1.9}, "CPU", "1.90 of its 2"),
+        ({**IDLE, **THREADS, **POOL, "called_busy": {"backend": (48.0, 50)}}, "backend", "it worked on 48 of 50 calls"),
+        ({**IDLE, "threads_busy": 95, "threads": 95, "called_busy": {"backend": (95.0, 100)}}, "threads", "95 of 95"),
+        (
+            {**IDLE, **pool(95, 95, 5.0, to="backend"), "called_busy": {"backend": (95.0, 100)}},
+            "pool to backend",
+            "95 of",
+        ),
+        ({**IDLE, **THREADS, "called_busy": {"backend": (48.0, 50)}, "service_cpu": 1.9}, "CPU", "1.90 of its 2"),
     ],
 )
 def test_the_full_resource_is_named_with_its_number(readings, name, number):
@@ -58,7 +62,7 @@ def test_the_full_resource_is_named_with_its_number(readings, name, number):
         ("CPU", {"service_cpu": 1.70}, {"service_cpu": 1.69}),
         ("pool to mysql", pool(95.0, 100), pool(94.9, 100)),
         ("pool to mysql", pool(50, 50, waiting=1.0), pool(50, 50, waiting=0.99)),
-        ("backend", {"served": {"backend": (45.0, 50)}}, {"served": {"backend": (44.9, 50)}}),
+        ("backend", {"called_busy": {"backend": (45.0, 50)}}, {"called_busy": {"backend": (44.9, 50)}}),
         ("threads", {"threads": 200, "threads_busy": 190}, {"threads": 200, "threads_busy": 189}),
     ],
 )

@@ -209,6 +209,4 @@ def test_an_open_loop_of_more_variants_than_fit_is_measured_in_batches(tmp_path,
             assert_windows_hold_their_own(folder, 2)
             assert folder.read("evidence")["begun"] == pytest.approx(240, abs=4)
             assert_measured(folder.read("summary"))
-    # On a machine that is busy with other tests a cell may be invalid, as its sends were late: that takes no part.
-    invalid = {row["variant"] for row in run.cells if row["verdict"] == "invalid"}
-    assert {"webflux", "mvc-virtual"} - invalid == set(run.window_ratios()["b"]) or "mvc" in invalid
+    assert set(run.window_ratios()["b"]) == {"mvc-virtual", "webflux"}
