@@ -1,5 +1,6 @@
 # 'make run' measures the main job. 'make test' checks the code and tests one real path through everything there is, in
-# minutes, on two cores at once; 'make test-all' runs all the other tests. Each sets up .venv first.
+# minutes, on two cores at once; 'make test-all' runs all the other tests, those that judge what they measure one at a
+# time. Each sets up .venv first.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -13,7 +14,8 @@ test: $(VENV)/ready lint
 	$(BIN)/python -m pytest -m 'not thorough' -n 2 --dist loadfile
 
 test-all: $(VENV)/ready
-	$(BIN)/python -m pytest -m thorough -n 2 --dist loadfile
+	$(BIN)/python -m pytest -m 'thorough and not alone' -n 2 --dist loadfile
+	$(BIN)/python -m pytest -m 'thorough and alone'
 
 lint: $(VENV)/ready
 	$(BIN)/ruff format --check .

@@ -302,7 +302,8 @@ def usage_of(run: RunFolder, plan: Plan, variant: Variant, folder: CellFolder) -
         shared_busy=used("generator", CORES_BUSY),
         called_busy=prediction.served_at_once(plan, variant, parameters, when.rps),
         threads_busy=_typical(metrics, [THREADS_BUSY], when) if variant.thread_per_request else None,
-        threads=_of_all(limits.get("request_threads_max"), plan),
+        # An event loop has threads too, but none that a request keeps.
+        threads=_of_all(limits.get("request_threads_max"), plan) if variant.thread_per_request else None,
         pools=_pools(plan, folder, metrics, when) or _pool_by_law(plan, variant, limits, calls, when.rps),
         bytes_rps=when.rps * _mean_bytes(folder) if plan.link.rate else None,
         link_rate=plan.link.rate or None,

@@ -50,6 +50,12 @@ def planned(plan: Plan, variants: Sequence[Variant], points: Sequence[Point], st
         for number, batch in enumerate(batches, 1)
         if place in batch
     )
+    if any(cell.load.windows < 2 for cell in cells):
+        raise LabError(
+            "The load is too short for turns: each variant would have a single window.",
+            f"Make --duration longer: a window takes {turns.WINDOW_S:g} s, or as long as {turns.REQUESTS_A_WINDOW} "
+            "requests one after the other.",
+        )
     return replace(plan, cells=cells)
 
 

@@ -193,6 +193,7 @@ class TestStarted:
 
 @pytest.mark.java
 @pytest.mark.thorough
+@pytest.mark.alone
 @pytest.mark.usefixtures("brief")
 def test_an_open_loop_of_more_variants_than_fit_is_measured_in_batches(tmp_path, monkeypatch):
     """The first variant is in both; what each was sent is what was planned, within its own windows."""

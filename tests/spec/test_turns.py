@@ -111,6 +111,7 @@ def test_each_window_has_arrivals_of_its_own_that_are_the_same_for_all_variants(
         ({"requests": 500}, "A total cannot be measured in windows"),
         ({"ramp": "0:100:9", "users": [9]}, "A ramp cannot be measured in windows"),
         ({"variants": ["mvc"]}, "there is one"),
+        ({"duration": 9.0, "scenario": "delay"}, "a single window"),
         ({"remote_workers": 1}, "serve one variant at a time"),
     ],
 )
@@ -161,7 +162,7 @@ def test_where_not_even_two_fit_the_refusal_says_what_would_help(monkeypatch):
     with pytest.raises(LabError, match="two variants are up at once") as error:
         planned()
     assert "--heap-mb" in error.value.next_step
-    assert in_turns.batched(planned("delay", heap_mb=64, duration=9, variants=["mvc", "webflux"])) == ""
+    assert in_turns.batched(planned("delay", heap_mb=64, users=[50], duration=60, variants=["mvc", "webflux"])) == ""
 
 
 def test_batches_hold_all_and_differ_in_size_by_one():
