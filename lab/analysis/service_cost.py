@@ -27,12 +27,14 @@ def service_cost(
         ``cpu_s`` and ``cpu_s_per_1000_requests``; ``memory_bytes``, ``jvm_bytes`` and ``heap_bytes``, the means of its
         resident memory, which hardly moves where the heap is of one size from the start, of what the JVM has in use in
         the heap and outside, and of the heap in use alone; ``gc_pause_s``, garbage collection pauses;
-        ``cpu_s_per_1000_right`` and ``gc_pause_s_per_1000_right``, both by right answers, which failures make dearer;
+        ``cpu_s_per_1000_right``, ``gc_pause_s_per_1000_right``, ``jvm_bytes_per_1000_right`` and
+        ``heap_bytes_per_1000_right``, all by right answers, which failures make dearer;
         ``yardstick_s``, the CPU seconds of a fixed piece of work on the service's cores, as a measure of their speed;
         ``neighbours_cpu``, the cores that services used which were up meanwhile, and not loaded. None where unknown.
 
     """
     rows = list(rows)
+    jvm_bytes, heap_bytes = (_mean(rows, (name,), begin_s, end_s) for name in (JVM_MEMORY, HEAP))
     cpu_s = growth(*counter(rows, "service", "cpu_s"), begin_s, end_s)
     neighbours_s = growth(*counter(rows, NEIGHBOURS, "cpu_s"), begin_s, end_s)
     gc_pause_s = growth(*counter(rows, "service", GC_PAUSES), begin_s, end_s)
@@ -41,8 +43,10 @@ def service_cost(
         "cpu_s_per_1000_requests": _per_1000(cpu_s, requests),
         "cpu_s_per_1000_right": _per_1000(cpu_s, right),
         "memory_bytes": _mean(rows, ("rss_bytes",), begin_s, end_s),
-        "jvm_bytes": _mean(rows, (JVM_MEMORY,), begin_s, end_s),
-        "heap_bytes": _mean(rows, (HEAP,), begin_s, end_s),
+        "jvm_bytes": jvm_bytes,
+        "jvm_bytes_per_1000_right": _per_1000(jvm_bytes, right),
+        "heap_bytes": heap_bytes,
+        "heap_bytes_per_1000_right": _per_1000(heap_bytes, right),
         "gc_pause_s": gc_pause_s,
         "gc_pause_s_per_1000_right": _per_1000(gc_pause_s, right),
         "yardstick_s": _mean(rows, (FIXED_WORK,), begin_s, end_s),

@@ -123,6 +123,8 @@ def test_failures_make_a_right_answer_dearer():
     assert cost["gc_pause_s_per_1000_right"] == pytest.approx(0.1)
     memory = [cost[name] for name in ("memory_bytes", "jvm_bytes", "heap_bytes")]
     assert memory == pytest.approx([1e9, 6e8, 5e8])
+    of_right = [cost[f"{name}_per_1000_right"] for name in ("jvm_bytes", "heap_bytes")]
+    assert of_right == pytest.approx([1.5e9, 1.25e9])
     assert service_cost(rows, 2.5, 6.5, requests=1000)["cpu_s_per_1000_right"] is None
 
 

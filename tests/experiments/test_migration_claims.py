@@ -11,14 +11,13 @@ from lab.experiments.migration import claims, records
 from lab.experiments.migration.scenario import POOL_WAIT, SCENARIO
 from lab.experiments.reproduction.publication import (
     CONFIRMED,
-    NOT_JUDGED,
     REFUTED,
     UNDECIDED,
     Repeat,
     ReproducedRow,
 )
 
-USERS = {claims.NORMAL: claims.USERS, claims.HIGHER: claims.USERS, claims.STRESS: claims.STRESS_USERS}
+USERS = {part.name: part.options.users[0] for part in find_publication("migration").parts}
 
 
 def row(variant: str, part: str, error_share: float = 0.0, **figures: float) -> ReproducedRow:
@@ -83,6 +82,8 @@ def test_the_usual_load(claim, name, values, word):
         ("Stress: WebFlux uses more CPU", "cpu_s", (20.0, 10.0, 15.0), CONFIRMED),
         ("Stress: for each right answer WebFlux", "cpu_s_per_1000_right", (1.02, 1.0, 1.1), CONFIRMED),
         ("Stress: for each right answer WebFlux", "cpu_s_per_1000_right", (1.2, 1.0, 1.1), REFUTED),
+        ("Stress: for each right answer it has no more memory", "jvm_bytes_per_1000_right", (9e3, 8e3, 9e3), REFUTED),
+        ("Stress: for each right answer it has no more heap", "heap_bytes_per_1000_right", (8e3, 9e3, 9e3), CONFIRMED),
     ],
 )
 def test_stress(claim, name, values, word):
@@ -139,9 +140,28 @@ def test_hops_are_a_share_of_what_was_found(hops, here, word):
     assert judged("Half of what", row(claims.CACHED, claims.NORMAL, **{"cache hops": hops, "cache here": here})) == word
 
 
-def test_what_is_the_same_for_all_is_no_reason_that_can_be_judged():
-    """The document's explanation is about settings that nothing here varies."""
-    assert judged("WebFlux gains nothing because", row(claims.WEBFLUX, claims.STRESS)) == NOT_JUDGED
+@pytest.mark.parametrize(
+    ("ample", "scarce", "word"),
+    [(1.0, 0.5, CONFIRMED), (1.0, 1.0, REFUTED), (1.5, 1.0, REFUTED), (0.5, 0.3, REFUTED), (0.9, None, UNDECIDED)],
+)
+def test_equal_settings_are_the_reason_if_others_bring_a_gain(ample, scarce, word):
+    """A gain with few threads and little memory alone; without both measured, nothing is said."""
+    rows = [
+        row(variant, part, all_mean_s=mean_s)
+        for part, webflux in ((claims.STRESS, ample), (claims.SCARCE, scarce))
+        if webflux
+        for variant, mean_s in ((claims.WEBFLUX, webflux), (claims.NO_CACHE, 1.0))
+    ]
+    assert judged("WebFlux gains nothing because", *rows) == word
+
+
+@pytest.mark.parametrize(("stale", "word"), [(0, CONFIRMED), (1, REFUTED)])
+def test_one_stale_read_refutes_that_there_is_none(stale, word):
+    """Counted where some save, once; nowhere else."""
+    of_cached = row(claims.CACHED, claims.SAVING)
+    repeats = (replace(of_cached.repeats[0], errors={"stale": stale} if stale else {}),)
+    assert judged("A tenth saves", replace(of_cached, repeats=repeats), row(claims.NO_CACHE, claims.SAVING)) == word
+    assert judged("A tenth saves", row(claims.CACHED, claims.STRESS)) == UNDECIDED
 
 
 def test_a_wait_for_a_connection_is_ended_by_nothing_but_the_load():
