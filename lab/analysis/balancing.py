@@ -45,8 +45,9 @@ def sentences(folder: CellFolder) -> Iterator[str]:
     if lost_a_node(folder) and (failed := _failed_s(folder)):
         first_s, last_s, count = failed
         yield (
-            f"{count:,} requests failed, those sent from {first_s:.1f} s to {last_s:.1f} s of the load "
-            f"({evidence['refused']:,} were answered by the balancer itself); all others were answered."
+            f"{count:,} requests failed, those sent from {first_s:.1f} s to {last_s:.1f} s of the load, which are "
+            f"{last_s - first_s:.1f} s ({evidence['refused']:,} were answered by the balancer itself); "
+            "all others were answered."
         )
 
 

@@ -35,6 +35,7 @@ from lab.spec.plan import Cell, Plan
 from lab.storage import run_folder
 from lab.storage.cell_folder import CellFolder
 from lab.storage.run_folder import RunFolder
+from lab.system import images
 from lab.system.attached import attached_service
 from lab.system.deployment import Deployment
 from lab.system.launch import promised_limits
@@ -57,6 +58,13 @@ def conduct(plan: Plan, invocation: Invocation) -> RunFolder:
         for groups in in_random_order(plan):
             measure_start(testbed, groups)
     return testbed.run
+
+
+def check(plan: Plan, invocation: Invocation) -> None:
+    """LabError if this machine is too small for a plan, or lacks a program that it needs; nothing is started."""
+    prerequisites.check_machine(plan, most_users(plan), invocation.runs)
+    if images.choose(invocation.runtime)[0] == "process":
+        prerequisites.check_programs(plan)
 
 
 def most_users(plan: Plan) -> int:

@@ -69,6 +69,7 @@ def estimate_run(plan: Plan, cells: Sequence[Cell], runs: Path, runtime: str = P
     """Estimate the time to measure these cells of a plan, with the overhead of earlier runs in a folder, if any."""
     known = cell_overheads_s(plan.scenario.name, plan.interleave, runs, runtime)
     guess_s = BUSY_CELL_OVERHEAD_S if plan.scenario.cpu_decides else CELL_OVERHEAD_S
+    guess_s *= plan.nodes  # which share the cores on which they start and compile
     if plan.interleave == WINDOWS:
         guess_s = guess_s / len(plan.positions) + WORKERS_S
     if runtime == DOCKER:

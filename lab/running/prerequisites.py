@@ -26,8 +26,7 @@ CALLED_HEAP_MB = 1024
 
 def check_machine(plan: Plan, users: int, runs: Path) -> None:
     """LabError if this machine's limits, memory or disk space are too small for a plan."""
-    sockets = 2 if plan.is_balanced else 1  # of a user: a balancer has one to a node too
-    host.raise_open_file_limit(sockets * (users + SPARE_FILES) + min(users, _calls_at_once(plan)))
+    check_open_files(plan, users)
     on_loopback = plan.scenario.entry == "service" and not plan.bind
     host.check_ports(users, http_address.LOOPBACK_ADDRESSES if on_loopback else 1)
     host.check_backlog(max(plan.limits_of(cell.variant).accept_count or 0 for cell in plan.cells))
@@ -36,6 +35,12 @@ def check_machine(plan: Plan, users: int, runs: Path) -> None:
     workers = max(sum(cell.load.workers for cell in group) for group in plan.groups)
     host.check_memory(max(heaps_mb) + called_mb, workers, users)
     host.check_free_space(runs)
+
+
+def check_open_files(plan: Plan, users: int) -> None:
+    """LabError if one of a plan's processes would have more files open than the system allows."""
+    sockets = 2 if plan.is_balanced else 1  # of a user: a balancer has one to a node too
+    host.raise_open_file_limit(sockets * (users + SPARE_FILES) + min(users, _calls_at_once(plan)))
 
 
 def _calls_at_once(plan: Plan) -> int:

@@ -68,7 +68,9 @@ def test_requests_that_came_to_no_node_are_told_by_when_they_were_sent(tmp_path,
     fill(cell, 0.01, np.random.default_rng(1), error=sample.RESET)
     cell.keep("evidence", {**COUNTED, "refused": 5})
     *_, last = balancing.sentences(cell)
-    assert last.startswith("200 requests failed, those sent from 0.0 s to 1.0 s of the load (5 were answered by")
+    assert last.startswith(
+        "200 requests failed, those sent from 0.0 s to 1.0 s of the load, which are 1.0 s (5 were answered by"
+    )
     windows = ramps.outcomes(cell)
     assert windows["failed"].sum() == windows["offered"].sum() == 200
 

@@ -420,6 +420,8 @@ def test_the_default_scale_is_the_largest_that_fits():
     assert results.default_scale(small, 1, 16.0, lambda _: 400.0)[0] == 0.5
     assert results.default_scale(small, 2, 1.0, lambda _: 400.0)[0] == 0.1
     assert results.default_scale(small, 8, 64.0, lambda _: 9000.0)[0] == 1.0
+    refused = results.default_scale(small, 8, 64.0, lambda _: 400.0, lambda scale: "Too many files." * (scale > 0.5))
+    assert refused == (0.5, "not the document's size: Too many files")
     scale, why = results.default_scale(small, 8, 64.0, lambda scale: 36_000 * scale)
     assert scale == 0.1
     assert "10.0 h" in why

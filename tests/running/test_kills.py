@@ -165,8 +165,8 @@ def start(tmp_path) -> Iterator[Callable[..., Lab]]:
     """A function that starts a lab; whatever is left of it after the test is ended."""
     started: list[Lab] = []
 
-    def begin(arguments: str, *load: str) -> Lab:
-        started.append(Lab(tmp_path / "runs", arguments, *load))
+    def begin(arguments: str, *load: str, data: str = "runs") -> Lab:
+        started.append(Lab(tmp_path / data, arguments, *load))
         return started[-1]
 
     yield begin
@@ -354,6 +354,37 @@ def assert_told_of_each_other(*nodes: psutil.Process) -> None:
     assert first.startswith("127.0.0.1:")
     assert second.startswith("127.0.0.1:")
     assert "-delay-" in cluster
+
+
+@pytest.mark.thorough
+@needs_haproxy
+def test_two_clustered_applications_side_by_side_stay_apart(start):
+    """Each run has a cluster of its own nodes alone, and counts exactly what is its own; a save is read everywhere."""
+    load = "--users 20 --ramp-up 0 --duration 15 --saves 20 --requesters 40"
+    labs = [
+        start(f"--nodes 2 {load} --heap-mb 128 --variants mvc-jpa-cached", "run migration", data=name)
+        for name in ("one", "other")
+    ]
+    told = []
+    for lab in labs:
+        lab.await_said("start service and workers (")
+        told.append([lab.child_in(f"node-{number}").environ() for number in (1, 2)])
+    for nodes in told:
+        assert len({of["LAB_CLUSTER"] for of in nodes}) == len({of["LAB_CLUSTER_MEMBERS"] for of in nodes}) == 1
+    (one, _), (other, _) = told
+    assert one["LAB_CLUSTER"] != other["LAB_CLUSTER"]
+    assert not set(one["LAB_CLUSTER_MEMBERS"].split(",")) & set(other["LAB_CLUSTER_MEMBERS"].split(","))
+    for lab in labs:
+        assert lab.end() in (0, 1)
+        lab.assert_nothing_left()
+        (folder,) = lab.run().folder.cells()
+        evidence, samples = folder.read("evidence"), folder.measured()
+        assert len(samples) == evidence["begun"] == evidence["received"] == evidence["served"] > 100
+        assert evidence["nodes"] == evidence["passed_on"]
+        assert set(evidence["nodes"]) == {"node 1", "node 2"}
+        assert set(samples["name"]) == {"look-up", "save"}
+        assert set(samples["error"]) == {""}
+        assert evidence["component_errors"] == []
 
 
 @pytest.mark.thorough

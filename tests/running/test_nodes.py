@@ -50,6 +50,15 @@ def test_two_nodes_are_one_service_that_is_counted_at_each(run):
     assert not {path for path in logs if path.endswith(".port") or "scratch" in path}
 
 
+@needs_haproxy
+def test_what_the_last_part_of_a_reproduction_lacks_is_said_before_the_first(typed, tmp_path, monkeypatch):
+    """Prometheus, which only stress has: not after a quarter of an hour of what needs none."""
+    monkeypatch.setattr(prometheus, "PROGRAM", "not-installed-anywhere")
+    options = ("--scale", "0.1", "--repeat", "1", "--data", str(tmp_path / "runs"))
+    assert_refused(typed("reproduce", "migration", *options), "Prometheus, which --prometheus starts, is not installed")
+    assert not (tmp_path / "runs").exists()
+
+
 @pytest.mark.parametrize(
     ("options", "named"),
     [

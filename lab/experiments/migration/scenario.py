@@ -90,7 +90,8 @@ SCENARIO = Scenario(
         _variant(WEBFLUX, "webflux-r2dbc", "webflux-records", "R2DBC"),
     ),
     load=Burst(users=350, ramp_s=60.0),
-    rehearsal=Rehearsal(requests=1000, rounds=15),
+    # Twice as many users as there are threads take all code paths; rounds of ten thousand would take minutes.
+    rehearsal=Rehearsal(requests=1000, rounds=15, most_users=400),
     sweep={"users": (350, 1000, 2000)},
     components=(Component("mysql", database="mysql", own_pool=10, tables=(records.RECORDS, records.REGISTRY)),),
 )

@@ -20,7 +20,7 @@ from lab.experiments.reproduction.publication import JudgedClaim, Part, Publicat
 from lab.experiments.reproduction.rows import Measured, deviations, rows_of, scale_of
 from lab.reporting import run_view
 from lab.reporting.run_view import INCOMPLETE, OF_PROGRAMS, Run
-from lab.running import conductor, estimate
+from lab.running import conductor, estimate, prerequisites
 from lab.running.estimate import TimeEstimate
 from lab.running.invocation import Invocation
 from lab.runtimes import PROCESS, host
@@ -181,6 +181,8 @@ def carry_out(
 
     """
     plans = [wanted.plan(part, scale, seed, repeat) for part in wanted.parts]
+    for plan in plans:  # all of them before the first, which may take long
+        conductor.check(plan, invocation)
     folders = [conductor.conduct(plan, invocation) for plan in plans]
     measured = {part.name: Run(folder) for part, folder in zip(wanted.parts, folders, strict=True)}
     return _judged(wanted, scale, measured, invocation.runs)
@@ -315,23 +317,40 @@ def scale_for_here(wanted: Publication, runs: Path, runtime: str = PROCESS) -> t
         len(host.cores()) or psutil.cpu_count() or 1,
         memory_gb,
         lambda s: total_s(expected(wanted, s, runs, runtime=runtime)),
+        lambda s: _too_many_files(wanted, s),
     )
 
 
+def _too_many_files(wanted: Publication, scale: float) -> str:
+    """What is said where a process of some part would have too many files open at a scale; else empty."""
+    try:
+        for plan in (wanted.plan(part, scale) for part in wanted.parts):
+            prerequisites.check_open_files(plan, conductor.most_users(plan))
+    except LabError as error:
+        return error.problem
+    return ""
+
+
 def default_scale(
-    wanted: Publication, cores: int, memory_gb: float, seconds: Callable[[float], float]
+    wanted: Publication,
+    cores: int,
+    memory_gb: float,
+    seconds: Callable[[float], float],
+    refusal: Callable[[float], str] = lambda _: "",
 ) -> tuple[float, str]:
     """The largest scale for some cores and memory that takes an hour at most.
 
     Args:
         seconds: how long a scale takes. Where a smaller one takes as long, time is no reason to choose it.
+        refusal: why the system does not allow a scale, as a sentence; empty where it does.
 
     Returns:
         The scale, and a sentence about why.
 
     """
     fits = min(cores / wanted.cores, memory_gb / wanted.memory_gb)
-    roomy = [scale for scale in SCALES if scale <= fits and _possible(wanted, scale)] or [_smallest(wanted)]
+    possible = [scale for scale in SCALES if scale <= fits and _possible(wanted, scale)]
+    roomy = [scale for scale in possible if not refusal(scale)] or [_smallest(wanted)]
     least_s = min(map(seconds, roomy))
     chosen = next(scale for scale in roomy if seconds(scale) <= max(MOST_S, 1.1 * least_s))
     if chosen == 1:
@@ -341,6 +360,8 @@ def default_scale(
             chosen,
             f"the largest that takes about an hour; the document's size takes {estimate.duration_text(seconds(1))}",
         )
+    if fits >= 1 and (refused := refusal(1.0)):
+        return chosen, f"not the document's size: {refused.rstrip('.')}"
     return chosen, f"the document's size needs {wanted.cores} cores and {wanted.memory_gb:g} GB"
 
 
