@@ -44,7 +44,7 @@ WEBFLUX, NO_CACHE, CACHED = "webflux-r2dbc", "mvc-jpa", "mvc-jpa-cached"
 OF_THE_DOCUMENT = (WEBFLUX, NO_CACHE, CACHED)
 NORMAL, HIGHER, STRESS = "normal", "higher", "stress"
 # Two that the document has not: a tenth of sessions save; a fourth of the stress with few threads and little memory.
-SAVING, SCARCE = "a tenth saves", "stress, a tenth of the threads, an eighth of the memory"
+SAVING, SCARCE = "a tenth saves", "stress, few threads, little memory"
 USERS, STRESS_USERS, RAMP_S = 350, 10_000, 60.0
 # As many as Spring Boot has by itself.
 THREADS, CONNECTIONS = 200, 10
