@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -24,14 +24,14 @@ from lab.running import deploying, equivalence, prerequisites, programs, setting
 from lab.running.invocation import Invocation
 from lab.running.measurement import Measurement, failure_observed, note_failure
 from lab.running.starts import Starts
-from lab.running.testbed import Testbed, set_up
+from lab.running.testbed import Testbed, in_common, set_up
 from lab.running.turn_taking import calls_made, deadline_s, session_s, take_turns, warm_up_in_turns
 from lab.running.warm_up import first_users, warm_up
 from lab.runtimes import Running
 from lab.runtimes.process import signals_deferred
 from lab.spec import attached, in_turns, prediction
 from lab.spec.nodes import at
-from lab.spec.plan import Cell, Plan
+from lab.spec.plan import WINDOWS, Cell, Plan
 from lab.storage import run_folder
 from lab.storage.cell_folder import CellFolder
 from lab.storage.run_folder import RunFolder
@@ -58,6 +58,25 @@ def conduct(plan: Plan, invocation: Invocation) -> RunFolder:
         for groups in in_random_order(plan):
             measure_start(testbed, groups)
     return testbed.run
+
+
+def conduct_together(plans: Sequence[Plan], invocation: Invocation) -> list[RunFolder]:
+    """Measure plans of the same system, a run each; in each repeat one start of a variant's services serves all loads.
+
+    What differs between these loads is then not what differs between starts, and each start costs its time once. A
+    repeat measures all loads of a variant before the next variant; both are in random order, that of the first seed.
+    Failures are as in :func:`conduct`; a load after one has a start of its own.
+    """
+    chance = random.Random(plans[0].seed)
+    with in_common(plans, invocation) as testbeds:
+        for repeat in sorted({cell.repeat for plan in plans for cell in plan.cells}):
+            wanted = [(each, cell) for each in testbeds for cell in each.plan.cells if cell.repeat == repeat]
+            for variant in _shuffled(sorted({cell.variant for _, cell in wanted}), chance):
+                with Starts() as starts:
+                    for testbed, cell in _shuffled([of for of in wanted if of[1].variant == variant], chance):
+                        testbed.reporter.say(f"  {testbed.run.called}")
+                        measure(testbed, cell, starts=starts)
+    return [testbed.run for testbed in testbeds]
 
 
 def check(plan: Plan, invocation: Invocation) -> None:
@@ -217,7 +236,7 @@ def _read_limits(testbed: Testbed, measurement: Measurement) -> None:
     start.limits = start.limits or {name: actuator.limits(node) for name, node in deployment.nodes.items()}
     first = next(iter(start.limits.values()))
     settled = measurement.folder.read("limits")
-    measurement.folder.keep("limits", {**first, **settled, **deploying.balancer_limits(plan, deployment)})
+    measurement.folder.keep("limits", {**first, **settled, **deploying.balancer_limits(testbed, deployment)})
     asked, has_pool = plan.limits_of(cell.variant), bool(plan.components)
     promised = promised_limits(plan.scenario.variant(cell.variant), asked, testbed.cores.cpus, has_pool)
     observed.limits_read = True
@@ -229,8 +248,9 @@ def _read_limits(testbed: Testbed, measurement: Measurement) -> None:
 
 def _warm_up(testbed: Testbed, measurement: Measurement) -> None:
     cell, backing, start, observed = measurement.cell, testbed.backing, measurement.start, measurement.observed
-    if start.warm_up:
-        observed.warm_up, observed.warm = [*start.warm_up], start.warm
+    observed.warm_up = [*start.warm_up]
+    if start.warm_up and testbed.plan.interleave == WINDOWS:  # each window has its own, in turns with the others
+        observed.warm = start.warm
         return
     backing.shape_links(on=False)
     with testbed.reporter.phase(f"{cell.id}: warm up", testbed.plan.scenario.rehearsal.rounds) as update:

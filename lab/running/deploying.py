@@ -12,7 +12,6 @@ from typing import Any
 from lab.running.testbed import Testbed
 from lab.runtimes import Running
 from lab.spec.nodes import Node, nodes
-from lab.spec.plan import Plan
 from lab.spec.system import Variant
 from lab.system import balancer
 from lab.system.deployment import Deployment
@@ -92,12 +91,15 @@ def _balanced(testbed: Testbed, running: Mapping[str, Running], folder: Path) ->
         testbed.artifacts.images.get(balancer.PROGRAM, ""),
         host,
     )
-    with balancer.balanced(services, balancer.settings_for(testbed.plan), site) as front:
+    with balancer.balanced(services, balancer.settings_for(testbed.plans), site) as front:
         yield Deployment(services, front.url, front)
 
 
-def balancer_limits(plan: Plan, deployment: Deployment) -> dict[str, Any]:
+def balancer_limits(testbed: Testbed, deployment: Deployment) -> dict[str, Any]:
     """The limits of the balancer, and how many nodes it has; none without one."""
     if not deployment.balancer:
         return {}
-    return {"nodes": len(deployment.nodes), **balancer.limits(deployment.balancer, balancer.settings_for(plan))}
+    return {
+        "nodes": len(deployment.nodes),
+        **balancer.limits(deployment.balancer, balancer.settings_for(testbed.plans)),
+    }

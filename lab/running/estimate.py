@@ -65,13 +65,23 @@ class TimeEstimate:
         )
 
 
-def estimate_run(plan: Plan, cells: Sequence[Cell], runs: Path, runtime: str = PROCESS) -> TimeEstimate:
-    """Estimate the time to measure these cells of a plan, with the overhead of earlier runs in a folder, if any."""
-    known = cell_overheads_s(plan.scenario.name, plan.interleave, runs, runtime)
+def estimate_run(
+    plan: Plan, cells: Sequence[Cell], runs: Path, runtime: str = PROCESS, together: int = 1
+) -> TimeEstimate:
+    """Estimate the time to measure these cells of a plan, with the overhead of earlier runs in a folder, if any.
+
+    Args:
+        together: how many plans the same starts of the services serve: see
+            :func:`lab.running.conductor.conduct_together`.
+
+    """
+    known = cell_overheads_s(plan.scenario.name, plan.interleave, runs, runtime, together > 1)
     guess_s = BUSY_CELL_OVERHEAD_S if plan.scenario.cpu_decides else CELL_OVERHEAD_S
     guess_s *= plan.nodes  # which share the cores on which they start and compile
     if plan.interleave == WINDOWS:
         guess_s = guess_s / len(plan.positions) + WORKERS_S
+    if together > 1:
+        guess_s = guess_s / together + WORKERS_S
     if runtime == DOCKER:
         guess_s *= IN_CONTAINERS
     if plan.scenario.entry == "program":
@@ -86,14 +96,24 @@ def estimate_run(plan: Plan, cells: Sequence[Cell], runs: Path, runtime: str = P
     )
 
 
-def cell_overheads_s(scenario: str, interleave: Interleave, runs: Path, runtime: str = PROCESS) -> list[float]:
-    """The overheads in seconds of a scenario's complete cells, in the newest runs of a folder that were made alike."""
+def cell_overheads_s(
+    scenario: str, interleave: Interleave, runs: Path, runtime: str = PROCESS, together: bool = False
+) -> list[float]:
+    """The overheads in seconds of a scenario's complete cells, in the newest runs of a folder that were made alike.
+
+    Args:
+        together: whether the starts of their services served other runs too.
+
+    """
     newest = reversed(run_folder.all_runs(runs))
     spent: list[float] = []
     alike = (run for run in newest if re.fullmatch(rf"[^-]+-{re.escape(scenario)}(-\d+)?", run.name))
     for run in islice(alike, RUNS_TO_LEARN_FROM):
         try:
-            if run.plan().interleave != interleave or run.environment().get("runtime", PROCESS) != runtime:
+            made = run.environment()
+            if run.plan().interleave != interleave or made.get("runtime", PROCESS) != runtime:
+                continue
+            if bool(made.get("together")) != together:
                 continue
             done = [cell for cell in run.cells() if cell.settled]
             times = [(cell.read("timing").get("elapsed_s"), cell.read("summary")["elapsed_s"]) for cell in done]

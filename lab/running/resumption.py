@@ -19,7 +19,8 @@ from lab.storage.run_folder import RunFolder
 # What environment.json records besides that does not decide a result: when, what is set anew for every run, and what
 # the generator could do here, by which each cell is judged as it was known then. The jars are not built yet when a run
 # is opened again; what they are made from is compared. Other releases of Java are compared once they are installed.
-INCIDENTAL = {"time", "open_files", "runtime_because", "calibration", "jars", "javas"}
+# What is measured later has starts of its own, whatever runs it was together with.
+INCIDENTAL = {"time", "open_files", "runtime_because", "calibration", "jars", "javas", "together"}
 
 
 def resume(run: RunFolder, invocation: Invocation, anyway: bool = False, theirs: bool = False) -> RunFolder:

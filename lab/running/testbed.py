@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import shlex
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -108,6 +108,7 @@ class Testbed:
         proved: by name, the first variant's answers to the contract, which the others must equal.
         corpora: the files that programs read, by the name of their recipe.
         prometheus: what scrapes all parts that have metrics; None where the plan does not ask for it.
+        beside: the other plans whose loads the same starts of the services serve: see :func:`in_common`.
 
     """
 
@@ -124,6 +125,12 @@ class Testbed:
     proved: Proved = field(default_factory=dict)
     corpora: Mapping[str, Files] = field(default_factory=dict)
     prometheus: Prometheus | None = None
+    beside: tuple[Plan, ...] = ()
+
+    @property
+    def plans(self) -> tuple[Plan, ...]:
+        """All plans whose loads the same starts of the services serve."""
+        return self.plan, *self.beside
 
     @property
     def bind(self) -> tuple[str, int] | None:
@@ -173,6 +180,40 @@ def set_up(plan: Plan, invocation: Invocation, users: int, reopen: Opener | None
     prepared = {"service": _start, "attached": _attach, "program": _build_programs}[plan.scenario.entry]
     with prepared(plan, invocation, users, reopen or made) as testbed:
         yield testbed
+
+
+@contextmanager
+def in_common(plans: Sequence[Plan], invocation: Invocation) -> Iterator[list[Testbed]]:
+    """Set up one testbed of services for several plans of the same system, each with a run's folder of its own.
+
+    LabError as from :func:`set_up`; it is recorded in the folders of all.
+    """
+    largest = max(plans, key=lambda plan: plan.most_users)
+    users = max(plan.scenario.rehearsal.users for plan in plans)
+    with set_up(largest, invocation, max(users, largest.most_users)) as first, ExitStack() as stack:
+        testbeds = []
+        for plan in plans:
+            testbed = first
+            if plan is not largest:
+                testbed = stack.enter_context(_with_folder(first, plan, invocation))
+            testbeds.append(replace(testbed, beside=tuple(other for other in plans if other is not plan)))
+        for testbed in testbeds:
+            others = [other.run.name for other in testbeds if other is not testbed]
+            testbed.run.add_to_environment("together", others)
+        yield testbeds
+
+
+@contextmanager
+def _with_folder(testbed: Testbed, plan: Plan, invocation: Invocation) -> Iterator[Testbed]:
+    """A testbed for another plan of the same system, with the folder of a run of its own."""
+    found = _calibrated(plan, testbed.reporter)
+    facts = {**testbed.run.environment(), "calibration": found.as_json()}
+    run = RunFolder.create(plan, invocation.command, facts, invocation.runs)
+    for name in ("components", "databases", "images"):
+        if noted := testbed.run.note(name):
+            run.keep(name, noted)
+    with failure_noted(run, testbed.reporter):
+        yield replace(testbed, plan=plan, run=run, calibration=found)
 
 
 @contextmanager

@@ -28,6 +28,7 @@ def warm_up(
 
     Where the CPU decides, in three stages: with a few users, since dozens of busy threads leave the compiler no time;
     with as many as will be measured, since they take other code paths; and with these, pinned to the service's cores.
+    A start that was warm before, for another load, is warmed up for this one in the last of these stages.
     """
     scenario = testbed.plan.scenario
     rounds = scenario.rehearsal
@@ -36,6 +37,8 @@ def warm_up(
     watched = [*deployment.running, *testbed.backing.running().values()]
     first, many = first_users(testbed, cell), at_most(rounds.most_users, cell.load.users)
     acts = [(first, False), (many, False), (many, True)] if scenario.cpu_decides else [(first, False)]
+    if observed.warm_up:
+        acts = acts[-1:]
     before = actuator.cpu_times(deployment)
     for users, alone in acts:
         if alone:

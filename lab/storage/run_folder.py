@@ -104,7 +104,7 @@ class RunFolder:
         """environment.json."""
         return read_json(self.path / "environment.json")
 
-    def add_to_environment(self, name: str, value: Mapping[str, Any]) -> None:
+    def add_to_environment(self, name: str, value: Mapping[str, Any] | Sequence[str]) -> None:
         """Add a fact to environment.json; one that is recorded already is not changed."""
         write_json(self.path / "environment.json", {name: value, **self.environment()})
 
@@ -223,6 +223,12 @@ class RunFolder:
         run = self.read()
         return identity.is_sealed(_sealed(run.get("plan")), run.get("seal"))
 
+    @property
+    def is_mine(self) -> bool:
+        """Whether this very process has made it, or goes on with it."""
+        owner, me = self.read()["owner"], _me()
+        return (owner["pid"], owner.get("born")) == (me["pid"], me["born"])
+
     def state(self) -> str:
         """``complete``, ``running``, ``incomplete`` or ``damaged``."""
         try:
@@ -299,6 +305,6 @@ def _list_of(runs: Path) -> str:
 
 
 def others_running(mine: RunFolder) -> list[str]:
-    """Names of other runs in the same folder that are in progress."""
+    """Names of other runs in the same folder that are in progress; not of those that take turns in this process."""
     others = [run for run in all_runs(mine.path.parent)[-20:] if run.path != mine.path]
-    return [run.name for run in others if run.state() == "running"]
+    return [run.name for run in others if run.state() == "running" and not run.is_mine]

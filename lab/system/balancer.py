@@ -97,10 +97,11 @@ class Settings:
         return f"{asked}, out after {self.check_fall}, in after {self.check_rise}"
 
 
-def settings_for(plan: Plan) -> Settings:
-    """The settings for all loads of a plan."""
-    users = max(plan.most_users, plan.scenario.rehearsal.users)
-    longest_s = max(cell.load.timeout_s for cell in plan.cells)
+def settings_for(plans: Iterable[Plan]) -> Settings:
+    """The settings for all loads of all plans that have it in common."""
+    found = list(plans)
+    users = max(max(plan.most_users, plan.scenario.rehearsal.users) for plan in found)
+    longest_s = max(cell.load.timeout_s for plan in found for cell in plan.cells)
     return Settings(users + SPARE_CONNECTIONS, int(longest_s) + SPARE_S)
 
 

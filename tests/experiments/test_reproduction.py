@@ -484,7 +484,7 @@ def test_a_run_has_the_scale_that_it_was_made_with(name, tmp_path):
         ("jwt", {"duration": None, "requests": 20_000, "interleave": "cells"}, "load total, not closed"),
         ("jwt", {"rate": 100.0, "users": (50,)}, "load open, not closed"),
         ("migration", {"nodes": 1}, "nodes 1, not 2"),
-        ("migration", {"prometheus": True}, "prometheus on, not off"),
+        ("migration", {"prometheus": False}, "prometheus off, not on"),
     ],
 )
 def test_another_load_is_not_judged(name, asked, named, tmp_path):

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import psutil
 import pytest
 
 import lab
+from lab.experiments import scenarios
 from lab.formulas import queueing, stats
+from lab.running import conductor
+from lab.running.invocation import Invocation
+from lab.running.progress import Reporter
+from lab.spec import planning
+from lab.spec.options import Options
 
 pytestmark = [pytest.mark.java, pytest.mark.usefixtures("brief")]
 
@@ -205,6 +212,29 @@ def test_a_closed_loop_lasts_as_long_as_asked(closed):
     assert len(measured) <= 50 * measured["ended_us"].max() / 1e6
     assert closed.cells[0]["predicted_mean_s"] == pytest.approx(0.82)
     assert isinstance(cell.read("summary")["verdict"], str)
+
+
+def test_the_same_starts_serve_the_loads_of_two_plans(tmp_path, brief):
+    """Each repeat starts a variant once, whichever load is first; each plan has a run of its own that is whole."""
+    options = Options(variants=("mvc",), users=(60,), repeat=2, heap_mb=256, threads=50, seed=3)
+    delay = {"delay_ms": 100}
+    plans = [
+        planning.make_plan(scenarios()["delay"], replace(options, loops=loops, users=(users,), parameters=delay))
+        for users, loops in ((60, 1), (80, 2))
+    ]
+    folders = conductor.conduct_together(plans, Invocation(["test"], tmp_path, Reporter(quiet=True)))
+    cells = [cell for folder in folders for cell in folder.cells()]
+    assert [folder.state() for folder in folders] == ["complete", "complete"]
+    assert [folder.environment()["together"] for folder in folders] == [[folders[1].name], [folders[0].name]]
+    assert [cell.read("summary")["requests"] for cell in cells] == [60, 60, 160, 160]
+    assert [cell.read("evidence")["served"] for cell in cells] == [60, 60, 160, 160]
+    assert all(cell.read("contract") and cell.read("limits")["request_threads_max"] == 50 for cell in cells)
+    rounds = [len(cell.read("evidence")["warm_up"]) for cell in cells]
+    for repeat in (0, 1):
+        of_repeat = [cells[repeat], cells[2 + repeat]]
+        assert sum((cell.logs / "service.log").exists() for cell in of_repeat) == 1
+        assert rounds[repeat] != rounds[2 + repeat]  # who comes second has those of the start, and some of its own
+    assert not any("in progress" in reason for cell in cells for reason in cell.read("summary")["reasons"])
 
 
 def test_nothing_is_left_running(run):

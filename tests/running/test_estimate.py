@@ -85,6 +85,11 @@ def test_the_estimate_learns_from_cells_that_were_measured(plan, tmp_path):
     assert estimate.cell_overheads_s("document", "cells", tmp_path) == []
     in_containers = estimate.estimate_run(plan, plan.cells, tmp_path, "docker")  # none of these was measured in one
     assert (in_containers.learned, in_containers.overhead_s) == (0, estimate.IN_CONTAINERS * estimate.CELL_OVERHEAD_S)
+    together = estimate.estimate_run(plan, plan.cells, tmp_path, together=2)  # a start costs half as much a load
+    assert (together.learned, together.overhead_s) == (0, estimate.CELL_OVERHEAD_S / 2 + estimate.WORKERS_S)
+    run.add_to_environment("together", [broken.name])
+    assert estimate.estimate_run(plan, plan.cells, tmp_path).learned == 0
+    assert estimate.estimate_run(plan, plan.cells, tmp_path, together=2).overhead_s == 8.0
 
 
 @pytest.mark.parametrize(("seconds", "said"), [(40.4, "40 s"), (420, "7 min"), (9000, "2.5 h")])

@@ -51,8 +51,8 @@ def test_two_nodes_are_one_service_that_is_counted_at_each(run):
 
 
 @needs_haproxy
-def test_what_the_last_part_of_a_reproduction_lacks_is_said_before_the_first(typed, tmp_path, monkeypatch):
-    """Prometheus, which only stress has: not after a quarter of an hour of what needs none."""
+def test_what_a_reproduction_lacks_is_said_before_anything_is_measured(typed, tmp_path, monkeypatch):
+    """Prometheus: not after a quarter of an hour, and without the folder of a run."""
     monkeypatch.setattr(prometheus, "PROGRAM", "not-installed-anywhere")
     options = ("--scale", "0.1", "--repeat", "1", "--data", str(tmp_path / "runs"))
     assert_refused(typed("reproduce", "migration", *options), "Prometheus, which --prometheus starts, is not installed")

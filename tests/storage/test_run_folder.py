@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 
 import numpy as np
 import pandas as pd
+import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from orphans import orphaned
 
 from lab.errors import LabError
+from lab.runtimes import process_id
 from lab.spec import sample
 from lab.storage import json_file, run_folder, sample_file
 from lab.storage.run_folder import RunFolder
@@ -307,8 +310,12 @@ def test_the_state_tells_running_incomplete_and_complete(run, plan):
 
 
 def test_others_running_are_the_others(run, plan):
-    """A run sees those beside it that go on, and not itself."""
-    other = RunFolder.create(plan, [], {}, run.path.parent)
+    """A run sees those that go on in other processes; neither itself nor those that this process measures with it."""
+    other, together = (RunFolder.create(plan, [], {}, run.path.parent) for _ in range(2))
+    somebody = psutil.Process(os.getppid())
+    written = {**other.read(), "owner": {"pid": somebody.pid, "born": process_id.birth(somebody.pid)}}
+    json_file.write_json(other.path / "run.json", written)
+    assert together.state() == "running"  # in this process, with which it takes turns
     assert run_folder.others_running(run) == [other.name]
     orphaned(other)
     assert run_folder.others_running(run) == []

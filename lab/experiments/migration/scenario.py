@@ -90,8 +90,9 @@ SCENARIO = Scenario(
         _variant(WEBFLUX, "webflux-r2dbc", "webflux-records", "R2DBC"),
     ),
     load=Burst(users=350, ramp_s=60.0),
-    # Twice as many users as there are threads take all code paths; rounds of ten thousand would take minutes.
-    rehearsal=Rehearsal(requests=1000, rounds=15, most_users=400),
+    # Twice as many users as there are threads take all code paths; rounds of ten thousand would take minutes. Compilers
+    # of two nodes that share cores need up to 55 rounds of a stage.
+    rehearsal=Rehearsal(requests=1000, rounds=70, most_users=400),
     sweep={"users": (350, 1000, 2000)},
     components=(Component("mysql", database="mysql", own_pool=10, tables=(records.RECORDS, records.REGISTRY)),),
 )

@@ -158,6 +158,8 @@ class Part:
         pace: how long pauses, ramp and timeout take, as a multiple of the document's. With fewer users in the same
             proportion, they offer as many requests a second. A queue that overload builds up has fewer seconds to
             grow, in the same proportion; so has the timeout that it is held against.
+        together: whether the same starts of the services serve it and the other parts of which this is said: see
+            :func:`lab.running.conductor.conduct_together`. They differ in their loads alone.
 
     """
 
@@ -169,6 +171,7 @@ class Part:
     scenario: str = ""
     most_repeats: int = 0
     pace: float = 1.0
+    together: bool = False
 
     @property
     def of_programs(self) -> bool:
@@ -278,6 +281,13 @@ class Publication:
     def of_programs(self) -> bool:
         """Whether its parts execute programs, which have neither users nor a size of the document's."""
         return all(part.of_programs for part in self.parts)
+
+    @property
+    def batches(self) -> list[list[int]]:
+        """The places of the parts that the same starts of the services serve; of any other part its own alone."""
+        together = [place for place, part in enumerate(self.parts) if part.together]
+        alone = [[place] for place, part in enumerate(self.parts) if not part.together]
+        return sorted([*alone, *([together] if together else [])])
 
     @property
     def document(self) -> str:

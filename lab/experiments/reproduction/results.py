@@ -183,8 +183,13 @@ def carry_out(
     plans = [wanted.plan(part, scale, seed, repeat) for part in wanted.parts]
     for plan in plans:  # all of them before the first, which may take long
         conductor.check(plan, invocation)
-    folders = [conductor.conduct(plan, invocation) for plan in plans]
-    measured = {part.name: Run(folder) for part, folder in zip(wanted.parts, folders, strict=True)}
+    measured: dict[str, Run] = {}
+    for batch in wanted.batches:
+        if len(batch) == 1:
+            folders = [conductor.conduct(plans[batch[0]], invocation)]
+        else:
+            folders = conductor.conduct_together([plans[place] for place in batch], invocation)
+        measured |= {wanted.parts[place].name: Run(folder) for place, folder in zip(batch, folders, strict=True)}
     return _judged(wanted, scale, measured, invocation.runs)
 
 
@@ -294,8 +299,9 @@ def expected(
     wanted: Publication, scale: float, runs: Path, repeat: int = 1, seed: int | None = 0, runtime: str = PROCESS
 ) -> list[TimeEstimate]:
     """The estimated time of each part at a scale; LabError if scale or options are not possible."""
-    plans = [wanted.plan(part, scale, seed, repeat) for part in wanted.parts]
-    return [estimate.estimate_run(plan, plan.cells, runs, runtime) for plan in plans]
+    loads = sum(part.together for part in wanted.parts)
+    plans = [(wanted.plan(part, scale, seed, repeat), loads if part.together else 1) for part in wanted.parts]
+    return [estimate.estimate_run(plan, plan.cells, runs, runtime, together) for plan, together in plans]
 
 
 def repeats_for_here(wanted: Publication, scale: float, runs: Path, runtime: str = PROCESS) -> int:
