@@ -130,8 +130,8 @@ def _confounders(one: Side, other: Side) -> list[str]:
         found += _differing(_stated(one), _stated(other), STATED_OF_ONE_VARIANT)
     if one.run.path == other.run.path:
         return found
-    mine, theirs = ({**side.run.environment(), "lab": _lab(side.run.environment())} for side in (one, other))
-    found += _differing(mine, theirs, (*MACHINE, "lab"))
+    mine, theirs = (_made(side.run.environment()) for side in (one, other))
+    found += _differing(mine, theirs, (*MACHINE, "lab", "runs that starts served"))
     found += _differing(_decided(one), _decided(other))
     loads, of_other = _loads(one), _loads(other)
     for at in sorted(loads.keys() & of_other.keys()):
@@ -143,6 +143,12 @@ def _confounders(one: Side, other: Side) -> list[str]:
 def _java(side: Side) -> int:
     """The release of Java that the variant of a side names; 0 if it names none."""
     return side.run.plan().scenario.variant(side.variant).jdk if side.variant else 0
+
+
+def _made(environment: Mapping[str, Any]) -> dict[str, Any]:
+    """What a run was made with: its environment, with the version of the lab and how many runs its starts served."""
+    together = 1 + len(environment.get("together", ()))
+    return {**environment, "lab": _lab(environment), "runs that starts served": together}
 
 
 def _lab(environment: Mapping[str, Any]) -> str | None:

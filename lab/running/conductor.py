@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, replace
@@ -64,18 +66,24 @@ def conduct_together(plans: Sequence[Plan], invocation: Invocation) -> list[RunF
     """Measure plans of the same system, a run each; in each repeat one start of a variant's services serves all loads.
 
     What differs between these loads is then not what differs between starts, and each start costs its time once. A
-    repeat measures all loads of a variant before the next variant; both are in random order, that of the first seed.
-    Failures are as in :func:`conduct`; a load after one has a start of its own.
+    repeat measures all loads of a variant before the next variant. Variants are in random order. Loads are in the same
+    order for all variants of a repeat, since each finds the service as the one before has left it; in the next repeat
+    another load is the first. The order is that of the first plan's seed.
+
+    Failures are as in :func:`conduct`; the loads after one have another start.
     """
     chance = random.Random(plans[0].seed)
     with in_common(plans, invocation) as testbeds:
+        order = deque(_shuffled(testbeds, chance))
         for repeat in sorted({cell.repeat for plan in plans for cell in plan.cells}):
-            wanted = [(each, cell) for each in testbeds for cell in each.plan.cells if cell.repeat == repeat]
-            for variant in _shuffled(sorted({cell.variant for _, cell in wanted}), chance):
+            of_repeat = [(each, cell) for each in order for cell in each.plan.cells if cell.repeat == repeat]
+            for variant in _shuffled(sorted({cell.variant for _, cell in of_repeat}), chance):
                 with Starts() as starts:
-                    for testbed, cell in _shuffled([of for of in wanted if of[1].variant == variant], chance):
-                        testbed.reporter.say(f"  {testbed.run.called}")
-                        measure(testbed, cell, starts=starts)
+                    for testbed, cell in of_repeat:
+                        if cell.variant == variant:
+                            testbed.reporter.say(f"  {testbed.run.called}")
+                            measure(testbed, cell, starts=starts)
+            order.rotate(-1)
     return [testbed.run for testbed in testbeds]
 
 
@@ -193,15 +201,18 @@ def _start(testbed: Testbed, measurement: Measurement) -> None:
         nodes: Mapping[str, Running] = {}
         if not start.deployment:
             start.stack.callback(_restore, testbed, cell)  # once the service, which may still write, has ended
-            nodes = start.stack.enter_context(deploying.started_nodes(testbed, variant, cell.id, folder.logs))
+            start.begin(testbed.start_name(cell), folder.logs)
+            nodes = start.stack.enter_context(deploying.started_nodes(testbed, variant, start.name, start.logs))
         measurement.fleet = measurement.stack.enter_context(_fleet(testbed, cell, folder))
         measurement.fleet.await_workers()
         if backing.tokens:
             measurement.fleet.distribute_tokens(backing.tokens)
         measurement.fleet.spawn(max(cell.load.users, first_users(testbed, cell)))
         if nodes:
-            start.name = cell.id
-            start.deployment = start.stack.enter_context(deploying.deployed(testbed, nodes, cell.id, folder.logs))
+            start.deployment = start.stack.enter_context(deploying.deployed(testbed, nodes, start.name, start.logs))
+    start.loads += 1
+    logs = Path(os.path.relpath(start.logs, folder.path)).as_posix()
+    folder.keep("start", {"name": start.name, "load": start.loads, "logs": logs})
 
 
 def _restore(testbed: Testbed, cell: Cell) -> None:

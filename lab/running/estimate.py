@@ -75,7 +75,7 @@ def estimate_run(
             :func:`lab.running.conductor.conduct_together`.
 
     """
-    known = cell_overheads_s(plan.scenario.name, plan.interleave, runs, runtime, together > 1)
+    known = cell_overheads_s(plan, runs, runtime, together > 1)
     guess_s = BUSY_CELL_OVERHEAD_S if plan.scenario.cpu_decides else CELL_OVERHEAD_S
     guess_s *= plan.nodes  # which share the cores on which they start and compile
     if plan.interleave == WINDOWS:
@@ -96,10 +96,8 @@ def estimate_run(
     )
 
 
-def cell_overheads_s(
-    scenario: str, interleave: Interleave, runs: Path, runtime: str = PROCESS, together: bool = False
-) -> list[float]:
-    """The overheads in seconds of a scenario's complete cells, in the newest runs of a folder that were made alike.
+def cell_overheads_s(plan: Plan, runs: Path, runtime: str = PROCESS, together: bool = False) -> list[float]:
+    """The overheads in seconds of complete cells, in the newest runs of a folder that were made as a plan would be.
 
     Args:
         together: whether the starts of their services served other runs too.
@@ -107,11 +105,11 @@ def cell_overheads_s(
     """
     newest = reversed(run_folder.all_runs(runs))
     spent: list[float] = []
-    alike = (run for run in newest if re.fullmatch(rf"[^-]+-{re.escape(scenario)}(-\d+)?", run.name))
+    alike = (run for run in newest if re.fullmatch(rf"[^-]+-{re.escape(plan.scenario.name)}(-\d+)?", run.name))
     for run in islice(alike, RUNS_TO_LEARN_FROM):
         try:
             made = run.environment()
-            if run.plan().interleave != interleave or made.get("runtime", PROCESS) != runtime:
+            if _how(run.plan()) != _how(plan) or made.get("runtime", PROCESS) != runtime:
                 continue
             if bool(made.get("together")) != together:
                 continue
@@ -122,6 +120,11 @@ def cell_overheads_s(
         # A cell that sent no requests, as where its service did not start, has no typical overhead.
         spent += [cell_s - load_s for cell_s, load_s in times if cell_s is not None and load_s]
     return spent
+
+
+def _how(plan: Plan) -> tuple[Interleave, int, bool]:
+    """What decides how long a cell takes besides its load and its scenario."""
+    return plan.interleave, plan.nodes, plan.prometheus
 
 
 def duration_text(seconds: float) -> str:

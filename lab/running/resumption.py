@@ -112,12 +112,15 @@ def reopen(run: RunFolder, facts: Mapping[str, Any], command: Sequence[str], any
         LabError: the run is in progress or complete, or (unless ``anyway``) conditions have changed.
 
     """
-    different = changed_conditions(run.environment(), facts)
+    before = run.environment()
+    different = changed_conditions(before, facts)
     if different and not anyway:
         raise LabError(
             f"Run {run.name} began under other conditions: {'; '.join(different)}.",
             "Begin a new run, or accept the mixture, which is recorded: add --anyway.",
         )
+    if others := before.get("together"):
+        different.append(f"starts served the loads of {' and '.join(others)} too, and serve this run alone now")
     run.adopt({**facts, "command": list(command), "different": different})
     for difference in different:
         reporter.say(f"  not as before: {difference}", "not as before", "yellow")

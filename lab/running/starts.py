@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -13,11 +14,13 @@ from lab.system.deployment import Deployment
 
 @dataclass
 class Start:
-    """A variant's service from its start to its end; in windows it serves several loads, one after the other.
+    """A variant's service from its start to its end; it may serve several loads, one after the other.
 
     Attributes:
         stack: what ends it.
-        name: the first cell that it was for; no other start of a run has it.
+        name: see :meth:`lab.running.testbed.Testbed.start_name`; empty before it is begun.
+        logs: the folder of its logs.
+        loads: how many it has served, that which it serves now among them.
         deployment: None before it is up, and when a failure has ended it.
         answers: its answers to the contract, by the name of the exchange; empty before it was asked.
         limits: by node, those that it reported; empty before they were asked.
@@ -28,11 +31,17 @@ class Start:
 
     stack: ExitStack = field(default_factory=ExitStack)
     name: str = ""
+    logs: Path = field(default_factory=Path)
+    loads: int = 0
     deployment: Deployment | None = None
     answers: Mapping[str, Any] = field(default_factory=dict)
     limits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     warm_up: list[dict[str, float]] = field(default_factory=list)
     warm: bool = False
+
+    def begin(self, name: str, logs: Path) -> None:
+        """Give a new start its name, and a folder for its logs."""
+        self.name, self.logs, self.loads = name, logs, 0
 
     def end(self) -> None:
         """Stop the service; the next load that needs it starts another."""

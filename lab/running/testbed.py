@@ -27,7 +27,7 @@ from lab.runtimes.host import Cores
 from lab.runtimes.process import ProcessRuntime, confined
 from lab.spec.in_turns import BESIDES_HEAP_MB
 from lab.spec.limits import Limits
-from lab.spec.plan import Plan
+from lab.spec.plan import CELLS, Cell, Plan
 from lab.spec.planning import split_address
 from lab.spec.system import Variant
 from lab.spec.workload import Load
@@ -137,6 +137,10 @@ class Testbed:
         """Host and port of this machine for workers on others; None if there are none."""
         return split_address(self.plan.bind) if self.plan.bind else None
 
+    def start_name(self, cell: Cell) -> str:
+        """The name of a start of services: of the first cell that it is for. No other start of a testbed has it."""
+        return f"{self.run.name}-{cell.id}" if self.beside else cell.id
+
     def ceiling_rps(self, load: Load) -> float | None:
         """The ceiling of a load's workers for this scenario's kind of request, in requests/s.
 
@@ -186,8 +190,12 @@ def set_up(plan: Plan, invocation: Invocation, users: int, reopen: Opener | None
 def in_common(plans: Sequence[Plan], invocation: Invocation) -> Iterator[list[Testbed]]:
     """Set up one testbed of services for several plans of the same system, each with a run's folder of its own.
 
-    LabError as from :func:`set_up`; it is recorded in the folders of all.
+    Raises:
+        LabError: as from :func:`set_up`, recorded in each folder that there is by then; or plans differ in more than
+            their loads, so that no start can serve them all.
+
     """
+    _check_alike(plans)
     largest = max(plans, key=lambda plan: plan.most_users)
     users = max(plan.scenario.rehearsal.users for plan in plans)
     with set_up(largest, invocation, max(users, largest.most_users)) as first, ExitStack() as stack:
@@ -201,6 +209,26 @@ def in_common(plans: Sequence[Plan], invocation: Invocation) -> Iterator[list[Te
             others = [other.run.name for other in testbeds if other is not testbed]
             testbed.run.add_to_environment("together", others)
         yield testbeds
+
+
+def _check_alike(plans: Sequence[Plan]) -> None:
+    systems = [_system_of(plan) for plan in plans]
+    differing = [name for name, value in systems[0].items() if any(system[name] != value for system in systems)]
+    if differing or (systems[0]["entry"], systems[0]["interleave"]) != ("service", CELLS):
+        raise LabError(
+            "The same start of a service cannot serve these loads: "
+            f"{' and '.join(differing) or 'its variants take turns'} would have to differ.",
+            "Conduct each plan by itself.",
+        )
+
+
+def _system_of(plan: Plan) -> dict[str, Any]:
+    """All settings of a plan but its loads, by name."""
+    of_loads = {"cells", "seed", "axis"}
+    return {name: value for name, value in vars(plan).items() if name not in of_loads} | {
+        "variants": sorted(variant.name for variant in plan.variants),
+        "entry": plan.scenario.entry,
+    }
 
 
 @contextmanager
@@ -352,15 +380,20 @@ def _facts(cores: Cores, found: Calibration | None) -> dict[str, Any]:
 
 @contextmanager
 def failure_noted(run: RunFolder, reporter: Reporter) -> Iterator[None]:
-    """Record in the run's folder why a run failed, and after an interrupt print the command that resumes it."""
+    """Record in the run's folder why a run failed, and after an interrupt print the command that resumes it.
+
+    A run that is complete by then has not failed, whatever happens to what was in common with it.
+    """
     try:
         yield
     except LabError as error:
-        run.fail(str(error))
+        if run.state() != "complete":
+            run.fail(str(error))
         raise
     except KeyboardInterrupt:
-        run.fail("Interrupted.")
-        reporter.say(f"  Measure the missing cells: python -m lab resume {shlex.quote(run.called)}")
+        if run.state() != "complete":
+            run.fail("Interrupted.")
+            reporter.say(f"  Measure the missing cells: python -m lab resume {shlex.quote(run.called)}")
         raise
 
 

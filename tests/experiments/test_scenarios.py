@@ -200,6 +200,8 @@ def test_a_called_service_that_fails_or_is_slow_does_so_when_it_was_asked_to(var
 # A breaker that was open tries ten calls. It takes answers of earlier ones for theirs, and so may try ten more before
 # it has these: of so many threads some are always free.
 TRIED, THREADS = 20, 32
+# Threads that are busy for a moment besides: with what is refused, and with who reads the metrics.
+AT_ONCE = 4
 # Of an outage from 2 s to 10 s after the first call: when what is called takes 2 s, or waits for as long without a
 # breaker; when one is open, or tries; and when it is closed again.
 SLOW_S, DURING_S, AFTER_S = (3, 7.8), (7, 9.8), 15.5
@@ -238,7 +240,8 @@ def test_an_outage_is_over_when_the_called_service_is_as_before(variant, breaker
     in_use = [values for name in to_backend.in_use if len(values := readings_during(cell, name, *DURING_S))]
     assert held_are_few(*in_use) == (breaker == "refuse")
     if variant == "mvc":
-        assert held_are_few(readings_during(cell, "tomcat_threads_busy_threads", *DURING_S)) == (breaker == "refuse")
+        threads = readings_during(cell, "tomcat_threads_busy_threads", *DURING_S)
+        assert held_are_few(threads, besides=AT_ONCE) == (breaker == "refuse")
     assert (readings_during(cell, "lab_breaker_open", *DURING_S) > 0).all() == (breaker == "refuse")
     assert (readings_during(cell, "lab_breaker_open", AFTER_S, 18) == 0).all()
 
@@ -280,7 +283,7 @@ def test_a_called_service_that_is_dead_for_a_time(variant, breaker, tmp_path):
     assert right <= evidence["calls"]["backend"] <= right + 25
     assert not [reason for reason in cell.read("summary")["reasons"] if "counted" in reason]
     if variant == "mvc":
-        assert held_are_few(readings_during(cell, "tomcat_threads_busy_threads", *DEAD_S))
+        assert held_are_few(readings_during(cell, "tomcat_threads_busy_threads", *DEAD_S), besides=AT_ONCE)
 
 
 @pytest.mark.thorough
@@ -300,10 +303,15 @@ def readings_during(cell, name: str, from_s: float, to_s: float) -> pd.Series:
     return rows.loc[(rows["target"] == "service") & (rows["name"] == name) & rows["t_s"].between(from_s, to_s), "value"]
 
 
-def held_are_few(held: pd.Series) -> bool:
-    """Whether at no time more are held than by the calls that a breaker tries; else it is by all threads, or more."""
-    assert held.max() <= TRIED or held.median() >= THREADS - 3, held.to_list()
-    return bool(held.max() <= TRIED)
+def held_are_few(held: pd.Series, besides: int = 0) -> bool:
+    """Whether at no time more are held than by the calls that a breaker tries; else it is by all threads, or more.
+
+    Args:
+        besides: so many may be held for another reason.
+
+    """
+    assert held.max() <= TRIED + besides or held.median() >= THREADS - 3, held.to_list()
+    return bool(held.max() <= TRIED + besides)
 
 
 @pytest.mark.thorough

@@ -82,7 +82,7 @@ def test_the_estimate_learns_from_cells_that_were_measured(plan, tmp_path):
     learned = estimate.estimate_run(plan, plan.cells, tmp_path)
     assert (learned.learned, learned.overhead_s) == (2, 8.0)
     assert "as in 2 cells before" in str(learned)
-    assert estimate.cell_overheads_s("document", "cells", tmp_path) == []
+    assert estimate.cell_overheads_s(plan, tmp_path) == []
     in_containers = estimate.estimate_run(plan, plan.cells, tmp_path, "docker")  # none of these was measured in one
     assert (in_containers.learned, in_containers.overhead_s) == (0, estimate.IN_CONTAINERS * estimate.CELL_OVERHEAD_S)
     together = estimate.estimate_run(plan, plan.cells, tmp_path, together=2)  # a start costs half as much a load

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
 from statistics import fmean
@@ -299,9 +299,13 @@ def expected(
     wanted: Publication, scale: float, runs: Path, repeat: int = 1, seed: int | None = 0, runtime: str = PROCESS
 ) -> list[TimeEstimate]:
     """The estimated time of each part at a scale; LabError if scale or options are not possible."""
-    loads = sum(part.together for part in wanted.parts)
-    plans = [(wanted.plan(part, scale, seed, repeat), loads if part.together else 1) for part in wanted.parts]
-    return [estimate.estimate_run(plan, plan.cells, runs, runtime, together) for plan, together in plans]
+    found = {}
+    for batch in wanted.batches:
+        for place in batch:
+            plan = wanted.plan(wanted.parts[place], scale, seed, repeat)
+            of_part = estimate.estimate_run(plan, plan.cells, runs, runtime, len(batch))
+            found[place] = of_part if place == batch[0] else replace(of_part, set_up_s=0.0)  # theirs is in common
+    return [found[place] for place in sorted(found)]
 
 
 def repeats_for_here(wanted: Publication, scale: float, runs: Path, runtime: str = PROCESS) -> int:

@@ -168,8 +168,9 @@ def scale_of(part: Part, plan: Plan) -> float:
 def deviations(experiment: Publication, part: Part, plan: Plan) -> list[str]:
     """The settings in which a plan differs from a part of an experiment at its scale, such as ``loops 3, not 1``.
 
-    Threads, pool, backlog, link, parameters, nodes, Prometheus and all of the load but its users decide. Variants must
-    be among those of the part, and users must have some number in common; heap, generator and repeats may differ.
+    Threads, pool, backlog, link, parameters, nodes, Prometheus and all of the load but its users decide, and so does
+    the heap where the part names one. Variants must be among those of the part, and users must have some number in
+    common; generator and repeats may differ.
     """
     if plan.scenario.name != (wanted_name := experiment.scenario_of(part).name):
         return [f"scenario {plan.scenario.name}, not {wanted_name}"]
@@ -181,6 +182,8 @@ def deviations(experiment: Publication, part: Part, plan: Plan) -> list[str]:
         of_part = experiment.plan(part, 1.0)
     wanted, mine = _settings(of_part), _settings(plan)
     both = [name for name in wanted if name in mine]  # loads of two kinds differ in their kind
+    if part.options.heap_mb is None:
+        both.remove("heap_mb")
     differing = [
         f"{name} {_text(mine[name])}, not {_text(wanted[name])}" for name in both if mine[name] != wanted[name]
     ]
@@ -204,13 +207,19 @@ def _of_other_parts(plan: Plan, of_part: Plan) -> list[str]:
 
 
 def _settings(plan: Plan) -> dict[str, Any]:
-    limits = {name: value for name, value in asdict(plan.limits).items() if name != "heap_mb"}
     link = {f"link_{name}": value for name, value in asdict(plan.link).items()}
     load = plan.cells[0].load
     fields = structs.asdict(load)
     shape = {name: fields[name] for name in fields if name not in ("users", "workers", "remote_workers", "windows")}
     deployment = {"nodes": plan.nodes, "prometheus": "on" if plan.prometheus else "off"}
-    return {**plan.parameters_of(plan.cells[0]), **limits, **link, **deployment, "load": load.kind, **shape}
+    return {
+        **plan.parameters_of(plan.cells[0]),
+        **asdict(plan.limits),
+        **link,
+        **deployment,
+        "load": load.kind,
+        **shape,
+    }
 
 
 def _text(value: Any) -> str:
