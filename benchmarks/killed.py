@@ -12,7 +12,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -26,20 +26,28 @@ from lab.cli.main import main
 from lab.experiments import scenarios
 from lab.running import conductor
 from lab.running.progress import Reporter
+from lab.runtimes import identity
 from lab.runtimes.docker import DockerRuntime
 from lab.runtimes.process import ProcessRuntime
+from lab.system import build
+from lab.system.images.builder import Builder, Image, Recipe
 
 LAB = "lab"
+BUILD, IMAGES = "build", "images"
 # What the lab says it is doing, and what that is called in the table.
 PHASES = {
-    "build the services": "build",
-    "build the images": "images",
+    "build the services": BUILD,
+    "build the images": IMAGES,
     "start and seed": "seed",
     "start service": "start",
     "warm up": "warm-up",
     "measure": "measure",
 }
 CONCLUDE = "conclude"
+# Phases in which something is killed while they are at work, and not as they begin.
+AT_WORK = {BUILD, IMAGES, "measure"}
+# Images that are built anew: those of what is measured, and of who loads it.
+BUILT_ANEW = ("lab-service-", "lab-worker")
 # Requests that must have been answered before something is killed in the phase "measure".
 MEASURED = 60
 
@@ -142,17 +150,38 @@ def phases(shown: Callable[..., Any], executioner: Executioner) -> Callable[...,
     @contextmanager
     def method(self: Any, title: str, total: float | None = None) -> Iterator[Any]:
         name = next((name for words, name in PHASES.items() if words in title), title)
-        executioner.enter(name, kills=name != "measure")
+        executioner.enter(name, kills=name not in AT_WORK)
         with shown(self, title, total) as update:
 
             def updated(done: float, note: str) -> None:
                 update(done, note)
-                if name == "measure" and done >= MEASURED:
+                if name in (BUILD, IMAGES) or (name == "measure" and done >= MEASURED):
                     executioner.strike()
 
             yield updated
 
     return method
+
+
+def build_anew(phase: str) -> None:
+    """Have Maven and the engine something to do in their phase, or in both where none is named."""
+    jars, built = build.jars, Builder.built
+
+    def of_no_stamp(modules: Iterable[str], *others: Any) -> dict[str, Path]:
+        wanted = sorted(set(modules))
+        for module in wanted:
+            build._stamp(module).unlink(missing_ok=True)
+        return jars(wanted, *others)
+
+    def of_no_tag(self: Builder, recipe: Recipe) -> Image:
+        if recipe.name.startswith(BUILT_ANEW):
+            self.build(recipe, f"{recipe.tag}-{identity.mine()}")
+        return built(self, recipe)
+
+    if phase in ("", BUILD):
+        build.jars = of_no_stamp
+    if phase in ("", IMAGES):
+        Builder.built = of_no_tag  # type: ignore[method-assign]
 
 
 def shorten_warm_ups() -> None:
@@ -165,5 +194,6 @@ def shorten_warm_ups() -> None:
 if __name__ == "__main__":
     order = json.loads(sys.argv.pop(1))
     watch(Executioner(order["phase"], order["victim"], Path(order["record"]), order["others"]))
+    build_anew(order["phase"])
     shorten_warm_ups()
     main()

@@ -4,7 +4,9 @@ A run of each scenario shows what is alive in which phase: build, images, seed, 
 one of these is killed by SIGKILL in each phase, the lab itself included, one in each run. The table shows what of it is
 still running ten seconds after the run has ended, what it left on the disk outside its record, and how many samples
 that were there before are lost. Goals: none. What a scenario starts is taken as it is, so that new components join by
-themselves. ``--engine PID`` has the Docker engine killed too, and started again as it was: give it one of its own.
+themselves: one variant of all that call the same ones is measured, on as many nodes as ``--nodes`` says, and with
+Prometheus by ``--prometheus``. Services and images are built anew where their build is what is disturbed.
+``--engine PID`` has the Docker engine killed too, and started again as it was: give it one of its own.
 """
 
 from __future__ import annotations
@@ -30,11 +32,11 @@ from lab.errors import LabError
 from lab.experiments import scenarios
 from lab.runtimes import docker, temporary
 from lab.runtimes.checkout import ROOT
+from lab.spec.scenario import Scenario
 from lab.storage import run_folder
 
 SHAPE = ("--users", "20", "--ramp-up", "0", "--duration", "4", "--seed", "1", "--allow-suspect")
 OF_SERVICES = ("--heap-mb", "256")
-# The one thing that differs between variants of a scenario is what is started; one of them is enough.
 ENDS_WITHIN_S, GONE_WITHIN_S, ANSWERS_WITHIN_S = 300.0, 10.0, 60.0
 HERE = Path(__file__).parent
 
@@ -53,6 +55,7 @@ class Kill:
     """
 
     scenario: str
+    variant: str
     phase: str
     victim: str
     done: bool
@@ -70,19 +73,25 @@ def main() -> int:
     parser.add_argument("--runtime", choices=("process", "docker"), default="process")
     parser.add_argument("--phase", action="append", help="kill in this phase only, and in others that are named so")
     parser.add_argument("--victim", action="append", help="kill this only, and what else is named so")
+    parser.add_argument("--nodes", default="1", help="processes of each service, behind HAProxy if several")
+    parser.add_argument("--prometheus", action="store_true", help="have Prometheus beside it")
     parser.add_argument("--engine", type=int, metavar="PID", help="process of a Docker engine that may be killed too")
     options = parser.parse_args()
     engine = Engine(options.engine) if options.engine else None
+    around = ("--runtime", options.runtime, "--nodes", options.nodes, *["--prometheus"] * options.prometheus)
 
     def chosen(phase: str, victim: str) -> bool:
         return phase in (options.phase or [phase]) and victim in (options.victim or [victim])
 
     def measure() -> dict[str, Any]:
         kills = [
-            kill for name in options.scenario or services for kill in kills_of(name, options.runtime, chosen, engine)
+            kill
+            for name in options.scenario or services
+            for variant in representatives(scenarios()[name])
+            for kill in kills_of(name, variant, around, chosen, engine)
         ]
         missed = [
-            f"{kill.scenario}, {kill.victim} in {kill.phase}"
+            f"{kill.scenario}, {kill.variant}: {kill.victim} in {kill.phase}"
             for kill in kills
             if kill.running or kill.on_disk or kill.lost or not kill.done
         ]
@@ -135,12 +144,25 @@ def answers() -> bool:
     return False
 
 
+def representatives(scenario: Scenario) -> list[str]:
+    """One variant of all that call the same components: another of them starts nothing else."""
+    return list({variant.calls: variant.name for variant in scenario.variants}.values())
+
+
 def kills_of(
-    scenario: str, runtime: str, chosen: Callable[[str, str], bool], engine: Engine | None = None
+    scenario: str,
+    variant: str,
+    around: tuple[str, ...],
+    chosen: Callable[[str, str], bool],
+    engine: Engine | None = None,
 ) -> Iterator[Kill]:
-    """One run that shows what there is to kill, and one for each of that in each phase."""
-    variant = scenarios()[scenario].variants[-1].name
-    command = ("run", scenario, "--variants", variant, *SHAPE, *OF_SERVICES, "--runtime", runtime)
+    """One run that shows what there is to kill, and one for each of that in each phase.
+
+    Args:
+        around: options of ``lab run`` that say where and beside what it is measured.
+
+    """
+    command = ("run", scenario, "--variants", variant, *SHAPE, *OF_SERVICES, *around)
     for _ in range(2):  # the first builds and calibrates what is not there yet, which the others then find
         with tempfile.TemporaryDirectory() as folder:
             notes, _ = carried_out(command, "", "", Path(folder) / "runs", engine)
@@ -150,10 +172,18 @@ def kills_of(
     for phase, victim in pairs:
         if chosen(phase, victim):
             with tempfile.TemporaryDirectory() as folder:
-                yield killed(scenario, command, phase, victim, Path(folder) / "runs", engine)
+                yield killed(scenario, variant, command, phase, victim, Path(folder) / "runs", engine)
 
 
-def killed(scenario: str, command: tuple[str, ...], phase: str, victim: str, data: Path, engine: Engine | None) -> Kill:
+def killed(
+    scenario: str,
+    variant: str,
+    command: tuple[str, ...],
+    phase: str,
+    victim: str,
+    data: Path,
+    engine: Engine | None,
+) -> Kill:
     """Kill one thing in one run, and look what is left."""
     before = set(left_on_disk(data))
     notes, lab = carried_out(command, phase, victim, data, engine)
@@ -167,7 +197,7 @@ def killed(scenario: str, command: tuple[str, ...], phase: str, victim: str, dat
     on_disk = tuple(sorted(set(left_on_disk(data)) - before))
     print(".", end="", flush=True, file=sys.stderr)
     done = any("killed" in note for note in notes)
-    return Kill(scenario, phase, victim, done, lab.status, tuple(running), on_disk, max(0, had - kept))
+    return Kill(scenario, variant, phase, victim, done, lab.status, tuple(running), on_disk, max(0, had - kept))
 
 
 class Lab:
@@ -245,12 +275,12 @@ def left_on_disk(data: Path) -> list[str]:
 
 def as_table(found: dict[str, Any]) -> str:
     """Scenario, phase and victim, and what is left."""
-    lines = ["| scenario | phase | killed | lab's status | left running | left on disk | samples lost |"]
-    lines += ["|---|---|---|---|---|---|---|"]
+    lines = ["| scenario | variant | phase | killed | lab's status | left running | left on disk | samples lost |"]
+    lines += ["|---|---|---|---|---|---|---|---|"]
     for kill in found["kills"]:
         left = (len(kill["running"]), len(kill["on_disk"]), kill["lost"])
         ended = kill["ended"] if kill["done"] else "was not there"
-        who = (kill["scenario"], kill["phase"], kill["victim"], ended)
+        who = (kill["scenario"], kill["variant"], kill["phase"], kill["victim"], ended)
         lines.append("| " + " | ".join(map(str, (*who, *left))) + " |")
     return "\n".join(lines)
 

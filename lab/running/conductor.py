@@ -6,7 +6,7 @@ import os
 import random
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -65,26 +65,31 @@ def conduct(plan: Plan, invocation: Invocation) -> RunFolder:
 def conduct_together(plans: Sequence[Plan], invocation: Invocation) -> list[RunFolder]:
     """Measure plans of the same system, a run each; in each repeat one start of a variant's services serves all loads.
 
-    What differs between these loads is then not what differs between starts, and each start costs its time once. A
-    repeat measures all loads of a variant before the next variant. Variants are in random order. Loads are in the same
-    order for all variants of a repeat, since each finds the service as the one before has left it; in the next repeat
-    another load is the first. The order is that of the first plan's seed.
-
+    What differs between these loads is then not what differs between starts, and each start costs its time once.
     Failures are as in :func:`conduct`; the loads after one have another start.
     """
-    chance = random.Random(plans[0].seed)
     with in_common(plans, invocation) as testbeds:
-        order = deque(_shuffled(testbeds, chance))
-        for repeat in sorted({cell.repeat for plan in plans for cell in plan.cells}):
-            of_repeat = [(each, cell) for each in order for cell in each.plan.cells if cell.repeat == repeat]
-            for variant in _shuffled(sorted({cell.variant for _, cell in of_repeat}), chance):
-                with Starts() as starts:
-                    for testbed, cell in of_repeat:
-                        if cell.variant == variant:
-                            testbed.reporter.say(f"  {testbed.run.called}")
-                            measure(testbed, cell, starts=starts)
-            order.rotate(-1)
+        for loads in shared_starts(plans):
+            with Starts() as starts:
+                for place, cell in loads:
+                    testbeds[place].reporter.say(f"  {testbeds[place].run.called}")
+                    measure(testbeds[place], cell, starts=starts)
     return [testbed.run for testbed in testbeds]
+
+
+def shared_starts(plans: Sequence[Plan]) -> Iterator[list[tuple[int, Cell]]]:
+    """The cells that each start serves, one after the other, with the place of their plan; by the first plan's seed.
+
+    A repeat has a start of each variant, in random order. Its loads are in one order for all variants, since each load
+    finds the service as the one before has left it; in the next repeat another plan is the first.
+    """
+    chance = random.Random(plans[0].seed)
+    order = deque(_shuffled([*range(len(plans))], chance))
+    for repeat in sorted({cell.repeat for plan in plans for cell in plan.cells}):
+        of_repeat = [(place, cell) for place in order for cell in plans[place].cells if cell.repeat == repeat]
+        for variant in _shuffled(sorted({cell.variant for _, cell in of_repeat}), chance):
+            yield [(place, cell) for place, cell in of_repeat if cell.variant == variant]
+        order.rotate(-1)
 
 
 def check(plan: Plan, invocation: Invocation) -> None:

@@ -21,6 +21,9 @@ COLOUR = re.compile(r"\x1b\[[\d;]*m")  # it resets the terminal's on standard er
 UNRESOLVED = re.compile(
     r"(?:Could not find artifact|Could not transfer artifact|Failure to find) (\S+)|(\S+) was not found"
 )
+# What a shell may have for other programs: flags of every JVM, and of every Maven, which decide what is built.
+# MAVEN_OPTS, as a proxy is named by it, and settings.xml are obeyed.
+NOT_OBEYED = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "MAVEN_ARGS")
 COMPILER_FAILED = re.compile(r"Failed to execute goal .*Compilation failure")
 
 
@@ -49,7 +52,20 @@ def run(
         say: is told what Maven is doing, line by line.
 
     """
-    command = (find(), "-B", "-ntp", "-f", str(project / "pom.xml"), "-pl", ",".join(modules), "-am", *goals)
+    without = [word for name in NOT_OBEYED for word in ("-u", name)]
+    command = (
+        "env",
+        *without,
+        find(),
+        "-B",
+        "-ntp",
+        "-f",
+        str(project / "pom.xml"),
+        "-pl",
+        ",".join(modules),
+        "-am",
+        *goals,
+    )
     log = project / "target" / "maven.log"
     log.unlink(missing_ok=True)
     environment = {"JAVA_HOME": str(java_home), **LANGUAGE}  # the compiler's output is the same in all locales

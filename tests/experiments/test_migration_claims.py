@@ -6,9 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+import lab
 from lab.experiments import find_publication
 from lab.experiments.migration import claims, records
 from lab.experiments.migration.scenario import POOL_WAIT, SCENARIO
+from lab.experiments.reproduction import results
 from lab.experiments.reproduction.publication import (
     CONFIRMED,
     REFUTED,
@@ -188,3 +190,17 @@ WHOLE = b'{"success":true,"records":["saved"]}'.ljust(records.ANSWER_BYTES)
 def test_an_answer_is_right_if_it_says_success_and_has_all_records(status, body, saved, said):
     """As the document's own check asks, and by its length; what is wrong is named."""
     assert records.check(status, body, saved) == said
+
+
+def test_the_examples_are_judged_as_the_parts_that_they_are(tmp_path):
+    """In whichever order they are named: each has the loads of its part alone, at half of the document's size."""
+    examples = [lab.open_run("migration"), lab.open_run("migration-saves")]
+    done = results.from_runs(find_publication("migration"), examples[::-1], tmp_path)
+    measured = {(row.part, row.variant): len(row.usable) for row in done.rows if row.repeats}
+    assert done.scale == 0.5
+    assert measured == {
+        **{(claims.STRESS, variant): 3 for variant in claims.OF_THE_DOCUMENT},
+        **{(claims.SAVING, variant): 1 for variant in (claims.NO_CACHE, claims.CACHED)},
+    }
+    (saving,) = [claim for claim in done.claims if claim.claim.startswith("A tenth saves")]
+    assert saving.word == CONFIRMED

@@ -485,6 +485,11 @@ def test_a_run_has_the_scale_that_it_was_made_with(name, tmp_path):
         ("jwt", {"rate": 100.0, "users": (50,)}, "load open, not closed"),
         ("migration", {"nodes": 1}, "nodes 1, not 2"),
         ("migration", {"prometheus": False}, "prometheus off, not on"),
+        (
+            "migration",
+            {"users": (10_000,), "loops": 4, "ramp_up": 5.0, "threads": 20, "variants": ("mvc-jpa", "webflux-r2dbc")},
+            "heap_mb 2,048, not 256",
+        ),
     ],
 )
 def test_another_load_is_not_judged(name, asked, named, tmp_path):

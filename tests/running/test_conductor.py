@@ -10,6 +10,7 @@ import psutil
 import pytest
 
 import lab
+from lab.errors import LabError
 from lab.experiments import scenarios
 from lab.formulas import queueing, stats
 from lab.running import conductor
@@ -215,7 +216,7 @@ def test_a_closed_loop_lasts_as_long_as_asked(closed):
 
 
 def test_the_same_starts_serve_the_loads_of_two_plans(tmp_path, brief):
-    """Each repeat starts a variant once, whichever load is first; each plan has a run of its own that is whole."""
+    """Each repeat starts a variant once, and each load is once the first; each plan has a run of its own, whole."""
     options = Options(variants=("mvc",), users=(60,), repeat=2, heap_mb=256, threads=50, seed=3)
     delay = {"delay_ms": 100}
     plans = [
@@ -234,7 +235,41 @@ def test_the_same_starts_serve_the_loads_of_two_plans(tmp_path, brief):
         of_repeat = [cells[repeat], cells[2 + repeat]]
         assert sum((cell.logs / "service.log").exists() for cell in of_repeat) == 1
         assert rounds[repeat] != rounds[2 + repeat]  # who comes second has those of the start, and some of its own
+        first, second = sorted(of_repeat, key=lambda cell: cell.read("start")["load"])
+        assert [cell.read("start")["load"] for cell in (first, second)] == [1, 2]
+        assert first.read("start")["name"] == second.read("start")["name"]
+        assert (second.path / second.read("start")["logs"]).resolve() == first.logs.resolve()
+    assert [cell.read("start")["load"] for cell in cells] in ([1, 2, 2, 1], [2, 1, 1, 2])
     assert not any("in progress" in reason for cell in cells for reason in cell.read("summary")["reasons"])
+
+
+def test_a_start_is_not_shared_by_loads_that_need_another_system(tmp_path):
+    """Whose limits or parameters differ is conducted by itself; nothing was started, and there is no run."""
+    one = planning.make_plan(scenarios()["delay"], Options(variants=("mvc",), users=(5,), seed=3))
+    for other, named in (
+        (replace(one, limits=replace(one.limits, threads=7)), "limits would have to differ"),
+        (replace(one, nodes=2), "nodes would have to differ"),
+        (replace(one, parameters={**one.parameters, "delay_ms": 7}), "parameters would have to differ"),
+    ):
+        with pytest.raises(LabError, match=named):
+            conductor.conduct_together([one, other], Invocation(["test"], tmp_path, Reporter(quiet=True)))
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_shared_starts_favour_no_variant_and_no_load(seed):
+    """All variants of a repeat have the same order of loads; in as many repeats as loads each is once at each place."""
+    variants = ("mvc", "mvc-virtual", "webflux")
+    options = Options(variants=variants, users=(5,), repeat=3, seed=seed)
+    plans = [planning.make_plan(scenarios()["delay"], replace(options, loops=loops)) for loops in (1, 2, 3)]
+    starts = list(conductor.shared_starts(plans))
+    assert sorted(cell.id for loads in starts for _, cell in loads) == sorted(
+        cell.id for plan in plans for cell in plan.cells
+    )
+    assert all(len({(cell.variant, cell.repeat) for _, cell in loads}) == 1 for loads in starts)
+    orders = {(loads[0][1].repeat, tuple(place for place, _ in loads)) for loads in starts}
+    assert len(orders) == 3
+    assert all(sorted(order[place] for _, order in orders) == [0, 1, 2] for place in range(3))
 
 
 def test_nothing_is_left_running(run):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import lab
@@ -82,11 +84,13 @@ def test_the_estimate_learns_from_cells_that_were_measured(plan, tmp_path):
     learned = estimate.estimate_run(plan, plan.cells, tmp_path)
     assert (learned.learned, learned.overhead_s) == (2, 8.0)
     assert "as in 2 cells before" in str(learned)
-    assert estimate.cell_overheads_s(plan, tmp_path) == []
+    assert estimate.cell_overheads_s(planning.make_plan(DOCUMENT, Options(users=[5], seed=1)), tmp_path) == []
     in_containers = estimate.estimate_run(plan, plan.cells, tmp_path, "docker")  # none of these was measured in one
     assert (in_containers.learned, in_containers.overhead_s) == (0, estimate.IN_CONTAINERS * estimate.CELL_OVERHEAD_S)
     together = estimate.estimate_run(plan, plan.cells, tmp_path, together=2)  # a start costs half as much a load
     assert (together.learned, together.overhead_s) == (0, estimate.CELL_OVERHEAD_S / 2 + estimate.WORKERS_S)
+    two_nodes = replace(plan, nodes=2)
+    assert estimate.estimate_run(two_nodes, plan.cells, tmp_path).overhead_s == 2 * estimate.CELL_OVERHEAD_S
     run.add_to_environment("together", [broken.name])
     assert estimate.estimate_run(plan, plan.cells, tmp_path).learned == 0
     assert estimate.estimate_run(plan, plan.cells, tmp_path, together=2).overhead_s == 8.0

@@ -50,6 +50,17 @@ main()
 """
 
 
+# Two loads of one system, which the same start of its service serves.
+TOGETHER = """
+from lab.experiments import publications
+from lab.experiments.reproduction.publication import Part, Publication
+from lab.spec.options import Options
+options = {"variants": ("mvc",), "threads": 50, "heap_mb": 256, "parameters": {"delay_ms": 50}, "duration": 15.0}
+parts = [Part(f"{users} users", "delay", Options(users=(users,), **options), together=True) for users in (20, 30)]
+publications()["together"] = Publication("together", "two loads of one start", "delay", tuple(parts), ())
+"""
+
+
 class Lab:
     """`python -m lab run …` as a process of its own, with an eye on everything that descends from it."""
 
@@ -58,7 +69,7 @@ class Lab:
         self.lines: list[str] = []
         self.seen: set[psutil.Process] = set()
         self.process = subprocess.Popen(
-            [sys.executable, "-c", BRIEFLY, *load.split(), *arguments.split(), "--data", str(data)],
+            [sys.executable, "-c", TOGETHER + BRIEFLY, *load.split(), *arguments.split(), "--data", str(data)],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
@@ -147,8 +158,12 @@ class Lab:
 
     def run(self) -> run_view.Run:
         """The run as it was kept."""
-        (folder,) = run_folder.all_runs(self.data)
-        return run_view.open_run(folder.name, self.data)
+        (run,) = self.runs()
+        return run
+
+    def runs(self) -> list[run_view.Run]:
+        """The runs as they were kept, the oldest first."""
+        return [run_view.open_run(folder.name, self.data) for folder in run_folder.all_runs(self.data)]
 
 
 def measured_so_far(stream: Path) -> int:
@@ -649,6 +664,55 @@ def test_a_service_that_died_in_one_load_is_started_anew_for_the_next(start):
     words = {name: sorted(folder.read("summary")["verdict"] for folder in of[name]) for name in of}
     assert words["webflux"].count("invalid") == 1
     assert "invalid" not in words["mvc"]
+
+
+SHARED = "reproduce together --scale 1 --repeat 2 --seed 3"
+
+
+@pytest.mark.thorough
+def test_a_service_that_died_in_one_load_is_started_anew_for_the_next_plan(start):
+    """The load of the other plan has a start of its own, as have both in the next repeat; each names its logs."""
+    lab = start("", SHARED)
+    lab.await_measured(50)
+    victim = lab.child("-Xlog:gc", "mvc")
+    assert victim, lab.look()
+    victim.kill()
+    lab.end()
+    lab.assert_nothing_left()
+    runs = lab.runs()
+    assert [run.folder.state() for run in runs] == ["complete", "complete"]
+    cells = [(folder, row) for run in runs for folder, row in zip(run.folder.cells(), run.cells, strict=True)]
+    (dead,) = [folder for folder, row in cells if "killed by SIGKILL" in " ".join(row["reasons"])]
+    starts = {(folder.cell.repeat, folder.read("start")["name"]) for folder, _ in cells}
+    assert [repeat for repeat, _ in sorted(starts)] == [1, 1, 2]
+    for folder, row in cells:
+        assert (folder.path / folder.read("start")["logs"] / "service.log").exists()
+        if folder is not dead:
+            assert_measured(row)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=["int", "kill"])
+def test_plans_that_share_a_start_are_resumed_one_by_one(start, typed, number):
+    """What is whole stays so; what is missing is measured with starts of its own, and that is said and recorded."""
+    lab = start("", SHARED.replace("--repeat 2", "--repeat 1"))
+    lab.await_that(lambda: list(lab.data.glob("*/cells/*/summary.json")))
+    lab.await_that(lambda: [path for path in lab.data.glob("*/cells/*/samples.arrows") if measured_so_far(path) > 50])
+    lab.look()
+    os.kill(lab.process.pid, number)
+    lab.end()
+    lab.assert_nothing_left()
+    whole, cut_off = sorted(lab.runs(), key=lambda run: run.folder.state() != "complete")
+    assert (whole.folder.state(), cut_off.folder.state()) == ("complete", "incomplete")
+    assert not (whole.path / "error.txt").exists()
+    if number == signal.SIGINT:
+        assert lab.process.returncode == 130
+        assert [line.split()[-1] for line in lab.lines if "lab resume" in line] == [str(cut_off.path)]
+    resumed = typed("resume", str(cut_off.path), "--allow-suspect", "--data", str(lab.data))
+    assert resumed.returncode in (0, 1), resumed.stderr
+    assert f"starts served the loads of {whole.name} too, and serve this run alone now" in resumed.stderr
+    assert cut_off.folder.state() == "complete"
+    assert json.loads((cut_off.path / "environment-resume-1.json").read_text())["different"]
 
 
 @pytest.mark.thorough

@@ -38,6 +38,7 @@ HOSTILE = {
     "JAVA_TOOL_OPTIONS": "-Dplanted=1 -Dserver.port=1 -Xmx32m",
     "JDK_JAVA_OPTIONS": "-Dplanted=1 -Xmx32m",
     "_JAVA_OPTIONS": "-Dplanted=1",
+    "MAVEN_ARGS": "--planted",
     "MYSQL_HOST": "planted",
     "MARIADB_TLS_DISABLE_PEER_VERIFICATION": "1",
     "LANG": "tr_TR.UTF-8",

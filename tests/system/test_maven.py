@@ -73,6 +73,17 @@ def test_what_maven_says_on_standard_error_is_shown_and_kept(complaining_maven, 
     assert heard == ["[INFO] Scanning"]
 
 
+def test_flags_of_a_shell_decide_nothing_of_a_build(complaining_maven, runtime, tmp_path, monkeypatch):
+    """Neither those of every JVM nor those of every Maven; those that name a proxy are obeyed."""
+    names = (*maven.NOT_OBEYED, "MAVEN_OPTS")
+    complaining_maven.write_text("#!/bin/sh\n" + "\n".join(f'echo "{name}=${name}"' for name in names))
+    for name in names:
+        monkeypatch.setenv(name, "planted")
+    heard: list[str] = []
+    maven.run(tmp_path, ["mvc"], maven.PACKAGE, tmp_path, runtime, heard.append)
+    assert heard == [*(f"{name}=" for name in maven.NOT_OBEYED), "MAVEN_OPTS=planted"]
+
+
 @pytest.mark.parametrize(
     "said",
     [
