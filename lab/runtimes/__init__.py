@@ -40,6 +40,7 @@ class Launch:
         grace_s: seconds between SIGTERM and SIGKILL when it is stopped.
         image: the container image to start it from; empty for a process on this machine. The command replaces the
             image's, if it is not empty; the folder is there under the same path.
+        reads_only: whether its container may only read what is in its folder.
         memory_mb: the most memory its container may use, in MiB; 0 for no limit.
         scratch: files and folders for its time only: they are removed in the end, even if the lab is killed.
         alias: the name by which others of the same runtime reach its container; empty for none: see
@@ -60,6 +61,7 @@ class Launch:
     memory_mb: int = 0
     scratch: tuple[Path, ...] = ()
     alias: str = ""
+    reads_only: bool = False
 
 
 class Watched(Protocol):

@@ -293,7 +293,7 @@ class DockerRuntime:
 
 
 def _folder(launch: Launch) -> dict[str, Any]:
-    """Mount the launch's folder where it is, writable for the container's user, who is never root."""
+    """Mount the launch's folder where it is, for the container's user, who is never root."""
     if not launch.folder:
         return {}
     folder = launch.folder.resolve()
@@ -302,7 +302,8 @@ def _folder(launch: Launch) -> dict[str, Any]:
     else:
         user = f"{USER}:{USER}"
         os.chown(folder, USER, USER)
-    return {"user": user, "working_dir": str(folder), "volumes": {str(folder): {"bind": str(folder), "mode": "rw"}}}
+    mount = {"bind": str(folder), "mode": "ro" if launch.reads_only else "rw"}
+    return {"user": user, "working_dir": str(folder), "volumes": {str(folder): mount}}
 
 
 def cpuset(cores: frozenset[int]) -> str:

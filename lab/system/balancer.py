@@ -155,9 +155,16 @@ def balanced(nodes: Mapping[str, Service], settings: Settings, site: Site) -> It
         management = manages
         file = site.folder / "haproxy.cfg"
         file.write_text(configuration(nodes, settings, listens, manages))
-        command = (PROGRAM if site.image else program(), "-db", "-f", str(file))
-        log = site.folder / "haproxy.log"
-        return Launch(BALANCER, command, log, {}, site.cores, alone=True, folder=site.folder, image=site.image)
+        return Launch(
+            BALANCER,
+            (PROGRAM if site.image else program(), "-db", "-f", str(file)),
+            site.folder / "haproxy.log",
+            cores=site.cores,
+            alone=True,
+            folder=site.folder,
+            image=site.image,
+            reads_only=True,
+        )
 
     def service(running: Running, port: int) -> Service:
         if not site.image:

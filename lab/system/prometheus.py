@@ -130,7 +130,8 @@ def running_prometheus(
             f"--storage.tsdb.path={data}",
             "--log.level=warn",
         )
-        return Launch(PROGRAM, command, folder / "prometheus.log", {}, cores, alone=True, folder=folder, image=image)
+        log = folder / "prometheus.log"
+        return Launch(PROGRAM, command, log, cores=cores, alone=True, folder=folder, image=image, reads_only=True)
 
     def url(running: Running, port: int) -> str:
         return "http://{}:{}".format(*running.reach(INNER_PORT if image else port))

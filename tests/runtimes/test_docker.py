@@ -157,6 +157,19 @@ def test_container_writes_into_its_own_folder_only(containers, launch, tmp_path)
 
 @pytest.mark.docker
 @pytest.mark.thorough
+def test_container_that_only_reads_can_put_nothing_beside_what_it_reads(containers, launch, tmp_path):
+    """Its own log may then be in the same folder."""
+    (tmp_path / "settings").write_text("read")
+    program = "import os\nprint(open('settings').read(), flush=True)\ntry: os.symlink('/etc/passwd', 'targets')\n"
+    program += "except OSError as error: print('refused')"
+    with containers.started(launch(program, folder=tmp_path, reads_only=True)) as running:
+        assert running.await_end() == "exited with status 0"
+        assert running.log_tail() == "read\nrefused"
+    assert not (tmp_path / "targets").is_symlink()
+
+
+@pytest.mark.docker
+@pytest.mark.thorough
 def test_an_exit_reason_names_signal_and_status(containers, launch):
     """The same words as for a process."""
     with containers.started(launch(WORKS)) as running:
