@@ -157,12 +157,26 @@ class DockerRunning:
             self._container.wait()
             self._container.reload()
             self._ending = _ending(self._container.attrs["State"], self.launch.memory_mb)
-        except NotFound:  # a removal kills it first, and may be over before its status is read
-            self._ending = REMOVED
         except (DockerException, requests.RequestException, urllib3.exceptions.HTTPError, OSError):
-            self._ending = LOST
+            self._ending = self._untold_ending()
         finally:
             self._ended.set()
+
+    def _untold_ending(self) -> str:
+        """How it ended where reading its log or status failed: an engine that still answers has not lost it.
+
+        A removal kills it first, and may be under way, or over, before its status is read.
+        """
+        try:
+            self._container.reload()
+        except NotFound:
+            return REMOVED
+        except (DockerException, requests.RequestException):
+            return LOST
+        state = self._container.attrs["State"]
+        if state["Status"] in {"removing", "dead"}:
+            return REMOVED
+        return LOST if state["Running"] else _ending(state, self.launch.memory_mb)
 
 
 def _ending(state: dict[str, Any], memory_mb: int) -> str:
