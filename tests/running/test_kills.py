@@ -375,11 +375,26 @@ def assert_told_of_each_other(*nodes: psutil.Process) -> None:
     assert "-delay-" in cluster
 
 
+def listening(lab: Lab) -> dict[str, set[str]]:
+    """The addresses that each program of a lab listens on."""
+    found: dict[str, set[str]] = {}
+    for process in lab.look():
+        with suppress(psutil.Error):
+            sockets = process.net_connections("tcp")
+            of = found.setdefault(f"{process.name()} {Path(process.cwd()).name}", set())
+            of |= {socket.laddr.ip for socket in sockets if socket.status == psutil.CONN_LISTEN}
+    return {program: addresses for program, addresses in found.items() if addresses}
+
+
 @pytest.mark.thorough
 @needs_haproxy
+@needs_prometheus
 def test_two_clustered_applications_side_by_side_stay_apart(start):
-    """Each run has a cluster of its own nodes alone, and counts exactly what is its own; a save is read everywhere."""
-    load = "--users 20 --ramp-up 0 --duration 15 --saves 20 --requesters 40"
+    """Each run has a cluster of its own nodes alone, and counts exactly what is its own; a save is read everywhere.
+
+    Whatever listens does so on loopback: nodes, with what they have for each other, balancer, Prometheus, MySQL, master.
+    """
+    load = "--users 20 --ramp-up 0 --duration 15 --saves 20 --requesters 40 --prometheus"
     labs = [
         start(f"--nodes 2 {load} --heap-mb 128 --variants mvc-jpa-cached", "run migration", data=name)
         for name in ("one", "other")
@@ -388,6 +403,9 @@ def test_two_clustered_applications_side_by_side_stay_apart(start):
     for lab in labs:
         lab.await_said("start service and workers (")
         told.append([lab.child_in(f"node-{number}").environ() for number in (1, 2)])
+        open_to = listening(lab)
+        assert len(open_to) >= 6, open_to
+        assert set().union(*open_to.values()) <= {"127.0.0.1", "::ffff:127.0.0.1"}, open_to
     for nodes in told:
         assert len({of["LAB_CLUSTER"] for of in nodes}) == len({of["LAB_CLUSTER_MEMBERS"] for of in nodes}) == 1
     (one, _), (other, _) = told
