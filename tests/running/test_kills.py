@@ -392,7 +392,7 @@ def listening(lab: Lab) -> dict[str, set[str]]:
 def test_two_clustered_applications_side_by_side_stay_apart(start):
     """Each run has a cluster of its own nodes alone, and counts exactly what is its own; a save is read everywhere.
 
-    Whatever listens does so on loopback: nodes, with what they have for each other, balancer, Prometheus, MySQL, master.
+    Whatever listens does so on loopback: nodes with their cluster's ports, balancer, Prometheus, MySQL, master.
     """
     load = "--users 20 --ramp-up 0 --duration 15 --saves 20 --requesters 40 --prometheus"
     labs = [
