@@ -12,6 +12,7 @@ import json
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -97,9 +98,17 @@ class Executioner:
         self._wanted = "", ""
         self.note(killed=victim, samples=sum(map(samples_in, self._streams)))
         os.kill(self._living[victim], signal.SIGKILL)
-        if victim != LAB:  # until then its number is in use
-            with suppress(psutil.Error):
-                psutil.wait_procs([psutil.Process(self._living[victim])], 0.1)
+        if victim != LAB:
+            await_death(self._living[victim])
+
+
+def await_death(pid: int) -> None:
+    """Wait until a process is dead, for 0.1 s at most, and leave it to its parent to ask how it ended."""
+    deadline = time.monotonic() + 0.1
+    with suppress(psutil.Error):
+        process = psutil.Process(pid)
+        while process.status() != psutil.STATUS_ZOMBIE and time.monotonic() < deadline:
+            time.sleep(0.001)
 
 
 def samples_in(stream: Path) -> int:
