@@ -38,8 +38,8 @@ def sentences(folder: CellFolder) -> Iterator[str]:
     silent = _silent_s(metrics)
     for name in filter(is_node, targets(metrics)):
         if (silent_s := silent.get(name)) is not None:
-            span = f"from {silent_s.min():.0f} s to {silent_s.max():.0f} s of the load"
-            yield f"{name} answered none of {len(silent_s)} readings {span}."
+            span = f"the first after {silent_s.min():.0f} s of the load and the last after {silent_s.max():.0f} s"
+            yield f"{name} left {len(silent_s)} readings without an answer, {span}."
         if out := _out_s(metrics, name):
             yield f"The balancer was seen to have taken {name} out after {out[0]:.0f} s{out[1]}."
     if lost_a_node(folder) and (failed := _failed_s(folder)):

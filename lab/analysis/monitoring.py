@@ -13,8 +13,8 @@ def sentences(folder: CellFolder) -> Iterator[str]:
     if not (scrapes := evidence.get("scrapes")):
         return
     parts = "; ".join(f"{part} {_missed(of)}" for part, of in scrapes.items())
-    own = f"{evidence['gaps']:,} of the lab's own readings of the service were missed too"
-    yield f"Prometheus missed scrapes: {parts}. Beside them, {own}."
+    own = f"{evidence['gaps']:,} of the lab's own readings of the service were missed"
+    yield f"Of Prometheus' scrapes these were missed: {parts}. Beside them, {own}."
 
 
 def _missed(of: Mapping[str, float]) -> str:

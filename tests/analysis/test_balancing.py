@@ -58,7 +58,7 @@ def test_a_node_that_was_silent_is_named_with_the_times(cell):
     cell.keep("evidence", COUNTED)
     cell.keep_metrics([(3.1, "node 1", "silent", 1.0), (3.1, "node 2", "silent", 1.0), (9.2, "node 2", "silent", 1.0)])
     *_, last = balancing.sentences(cell)
-    assert last == "node 2 answered none of 2 readings from 3 s to 9 s of the load."
+    assert last == "node 2 left 2 readings without an answer, the first after 3 s of the load and the last after 9 s."
 
 
 def test_requests_that_came_to_no_node_are_told_by_when_they_were_sent(tmp_path, plan):
