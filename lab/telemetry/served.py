@@ -21,7 +21,7 @@ class Served:
         nodes: by node, the requests that it has answered; None where it does not report that.
         succeeded: by node, those of them with a status of 2xx.
         received: the requests that the balancer has received; None where there is none, or it does not report that.
-        passed_on: by node, its answers that the balancer has passed on.
+        passed_on: by node, its answers that the balancer has passed on; of a load only where both ends are known.
         refused: the answers that the balancer gave by itself (see :class:`lab.system.balancer.Counted`); never below 0.
 
     """
@@ -48,7 +48,11 @@ class Served:
             _sums(self.nodes, other.nodes, sign),
             _sums(self.succeeded, other.succeeded, sign),
             _sum(self.received, other.received, sign),
-            {name: count + sign * other.passed_on.get(name, 0) for name, count in self.passed_on.items()},
+            {
+                name: count + sign * by[name]
+                for name, count in self.passed_on.items()
+                if name in (by := other.passed_on)
+            },
             max(0, self.refused + sign * other.refused),
         )
 

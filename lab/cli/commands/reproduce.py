@@ -179,7 +179,7 @@ def _print(done: Reproduction) -> None:
     for finding in done.claims:
         out.print(f"[{COLOURS[finding.word]}]{finding.word:10}[/] {escape(finding.claim)}", soft_wrap=True)
         out.print(f"           [dim]{escape(as_typed.as_typed(finding.evidence))}[/]", soft_wrap=True)
-    out.print("\nErrors and gaps in the document's own numbers:")
+    out.print("\nErrors and gaps in the document's own numbers, and what is otherwise here:")
     for slip in done.experiment.slips:
         out.print(f"  – {escape(slip)}", soft_wrap=True)
     out.print(f"\nRuns: {', '.join(run.folder.called for run in done.runs)}")
@@ -197,11 +197,25 @@ def _scale(done: Reproduction) -> str:
             f"are {pace:g} times as many as at the document's pace: so are R/T and R/N, while t and the requests/s for "
             f"each thread and connection are the document's. Rates are scaled back. {one}"
         )
+    ramps = _other_ramps(done.experiment.parts)
     if done.scale == 1:
-        return "At the document's size."
+        return f"At the document's size. {ramps}".strip()
+    same = "R/T, R/N and t" if ramps else "R/T, R/N, ramp and t"
     return (
-        f"At {done.scale:g} of the document's users, threads, connections and link; R/T, R/N, ramp and t are the "
-        f"document's, rates are scaled back. {one}"
+        f"At {done.scale:g} of the document's users, threads, connections and link; {same} are the "
+        f"document's, rates are scaled back. {one} {ramps}".strip()
+    )
+
+
+def _other_ramps(parts: Sequence[Part]) -> str:
+    """How long ramps last that are not the document's, in sentences; empty if there are none."""
+    names: dict[tuple[float, float], list[str]] = {}
+    for part in parts:
+        if part.ramp_instead_of_s and part.options.ramp_up is not None:
+            names.setdefault((part.options.ramp_up, part.ramp_instead_of_s), []).append(part.name)
+    return " ".join(
+        f"The ramp of {' and '.join(of)} lasts {here:g} s instead of {published:g} s."
+        for (here, published), of in names.items()
     )
 
 

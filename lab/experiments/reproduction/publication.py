@@ -160,6 +160,7 @@ class Part:
             grow, in the same proportion; so has the timeout that it is held against.
         together: whether the same starts of the services serve it and the other parts of which this is said: see
             :func:`lab.running.conductor.conduct_together`. They differ in their loads alone.
+        ramp_instead_of_s: how long the document's ramp lasts, where this one is another; 0 where it is the same.
 
     """
 
@@ -172,6 +173,7 @@ class Part:
     most_repeats: int = 0
     pace: float = 1.0
     together: bool = False
+    ramp_instead_of_s: float = 0.0
 
     @property
     def of_programs(self) -> bool:
