@@ -204,3 +204,13 @@ def test_the_examples_are_judged_as_the_parts_that_they_are(tmp_path):
     }
     (saving,) = [claim for claim in done.claims if claim.claim.startswith("A tenth saves")]
     assert saving.word == CONFIRMED
+
+
+def test_a_ramp_that_is_not_the_documents_is_told(typed, tmp_path):
+    """A reader would take it for the document's own: its other settings are."""
+    done = typed("reproduce", "migration", "--from", "migration", "--data", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    printed = " ".join(done.stdout.split())
+    assert "R/T, R/N and t are the document's" in printed
+    assert "The ramp of normal and higher lasts 30 s instead of 60 s." in printed
+    assert "The ramp of stress lasts 5 s instead of 60 s." in printed

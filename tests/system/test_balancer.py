@@ -153,3 +153,12 @@ def test_without_haproxy_a_sentence_says_how_to_install_it(monkeypatch, tmp_path
     with pytest.raises(LabError, match="HAProxy, which is not installed") as caught:
         balancer.program()
     assert "apt-get install haproxy" in caught.value.next_step
+
+
+def test_what_a_balancer_passed_on_in_a_load_is_unknown_without_its_count_before():
+    """Its count since it started is not that of the load."""
+    nodes = {"node 1": 5}
+    after = Served(nodes, nodes, 9, {"node 1": 9})
+    assert after.since(Served(nodes, nodes, 4, {"node 1": 4})).passed_on == {"node 1": 5}
+    silent_before = after.since(Served(nodes, nodes))
+    assert (silent_before.passed_on, silent_before.received) == ({}, None)
