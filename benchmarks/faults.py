@@ -19,6 +19,8 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+import psutil
+
 from lab.errors import LabError
 from lab.generator.fleet import Fleet
 from lab.running.testbed import Testbed
@@ -134,6 +136,22 @@ def _stop(pid: int, seconds: float) -> None:
             time.sleep(seconds)
         finally:
             os.kill(pid, signal.SIGCONT)
+
+
+def pause_machine(stopped_s: float, every_s: float) -> Callable[[Moment, threading.Event], None]:
+    """Stop everything of the run but the lab itself for so long, again and again, as a host does that gives no time."""
+
+    def act(moment: Moment, over: threading.Event) -> None:
+        while not over.wait(every_s):
+            everything = psutil.Process().children(recursive=True)
+            for number in (signal.SIGSTOP, signal.SIGCONT):
+                for process in everything:
+                    with suppress(psutil.Error):
+                        process.send_signal(number)
+                if number == signal.SIGSTOP:
+                    time.sleep(stopped_s)
+
+    return act
 
 
 def hold_service(share: float) -> Callable[[Moment, threading.Event], None]:

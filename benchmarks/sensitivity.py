@@ -208,6 +208,13 @@ FAULTS = (
         planted=beside(faults.pause_service(0.5)),
     ),
     Fault(
+        "paused-machine",
+        "everything that runs is stopped for 0.1 s, every 3 s",
+        CLOSED,
+        "The machine itself stood still for",
+        planted=beside(faults.pause_machine(0.1, 3.0)),
+    ),
+    Fault(
         "slower-cores",
         "cores are 10 % slower from half of 44 s on: planted in the reading, as a guest cannot slow its cores",
         CLOSED,

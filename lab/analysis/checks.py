@@ -28,6 +28,10 @@ SLOWED_SUSPECT_SHARE = 0.08
 STALL_SUSPECT_S = 0.2
 # Seconds in which the cores of generator and databases were busy while the service waited for them.
 CROWDED_SUSPECT_SHARE = 0.25
+# A pause lengthens whatever is under way, so that a mean is off by the share of time that pauses took.
+PAUSED_SUSPECT_SHARE = 0.02
+# What takes turns is compared by a clock that stands still with the machine; where it ran for less, little is left.
+PAUSED_SUSPECT_SHARE_IN_TURNS = 0.5
 # A component that uses less of a core is not what others wait for.
 BESIDE_CORES = 0.05
 
@@ -124,6 +128,23 @@ def stalled(longest_s: float, collecting_s: float) -> list[str]:
     if longest_s <= max(STALL_SUSPECT_S, collecting_s):
         return []
     return [f"The service answered nobody for {longest_s:.1f} s: it, or what is behind it, stood still."]
+
+
+def paused(share: float, longest_s: float, in_turns: bool) -> list[str]:
+    """Whether the host of a virtual machine gave it no time for a part of the load.
+
+    Args:
+        share: of the load's time.
+        longest_s: the longest pause.
+        in_turns: whether variants were loaded in turns.
+
+    """
+    if share <= (PAUSED_SUSPECT_SHARE_IN_TURNS if in_turns else PAUSED_SUSPECT_SHARE):
+        return []
+    return [
+        f"The machine itself stood still for {share:.1%} of the load, {longest_s * 1000:,.0f} ms at the most: its host "
+        "gave it no time. Repeat it."
+    ]
 
 
 def crowded(share: float, beside: Mapping[str, float]) -> list[str]:

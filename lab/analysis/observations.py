@@ -24,6 +24,7 @@ from lab.spec.system import Entry
 from lab.spec.window import Window
 from lab.spec.workload import Closed, Load, OpenLoop
 from lab.telemetry.actuator import GC_PAUSES
+from lab.telemetry.running_clock import RunningClock
 from lab.telemetry.sampler import CORES_BUSY, IDLE_GENERATORS, MACHINE, NEIGHBOURS, Reading, Telemetry
 from lab.telemetry.scrapes import Scrapes
 from lab.telemetry.series import counter
@@ -165,6 +166,8 @@ def evidence(
 
     """
     result, telemetry, elapsed_s = observed.result, observed.telemetry, summary.elapsed_s
+    rows = metrics(result, telemetry)
+    clock = RunningClock.of(rows)
     planned = (None, load.planned_sessions) if result.has_sessions else (load.planned_sessions, None)
     counts = Counts(
         planned=planned[0],
@@ -189,7 +192,7 @@ def evidence(
         awaiting_dispatch=result.dispatch_delay_s / elapsed_s if elapsed_s else 0.0,
         idle_s=idle_s(result, load, elapsed_s, observed.windows),
         counting_error=counting_error(result, load, elapsed_s),
-        stood_still_s=stood_still_s(result, elapsed_s),
+        stood_still_s=stood_still_s(result, elapsed_s, clock),
         worker_cpu=worker_cpu(telemetry, result, elapsed_s),
         ceiling_rps=conditions.ceiling_rps,
         remote=load.remote_workers > 0,
@@ -203,9 +206,11 @@ def evidence(
         beside=beside(telemetry),
         others=tuple(conditions.others),
         neighbours=neighbours(telemetry, len(conditions.owned_cores.get("service", ())) or os.cpu_count() or 1),
+        paused=clock.paused_s(0.0, elapsed_s) / elapsed_s if elapsed_s else 0.0,
+        longest_pause_s=clock.longest_s(0.0, elapsed_s),
     )
     until_s = math.inf if result.whole else elapsed_s
-    steady = steadiness(load, samples, metrics(result, telemetry), conditions.cpu_decides, until_s)
+    steady = steadiness(load, samples, rows, conditions.cpu_decides, until_s)
     service = ServiceState(
         conditions.entry,
         tuple(observed.warm_up),
@@ -299,10 +304,13 @@ def counted_in_system(result: PhaseResult, elapsed_s: float) -> float | None:
     return sum(areas) / elapsed_s if areas else None
 
 
-def stood_still_s(result: PhaseResult, elapsed_s: float) -> float:
-    """The longest stall of a worker during the load, in seconds: the longest gap between its counts every 50 ms."""
+def stood_still_s(result: PhaseResult, elapsed_s: float, clock: RunningClock) -> float:
+    """The longest stall of a worker during the load, in seconds: the longest gap between its counts every 50 ms.
+
+    What of a gap the machine itself stood still is not the worker's.
+    """
     gaps = [
-        (b[0] - a[0]) / 1e6
+        (b[0] - a[0]) / 1e6 - clock.paused_s(a[0] / 1e6, b[0] / 1e6)
         for ticks in result.ticks.values()
         for a, b in pairwise(ticks)
         if b[0] > 0 and a[0] / 1e6 < elapsed_s

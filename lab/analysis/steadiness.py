@@ -14,6 +14,7 @@ from lab.analysis import checks
 from lab.analysis.evidence import Steadiness
 from lab.formulas import stats, steady_state, trend
 from lab.spec.workload import Load
+from lab.telemetry.running_clock import RunningClock
 from lab.telemetry.sampler import FIXED_WORK, Reading
 from lab.telemetry.series import counter
 
@@ -39,7 +40,7 @@ def steadiness(
     """Changes of latency, throughput, CPU cost and core speed within a load that should be steady.
 
     A burst and a ramp have none, as they are never steady; of a load that is over within ten seconds they cannot be
-    judged.
+    judged. Times in which the machine itself stood still are left out.
 
     Args:
         samples: with :data:`COLUMNS`, of the measured load.
@@ -58,8 +59,11 @@ def steadiness(
     if end_s - begin_s < MIN_STEADY_S:
         return Steadiness(not_judged=f"it lasted less than {MIN_STEADY_S:.0f} s after its ramp")
     # What waits for a free user, or for the generator, waits before it is sent: a queue that grows there counts too.
+    rows = list(rows)
+    clock = RunningClock.of(rows)
+    samples, rows = clock.samples(samples), clock.rows(rows)
+    begin_s, end_s = map(float, clock(np.array([begin_s + CONNECTING_S, end_s])))
     samples = stats.as_planned(samples) if load.independent else samples
-    begin_s, rows = begin_s + CONNECTING_S, list(rows)
     latency = trend.latency_over_time(samples, begin_s, end_s)
     # The rate of an open loop is planned: of that its latency shows what changes.
     throughput = pd.Series(dtype=float) if load.independent else trend.throughput_over_time(samples, begin_s, end_s)

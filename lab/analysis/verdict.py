@@ -290,6 +290,7 @@ def _undisturbed(evidence: Evidence, summary: Summary, answered: int) -> list[Re
             *checks.foreign_load(found.foreign_cores, found.foreign_cpu),
             *checks.neighbours(found.neighbours or 0.0),
             *checks.crowded(found.crowded or 0, found.beside),
+            *checks.paused(found.paused, found.longest_pause_s, in_turns=evidence.counts.windows > 1),
         ]
     )
 

@@ -12,11 +12,14 @@ import pandas as pd
 from lab.formulas import stats
 from lab.spec.window import Window
 from lab.spec.workload import Load
+from lab.telemetry.running_clock import RunningClock
 from lab.telemetry.sampler import FIXED_WORK, Reading
 from lab.telemetry.series import counter, growth
 
 # The first part of a window, in which its users start and caches fill, is left out of rates and latencies.
 SETTLING_SHARE = 0.1
+# Of a window in which the machine ran for less than this share nothing is said.
+LEAST_RUNNING_SHARE = 0.1
 # With fewer right answers the 99th percentile is one of the two slowest.
 FEWEST_FOR_P99 = 200
 # By owner of cores, the field with the CPU seconds of a fixed piece of work on them: how slow they were.
@@ -28,12 +31,16 @@ def of_windows(
 ) -> list[dict[str, Any]]:
     """The records of windows with their figures, named as in ``summary.json``; None where one is not known.
 
+    Rates and latencies leave out the times in which the machine itself stood still, which are ``paused_s``: it does so
+    whoever is loaded, and two neighbours would differ by nothing else.
+
     Args:
         samples: of the measured load, with :data:`lab.analysis.steadiness.COLUMNS` and ``window``.
         rows: those of :func:`lab.analysis.observations.metrics`.
 
     """
     samples, rows = stats.as_planned(samples) if load.independent else samples, list(rows)
+    clock = RunningClock.of(rows)
     speeds = {owner: counter(rows, owner, FIXED_WORK) for owner in SPEEDS}
     spent = counter(rows, "service", "cpu_s")
     found = []
@@ -41,7 +48,8 @@ def of_windows(
         mine = samples[(samples["window"] == window.number).to_numpy()] if len(samples) else samples
         cpu_s = growth(*spent, window.began_s, window.began_s + window.elapsed_s)
         cost = None if cpu_s is None or not window.requests else cpu_s * 1000 / window.requests
-        figures = {**_of_settled(window, mine), "cpu_s_per_1000_requests": cost}
+        paused_s = clock.paused_s(window.began_s, window.began_s + window.length_s)
+        figures = {**_of_settled(window, mine, clock), "cpu_s_per_1000_requests": cost, "paused_s": paused_s}
         speed = {field: _mean_within(window, *speeds[owner]) for owner, field in SPEEDS.items()}
         found.append({**asdict(window), **figures, **speed})
     return found
@@ -52,14 +60,17 @@ def _mean_within(window: Window, times: np.ndarray, values: np.ndarray) -> float
     return float(within.mean()) if len(within) else None
 
 
-def _of_settled(window: Window, samples: pd.DataFrame) -> dict[str, float | None]:
-    """Rate and latencies of right answers in the settled part of a window.
+def _of_settled(window: Window, samples: pd.DataFrame, clock: RunningClock) -> dict[str, float | None]:
+    """Rate and latencies of right answers in the settled part of a window; None where the machine hardly ran in it.
 
     A request that was under way at its begin or end counts in the rate by its share of time within: so neither the last
     answers, nor users who are all answered at the same moments, raise or lower it.
     """
-    begin_s, end_s = window.began_s + SETTLING_SHARE * window.length_s, window.began_s + window.length_s
-    right = samples[(samples["error"] == "").to_numpy()]
+    span_s = np.array([window.began_s + SETTLING_SHARE * window.length_s, window.began_s + window.length_s])
+    begin_s, end_s = map(float, clock(span_s))
+    if end_s - begin_s < LEAST_RUNNING_SHARE * (span_s[1] - span_s[0]):
+        return dict.fromkeys(("ok_throughput_rps", "mean_s", "p50_s", "p99_s"))
+    right = clock.samples(samples[(samples["error"] == "").to_numpy()])
     sent_s, latency_s = (right[name].to_numpy() / 1e6 for name in ("sent_us", "latency_us"))
     within_s = np.clip(np.minimum(sent_s + latency_s, end_s) - np.maximum(sent_s, begin_s), 0.0, None)
     done = float((within_s / np.maximum(latency_s, 1e-6)).sum())

@@ -220,6 +220,16 @@ def _in_windows_s(windows: Windows) -> float:
     return max((window["unix_start"] + window["elapsed_s"] for window in windows), default=begun) - begun
 
 
+def of_pauses(run: RunFolder) -> str:
+    """How long the machine stood still in the windows of a run, as a sentence; empty if it did not."""
+    windows = [window for folder in run.cells() for window in windows_of(folder)]
+    paused_s = sum(window.get("paused_s") or 0.0 for window in windows)
+    if not paused_s:
+        return ""
+    share = paused_s / sum(window["length_s"] for window in windows)
+    return f"The machine itself stood still for {share:.1%} of all windows, which is left out of rates and latencies."
+
+
 def start_ratios(
     run: RunFolder, at: str, a: str, b: str, field: str, takes_part: Callable[[CellFolder], bool]
 ) -> list[float]:

@@ -30,7 +30,7 @@ from lab.storage.cell_folder import CellFolder
 from lab.system import corpora
 from lab.system.attached import attached_service
 from lab.system.deployment import Deployment
-from lab.telemetry.sampler import sampling, timing_cores
+from lab.telemetry.sampler import sampling, watching_cores
 
 # Of an execution in samples.parquet, in place of an HTTP method.
 METHOD = "RUN"
@@ -209,7 +209,7 @@ def _load(
     result, telemetry, load, owned = observed.result, observed.telemetry, cell.load, testbed.cores.owned
     with (
         sampling(Deployment.of(attached_service("")), {}, owned, into=telemetry),
-        timing_cores(testbed.runtime, owned, testbed.run.logs / "cpu-speed.log", telemetry),
+        watching_cores(testbed.runtime, owned, testbed.run.logs, telemetry),
     ):
         start_s, cpu_s = time.monotonic(), 0.0
         result.unix_start = time.time()

@@ -20,7 +20,7 @@ from lab.spec.system import SERVICE
 from lab.spec.window import Window
 from lab.spec.workload import Burst, Closed, Load, OpenLoop, Total
 from lab.telemetry import actuator, scrapes, served
-from lab.telemetry.sampler import IDLE_GENERATORS, NEIGHBOURS, Telemetry, sampling, timing_cores
+from lab.telemetry.sampler import IDLE_GENERATORS, NEIGHBOURS, Telemetry, sampling, watching_cores
 
 DRAIN_S, SLOWEST_WORK_S = 30.0, 0.001
 # Of a locustfile of the user's own nothing is known: its sessions may take so long.
@@ -97,7 +97,7 @@ def take_turns(testbed: Testbed, measurements: list[Measurement]) -> None:
     total = load.windows * len(measurements) if in_windows else load.planned_sessions
     with (
         testbed.reporter.phase(f"{whose}: measure {load.volume()}{formatting.windows(load)}", total) as update,
-        timing_cores(testbed.runtime, testbed.cores.owned, testbed.run.logs / "cpu-speed.log", speed),
+        watching_cores(testbed.runtime, testbed.cores.owned, testbed.run.logs, speed),
     ):
         for number, order in enumerate(rounds):
             for place, each in enumerate(order):

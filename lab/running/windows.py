@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from lab.analysis.observations import Observed
 from lab.generator.counts import COUNTS
 from lab.generator.fleet import PhaseResult
-from lab.telemetry.sampler import Reading, Telemetry
+from lab.telemetry.sampler import PAUSED, Reading, Telemetry
 from lab.telemetry.series import is_counter
 
 
@@ -40,7 +40,7 @@ class Joined:
         """Add what was counted and read in the next window, complete or not; returns how long it took in seconds.
 
         Args:
-            speed: readings of the cores' speed, of this window and of others.
+            speed: readings of the cores' speed, and pauses of the machine, of this window and of others.
 
         """
         whole, number = self._observed.result, self._number
@@ -70,7 +70,7 @@ class Joined:
         telemetry = self._observed.telemetry
         telemetry.rows += self._joined(sorted(readings.rows), moved)
         telemetry.gaps += map(moved, readings.gaps)
-        telemetry.rows += [(moved(t), *what) for t, *what in speed if first <= t - result.unix_start <= last]  # type: ignore[misc]
+        telemetry.rows += _of_window(speed, result.unix_start, first, last, moved)
         self.before_us += elapsed_us
         return elapsed_us / 1e6
 
@@ -93,3 +93,17 @@ class Joined:
     def between_s(self, target: str, name: str = "cpu_s") -> float:
         """By how much a counter of a target grew between its windows."""
         return self._left_out.get((target, name), 0.0)
+
+
+def _of_window(
+    rows: Iterable[Reading], unix_start: float, first_s: float, last_s: float, moved: Callable[[float], float]
+) -> Iterator[Reading]:
+    """Readings of a window, and pauses as far as they lie in it, by the clock that stands still between windows."""
+    for unix_s, target, name, value in rows:
+        t = unix_s - unix_start
+        if name == PAUSED:
+            begin_s, end_s = max(t, first_s), min(t + value, last_s)
+            if end_s > begin_s:
+                yield moved(unix_start + begin_s), target, name, end_s - begin_s
+        elif first_s <= t <= last_s:
+            yield moved(unix_s), target, name, value

@@ -31,9 +31,11 @@ PROBE_NICENESS = 19
 CORES_BUSY = "cores_busy_s"
 # CPU seconds of a fixed piece of work on one of an owner's cores; see lab/telemetry/cpu_speed.py.
 FIXED_WORK = "yardstick_s"  # as runs have stored it
+# Seconds in which the machine itself stood still, by the moment at which that began; see lab/telemetry/pauses.py.
+PAUSED = "paused_s"
 # That one of several nodes did not answer a reading.
 SILENT = "silent"
-CPU_SPEED_SCRIPT = Path(__file__).with_name("cpu_speed.py")
+CPU_SPEED_SCRIPT, PAUSES_SCRIPT = (Path(__file__).with_name(name) for name in ("cpu_speed.py", "pauses.py"))
 JOIN_WITHIN_S = 5.0
 
 # Unix time, target, name, value.
@@ -116,21 +118,47 @@ def sampling(
 
 
 @contextmanager
-def timing_cores(runtime: Runtime, cores: Mapping[str, frozenset[int]], log: Path, into: Telemetry) -> Iterator[None]:
-    """Add readings of :data:`FIXED_WORK` by the core's owner, while the context lasts; none if no cores are owned."""
+def watching_cores(
+    runtime: Runtime, cores: Mapping[str, frozenset[int]], logs: Path, into: Telemetry
+) -> Iterator[None]:
+    """Add readings of :data:`FIXED_WORK` and :data:`PAUSED`, while the context lasts; none if no cores are owned.
+
+    Args:
+        cores: by owner; how fast each of them is, is read, and when one of each owner's stood still at the same time.
+        logs: the folder of the logs.
+
+    """
     owners = {core: owner for owner, own in cores.items() for core in own}
     if not owners:
         yield
         return
 
+    def speed(line: str) -> Reading:
+        now, core, spent_s = line.split()
+        return float(now), owners[int(core)], FIXED_WORK, float(spent_s)
+
+    def pause(line: str) -> Reading:
+        began, length_s = map(float, line.split())
+        return began, MACHINE, PAUSED, length_s
+
+    one_of_each = sorted({min(own) for own in cores.values() if own})
+    python = (sys.executable, "-IS")
+    timer = Launch("CPU speed", (*python, str(CPU_SPEED_SCRIPT), *map(str, owners)), logs / "cpu-speed.log", talks=True)
+    meter = Launch("pauses", (*python, str(PAUSES_SCRIPT), *map(str, one_of_each)), logs / "pauses.log", talks=True)
+    with _heard(runtime, timer, speed, into), _heard(runtime, meter, pause, into):
+        yield
+
+
+@contextmanager
+def _heard(runtime: Runtime, launch: Launch, read: Callable[[str], Reading], into: Telemetry) -> Iterator[None]:
+    """Add a reading for each line that a process prints, which ends with its stdin, while the context lasts."""
+
     def listen() -> None:
         for line in running.stdout:
-            now, core, spent_s = line.split()
-            into.rows.append((float(now), owners[int(core)], FIXED_WORK, float(spent_s)))
+            into.rows.append(read(line))
 
-    command = (sys.executable, "-IS", str(CPU_SPEED_SCRIPT), *map(str, owners))
-    with runtime.started(Launch("CPU speed", command, log, talks=True)) as running:
-        thread = threading.Thread(target=listen, name="cpu-speed", daemon=True)
+    with runtime.started(launch) as running:
+        thread = threading.Thread(target=listen, name=launch.name, daemon=True)
         thread.start()
         try:
             yield

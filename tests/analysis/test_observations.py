@@ -17,7 +17,8 @@ from lab.experiments import scenarios
 from lab.generator.fleet import PhaseResult
 from lab.spec.window import Window
 from lab.spec.workload import Burst, Closed, Open, Ramp
-from lab.telemetry.sampler import CORES_BUSY, FIXED_WORK, MACHINE, Telemetry
+from lab.telemetry.running_clock import RunningClock
+from lab.telemetry.sampler import CORES_BUSY, FIXED_WORK, MACHINE, PAUSED, Telemetry
 
 CORES = {"service": frozenset({0}), "generator": frozenset({1})}
 
@@ -157,8 +158,11 @@ def test_requests_under_way_are_counted_to_the_last_one():
 def test_a_worker_that_stands_still_is_seen_by_the_counts_that_it_did_not_make():
     """Before the load and after its end it may do as it likes."""
     ticks = [(-5.0, 0), (-0.05, 0), (0.0, 10), (0.05, 10), (2.85, 10), (2.9, 10), (4.0, 0), (9.0, 0)]
-    assert observations.stood_still_s(played(ticks), 4.0) == pytest.approx(2.8)
-    assert observations.stood_still_s(played([]), 4.0) == 0.0
+    never = RunningClock.of([])
+    assert observations.stood_still_s(played(ticks), 4.0, never) == pytest.approx(2.8)
+    of_the_machine = RunningClock.of([(0.1, MACHINE, PAUSED, 2.0)])
+    assert observations.stood_still_s(played(ticks), 4.0, of_the_machine) == pytest.approx(1.1)
+    assert observations.stood_still_s(played([]), 4.0, never) == 0.0
 
 
 @pytest.mark.parametrize(("elapsed_s", "whole"), [(4.0, False), (0.0, True)])
@@ -244,6 +248,23 @@ def test_a_service_that_warms_up_on_a_steady_machine_is_still_found(samples_of):
     assert max(found.latency_change, found.cpu_change, -found.throughput_change) < -0.15
     assert found.course == "warming"
     assert found.slowed == {"service": pytest.approx(0.0)}
+
+
+def test_a_machine_that_stands_still_is_not_a_service_that_does(samples_of):
+    """Pauses that come to a third of the second half of a load are neither a stall nor a rise of latency."""
+    paused = [(12.0 + k, MACHINE, PAUSED, 0.34) for k in range(8)]
+    wall = RunningClock.of(paused)
+    at_wall = np.linspace(0, 20, 400_001)
+    sent, latency_s = np.arange(0, 17, 0.001), 0.05
+    by_wall = np.interp(np.column_stack([sent, sent + latency_s]), wall(at_wall), at_wall)
+    samples = samples_of(list(by_wall[:, 1] - by_wall[:, 0]), sent_s=list(by_wall[:, 0]))
+    cpu = [(float(t), "service", "cpu_s", float(wall(np.array([t]))[0])) for t in range(21)]
+    load = Closed(users=50, duration_s=20)
+    assert steadiness(load, samples, cpu, True).stalled_s > 0.2
+    found = steadiness(load, samples, cpu + paused, True)
+    assert found.stalled_s < 0.01
+    assert max(map(abs, (found.latency_change, found.cpu_change, found.throughput_change))) < 0.01
+    assert found.settled
 
 
 def test_a_core_is_as_slow_as_its_readings_around_a_moment():

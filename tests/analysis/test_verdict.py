@@ -204,6 +204,8 @@ def test_a_good_measurement_is_valid_without_reasons():
         {"counted_in_system": 800.0, "awaiting_dispatch": 134.0},
         {"counted_in_system": 706.0, "counting_error": 40.0},
         {"stood_still_s": 0.5},
+        {"paused": 0.02},
+        {"paused": 0.4, "windows": 30},
     ],
 )
 def test_what_is_within_bounds_is_not_held_against_it(changes):
@@ -270,6 +272,12 @@ def test_of_an_attached_service_less_is_essential(lacking):
         ({"cpu_change": -0.3}, SUSPECT, "CPU time a request fell by 30%"),
         ({"stalled_s": 0.5}, SUSPECT, "answered nobody for 0.5 s"),
         ({"settled": False}, SUSPECT, "never settled"),
+        (
+            {"paused": 0.03, "longest_pause_s": 0.2},
+            SUSPECT,
+            "itself stood still for 3.0% of the load, 200 ms at the most",
+        ),
+        ({"paused": 0.6, "windows": 30}, SUSPECT, "itself stood still for 60.0% of the load"),
         ({"slowed": {"service": 0.1}}, SUSPECT, "became 10% slower"),
         ({"crowded": 0.5, "beside": {"mysql": 0.5}}, SUSPECT, "(mysql 0.50 of a core)"),
         ({"idle_s": 0.05}, SUSPECT, "idle for 50.0 ms"),

@@ -18,6 +18,7 @@ from lab.spec.options import Options
 from lab.spec.window import Window
 from lab.spec.workload import Closed, Open
 from lab.storage.run_folder import RunFolder
+from lab.telemetry.sampler import MACHINE, PAUSED
 
 LENGTH_S, USERS = 2.0, 10
 LOAD = Closed(users=USERS, ramp_s=0.0, duration_s=4.0, windows=2)
@@ -56,6 +57,31 @@ def test_the_first_tenth_of_a_window_is_left_out(samples_of):
 
 def _joined(*pieces):
     return pd.concat(pieces, ignore_index=True)
+
+
+def test_times_in_which_the_machine_stood_still_are_in_no_figure(samples_of):
+    """All users waited for it: neither their latency nor the rate is the service's."""
+    before, waiting, after = (
+        samples_of([0.1 + waited] * count * USERS, sent_s=list(np.repeat(sent, USERS)))
+        for waited, count, sent in (
+            (0.0, 5, np.arange(0, 0.5, 0.1)),
+            (0.6, 1, np.array([0.5])),
+            (0.0, 8, np.arange(1.2, 2.0, 0.1)),
+        )
+    )
+    pause = (0.55, MACHINE, PAUSED, 0.6)
+    (found, _) = of_windows(windows(), LOAD, _joined(before, waiting, after), [pause])
+    assert found["ok_throughput_rps"] == pytest.approx(USERS / 0.1, rel=1e-3)
+    assert found["mean_s"] == pytest.approx(0.1, abs=1e-6)
+    assert found["paused_s"] == pytest.approx(0.6)
+    (blind, _) = of_windows(windows(), LOAD, _joined(before, waiting, after), [])
+    assert blind["ok_throughput_rps"] < 0.8 * found["ok_throughput_rps"]
+
+
+def test_nothing_is_said_of_a_window_in_which_the_machine_hardly_ran(samples_of):
+    """What is left of it is chance."""
+    (found, _) = of_windows(windows(), LOAD, in_lockstep(samples_of, 0.1, 0, 0.0), [(0.0, MACHINE, PAUSED, 1.95)])
+    assert (found["ok_throughput_rps"], found["mean_s"]) == (None, None)
 
 
 def test_failed_requests_are_in_no_figure(samples_of):

@@ -8,7 +8,7 @@ from lab.analysis.observations import Observed
 from lab.generator.fleet import PhaseResult
 from lab.running.windows import Joined
 from lab.spec.window import Window
-from lab.telemetry.sampler import FIXED_WORK, Telemetry
+from lab.telemetry.sampler import FIXED_WORK, MACHINE, PAUSED, Telemetry
 
 
 def window(unix_start: float, before_us: int, elapsed_us: int, requests: int) -> PhaseResult:
@@ -92,6 +92,17 @@ def test_the_speed_of_the_cores_is_that_in_the_windows(joined):
     """Readings between the windows belong to another variant."""
     rows = [(t - 100.0, value) for t, _, name, value in joined[0].telemetry.rows if name == FIXED_WORK]
     assert rows == [(-1.0, 99.0), (1.0, 101.0), (3.0, 107.0), (5.0, 109.0)]
+
+
+def test_a_pause_of_the_machine_counts_as_far_as_it_lies_in_a_window():
+    """What of it lay between two windows, or before the first, is in no time of theirs."""
+    observed = Observed()
+    whole = Joined(observed, windows=2)
+    pauses = [(began, MACHINE, PAUSED, 0.5) for began in (100.5, 101.8, 104.0, 105.9)]
+    whole.add(window(100.0, 0, 2_000_000, 40), Telemetry(), pauses)
+    whole.add(window(106.0, 2_000_000, 2_100_000, 44), Telemetry(), pauses)
+    found = [(t - 100.0, value) for t, _, name, value in observed.telemetry.rows if name == PAUSED]
+    assert found == [pytest.approx(pair) for pair in ((0.5, 0.5), (1.8, 0.2), (2.0, 0.4))]
 
 
 def test_workers_own_cpu_is_that_in_the_windows(joined):

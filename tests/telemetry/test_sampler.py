@@ -16,7 +16,7 @@ from lab.runtimes import Launch
 from lab.system.deployment import Deployment
 from lab.system.service import Service
 from lab.telemetry.actuator import scrape
-from lab.telemetry.sampler import CORES_BUSY, FIXED_WORK, SILENT, Telemetry, sampling, timing_cores, with_sum
+from lab.telemetry.sampler import CORES_BUSY, FIXED_WORK, SILENT, Telemetry, sampling, watching_cores, with_sum
 
 # Where nobody listens.
 NOBODY = "http://127.0.0.1:9"
@@ -154,18 +154,19 @@ def test_the_speed_of_every_core_is_measured_beside_the_load(runtime, tmp_path):
     owners = {"service": frozenset(cores[:1]), "generator": frozenset(cores[-1:])}
     spinning = Launch("spinner", (sys.executable, "-c", SPIN.format(60)), tmp_path / "spin", cores=owners["service"])
     telemetry = Telemetry()
-    with runtime.started(spinning), timing_cores(runtime, owners, tmp_path / "log", telemetry):
+    with runtime.started(spinning), watching_cores(runtime, owners, tmp_path, telemetry):
         time.sleep(3)
     spent = {owner: [v for _, of, name, v in telemetry.rows if (of, name) == (owner, FIXED_WORK)] for owner in owners}
     assert all(spent.values())
     assert sorted(spent["service"])[0] < 0.1
-    assert (tmp_path / "log").read_text() == ""
+    assert (tmp_path / "cpu-speed.log").read_text() == ""
+    assert (tmp_path / "pauses.log").read_text() == ""
 
 
 def test_nobody_is_measured_where_nobody_has_cores(runtime, tmp_path):
     """Without pinning there is no core whose speed would be somebody's."""
     telemetry = Telemetry()
-    with timing_cores(runtime, {}, tmp_path / "log", telemetry):
+    with watching_cores(runtime, {}, tmp_path, telemetry):
         pass
     assert telemetry.rows == []
-    assert not (tmp_path / "log").exists()
+    assert not list(tmp_path.glob("*.log"))

@@ -1,0 +1,48 @@
+"""Times in which the machine itself stands still, as a sleeper on each of its cores notices them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+
+import psutil
+import pytest
+from patience import await_that
+
+from lab.runtimes import Launch
+from lab.telemetry.sampler import FIXED_WORK, MACHINE, PAUSED, PAUSES_SCRIPT, Telemetry, watching_cores
+
+PLANTED_S = (0.05, 0.1, 0.3)
+SPIN = "while True: pass"
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="the system does not tell its cores")
+
+
+def test_every_pause_of_all_cores_is_noticed_once_with_its_length(runtime, tmp_path):
+    """Whatever else runs on them. What stands still here is the meter, which is all that a machine can do to it."""
+    cores = sorted(os.sched_getaffinity(0))[:2]
+    owners = {"service": frozenset(cores[:1]), "generator": frozenset(cores[-1:])}
+    busy = Launch("spinner", (sys.executable, "-c", SPIN), tmp_path / "spin", cores=owners["service"])
+    telemetry, begun = Telemetry(), []
+
+    def read(name: str) -> list[tuple[float, float]]:
+        return [(t, value) for t, target, what, value in telemetry.rows if what == name]
+
+    with runtime.started(busy), watching_cores(runtime, owners, tmp_path, telemetry):
+        await_that(lambda: read(FIXED_WORK))
+        children = psutil.Process().children(recursive=True)
+        (meter,) = [child for child in children if str(PAUSES_SCRIPT) in child.cmdline() and not child.children()]
+        for seconds in PLANTED_S:
+            time.sleep(0.3)
+            begun.append(time.time())
+            meter.send_signal(signal.SIGSTOP)
+            time.sleep(seconds)
+            meter.send_signal(signal.SIGCONT)
+        await_that(lambda: len(read(PAUSED)) >= len(PLANTED_S))
+    assert {target for _, target, what, _ in telemetry.rows if what == PAUSED} == {MACHINE}
+    for began, seconds in zip(begun, PLANTED_S, strict=True):
+        ((at, length),) = [pair for pair in read(PAUSED) if began - 0.02 <= pair[0] <= began + seconds]
+        assert at == pytest.approx(began, abs=0.02)
+        assert length >= seconds - 0.02
