@@ -191,6 +191,15 @@ def test_a_run_without_a_seal_of_this_checkout_is_somebody_elses(run, seal):
         resumption.check_planned_here(run)
 
 
+def test_a_run_that_another_machine_was_at_is_not_taken_from_it(run):
+    """Both share a disk: its process ids mean nothing here, so that what goes on there looks as if it had ended."""
+    changed(run, lambda value: value["owner"].update(pid=1, machine="0123456789ab", checkout="0123456789ab"))
+    assert run.state() == "incomplete"
+    with pytest.raises(LabError, match="it may go on there"):
+        resumption.resume(run, Invocation(["lab"], run.path.parent, QUIET), anyway=True)
+    assert run.is_of_another_checkout  # so that nothing cleans it
+
+
 def test_somebody_elses_run_is_resumed_by_who_trusts_it(tmp_path, typed):
     """Its program is executed only then."""
     there = tmp_path / "there"
