@@ -219,7 +219,7 @@ class Plan:
 
 def _in_paths(plan: Plan) -> Iterator[str]:
     """All names of a plan that folders and files are named after, or found by."""
-    yield plan.scenario.name
+    yield from (plan.scenario.name, plan.scenario.played_by)
     yield from (cell.id for cell in plan.cells)
     parts: tuple[Variant | Component, ...] = (*plan.scenario.variants, *plan.scenario.components)
     for part in parts:

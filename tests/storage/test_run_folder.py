@@ -198,7 +198,9 @@ def test_a_damaged_plan_is_named(run, damage):
 
 
 @pytest.mark.parametrize("name", ["../../x", "/etc/x", "..", "a/b", ".hidden", "a\nb", ""])
-@pytest.mark.parametrize("where", ["variant", "scenario", "module", "varied", "database", "files", "ending"])
+@pytest.mark.parametrize(
+    "where", ["variant", "scenario", "locustfile", "module", "varied", "database", "files", "ending"]
+)
 def test_a_received_run_whose_names_lead_elsewhere_is_damaged(run, name, where):
     """Folders and files are named after them, so they are checked again when a run is read."""
     value = run.read()
@@ -207,6 +209,8 @@ def test_a_received_run_whose_names_lead_elsewhere_is_damaged(run, name, where):
         cells[0]["varied"] = f"/{name}"
     elif where == "scenario":
         scenario["name"] = name
+    elif where == "locustfile":
+        scenario["locustfile"] = name or "../x"
     elif where == "module":
         scenario["variants"][0]["module"] = name or "../x"
     elif where == "database":
