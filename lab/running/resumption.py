@@ -89,7 +89,7 @@ def _executed(plan: Plan) -> Iterator[str]:
         if variant.url:
             yield f"load on {variant.url}"
         elif variant.command:
-            yield shlex.join(variant.command)
+            yield shlex.join((*(f"{name}={value}" for name, value in variant.environment.items()), *variant.command))
         else:
             settings = (f"--{name}={value}" for name, value in variant.properties.items())
             yield shlex.join(("java", *variant.jvm_arguments, "-jar", variant.module, *settings))
