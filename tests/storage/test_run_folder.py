@@ -229,6 +229,19 @@ def test_a_received_run_whose_names_lead_elsewhere_is_damaged(run, name, where):
         run.cells()
 
 
+@pytest.mark.parametrize("name", ["a`; drop table b; --", "a b", "", "a)"])
+@pytest.mark.parametrize("where", ["table", "column", "index"])
+def test_a_received_run_whose_tables_would_be_statements_is_damaged(run, name, where):
+    """The server may be one of the reader's own."""
+    value = run.read()
+    columns = {name if where == "column" else "key": "text"}
+    table = {"name": name if where == "table" else "a", "columns": columns, "rows": []}
+    table["index"] = [name] if where == "index" else []
+    value["plan"]["scenario"]["components"] = [{"name": "mysql", "database": "mysql", "tables": [table]}]
+    (run.path / "run.json").write_text(json.dumps(value))
+    assert run.state() == "damaged"
+
+
 def test_a_run_that_is_not_text_is_named(run):
     """A run.json of arbitrary bytes is damaged, too."""
     (run.path / "run.json").write_bytes(b"\xff\xfe\x80abc")
