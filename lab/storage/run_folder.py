@@ -221,7 +221,8 @@ class RunFolder:
     def is_of_another_machine(self) -> bool:
         """Whether a process of another machine has made it, or goes on with it: if it lives cannot be told here."""
         try:
-            return self.read()["owner"].get("machine", identity.machine()) != identity.machine()
+            machine = self.read()["owner"].get("machine")
+            return machine is not None and machine != identity.machine()
         except (LabError, AttributeError, KeyError, TypeError):
             return False
 
