@@ -14,8 +14,6 @@ import platform
 import secrets
 from pathlib import Path
 
-from filelock import FileLock
-
 from lab.runtimes.checkout import ROOT
 
 FOLDER = ROOT / "data" / "identity"
@@ -67,6 +65,8 @@ def _by_place() -> str:
 @functools.cache
 def _secret() -> bytes:
     """The secret in this user's file, which is made on first use; empty where that is not possible."""
+    from filelock import FileLock  # here, since a worker in a container does without
+
     try:
         FOLDER.mkdir(parents=True, exist_ok=True)
         file = FOLDER / str(os.getuid())
