@@ -1,11 +1,14 @@
 """What is left when something is killed: ``python benchmarks/kills.py [--scenario delay] [--runtime docker] [--json]``.
 
-A run of each scenario shows what is alive in which phase: build, images, seed, start, warm-up, measure, conclude. Then
+A run of each system shows what is alive in which phase: build, images, seed, start, warm-up, measure, conclude. Then
 one of these is killed by SIGKILL in each phase, the lab itself included, one in each run. The table shows what of it is
 still running ten seconds after the run has ended, what it left on the disk outside its record, and how many samples
 that were there before are lost. Goals: none. What a scenario starts is taken as it is, so that new components join by
-themselves: one variant of all that call the same ones is measured, on as many nodes as ``--nodes`` says, and with
-Prometheus by ``--prometheus``. Services and images are built anew where their build is what is disturbed.
+themselves: a variant stands for all others, of whatever scenario, whose system has the same parts or fewer (databases,
+services and programs that it calls, and what the lab does for it: restoring, a link, tokens, caches, releases of Java),
+and the table says for whom. So the command without options takes about an hour; with ``--scenario`` variants stand for
+others of the named scenarios only. Each is measured on as many nodes as ``--nodes`` says, and with Prometheus by
+``--prometheus``. Services and images are built anew where their build is what is disturbed.
 ``--engine PID`` has the Docker engine killed too, and started again as it was: give it one of its own.
 """
 
@@ -33,6 +36,7 @@ from lab.experiments import scenarios
 from lab.runtimes import docker, temporary
 from lab.runtimes.checkout import ROOT
 from lab.spec.scenario import Scenario
+from lab.spec.system import Variant
 from lab.storage import run_folder
 
 SHAPE = ("--users", "20", "--ramp-up", "0", "--duration", "4", "--seed", "1", "--allow-suspect")
@@ -69,7 +73,7 @@ def main() -> int:
     """Kill, print; 1 if anything is left or lost, 2 if it cannot be tried here."""
     parser = goals.parser(__doc__)
     services = [name for name, scenario in scenarios().items() if scenario.entry == "service"]
-    parser.add_argument("--scenario", action="append", choices=services, help="one of them; all if none is named")
+    parser.add_argument("--scenario", action="append", choices=services, help="one of them; without, each system once")
     parser.add_argument("--runtime", choices=("process", "docker"), default="process")
     parser.add_argument("--phase", action="append", help="kill in this phase only, and in others that are named so")
     parser.add_argument("--victim", action="append", help="kill this only, and what else is named so")
@@ -83,19 +87,17 @@ def main() -> int:
     def chosen(phase: str, victim: str) -> bool:
         return phase in (options.phase or [phase]) and victim in (options.victim or [victim])
 
+    representing = representatives(options.scenario or services)
+
     def measure() -> dict[str, Any]:
-        kills = [
-            kill
-            for name in options.scenario or services
-            for variant in representatives(scenarios()[name])
-            for kill in kills_of(name, variant, around, chosen, engine)
-        ]
+        kills = [kill for (name, variant) in representing for kill in kills_of(name, variant, around, chosen, engine)]
         missed = [
             f"{kill.scenario}, {kill.variant}: {kill.victim} in {kill.phase}"
             for kill in kills
             if kill.running or kill.on_disk or kill.lost or not kill.done
         ]
-        return {"kills": [asdict(kill) for kill in kills], "missed": missed}
+        stand_for = {f"{name}, {variant}": others for (name, variant), others in representing.items() if others}
+        return {"kills": [asdict(kill) for kill in kills], "stand_for": stand_for, "missed": missed}
 
     return goals.concluded(measure, as_table, options.json)
 
@@ -144,9 +146,42 @@ def answers() -> bool:
     return False
 
 
-def representatives(scenario: Scenario) -> list[str]:
-    """One variant of all that call the same components: another of them starts nothing else."""
-    return list({variant.calls: variant.name for variant in scenario.variants}.values())
+def representatives(names: Iterable[str]) -> dict[tuple[str, str], list[str]]:
+    """The scenarios and variants to measure, and for which other scenarios each stands.
+
+    Args:
+        names: of the scenarios.
+
+    """
+    systems = {
+        (name, variant.name): parts(scenarios()[name], variant)
+        for name in names
+        for variant in scenarios()[name].variants
+    }
+    largest = {who: system for who, system in systems.items() if not any(system < more for more in systems.values())}
+    found: dict[tuple[str, str], list[str]] = {}
+    for (name, _), system in systems.items():
+        who = next(other for other, has in largest.items() if system <= has)
+        others = found.setdefault(who, [])
+        if name not in (who[0], *others):
+            others.append(name)
+    return found
+
+
+def parts(scenario: Scenario, variant: Variant) -> frozenset[str]:
+    """What a run of a variant starts besides the service and its load, and what else may be left of it."""
+    called = [part for part in scenario.components if not variant.calls or part.name in variant.calls]
+    abilities = {
+        "restored": any(part.changes for part in called),
+        "link": bool(scenario.link),
+        "tokens": scenario.sends_tokens or scenario.signs_tokens,
+        "caches": variant.caches,
+        "releases of Java": bool(variant.jdk),
+    }
+    return frozenset(
+        [part.database or part.module or " ".join(part.command) for part in called]
+        + [name for name, has in abilities.items() if has]
+    )
 
 
 def kills_of(
@@ -282,6 +317,7 @@ def as_table(found: dict[str, Any]) -> str:
         ended = kill["ended"] if kill["done"] else "was not there"
         who = (kill["scenario"], kill["variant"], kill["phase"], kill["victim"], ended)
         lines.append("| " + " | ".join(map(str, (*who, *left))) + " |")
+    lines += ["", *(f"{who} stands for {', '.join(others)}." for who, others in found["stand_for"].items())]
     return "\n".join(lines)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import locale
 import os
 import sys
 from pathlib import Path
@@ -9,14 +10,24 @@ from typing import NoReturn
 
 from lab.runtimes.checkout import ROOT
 
+# Which of a shell's variables decides how texts are written: the first that is set.
+LANGUAGES = ("LC_ALL", "LC_CTYPE", "LANG")
+
 
 def main() -> NoReturn:
-    """Carry out a command, unless modules of others could take the place of the lab's own."""
+    """Carry out a command, unless the shell has modules take the place of the lab's own, or texts not be in UTF-8."""
     folders = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     if foreign := [folder for folder in folders if folder and Path(folder).resolve() != ROOT]:
         # Before anything else is imported, which could be one of them already; no run would tell of it.
         print(f"error: PYTHONPATH names {foreign[0]}, and a module there could change results.", file=sys.stderr)
         print("  → Leave it out: env -u PYTHONPATH python -m lab …", file=sys.stderr)
+        sys.exit(2)
+    encoding = locale.getpreferredencoding(False)
+    if encoding.lower() not in ("utf-8", "utf8"):
+        # Files of a run would hold other bytes than elsewhere. An arrow could not be printed either.
+        named = next((f"{name}={os.environ[name]}" for name in LANGUAGES if os.environ.get(name)), "This shell")
+        print(f"error: {named} has texts written as {encoding}, and those of a run are UTF-8.", file=sys.stderr)
+        print("  -> Take another language: LC_ALL=C.UTF-8 python -m lab ...", file=sys.stderr)
         sys.exit(2)
     from lab.cli.main import main as carry_out
 

@@ -39,3 +39,9 @@ def test_the_python_face_is_what_the_readme_says():
 
     assert {"run", "open_run", "runs"} <= set(lab.__all__)
     assert all(callable(getattr(lab, name)) for name in lab.__all__)
+
+
+def test_a_worker_does_without_what_its_image_does_not_have():
+    """Of the lab's packages its image has those that a worker needs, and what these bring with them."""
+    without = "import sys\nfor name in ('docker', 'filelock', 'pandas'):\n    sys.modules[name] = None\n"
+    assert "lab" in modules_after(f"{without}import lab.generator.locust")

@@ -26,7 +26,7 @@ from lab.running import deploying, settings
 from lab.running.invocation import Invocation
 from lab.running.progress import Reporter
 from lab.running.testbed import set_up
-from lab.runtimes import process_id, up_state
+from lab.runtimes import up_state
 from lab.runtimes.checkout import ROOT
 from lab.spec.plan import Plan
 from lab.storage import run_folder
@@ -75,8 +75,8 @@ def _up(plan: Plan, runtime: str, endpoints: Endpoints) -> dict[str, Any]:
             cwd=ROOT,
         )
     # Before it begins: whoever comes next must find it, even if this process is killed while it waits.
-    whose = {"pid": holder.pid, "born": process_id.birth(holder.pid)}
-    write_json(up_state.STATE, {"scenario": plan.scenario.name, "variant": plan.cells[0].variant, **whose})
+    about = {"scenario": plan.scenario.name, "variant": plan.cells[0].variant}
+    write_json(up_state.STATE, {**about, **up_state.whose(holder.pid)})
     assert holder.stdin
     holder.stdin.write(json.dumps(order).encode())
     holder.stdin.close()
@@ -143,9 +143,8 @@ def hold(plan: Plan, runtime: str, endpoints: Endpoints) -> None:
             deploying.deployed(testbed, nodes, variant.name, logs) as deployment,
         ):
             settings.put_in_force(testbed, variant, deployment, plan.parameters)
-            me = {"pid": os.getpid(), "born": process_id.birth(os.getpid())}
             management = next(iter(deployment.nodes.values())).management
-            facts = {**me, "url": deployment.url, "management": management}
+            facts = {**up_state.whose(os.getpid()), "url": deployment.url, "management": management}
             about: dict[str, Any] = {
                 "scenario": scenario.name,
                 "variant": variant.name,

@@ -32,7 +32,8 @@ def resume(run: RunFolder, invocation: Invocation, anyway: bool = False, theirs:
     Args:
         invocation: its folder and runtime are replaced by those of the run.
         anyway: resume even if the machine, the commit or the packages have changed.
-        theirs: resume even if this checkout has not planned the run: it executes what its run.json says.
+        theirs: resume even if this checkout has not planned the run: it executes what its run.json says; or if another
+            machine was at it last, where it may go on.
 
     Raises:
         LabError: the run is complete, in progress or somebody else's, or conditions or its locustfile have changed;
@@ -63,12 +64,17 @@ def resume(run: RunFolder, invocation: Invocation, anyway: bool = False, theirs:
 
 
 def check_planned_here(run: RunFolder) -> None:
-    """LabError, with all that a run would execute, unless this checkout has made its plan."""
+    """LabError unless this checkout has made a run's plan, with all that it would execute, and was at it last, here."""
     if not run.is_planned_here:
         raise LabError(
             f"Run {run.name} was not planned by this checkout, or was changed since: it would execute what is above.",
             "Begin a run of your own; or, if you trust all of that, add --theirs.",
             "\n".join(line.encode("unicode_escape").decode() for line in _executed(run.plan())),
+        )
+    if run.is_of_another_machine:
+        raise LabError(
+            f"Run {run.name} was begun or resumed on another machine that shares this folder: it may go on there.",
+            "Resume it there; or, if you know that it has ended, add --theirs.",
         )
 
 
@@ -83,7 +89,7 @@ def _executed(plan: Plan) -> Iterator[str]:
         if variant.url:
             yield f"load on {variant.url}"
         elif variant.command:
-            yield shlex.join(variant.command)
+            yield shlex.join((*(f"{name}={value}" for name, value in variant.environment.items()), *variant.command))
         else:
             settings = (f"--{name}={value}" for name, value in variant.properties.items())
             yield shlex.join(("java", *variant.jvm_arguments, "-jar", variant.module, *settings))

@@ -6,7 +6,7 @@ import hashlib
 import shlex
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -474,11 +474,16 @@ def _built_images(
 
 
 def clean_containers() -> int:
-    """Remove leftover containers and networks of the lab; returns how many, 0 without an engine."""
+    """Remove leftover containers and networks of the lab; returns how many, 0 without an engine.
+
+    LabError if the engine does not remove one.
+    """
     try:
-        return docker.clean(docker.connect())
+        engine = docker.connect()
     except LabError:
         return 0
+    with closing(engine):
+        return docker.clean(engine)
 
 
 def build_all_images(services: Iterable[tuple[str, int]], reporter: Reporter) -> list[images.Image]:

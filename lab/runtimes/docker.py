@@ -6,6 +6,7 @@ Run as a program (``python -m lab.runtimes.docker RUN PID BORN``) this is the gu
 from __future__ import annotations
 
 import contextlib
+import ipaddress
 import itertools
 import math
 import os
@@ -20,10 +21,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
+from urllib.parse import urlsplit
 
 import docker  # type: ignore[import-untyped]
 import requests
 import urllib3
+from docker.constants import DEFAULT_DOCKER_API_VERSION  # type: ignore[import-untyped]
 from docker.errors import APIError, DockerException, ImageNotFound, NotFound  # type: ignore[import-untyped]
 from docker.models.containers import Container  # type: ignore[import-untyped]
 from docker.types import Ulimit  # type: ignore[import-untyped]
@@ -48,12 +51,30 @@ SWEEP_S, SWEEP_WITHIN_S = 1.0, 25.0
 RESERVED_PORT = 5701
 
 
-def connect() -> docker.DockerClient:
-    """A client of the engine; LabError if none answers."""
+def connect(within_s: float = ANSWERS_WITHIN_S) -> docker.DockerClient:
+    """A client of the engine, for questions that it answers within a time; LabError if none answers."""
     try:
-        return docker.from_env(timeout=ANSWERS_WITHIN_S)
-    except (DockerException, requests.RequestException) as error:
+        # A version that is named is not asked for, so that the first question is not sent before it is known how.
+        with contextlib.closing(_client(DEFAULT_DOCKER_API_VERSION, within_s)) as asking:
+            version = asking.version(api_version=False)["ApiVersion"]
+        return _client(version, within_s)
+    except (DockerException, requests.RequestException, KeyError, TypeError) as error:
         raise LabError("No Docker engine answers.", ENGINE_REMEDY, str(error)) from error
+
+
+def _client(version: str, within_s: float) -> docker.DockerClient:
+    """A client that has not asked anything yet; of an engine on this machine it asks no proxy, and has no login."""
+    client = docker.from_env(version=version, timeout=within_s)
+    if _is_on_loopback(urlsplit(client.api.base_url).hostname or ""):
+        client.api.trust_env = False
+    return client
+
+
+def _is_on_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 @contextmanager
@@ -298,6 +319,7 @@ class DockerRuntime:
                     tmpfs={"/tmp": TMPFS},
                     ulimits=[Ulimit(name="nofile", soft=files, hard=files)],
                     sysctls={"net.core.somaxconn": SOMAXCONN.read_text().strip()} if SOMAXCONN.exists() else {},
+                    use_config_proxy=False,  # ~/.docker/config.json is this user's, as are the shell's variables
                     **_folder(launch),
                 )
         except ImageNotFound as error:

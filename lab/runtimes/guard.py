@@ -35,9 +35,8 @@ def main() -> None:
             processes.add(process)
         else:
             processes.discard(process)
-    for pid, born in processes:
-        if process_id.lives(pid, born):
-            process_id.signal_group(pid, born, signal.SIGKILL)
+    for pid, born in processes:  # a group may have members yet whose leader has ended
+        process_id.signal_group(pid, born, signal.SIGKILL)
     deadline = time.monotonic() + REMOVED_WITHIN_S  # what was killed may be writing for a moment yet
     while (left := [path for path in scratch if path.exists()]) and time.monotonic() < deadline:
         for path in left:

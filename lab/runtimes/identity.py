@@ -14,8 +14,6 @@ import platform
 import secrets
 from pathlib import Path
 
-from filelock import FileLock
-
 from lab.runtimes.checkout import ROOT
 
 FOLDER = ROOT / "data" / "identity"
@@ -33,6 +31,11 @@ def mine() -> str:
 def all_mine() -> tuple[str, ...]:
     """:func:`mine`, and the mark that a lab before this one would have left here."""
     return tuple(dict.fromkeys((mine(), _by_place())))
+
+
+def machine() -> str:
+    """A name of this machine, told to nobody by its own: a process id means something here only."""
+    return hashlib.sha256(b"lab\0" + _machine()).hexdigest()[:MARK_LENGTH]
 
 
 def seal(content: bytes) -> str:
@@ -62,6 +65,8 @@ def _by_place() -> str:
 @functools.cache
 def _secret() -> bytes:
     """The secret in this user's file, which is made on first use; empty where that is not possible."""
+    from filelock import FileLock  # here, since a worker in a container does without
+
     try:
         FOLDER.mkdir(parents=True, exist_ok=True)
         file = FOLDER / str(os.getuid())

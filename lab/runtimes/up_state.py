@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import Any
 
-from lab.runtimes import process_id
+from lab.runtimes import identity, process_id
 from lab.runtimes.checkout import ROOT
 
-FOLDER = ROOT / "data" / "up"
+# Of this machine and this user: whether another machine's process lives cannot be told here, and another user's is not
+# this one's to end.
+FOLDER = ROOT / "data" / "up" / f"{identity.machine()}-{os.getuid()}"
 STATE = FOLDER / "up.json"
+
+
+def whose(pid: int) -> dict[str, Any]:
+    """What a record says of the process that holds a stack: pid, born and the mark of its checkout."""
+    return {"pid": pid, "born": process_id.birth(pid), "checkout": identity.mine()}
 
 
 def running() -> dict[str, Any] | None:
@@ -19,9 +27,13 @@ def running() -> dict[str, Any] | None:
 
 
 def held() -> dict[str, Any] | None:
-    """The held stack, or the one that is being started, with scenario, variant, pid and born only; None if none is."""
+    """The held stack, or the one that is being started, which has neither URL nor run yet; None if none is.
+
+    The one of a checkout that this one was copied from, with its record, is not this one's.
+    """
     try:
         value: dict[str, Any] = json.loads(STATE.read_text())
-        return value if process_id.lives(value["pid"], value["born"]) else None
+        ours = value["checkout"] in identity.all_mine()
+        return value if ours and process_id.lives(value["pid"], value["born"]) else None
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -21,7 +21,8 @@ USERS, RATE = "users", "rate"
 CAPACITY = "percent of capacity"
 # What the cells of a ramp are named by, which no sweep varies: where its rate goes.
 RAMP = "ramp"
-# What may be part of a path: a run that was received from somebody must not lead out of its folder.
+# What may be part of a path or a statement: a run that was received from somebody must not lead out of its folder, nor
+# have a database do what nobody asked for.
 IN_A_PATH = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 # How variants take turns: a cell of one after a cell of another, or, while all of them are up, in short windows.
 Interleave = Literal["cells", "windows"]
@@ -211,21 +212,23 @@ class Plan:
             raise ValueError("there are no cells")
         if strangers := {cell.variant for cell in plan.cells} - {variant.name for variant in plan.scenario.variants}:
             raise ValueError(f"the scenario {plan.scenario.name} has no variant {min(strangers)!r}")
-        for name in _in_paths(plan):
+        for name in _names(plan):
             if not IN_A_PATH.fullmatch(name):
-                raise ValueError(f"{name!r} is no name, as it would be part of a path")
+                raise ValueError(f"{name!r} is no name, as it would be part of a path or a statement")
         return plan
 
 
-def _in_paths(plan: Plan) -> Iterator[str]:
-    """All names of a plan that folders and files are named after, or found by."""
-    yield plan.scenario.name
+def _names(plan: Plan) -> Iterator[str]:
+    """All names of a plan that folders, files and tables are named after, or found by."""
+    yield from (plan.scenario.name, plan.scenario.played_by)
     yield from (cell.id for cell in plan.cells)
     parts: tuple[Variant | Component, ...] = (*plan.scenario.variants, *plan.scenario.components)
     for part in parts:
         yield part.name
         yield part.module or part.name
     yield from (component.database for component in plan.scenario.components if component.database)
+    for table in (table for component in plan.scenario.components for table in component.tables):
+        yield from (table.name, *table.columns, *table.index)
     if corpus := plan.scenario.corpus:
         yield from (*corpus.file_bytes, *corpus.contents)
         yield from (ending.removeprefix(".") for content in corpus.contents.values() for ending in content.text)

@@ -218,6 +218,15 @@ class RunFolder:
             return False
 
     @property
+    def is_of_another_machine(self) -> bool:
+        """Whether a process of another machine has made it, or goes on with it: if it lives cannot be told here."""
+        try:
+            machine = self.read()["owner"].get("machine")
+            return machine is not None and machine != identity.machine()
+        except (LabError, AttributeError, KeyError, TypeError):
+            return False
+
+    @property
     def is_planned_here(self) -> bool:
         """Whether this checkout has made its plan, and nobody has changed it since: its seal says so, no owner does."""
         run = self.read()
@@ -253,7 +262,8 @@ def _sealed(plan: object) -> bytes:
 
 
 def _me() -> dict[str, Any]:
-    return {"pid": os.getpid(), "born": process_id.birth(os.getpid()), "checkout": identity.mine()}
+    me = {"pid": os.getpid(), "born": process_id.birth(os.getpid())}
+    return {**me, "checkout": identity.mine(), "machine": identity.machine()}
 
 
 def all_runs(runs: Path) -> list[RunFolder]:

@@ -426,6 +426,15 @@ def test_the_checkout_itself_may_be_on_the_path(command):
     assert command("--version", PYTHONPATH=f"{ROOT}{os.pathsep}{ROOT / 'lab' / '..'}").returncode == 0
 
 
+def test_a_language_that_is_not_written_in_utf_8_is_refused_by_name(command):
+    """What is read and written would be other bytes than elsewhere, or none at all."""
+    done = command("list", LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
+    assert done.returncode == 2
+    assert "error: LC_ALL=C has texts written as" in done.stderr
+    assert "LC_ALL=C.UTF-8 python -m lab" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_a_backlog_beyond_the_kernels_cap_is_refused(typed, tmp_path, monkeypatch):
     """Before anything starts, with the line that raises the cap."""
     monkeypatch.setattr(host, "somaxconn", lambda: 128)

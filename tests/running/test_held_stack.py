@@ -48,7 +48,7 @@ def test_of_two_that_start_a_stack_one_is_refused(plan, tmp_path, monkeypatch):
     (tmp_path / "up.log").write_text("the other's")
     with FileLock(tmp_path / "up.lock"), pytest.raises(LabError, match="Another 'up'"):
         held_stack.up(plan, "process", NO_ENDPOINTS)
-    me = {"pid": os.getpid(), "born": process_id.birth(os.getpid())}
+    me = up_state.whose(os.getpid())
     for more, state in (({}, "is being started"), ({"url": "http://127.0.0.1:1"}, "is up already")):
         (tmp_path / "up.json").write_text(json.dumps({**me, "scenario": "delay", "variant": "mvc", **more}))
         with pytest.raises(LabError, match=state):
@@ -93,13 +93,36 @@ def test_down_removes_the_folder_of_the_stack(plan, tmp_path, monkeypatch):
     monkeypatch.setattr(up_state, "STATE", tmp_path / "up.json")
     run = RunFolder.create(plan, [], {}, tmp_path)
     with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as holder:
-        owner = {"pid": holder.pid, "born": process_id.birth(holder.pid)}
+        owner = up_state.whose(holder.pid)
         (run.path / "run.json").write_text(json.dumps({**run.read(), "owner": owner}))
         (tmp_path / "up.json").write_text(json.dumps({**owner, "scenario": "delay", "variant": "mvc"}))
         assert held_stack.down() == "delay with mvc"
     assert not run.path.exists()
     with pytest.raises(LabError):
         held_stack.down()
+
+
+def test_a_copy_of_a_checkout_ends_no_stack_of_the_first(tmp_path, monkeypatch):
+    """The record of the stack was copied with everything else, and the process that it names lives."""
+    monkeypatch.setattr(up_state, "STATE", tmp_path / "up.json")
+    about = {"scenario": "delay", "variant": "mvc", "url": "http://127.0.0.1:1"}
+    up_state.STATE.write_text(json.dumps({**about, **up_state.whose(os.getpid()), "checkout": "0123456789ab"}))
+    with pytest.raises(LabError, match="No stack is up"):
+        held_stack.down()
+    assert up_state.running() is None
+
+
+def test_machines_that_share_a_disk_leave_each_others_stacks_alone(tmp_path):
+    """Each has a folder for its own; what the other's process ids mean nobody can tell here."""
+    asks = "import pathlib, sys; from lab.runtimes import identity; identity.MACHINE = pathlib.Path(sys.argv[1])"
+    asks += "; from lab.runtimes import up_state; print(up_state.FOLDER)"
+    folders = set()
+    for name in ("one", "another"):
+        (tmp_path / name).write_text(name)
+        command = [sys.executable, "-c", asks, str(tmp_path / name)]
+        folders.add(subprocess.check_output(command, cwd=ROOT, text=True).strip())
+    assert len(folders) == 2
+    assert {Path(folder).parent for folder in folders} == {ROOT / "data" / "up"}
 
 
 def test_a_command_is_named_in_the_form_that_works(tmp_path):

@@ -191,8 +191,17 @@ def test_a_run_without_a_seal_of_this_checkout_is_somebody_elses(run, seal):
         resumption.check_planned_here(run)
 
 
+def test_a_run_that_another_machine_was_at_is_not_taken_from_it(run):
+    """Both share a disk: its process ids mean nothing here, so that what goes on there looks as if it had ended."""
+    changed(run, lambda value: value["owner"].update(pid=1, machine="0123456789ab", checkout="0123456789ab"))
+    assert run.state() == "incomplete"
+    with pytest.raises(LabError, match="it may go on there"):
+        resumption.resume(run, Invocation(["lab"], run.path.parent, QUIET), anyway=True)
+    assert run.is_of_another_checkout  # so that nothing cleans it
+
+
 def test_somebody_elses_run_is_resumed_by_who_trusts_it(tmp_path, typed):
-    """Its program is executed only then."""
+    """Its program is executed only then, and was shown with the variables that decide what it does."""
     there = tmp_path / "there"
     programs = replace(
         scenarios()["delay"],
@@ -201,7 +210,7 @@ def test_somebody_elses_run_is_resumed_by_who_trusts_it(tmp_path, typed):
         contract=(),
         parameters=(),
         components=(),
-        variants=(Variant("touch", "", "touch", command=("touch", str(there))),),
+        variants=(Variant("touch", "", "touch", command=("touch", str(there)), environment={"TOLD": "planted"}),),
         load=Burst(users=1, ramp_s=0.0, loops=1),
         rehearsal=Rehearsal(requests=0, rounds=1),
         sweep={},
@@ -211,7 +220,7 @@ def test_somebody_elses_run_is_resumed_by_who_trusts_it(tmp_path, typed):
     words = ("resume", theirs.name, "--anyway", "--allow-suspect", "--data", str(tmp_path / "runs"))
     refused = typed(*words)
     assert refused.returncode == 2
-    assert f"touch {there}" in refused.stderr
+    assert f"TOLD=planted touch {there}" in refused.stderr
     assert not there.exists()
     typed(*words, "--theirs")
     assert there.exists()

@@ -120,6 +120,20 @@ def test_container_is_held_to_its_cores_and_memory_and_has_no_privileges(contain
 
 @pytest.mark.docker
 @pytest.mark.thorough
+def test_a_container_is_told_of_no_proxy_that_docker_is_configured_with(engine, launch, monkeypatch, tmp_path):
+    """It may hold a password, and is for what this user starts."""
+    proxy = "http://me:geheim@127.0.0.1:1"
+    (tmp_path / "config.json").write_text(json.dumps({"proxies": {"default": {"httpProxy": proxy}}}))
+    monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
+    asked = launch("import os; print(dict(os.environ))")
+    with DockerRuntime(f"test-{uuid.uuid4().hex[:8]}") as runtime, runtime.started(asked) as running:
+        assert running.await_end() == "exited with status 0", running.log_tail()
+    assert "LC_ALL" in asked.log.read_text()
+    assert "geheim" not in asked.log.read_text()
+
+
+@pytest.mark.docker
+@pytest.mark.thorough
 def test_running_container_can_be_confined_and_its_cpu_time_is_known(containers, launch):
     """As the lab does after the warm-up."""
     core = min(os.sched_getaffinity(0))

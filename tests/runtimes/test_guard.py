@@ -91,6 +91,36 @@ def test_a_lab_that_is_killed_before_its_guard_knows_leaves_nothing_either(tmp_p
     await_that(lambda: not lives(int(lab.stdout)))
 
 
+# A lab that is killed when what it started has ended, but for a child.
+OUTLIVED = """
+import os, signal, sys
+from pathlib import Path
+from lab.runtimes import Launch
+from lab.runtimes.process import ProcessRuntime
+
+with ProcessRuntime() as runtime:
+    launch = Launch("it", ("sh", "-c", "sleep 1000 & echo $!"), Path(sys.argv[1]), talks=True)
+    with runtime.started(launch) as running:
+        print(running.stdout.readline().strip(), flush=True)
+        running.await_end()
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_outlives_the_leader_of_its_group_is_ended_too(tmp_path):
+    """A number is given to no other process while a group of that number has members."""
+    lab = subprocess.run(
+        [sys.executable, "-c", OUTLIVED, str(tmp_path / "log")], capture_output=True, text=True, cwd=ROOT, check=False
+    )
+    assert lab.returncode == -signal.SIGKILL, lab.stderr
+    child = int(lab.stdout)
+    try:
+        await_that(lambda: not lives(child))
+    finally:
+        if lives(child):
+            os.kill(child, signal.SIGKILL)
+
+
 # A lab that loses its guard and is killed, while something that it started writes into a folder.
 SCRATCH = """
 import os, signal, sys, psutil

@@ -198,7 +198,9 @@ def test_a_damaged_plan_is_named(run, damage):
 
 
 @pytest.mark.parametrize("name", ["../../x", "/etc/x", "..", "a/b", ".hidden", "a\nb", ""])
-@pytest.mark.parametrize("where", ["variant", "scenario", "module", "varied", "database", "files", "ending"])
+@pytest.mark.parametrize(
+    "where", ["variant", "scenario", "locustfile", "module", "varied", "database", "files", "ending"]
+)
 def test_a_received_run_whose_names_lead_elsewhere_is_damaged(run, name, where):
     """Folders and files are named after them, so they are checked again when a run is read."""
     value = run.read()
@@ -207,6 +209,8 @@ def test_a_received_run_whose_names_lead_elsewhere_is_damaged(run, name, where):
         cells[0]["varied"] = f"/{name}"
     elif where == "scenario":
         scenario["name"] = name
+    elif where == "locustfile":
+        scenario["locustfile"] = name or "../x"
     elif where == "module":
         scenario["variants"][0]["module"] = name or "../x"
     elif where == "database":
@@ -223,6 +227,19 @@ def test_a_received_run_whose_names_lead_elsewhere_is_damaged(run, name, where):
     assert run.state() == "damaged"
     with pytest.raises(LabError, match="damaged"):
         run.cells()
+
+
+@pytest.mark.parametrize("name", ["a`; drop table b; --", "a b", "", "a)"])
+@pytest.mark.parametrize("where", ["table", "column", "index"])
+def test_a_received_run_whose_tables_would_be_statements_is_damaged(run, name, where):
+    """The server may be one of the reader's own."""
+    value = run.read()
+    columns = {name if where == "column" else "key": "text"}
+    table = {"name": name if where == "table" else "a", "columns": columns, "rows": []}
+    table["index"] = [name] if where == "index" else []
+    value["plan"]["scenario"]["components"] = [{"name": "mysql", "database": "mysql", "tables": [table]}]
+    (run.path / "run.json").write_text(json.dumps(value))
+    assert run.state() == "damaged"
 
 
 def test_a_run_that_is_not_text_is_named(run):

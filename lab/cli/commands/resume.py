@@ -23,7 +23,11 @@ from lab.system.databases import TITLES
 @click.command()
 @click.argument("run", required=False)
 @click.option("--anyway", is_flag=True, help="Resume even if machine, commit or packages have changed.")
-@click.option("--theirs", is_flag=True, help="Resume a run that this checkout did not plan: execute what it says.")
+@click.option(
+    "--theirs",
+    is_flag=True,
+    help="Resume a run that this checkout did not plan: execute what it says; or one that another machine was at.",
+)
 @click.option("--allow-suspect", is_flag=True, help="Exit with 0 also if the verdict is 'suspect'.")
 @header_option
 @data_option

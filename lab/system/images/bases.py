@@ -7,16 +7,16 @@ import re
 import shutil
 import subprocess
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-import docker  # type: ignore[import-untyped]
 import requests
 from docker.errors import DockerException  # type: ignore[import-untyped]
 
 from lab.errors import LabError
 from lab.runtimes import temporary
-from lab.runtimes.docker import engine_asked
+from lab.runtimes.docker import connect, engine_asked
 from lab.system.images.builder import Builder, Image, Recipe, dockerfile
 
 REGISTRY_ANSWERS_WITHIN_S = 5
@@ -189,8 +189,10 @@ def registry_obstacle(image: str) -> str:
 
 def _ask_registry(image: str) -> str:
     try:
-        engine = docker.from_env(timeout=REGISTRY_ANSWERS_WITHIN_S)
-        engine.api.inspect_distribution(image)
+        with closing(connect(REGISTRY_ANSWERS_WITHIN_S)) as engine:
+            engine.api.inspect_distribution(image)
+    except LabError as error:
+        return error.problem.rstrip(".")
     except (DockerException, requests.RequestException) as error:
         return _in_short(error)
     return ""
