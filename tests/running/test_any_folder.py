@@ -28,9 +28,9 @@ def checkout(tmp_path_factory):
     return Checkout(tmp_path_factory.mktemp("folders") / "my läb 1", built=False)
 
 
-def of_each_module(scenario: Scenario) -> list[str]:
-    """A variant of each module and release of Java, and of each program that is no module."""
-    found = {(variant.module or variant.command[:1], variant.jdk): variant.name for variant in scenario.variants[::-1]}
+def of_each_kind(scenario: Scenario) -> list[str]:
+    """A variant of all that call the same and run on the same release of Java; and each program."""
+    found = {(variant.calls, variant.jdk, variant.command[:1]): variant.name for variant in scenario.variants[::-1]}
     return sorted(found.values())
 
 
@@ -60,12 +60,12 @@ def assert_measured_in(checkout: Checkout, name: str, variants: list[str], *argu
 
 @pytest.mark.parametrize("name", scenarios())
 def test_every_scenario_is_measured_there(checkout, name):
-    """With a variant of each module, which is built there, and each program."""
+    """With all that its variants call, on each release of Java."""
     scenario = scenarios()[name]
     shape = OF_SERVICES if scenario.entry == "service" else OF_PROGRAMS
     if scenario.corpus:
         shape += (f"--{scenario.corpus.megabytes}", SMALLEST_CORPUS_MB)
-    assert_measured_in(checkout, name, of_each_module(scenario), *shape)
+    assert_measured_in(checkout, name, of_each_kind(scenario), *shape)
 
 
 @needs_haproxy
@@ -81,7 +81,7 @@ def test_so_are_several_nodes_behind_a_balancer(checkout):
 def test_it_is_measured_in_containers_there(checkout, engine, name):
     """One scenario for each set of databases, on two nodes with Prometheus beside them."""
     try:
-        variants = of_each_module(scenarios()[name])[:1]
+        variants = of_each_kind(scenarios()[name])[:1]
         assert_measured_in(checkout, name, variants, *OF_SERVICES, *SEVERAL_NODES, "--runtime", "docker")
         assert not {thing for thing in checkout.has(engine) if ":" not in thing and not thing.startswith("/")}
     finally:
