@@ -34,6 +34,7 @@ from lab.analysis.summaries import summary_of
 from lab.errors import LabError
 from lab.formulas import inference
 from lab.formulas.inference import Count
+from lab.spec import in_turns
 from lab.spec.plan import Cell
 from lab.spec.sample import BY_BREAKER
 from lab.spec.workload import Closed, Open, Total
@@ -343,6 +344,9 @@ class _Cells:
         if not self.interleaved:
             return tuple(tuple(run) for run in of_a if run), tuple(tuple(run) for run in of_b if run)
         by_a, by_b = ({cell.cell.repeat: cell for cell in side[0]} for side in (of_a, of_b))
+        if not by_a.keys() & by_b.keys():  # in batches of which none has both: by their starts
+            batches = in_turns.batch_count(self.a.run.plan())
+            by_a, by_b = ({(n - 1) // batches: cell for n, cell in side.items()} for side in (by_a, by_b))
         both = sorted(by_a.keys() & by_b.keys())
         return tuple((by_a[repeat],) for repeat in both), tuple((by_b[repeat],) for repeat in both)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -13,7 +14,8 @@ import numpy as np
 from lab.analysis import verdict
 from lab.analysis.window_figures import SPEEDS
 from lab.formulas.two_levels import TwoLevels, adjusted, least_effort, two_levels
-from lab.spec.plan import WINDOWS
+from lab.spec import turns
+from lab.spec.plan import WINDOWS, Cell, Plan
 from lab.storage.cell_folder import CellFolder
 from lab.storage.run_folder import RunFolder
 
@@ -25,6 +27,10 @@ FIGURES = {
     "p99": "p99_s",
     "CPU a request": "cpu_s_per_1000_requests",
 }
+# By how much a figure follows the slowness of a core, at least and at most: where that needs 1 % more time for its
+# work, the figure is worse by 1 % at most, and never better. It may seem to be: cores that have more to do are slower
+# for that, by caches and siblings that they share, and whoever answers less would be excused by its faster cores.
+FOLLOWS = {figure: (-1.0, 0.0) if figure == "throughput" else (0.0, 1.0) for figure in FIGURES}
 # Half of an interval that tells a difference of 5 % from none.
 WANTED_REACH = 0.03
 # Records of windows: see :mod:`lab.analysis.window_figures`.
@@ -42,6 +48,8 @@ class WindowRatio:
             where the CPU decides, without what the speed of the cores explains, which is the share ``explained``.
         levels: their mean, its interval, and the two variances.
         start_s: what a start took before its first window; ``round_s``, each round; ``window_s``, a window by plan.
+        at_once: how many variants took turns.
+        by_way_of: the variant beside which each of both took turns, where memory did not hold them at once; else empty.
 
     """
 
@@ -55,6 +63,8 @@ class WindowRatio:
     round_s: float
     window_s: float
     explained: float
+    at_once: int
+    by_way_of: str = ""
 
     @property
     def ratio(self) -> float:
@@ -70,14 +80,13 @@ class WindowRatio:
     @property
     def sentence(self) -> str:
         """The ratio, its interval, and what it rests on."""
-        levels, interval = self.levels, self.interval
+        levels, interval, explained = self.levels, self.interval, f"{self.explained:.0%}"
         found = f" (95 %: {interval[0]:.3f} to {interval[1]:.3f})" if interval else ", which one start cannot judge"
         starts = f"{levels.starts} start{'s' * (levels.starts != 1)}"
-        of = f"{starts} of {levels.windows:.3g} windows"
-        speed = f"; the cores' speed explains {self.explained:.0%} of how rounds differ, and is taken out" * bool(
-            self.explained
-        )
-        return f"{self.b} against {self.a} at {self.at}: {self.figure} × {self.ratio:.3f}{found}, in {of}{speed}."
+        of = f"{starts} of {levels.windows:.3g} windows" + f", each beside {self.by_way_of}" * bool(self.by_way_of)
+        speed = f"; the cores' speed explains {explained} of how rounds differ, and is taken out"
+        rests_on = f"{of}{speed * (explained != '0%')}"
+        return f"{self.b} against {self.a} at {self.at}: {self.figure} × {self.ratio:.3f}{found}, in {rests_on}."
 
     def as_row(self) -> dict[str, Any]:
         """Its figures as JSON types; ``within`` and ``between`` are standard deviations of the logarithm."""
@@ -98,21 +107,17 @@ class WindowRatio:
             return "More starts would give it an interval: --repeat 4."
         if levels.reach <= WANTED_REACH:
             return ""
-        effort = least_effort(levels, WANTED_REACH, self.start_s, self.round_s)
+        possible = partial(turns.at_least, variants=self.at_once)
+        effort = least_effort(levels, WANTED_REACH, self.start_s, self.round_s, possible)
         if effort is None:
             return "More starts and more windows would say what it takes: --repeat and --duration."
-        more = "more starts" if levels.within is not None and self._starts_differ else "more windows"
+        needed = {"more starts": effort.starts > levels.starts, "more windows": effort.windows > levels.windows}
+        more, minutes = " and ".join(name for name, is_needed in needed.items() if is_needed), effort.elapsed_s / 60
         return (
             f"± {WANTED_REACH:.0%} would take {more}: {effort.starts} starts of {effort.windows} windows, about "
-            f"{max(effort.elapsed_s / 60, 1):.0f} min for all variants and this load: --repeat {effort.starts} "
+            f"{max(minutes, 1):.0f} min for all variants and this load: --repeat {effort.starts} "
             f"--duration {math.ceil(effort.windows * self.window_s)}."
         )
-
-    @property
-    def _starts_differ(self) -> bool:
-        """Whether more of the interval is due to starts than to their windows."""
-        within, between = self.levels.within or 0.0, self.levels.between or 0.0
-        return between > within / self.levels.windows
 
 
 def usable(folder: CellFolder) -> bool:
@@ -148,29 +153,56 @@ def of_run(
 def _ratio(
     run: RunFolder, at: str, position: float, a: str, b: str, figure: str, takes_part: Callable[[CellFolder], bool]
 ) -> WindowRatio | None:
-    plan, starts, costs = run.plan(), list[tuple[Windows, Windows]](), list[tuple[float, float, float]]()
-    for groups in plan.starts:
-        for group in groups:
-            folders = {cell.variant: run.cell(cell) for cell in group}
-            if (
-                plan.position(group[0]) == position
-                and {a, b} <= folders.keys()
-                and all(map(takes_part, (folders[a], folders[b])))
-            ):
-                starts.append((windows_of(folders[a]), windows_of(folders[b])))
-                # Whichever load came first in a start has paid for it.
-                start_s = max(_start_s([run.cell(cell) for cell in each]) for each in groups)
-                costs.append((start_s, *_lengths(list(folders.values()))))
-    logs, explained = [_logs(one, other, FIGURES[figure]) for one, other in starts], 0.0
+    plan, field = run.plan(), FIGURES[figure]
+    beside = [[(run.cell(one), run.cell(other)) for one, other in start] for start in _beside(plan, position, a, b)]
+    starts = [start for start in beside if all(takes_part(folder) for both in start for folder in both)]
+    logs, explained = [_summed([_logs(*both, field) for both in start]) for start in starts], 0.0
     if plan.scenario.cpu_decides:
-        speeds = [_speeds(one, other, FIGURES[figure]) for one, other in starts]
+        speeds = [_summed([_speeds(*both, field) for both in start]) for start in starts]
         if all(np.isfinite(speed).all() for speed in speeds):
-            logs, explained = adjusted(logs, speeds)
+            logs, explained = adjusted(logs, speeds, *FOLLOWS[figure])
     levels = two_levels(logs)
     if levels is None:
         return None
-    start_s, round_s, window_s = map(float, np.median(np.array(costs), axis=0))
-    return WindowRatio(a, b, at, figure, tuple(logs), levels, start_s, round_s, window_s, explained)
+    costs = [np.sum([_cost(run, plan, one.cell) for one, _ in start], axis=0) for start in starts]
+    start_s, round_s = map(float, np.median(costs, axis=0))
+    window_s = float(windows_of(starts[0][0][0])[0]["length_s"])
+    at_once, by_way_of = _at_once(plan, starts[0][0][0].cell), "" if len(starts[0]) == 1 else plan.variants[0].name
+    return WindowRatio(
+        a, b, at, figure, tuple(logs), levels, start_s, round_s, window_s, explained, len(at_once), by_way_of
+    )
+
+
+def _beside(plan: Plan, position: float, a: str, b: str) -> list[list[tuple[Cell, Cell]]]:
+    """By start, the cells of A and B that took turns; of batches that hold only one of them, each with what they share.
+
+    B over A is then the product of what they share over A, and of B over that.
+    """
+    groups = [{cell.variant: cell for cell in group} for group in plan.groups if plan.position(group[0]) == position]
+    if together := [[(group[a], group[b])] for group in groups if {a, b} <= group.keys()]:
+        return together
+    shared = plan.variants[0].name
+    of_a, of_b = ([group for group in groups if name in group] for name in (a, b))
+    return [[(one[a], one[shared]), (other[shared], other[b])] for one, other in zip(of_a, of_b, strict=True)]
+
+
+def _summed(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """The sum of some logarithms, round by round; rounds that not all of them have are left out."""
+    rounds = min(map(len, parts))
+    return np.asarray(sum(part[:rounds] for part in parts))
+
+
+def _at_once(plan: Plan, cell: Cell) -> list[Cell]:
+    """The cells that took turns with one, itself among them."""
+    return next(group for group in plan.groups if cell in group)
+
+
+def _cost(run: RunFolder, plan: Plan, cell: Cell) -> tuple[float, float]:
+    """The seconds that a cell's start took before its first window, and those of each round, of all that were up."""
+    groups = next(groups for groups in plan.starts if any(cell in group for group in groups))
+    # Whichever load came first in a start has paid for it.
+    start_s = max(_start_s([run.cell(each) for each in group]) for group in groups)
+    return start_s, _round_s([run.cell(each) for each in _at_once(plan, cell)])
 
 
 def windows_of(folder: CellFolder) -> list[dict[str, Any]]:
@@ -178,21 +210,21 @@ def windows_of(folder: CellFolder) -> list[dict[str, Any]]:
     return list(folder.read("windows").get("windows", ()))
 
 
-def _rounds(one: Windows, other: Windows, field: str) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+def _rounds(one: CellFolder, other: CellFolder, field: str) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
     """The windows of each round in which both have a figure."""
-    theirs = {window["number"]: window for window in other}
-    for mine in one:
+    theirs = {window["number"]: window for window in windows_of(other)}
+    for mine in windows_of(one):
         its = theirs.get(mine["number"], {})
         if mine.get(field) and its.get(field):
             yield mine, its
 
 
-def _logs(one: Windows, other: Windows, field: str) -> np.ndarray:
+def _logs(one: CellFolder, other: CellFolder, field: str) -> np.ndarray:
     """The logarithm of the ratio in each round, shape (rounds,)."""
     return np.array([math.log(its[field] / mine[field]) for mine, its in _rounds(one, other, field)])
 
 
-def _speeds(one: Windows, other: Windows, field: str) -> np.ndarray:
+def _speeds(one: CellFolder, other: CellFolder, field: str) -> np.ndarray:
     """The same of how slow cores were, of service and generator, shape (rounds, 2); NaN where that was not read."""
 
     def log_ratio(mine: Mapping[str, Any], its: Mapping[str, Any], name: str) -> float:
@@ -208,10 +240,10 @@ def _start_s(folders: Sequence[CellFolder]) -> float:
     return max(0.0, elapsed_s - _in_windows_s([window for folder in folders for window in windows_of(folder)]))
 
 
-def _lengths(folders: Sequence[CellFolder]) -> tuple[float, float]:
-    """The seconds of a round and of a window, by the cells that were up together."""
+def _round_s(folders: Sequence[CellFolder]) -> float:
+    """The seconds of a round, by the cells that were up together."""
     windows = [window for folder in folders for window in windows_of(folder)]
-    return _in_windows_s(windows) / (1 + max(window["number"] for window in windows)), windows[0]["length_s"]
+    return _in_windows_s(windows) / (1 + max(int(window["number"]) for window in windows))
 
 
 def _in_windows_s(windows: Windows) -> float:

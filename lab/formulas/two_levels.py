@@ -8,10 +8,11 @@ next start. The interval is that of the starts' means; the windows say how much 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from lab.formulas import t_interval
@@ -75,16 +76,20 @@ def two_levels(values: Sequence[Floats]) -> TwoLevels | None:
     return TwoLevels(float(means.mean()), tuple(map(float, means)), reach, windows, within, between)
 
 
-def adjusted(values: Sequence[Floats], known: Sequence[Floats]) -> tuple[list[Floats], float]:
+def adjusted(
+    values: Sequence[Floats], known: Sequence[Floats], least: float, most: float
+) -> tuple[list[Floats], float]:
     """Values without what known disturbances explain of them, and which share of their variance that was.
 
     As an order is random, a disturbance that was measured is zero on average, and taking it out changes no mean in the
     long run, but makes it surer (control variates: Lavenberg and Welch, Management Science 27, 1981). How much a value
-    follows a disturbance is found by least squares from what differs within starts.
+    follows a disturbance is found by least squares from what differs within starts, among what is possible: what goes
+    another way did not disturb the value, but follows it, and to take that out would hide a difference.
 
     Args:
         values: of each start, one a window, shape (windows,).
         known: of each start, the disturbances in each window, shape (windows, kinds).
+        least, most: by how much a value follows a disturbance by one, at least and at most.
 
     Returns:
         The values as they are, and 0, with fewer than :data:`FEWEST_TO_ADJUST` windows for each kind.
@@ -95,9 +100,10 @@ def adjusted(values: Sequence[Floats], known: Sequence[Floats]) -> tuple[list[Fl
     if not kinds or len(apart) < FEWEST_TO_ADJUST * kinds:
         return list(values), 0.0
     disturbed = np.concatenate([start - start.mean(axis=0) for start in known if len(start)])
-    slopes = np.linalg.lstsq(disturbed, apart, rcond=None)[0]
+    slopes = scipy.optimize.lsq_linear(disturbed, apart, (least, most), method="bvls").x
     left, all_ = float(((apart - disturbed @ slopes) ** 2).sum()), float((apart**2).sum())
-    return [start - of @ slopes for start, of in zip(values, known, strict=True)], 1 - left / all_ if all_ else 0.0
+    share = max(0.0, 1 - left / all_) if all_ else 0.0
+    return [start - of @ slopes for start, of in zip(values, known, strict=True)], share
 
 
 @dataclass(frozen=True)
@@ -109,11 +115,14 @@ class Effort:
     elapsed_s: float
 
 
-def least_effort(found: TwoLevels, reach: float, start_s: float, round_s: float) -> Effort | None:
+def least_effort(
+    found: TwoLevels, reach: float, start_s: float, round_s: float, possible: Callable[[int], int]
+) -> Effort | None:
     """The quickest way to an interval that reaches so far, by the variances that were found.
 
     Args:
         reach: half of the wanted interval.
+        possible: the number of windows that a start can have, for one that it should have at least.
         start_s: what a start takes before its first window.
         round_s: what a window takes, with its neighbours' in the same round.
 
@@ -129,6 +138,6 @@ def least_effort(found: TwoLevels, reach: float, start_s: float, round_s: float)
         room = starts * (reach / float(t_interval.reach(1.0, starts - 1))) ** 2 - found.between
         windows = math.ceil(found.within / room) if room > 0 else MOST_WINDOWS + 1
         if windows <= MOST_WINDOWS:
-            windows = max(windows, 1)
+            windows = possible(windows)
             efforts.append(Effort(starts, windows, starts * (start_s + windows * round_s)))
     return min(efforts, key=lambda effort: effort.elapsed_s, default=None)

@@ -109,7 +109,7 @@ def _batches(plan: Plan, variants: Sequence[Variant], points: Sequence[Point]) -
         raise LabError(
             f"In windows two variants are up at once, which takes {each_mb:,} MiB each and {shared_mb:,} MiB for the "
             f"rest, and this machine has {has_mb:,} MiB.",
-            "Choose a smaller --heap-mb, or leave --interleave windows out.",
+            "Choose a smaller --heap-mb, or --interleave cells.",
         ) from None
 
 

@@ -7,6 +7,7 @@ faster for that alone.
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 from collections.abc import Iterator, Sequence
@@ -38,6 +39,14 @@ def windows(duration_s: float, variants: int, request_s: float = 0.0) -> int:
     cycle = len(square(variants))
     balanced = round(wanted / cycle) * cycle
     return min(balanced or wanted, MOST_WINDOWS)
+
+
+def at_least(count: int, variants: int) -> int:
+    """The smallest number of windows, not below some other, that a duration can be split into: see :func:`windows`.
+
+    A single window is none, as then nobody takes turns.
+    """
+    return next(n for n in itertools.count(max(count, 2)) if windows(n * WINDOW_S, variants) == n)
 
 
 def square(count: int) -> list[list[int]]:

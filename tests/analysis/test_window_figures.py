@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ from lab.analysis import pairing, window_ratios
 from lab.analysis.window_figures import of_windows
 from lab.experiments import scenarios
 from lab.reporting.run_view import Run
-from lab.spec import planning
+from lab.spec import in_turns, planning
 from lab.spec.options import Options
 from lab.spec.window import Window
 from lab.spec.workload import Closed, Open
@@ -112,13 +113,20 @@ def test_a_window_has_the_cpu_that_was_spent_in_it(samples_of):
 
 
 @pytest.fixture
-def run(tmp_path):
-    """A function that writes a run in windows: rates of two variants by start and round, and verdicts of the first."""
+def run(tmp_path, monkeypatch):
+    """A function that writes a run in windows: rates of variants by start and round, and verdicts of the first.
 
-    def make(rates: dict[str, np.ndarray], verdicts: tuple[str, ...] = ("valid",) * 9) -> RunFolder:
-        starts, rounds = next(iter(rates.values())).shape
+    In batches of two, ``starts`` is less than there are rows of rates.
+    """
+
+    def make(
+        rates: dict[str, np.ndarray], verdicts: tuple[str, ...] = ("valid",) * 9, starts: int | None = None
+    ) -> RunFolder:
+        cells, rounds = next(iter(rates.values())).shape
+        if starts:
+            monkeypatch.setattr(in_turns, "memory_mb", lambda: 10_000)
         options = Options(
-            users=[50], variants=list(rates), duration=rounds, repeat=starts, interleave="windows", seed=1
+            users=[50], variants=list(rates), duration=rounds, repeat=starts or cells, interleave="windows", seed=1
         )
         plan = planning.make_plan(scenarios()["jwt"], options)
         folder = RunFolder.create(plan, ["test"], {}, tmp_path)
@@ -180,6 +188,47 @@ def test_starts_that_differ_ask_for_more_starts_and_windows_for_more_windows(run
     rates["webflux"] = rates["webflux"] * np.exp(np.tile([0.3, -0.3], (3, 5))) * np.array([0.95, 1.0, 1.05])[:, None]
     (ratio,) = window_ratios.of_run(run(rates), ("throughput",))
     assert "more windows" in ratio.advice
+
+
+def test_what_is_advised_can_be_typed_and_says_which_of_both_is_more(run):
+    """The starts and windows that it names are those that a run so typed has."""
+    for starts, rounds, spread in ((3, 12, 0.3), (3, 30, 0.2), (2, 6, 0.1), (4, 30, 0.5), (5, 6, 0.02)):
+        chance = np.random.default_rng(starts * rounds)
+        luck = chance.normal(0, spread, (3, starts, rounds)) + chance.normal(0, 0.03, (3, starts, 1))
+        names = ("mvc", "mvc-virtual", "webflux")
+        for ratio in window_ratios.of_run(run(dict(zip(names, 1000 * np.exp(luck), strict=True))), ("throughput",)):
+            said = re.search(r"take (.*): (\d+) starts of (\d+) .*--repeat (\d+) --duration (\d+)", ratio.advice)
+            assert said, ratio.advice
+            more, advised, windows = said[1], int(said[2]), int(said[3])
+            typed = Options(users=[50], duration=int(said[5]), repeat=int(said[4]), interleave="windows", seed=1)
+            plan = planning.make_plan(scenarios()["jwt"], typed)
+            assert {cell.load.windows for cell in plan.cells} == {windows}
+            assert len(plan.starts) == advised
+            assert ("more starts" in more, "more windows" in more) == (advised > starts, windows > rounds)
+            assert "more" in more
+
+
+def test_two_that_never_took_turns_are_compared_by_what_both_took_turns_with(run):
+    """The machine is half as fast in each second batch; what both batches share tells that from the variants."""
+    starts, rounds, chance = 4, 10, np.random.default_rng(3)
+    speed = np.tile([1.0, 0.5], starts)[:, None] * chance.choice([1.0, 1.4], (2 * starts, rounds))
+    one, two, three = 1000 * speed * np.exp(chance.normal(0, 0.01, (3, 2 * starts, rounds)))
+    folder = run({"mvc": one, "mvc-virtual": 1.1 * two, "webflux": 1.32 * three}, starts=starts)
+    assert in_turns.batch_count(folder.plan()) == 2
+    found = {(ratio.a, ratio.b): ratio for ratio in window_ratios.of_run(folder, ("throughput",))}
+    ratio = found["mvc-virtual", "webflux"]
+    assert (ratio.ratio, ratio.levels.starts, ratio.by_way_of) == (pytest.approx(1.2, rel=0.02), starts, "mvc")
+    assert ratio.interval
+    assert ratio.interval[0] > 1.15
+    assert "in 4 starts of 10 windows, each beside mvc." in ratio.sentence
+    assert found["mvc", "webflux"].by_way_of == ""
+    compared = pairing.compare(
+        f"{folder.path}:mvc-virtual", f"{folder.path}:webflux", pairing.Terms(), folder.path.parent
+    )
+    (row,) = [row for row in compared.rows if row.metric == "throughput req/s"]
+    assert row.ratio
+    assert (row.ratio.ratio, row.ratio.pairs) == (pytest.approx(ratio.ratio), starts)
+    assert row.differs
 
 
 def test_one_start_has_no_interval_and_is_told_what_gives_one(run):

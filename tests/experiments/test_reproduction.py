@@ -35,7 +35,7 @@ from lab.formulas import queueing
 from lab.reporting import formatting
 from lab.reporting.run_view import Run
 from lab.runtimes.checkout import ROOT
-from lab.spec import planning, prediction, schedule
+from lab.spec import in_turns, planning, prediction, schedule
 from lab.spec.options import Options
 from lab.spec.plan import Cell, Plan
 from lab.spec.workload import Ramp
@@ -305,6 +305,28 @@ def test_the_noise_of_a_ratio_is_that_of_earlier_ratios():
     rows += [row("mvc-virtual", 50, repeat(1.0, 1000.0), earlier=slow)]
     assert jwt.webflux_is_faster(rows)[0] == CONFIRMED
     assert jwt.webflux_is_faster([rows[0], replace(rows[1], earlier={"other": slow["before"]})])[0] == UNDECIDED
+
+
+def test_what_took_turns_in_other_batches_is_paired_by_the_start_that_both_had(monkeypatch):
+    """Memory holds two of three: the numbers of their repeats differ, and claims about both are judged all the same."""
+    monkeypatch.setattr(in_turns, "memory_mb", lambda: 10_000)
+    jwt = find_publication("jwt")
+    plan = jwt.plan(jwt.parts[0], 1.0, seed=1, repeat=3)
+    rates = {"mvc": 5000.0, "mvc-virtual": 6000.0, "webflux": 9420.0}
+    cells = [
+        {
+            **{"variant": cell.variant, "users": cell.load.users, "repeat": cell.repeat, "verdict": "valid"},
+            **{"mean_s": 0.01, "throughput_rps": rates[cell.variant] * (1 + cell.repeat / 1000)},
+            **{"ok_throughput_rps": rates[cell.variant] * (1 + cell.repeat / 1000), "requests": 1000, "errors": {}},
+        }
+        for cell in plan.cells
+    ]
+    rows = rows_of(jwt, jwt.parts[0], 1.0, Measured(plan, cells))
+    numbers = {row.variant: [repeat.number for repeat in row.repeats] for row in rows}
+    assert numbers == {"mvc": [1, 2, 3, 4, 5, 6], "mvc-virtual": [1, 3, 5], "webflux": [2, 4, 6]}
+    words = {judged.claim: judged.word for judged in jwt.judge(rows)}
+    assert words["WebFlux is 57 % faster than virtual threads."] == CONFIRMED
+    assert words["Virtual threads are faster than platform threads."] == CONFIRMED
 
 
 def test_scatter_is_taken_together_over_groups():

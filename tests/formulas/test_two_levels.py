@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ from lab.formulas import t_interval
 from lab.formulas.two_levels import TwoLevels, adjusted, least_effort, two_levels
 
 TRUTH = 0.05
+# Any number of windows is possible.
+ANY = partial(max, 1)
 
 
 def drawn(chance: np.random.Generator, starts: int, windows: int, between: float, within: float) -> TwoLevels:
@@ -69,7 +72,7 @@ def test_one_start_has_no_interval():
     assert single
     assert single.reach is not None
     assert (single.within, single.between) == (None, None)
-    assert least_effort(single, 0.1, 1.0, 1.0) is None
+    assert least_effort(single, 0.1, 1.0, 1.0, ANY) is None
     assert two_levels([np.array([])]) is None
 
 
@@ -77,7 +80,7 @@ def test_one_start_has_no_interval():
 def test_the_advised_effort_reaches_as_far_as_it_says(between, within, start_s):
     """Starts and windows are drawn as advised: on average the interval is as wide as wanted, or a little less."""
     chance, known = np.random.default_rng(4), TwoLevels(0.0, (0.0, 0.0), 0.1, 10, within**2, between**2)
-    effort = least_effort(known, 0.03, start_s, 4.0)
+    effort = least_effort(known, 0.03, start_s, 4.0, ANY)
     assert effort
     reached = [drawn(chance, effort.starts, effort.windows, between, within).reach for _ in range(1000)]
     # What is advised is whole numbers, and a root of a mean square is more than a mean.
@@ -89,13 +92,17 @@ def test_dear_starts_have_many_windows_where_only_windows_differ():
     """And where starts differ, there is no way around more of them."""
     windows_differ = TwoLevels(0.0, (0.0, 0.0), 0.1, 10, 0.05**2, 0.0)
     starts_differ = TwoLevels(0.0, (0.0, 0.0), 0.1, 10, 0.001**2, 0.02**2)
-    many, few = least_effort(windows_differ, 0.03, 60.0, 4.0), least_effort(starts_differ, 0.03, 60.0, 4.0)
+    many, few = (least_effort(found, 0.03, 60.0, 4.0, ANY) for found in (windows_differ, starts_differ))
     assert many
     assert few
     assert few.windows == 1
     assert many.windows > 5
     assert few.starts > many.starts
-    assert least_effort(starts_differ, 0.0001, 60.0, 4.0) is None
+    assert least_effort(starts_differ, 0.0001, 60.0, 4.0, ANY) is None
+    even = least_effort(starts_differ, 0.03, 60.0, 4.0, lambda windows: max(2, windows))
+    assert even
+    assert even.windows == 2
+    assert even.elapsed_s == even.starts * (60.0 + 2 * 4.0)
 
 
 def disturbed(chance: np.random.Generator, follows: float, starts: int = 4, windows: int = 20):
@@ -113,7 +120,7 @@ def test_without_what_was_known_the_interval_still_covers_the_truth(follows):
     """Whether values followed it or not."""
     chance, covered = np.random.default_rng(5), 0
     for _ in range(1000):
-        found = two_levels(adjusted(*disturbed(chance, follows))[0])
+        found = two_levels(adjusted(*disturbed(chance, follows), 0.0, 1.0)[0])
         assert found
         assert found.reach
         covered += abs(found.mean - TRUTH) <= found.reach
@@ -123,7 +130,7 @@ def test_without_what_was_known_the_interval_still_covers_the_truth(follows):
 def test_what_was_known_is_taken_out():
     """The interval is a fraction as wide where values followed it, and the share that was taken out is said."""
     values, known = disturbed(np.random.default_rng(6), 1.0)
-    without, share = adjusted(values, known)
+    without, share = adjusted(values, known, 0.0, 1.0)
     raw, found = two_levels(values), two_levels(without)
     assert raw
     assert found
@@ -133,12 +140,33 @@ def test_what_was_known_is_taken_out():
     assert share == pytest.approx(0.15**2 / (0.15**2 + 0.03**2), abs=0.03)
 
 
+def busy(chance: np.random.Generator, starts: int = 4, windows: int = 20):
+    """Rates of which the second is lower by a tenth, and how slow cores were: slower where they had more to do."""
+    rates = [chance.normal([[0.0], [-0.1]], 0.2, (2, windows)) for _ in range(starts)]
+    slow = [0.05 * rate + chance.normal(0, 0.01, (2, windows)) for rate in rates]
+    return [rate[1] - rate[0] for rate in rates], [(each[1] - each[0])[:, None] for each in slow]
+
+
+def test_a_core_that_is_slow_as_it_has_more_to_do_excuses_nobody():
+    """A rate cannot rise with the slowness of cores: taken out, that would hide half of a difference of ten percent."""
+    chance, found, wrong = np.random.default_rng(7), [], []
+    for _ in range(500):
+        values, known = busy(chance)
+        found.append(two_levels(adjusted(values, known, -1.0, 0.0)[0]))
+        wrong.append(two_levels(adjusted(values, known, -math.inf, math.inf)[0]))
+    assert np.mean([one.mean for one in wrong if one]) == pytest.approx(-0.05, abs=0.01)
+    assert np.mean([one.mean for one in found if one]) == pytest.approx(-0.1, abs=0.005)
+    covered = np.mean([abs(one.mean + 0.1) <= one.reach for one in found if one and one.reach])
+    assert covered == pytest.approx(t_interval.CONFIDENCE, abs=0.03)
+    assert adjusted(*busy(chance), -1.0, 0.0)[1] == 0.0
+
+
 def test_too_few_windows_are_left_as_they_are():
     """Nine of them could be explained by anything; so could those of which nothing is known."""
     values, known = [np.arange(9.0)], [np.arange(18.0).reshape(9, 2)]
-    assert adjusted(values, known) == (values, 0.0)
-    assert adjusted(values, [np.zeros((9, 0))]) == (values, 0.0)
-    assert adjusted([], []) == ([], 0.0)
-    same, share = adjusted([np.ones(30)], [np.arange(30.0)[:, None]])
+    assert adjusted(values, known, 0.0, 1.0) == (values, 0.0)
+    assert adjusted(values, [np.zeros((9, 0))], 0.0, 1.0) == (values, 0.0)
+    assert adjusted([], [], 0.0, 1.0) == ([], 0.0)
+    same, share = adjusted([np.ones(30)], [np.arange(30.0)[:, None]], 0.0, 1.0)
     assert same[0] == pytest.approx(1.0)
     assert share == 0.0

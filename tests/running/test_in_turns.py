@@ -211,3 +211,53 @@ def test_an_open_loop_of_more_variants_than_fit_is_measured_in_batches(tmp_path,
             assert folder.read("evidence")["begun"] == pytest.approx(240, abs=4)
             assert_measured(folder.read("summary"))
     assert set(run.window_ratios()["b"]) == {"mvc-virtual", "webflux"}
+
+
+@pytest.mark.java
+@pytest.mark.thorough
+@pytest.mark.usefixtures("brief")
+class TestBatches:
+    """Three variants, a database and their generators, where two of the variants are all that fits."""
+
+    SAID_MB = 5_500
+
+    @pytest.fixture(scope="class")
+    @staticmethod
+    def run(tmp_path_factory, brief):
+        """One start, in two batches."""
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(in_turns, "memory_mb", lambda: TestBatches.SAID_MB)
+            options = {"users": 8, "duration": 4, "heap_mb": 256, "seed": 1, "interleave": "windows"}
+            return lab.run("jwt", **options, data=tmp_path_factory.mktemp("r"), quiet=True)
+
+    def test_each_batch_has_the_first_variant_and_what_it_counted(self, run):
+        """Two starts of the first one, one of each other; each window with its own requests, rows and answers."""
+        groups = run.folder.plan().groups
+        assert [[cell.variant for cell in group] for group in groups] == [["mvc", "mvc-virtual"], ["mvc", "webflux"]]
+        for group in groups:
+            folders = [run.folder.cell(cell) for cell in group]
+            assert_in_turns(folders)
+            for folder in folders:
+                assert_windows_hold_their_own(folder, 4)
+                evidence = folder.read("evidence")
+                assert evidence["served"] == evidence["calls"]["mysql"] == evidence["begun"]
+
+    def test_all_that_was_up_at_once_stayed_within_the_memory_that_there_was_said_to_be(self, run):
+        """By what each process held at most: services, generators, the database, and the lab."""
+        for group in run.folder.plan().groups:
+            held = [run.folder.cell(cell).metrics().query("name == 'rss_bytes'") for cell in group]
+            most = [rows.groupby("target")["value"].max() for rows in held]
+            shared = max(each["mysql"] + each["lab"] for each in most)
+            own = sum(each["service"] + each["worker 1"] + each["master"] for each in most)
+            assert 0 < shared + own < self.SAID_MB << 20
+            for each in most:
+                assert each["service"] < in_turns.service_mb(run.folder.plan().limits) << 20
+                assert each["mysql"] < in_turns.COMPONENT_MB << 20
+
+    def test_who_never_took_turns_is_compared_by_way_of_the_first(self, run):
+        """Who took turns with whom is said, and the run says why."""
+        found = window_ratios.of_run(run.folder, ("throughput",), takes_part=lambda folder: folder.settled)
+        ways = {(ratio.a, ratio.b): ratio.by_way_of for ratio in found}
+        assert ways == {("mvc", "mvc-virtual"): "", ("mvc", "webflux"): "", ("mvc-virtual", "webflux"): "mvc"}
+        assert all(ratio.levels.starts == 1 for ratio in found)
+        assert "in batches: mvc, mvc-virtual; mvc, webflux." in in_turns.batched(run.folder.plan())

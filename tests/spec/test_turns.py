@@ -64,6 +64,15 @@ def test_a_window_lasts_about_a_second_or_ten_requests(duration_s, variants, req
     assert turns.windows(duration_s, variants, request_s) == expected
 
 
+@pytest.mark.parametrize(("count", "variants"), [(1, 2), (2, 3), (3, 3), (4, 3), (13, 3), (25, 3), (7, 2), (60, 4)])
+def test_no_fewer_windows_than_wanted_are_what_a_duration_gives(count, variants):
+    """Whole cycles for what is longer than half of one, and never one alone."""
+    possible = turns.at_least(count, variants)
+    assert possible >= max(count, 2)
+    assert turns.windows(possible * turns.WINDOW_S, variants) == possible
+    assert possible < count + len(turns.square(variants)) + 1
+
+
 def test_a_start_of_all_variants_at_one_load_is_up_at_once():
     """A group has each variant once; its loads are cut into the same windows."""
     plan = planned(users=[50, 100], repeat=2)

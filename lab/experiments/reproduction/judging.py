@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from statistics import fmean, stdev
 
 from lab.experiments.reproduction.publication import CONFIRMED, REFUTED, UNDECIDED, Repeat, ReproducedRow
@@ -346,8 +347,12 @@ def _beside(one: ReproducedRow, other: ReproducedRow) -> str:
 def _paired(
     one: Iterable[Repeat], other: Iterable[Repeat], measure: Callable[[Repeat, Repeat], float | None]
 ) -> tuple[float, ...]:
-    others = {repeat.number: repeat for repeat in other}
-    return _known(measure(repeat, others[repeat.number]) for repeat in one if repeat.number in others)
+    """What follows from two rows, by repeat; of two that never took turns as memory did not hold both, by start."""
+    one, other = list(one), list(other)
+    in_one_batch = {repeat.number for repeat in one} & {repeat.number for repeat in other}
+    key = attrgetter("number" if in_one_batch else "start")
+    others = {key(repeat): repeat for repeat in other}
+    return _known(measure(repeat, others[key(repeat)]) for repeat in one if key(repeat) in others)
 
 
 def rows_of_variant(

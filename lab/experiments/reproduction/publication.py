@@ -42,6 +42,7 @@ class Repeat:
         requests_each: requests over users.
         errors: how many requests failed, by class.
         stopped: how many sessions were stopped early, so that all its other figures are of the users who went on.
+        batches: in how many batches variants took turns that memory did not hold at once; each has repeats of its own.
 
     """
 
@@ -58,6 +59,12 @@ class Repeat:
     requests_each: float = 1.0
     errors: Mapping[str, int] = field(default_factory=dict)
     stopped: int = 0
+    batches: int = 1
+
+    @property
+    def start(self) -> int:
+        """The number, from 0, of the start that it shares with those of other batches."""
+        return (self.number - 1) // self.batches
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,8 @@ from lab.analysis import verdict
 from lab.errors import LabError
 from lab.experiments.reproduction.publication import Part, Publication, Repeat, ReproducedRow
 from lab.reporting.run_view import LATENCIES, LATER, OF_PROGRAMS
-from lab.spec import prediction
+from lab.spec import in_turns, prediction
 from lab.spec.plan import USERS, Cell, Plan
-from lab.spec.scenario import Scenario
 from lab.spec.workload import Load, OpenLoop, WaitingUsers
 from lab.storage import published
 
@@ -43,7 +42,7 @@ class Measured:
         """The repeats of a variant under a load, with rates multiplied by a factor, and the latency of a request."""
         both = zip(self.plan.cells, self.cells, strict=True) if self.cells else ()
         return tuple(
-            _repeat(row, factor, request, self.plan.scenario)
+            _repeat(row, factor, request, self.plan)
             for cell, row in both
             if (cell.variant, cell.load) == (variant, load)
         )
@@ -85,7 +84,7 @@ def _row(part: Part, full: Plan, cell: Cell, scale: float, measured: Measured) -
         answer_bytes=prediction.moved_bytes(full) if full.link.is_limited else 0,
         link_rate=float(full.link.rate),
         repeats=tuple(
-            _repeat(c, factor, part.request, scenario)
+            _repeat(c, factor, part.request, plan)
             for c in measured.cells
             if (c["variant"], c["users"]) == (cell.variant, users)
         ),
@@ -116,7 +115,7 @@ def _earlier(
     return {name: repeats for name, repeats in usable.items() if len(repeats) > 1}
 
 
-def _repeat(cell: Mapping[str, Any], factor: float, request: str, scenario: Scenario) -> Repeat:
+def _repeat(cell: Mapping[str, Any], factor: float, request: str, plan: Plan) -> Repeat:
     failed, of_name = sum(cell["errors"].values()), {part["name"]: part for part in cell.get("by_name", ())}
     of_request = of_name.get(request, cell)
     calls = {name: count / n for name, count in cell.get("calls", {}).items() if (n := of_request["requests"])}
@@ -135,13 +134,14 @@ def _repeat(cell: Mapping[str, Any], factor: float, request: str, scenario: Scen
         },
         sums_s={
             each.name: each.times * of_name[each.name]["mean_s"]
-            for each in scenario.requests
+            for each in plan.scenario.requests
             if each.times and each.name in of_name and of_name[each.name]["mean_s"] is not None
         },
         failed_shares={name: each["failed"] / each["requests"] for name, each in of_name.items()},
         requests_each=cell["requests"] / cell["users"],
         errors=cell["errors"],
         stopped=(cell.get("sessions") or {}).get("stopped", 0),
+        batches=in_turns.batch_count(plan),
     )
 
 
