@@ -111,10 +111,34 @@ def test_what_happens_often_need_not_happen_always():
 def test_who_stops_early_does_not_make_a_style_slower():
     """The mean over requests rises where sessions lack their last, fast ones; without all names nothing is decided."""
     slow_mean = row("rest-parallel")
-    stopped = tuple(replace(each, mean_s=1.2 * each.mean_s, stopped=100) for each in slow_mean.repeats)
+    stopped = tuple(replace(each, mean_s=1.2 * each.mean_s, stopped=1) for each in slow_mean.repeats)
     assert judged("slower than", row("mvc"), replace(slow_mean, repeats=stopped)) == REFUTED
     lacking = tuple(replace(each, sums_s={AT_ONCE: 100.0}) for each in stopped)
     assert judged("slower than", row("mvc"), replace(slow_mean, repeats=lacking)) == UNDECIDED
+
+
+@pytest.mark.parametrize(
+    ("claim", "mvc", "style", "word"),
+    [
+        ("slower than", {"mean_s": 1.0}, {"mean_s": 1.0, "logins_percent": 5}, UNDECIDED),
+        ("slower than", {"mean_s": 1.0}, {"mean_s": 1.5, "logins_percent": 5}, CONFIRMED),
+        ("slower than", {"mean_s": 1.0, "logins_percent": 5}, {"mean_s": 1.5}, UNDECIDED),
+        ("slower than", {"mean_s": 1.0, "logins_percent": 5}, {"mean_s": 1.0}, REFUTED),
+        ("longer to log in", {}, {"logins_percent": 5}, UNDECIDED),
+        ("longer to log in", {}, {"login_s": 5.5, "logins_percent": 5}, CONFIRMED),
+        ("refuses at once", {}, {"refused_s": 0.005, "logins_percent": 5}, CONFIRMED),
+    ],
+)
+def test_what_was_not_answered_does_not_make_a_style_fast(claim, mvc, style, word):
+    """It would have taken longer: a side that lacks it may be slower than it looks, and is never faster."""
+    assert judged(claim, row("mvc", **mvc), row("rest-parallel", **style)) == word
+
+
+def test_who_is_not_refused_at_once_may_have_waited_longer():
+    """Failures of the very requests count, where all that were answered came soon."""
+    fast = row("rest-parallel", refused_s=0.005)
+    failing = tuple(replace(each, failed_shares={AT_ONCE: 0.05}) for each in fast.repeats)
+    assert judged("refuses at once", row("mvc"), replace(fast, repeats=failing)) == UNDECIDED
 
 
 def test_the_errors_of_an_overload_decide_nothing_about_its_speed():
@@ -246,7 +270,7 @@ def test_rows_of_survivors_are_marked_with_what_failed(tmp_path, capsys, monkeyp
     assert tables.count("mvc†") == 2
     assert tables.count("†") == 3 * marked
     assert "† mvc at R = 5,000: 6 sessions were stopped early (failed requests: timeout 4)" in said
-    assert "boot-2.0† over boot-1.5† at R = 5,000 (MySQL" in claimed
+    assert "rest-parallel† over mvc† at R = 5,000 (MySQL)" in claimed
     reproduce._print(results.from_runs(OPERATIONS, [stored(0, tmp_path)], tmp_path))
     assert "†" not in capsys.readouterr().out
 
