@@ -7,15 +7,17 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pytest
 import requests
 from patience import PATIENCE_S, await_that
 
 from lab.analysis import verdict
 from lab.experiments import scenarios
-from lab.running import equivalence
+from lab.running import conductor, equivalence
 from lab.running import testbed as shared
 from lab.running.invocation import Invocation
 from lab.running.progress import Reporter
@@ -37,6 +39,8 @@ UNCOUNTED = {name: len(SCENARIO.requests) for name in ("boot-1.5", "boot-1.5-mon
 ASKED = {"mysql": {"mysql insert": 3, "mysql update": 0}, "mongo": {"mongo insert": 3, "mongo update": 0}}
 # Tomcat ends an answer that is made later after this time, unless it is told otherwise.
 TOMCATS_OWN_S = 30.0
+# Not the one that it is compared with.
+CHANGED = "boot-2.7"
 # More logins than any machine has threads of `parallel`.
 LOGINS = 40
 
@@ -100,6 +104,27 @@ def test_the_first_variant_meets_the_contract(tmp_path):
 def test_a_variant_answers_as_the_others_do(testbed, name, tmp_path):
     """Stacks, styles and generations alike."""
     proved(testbed, name, tmp_path)
+
+
+@pytest.mark.thorough
+def test_one_that_answers_otherwise_is_named_and_not_measured(tmp_path):
+    """A generation whose JSON has other names, say; the others are measured, and nothing goes on running."""
+    renamed = {"spring.jackson.property-naming-strategy": "UPPER_CAMEL_CASE"}
+    changed = [
+        replace(each, properties={**each.properties, **(renamed if each.name == CHANGED else {})})
+        for each in SCENARIO.variants
+    ]
+    options = Options(users=[1], heap_mb=256, variants=["mvc", CHANGED], seed=1, pace=0.02)
+    plan = planning.make_plan(replace(SCENARIO, variants=tuple(changed)), options)
+    before = set(psutil.Process().children(recursive=True))
+    folder = conductor.conduct(plan, Invocation(["test"], tmp_path, Reporter(quiet=True)))
+    measured = {cell.cell.variant: cell.read("summary") for cell in folder.cells()}
+    (named,) = [name for name, summary in measured.items() if not summary["requests"]]
+    (other,) = set(measured) - {named}
+    (said,) = [reason for reason in measured[named]["reasons"] if "not equal" in reason]
+    assert f"{named} and {other} are not equal: account, a hash of strength 4: status 200, application/json, " in said
+    assert measured[other]["requests"] == 26
+    assert set(psutil.Process().children(recursive=True)) <= before
 
 
 @pytest.mark.thorough
