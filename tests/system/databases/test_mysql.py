@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 from holding_relay import holding
+from one_sentence import assert_refused
 from patience import PATIENCE_S, await_that
 
 from lab.errors import LabError
@@ -125,6 +126,18 @@ def test_a_table_that_is_not_the_labs_is_left_alone(site, server, sql, foreign):
         pass
     assert "--mysql-url" in caught.value.next_step
     assert sql("select * from users") == [("mine",)]
+
+
+def test_a_wrong_password_is_said_in_one_sentence_and_repeated_nowhere(server, typed, tmp_path):
+    """By the first who connects: no run is begun that its services could not go through with."""
+    wrong = server.url.replace(f":{server.password}@", ":wr0ng-geheim@")
+    run = ("run", "operations", "--variants", "mvc", "--users", "5", "--data", str(tmp_path / "runs"))
+    done = typed(*run, "--mysql-url", wrong)
+    assert_refused(done, "Access denied", "is its URL right?")
+    assert "wr0ng-geheim" not in done.stdout + done.stderr
+    written = [path for path in (tmp_path / "runs").rglob("*") if path.is_file()]
+    assert not [path for path in written if b"wr0ng-geheim" in path.read_bytes()]
+    assert not [path for path in written if path.name == "samples.parquet"]
 
 
 def test_a_server_of_ones_own_is_used_and_left_as_it_was(site, server):
