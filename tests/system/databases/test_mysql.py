@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -126,6 +127,31 @@ def test_a_table_that_is_not_the_labs_is_left_alone(site, server, sql, foreign):
         pass
     assert "--mysql-url" in caught.value.next_step
     assert sql("select * from users") == [("mine",)]
+
+
+@pytest.fixture
+def small(tmp_path):
+    """A folder on a file system that has no room for data."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(folder)]
+    if not shutil.which("mount") or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("mounting a small file system is not permitted here")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_disk_that_is_full_before_data_are_made_is_said_and_nothing_is_left(small, site, tmp_path):
+    """By the server's own words, whatever advice comes after them."""
+    unpacked = small / f"mariadb-{mariadb.VERSION}"
+    unpacked.symlink_to(SEEDS / unpacked.name)
+    full = replace(site, logs=tmp_path / "logs", seeds=small)
+    with pytest.raises(LabError, match="data folder could not be made") as caught, mysql.server(full, count=COUNT):
+        pass
+    assert "out of disk space" in caught.value.detail
+    assert {path.name for path in small.iterdir()} == {unpacked.name, ".mariadb.lock"}
 
 
 def test_a_wrong_password_is_said_in_one_sentence_and_repeated_nowhere(server, typed, tmp_path):
