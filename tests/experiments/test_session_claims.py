@@ -18,8 +18,10 @@ from lab.experiments.operations.claims import OPERATIONS
 from lab.experiments.reproduction import results
 from lab.experiments.reproduction.publication import CONFIRMED, REFUTED, UNDECIDED, Repeat, ReproducedRow
 from lab.experiments.reproduction.rows import Measured, rows_of
+from lab.reporting import formatting
 from lab.reporting.run_view import Run
 from lab.spec import planning
+from lab.spec.options import Options
 from lab.spec.plan import Plan
 from lab.storage import published
 from lab.storage.run_folder import RunFolder
@@ -273,6 +275,17 @@ def test_rows_of_survivors_are_marked_with_what_failed(tmp_path, capsys, monkeyp
     assert "rest-parallel† over mvc† at R = 5,000 (MySQL)" in claimed
     reproduce._print(results.from_runs(OPERATIONS, [stored(0, tmp_path)], tmp_path))
     assert "†" not in capsys.readouterr().out
+
+
+def test_the_release_of_java_of_each_variant_is_named(measured, tmp_path, capsys, monkeypatch):
+    """Above the tables of a run, and under that of each part; where none is named nothing is said."""
+    assert "; Java 11 (boot-1.5, boot-2.0), Java 25 (mvc, " in formatting.settings(measured.plan)
+    assert "Java" not in formatting.settings(planning.make_plan(find_scenario("delay"), Options(users=[1])))
+    monkeypatch.setattr(reproduce, "out", Console(width=300))
+    reproduce._print(results.from_runs(OPERATIONS, [measured], tmp_path))
+    said = capsys.readouterr().out
+    assert "Java 11 (boot-1.5, boot-2.0), Java 25 (mvc, " in said
+    assert "Java 11 (boot-1.5-mongo, boot-2.0-mongo), Java 25 (mvc-mongo, " in said
 
 
 def test_what_failed_is_told_by_kind_where_nobody_was_stopped_too(tmp_path, capsys, monkeypatch):

@@ -26,7 +26,15 @@ from lab.experiments import find_publication, publications
 from lab.experiments.reproduction import results
 from lab.experiments.reproduction.publication import CONFIRMED, NOT_JUDGED, REFUTED, UNDECIDED, Part, Publication
 from lab.experiments.reproduction.results import Reproduction
-from lab.reporting.formatting import SURVIVORS, errors_text, figure_heading, figure_text, rate_text, seconds_text
+from lab.reporting.formatting import (
+    SURVIVORS,
+    errors_text,
+    figure_heading,
+    figure_text,
+    rate_text,
+    releases,
+    seconds_text,
+)
 from lab.running import estimate
 from lab.running.invocation import Invocation
 from lab.runtimes import RUNTIMES
@@ -169,6 +177,9 @@ def _print(done: Reproduction) -> None:
         columns = _columns(rows, done.experiment.of_programs)
         columns = sorted([*columns, *_figure_columns(of_part)], key=attrgetter("published"))
         print_whole(_table(part, of_part, columns), out)
+        scenario = done.experiment.scenario_of(part)
+        if java := releases(scenario.variant(name) for name in dict.fromkeys(row["variant"] for row in of_part)):
+            out.print(f"[dim]{java}[/]", soft_wrap=True)
         if any(row["sums_s"] for row in of_part):
             print_whole(_sums_table(part, of_part), out)
         for sentence in filter(None, map(_failed, of_part)):
