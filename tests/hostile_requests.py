@@ -13,6 +13,7 @@ from typing import NamedTuple
 from lab.system.databases import tokens
 
 HEAD = {"alg": "HS256", "typ": "JWT"}
+AUTHENTICATE, OPERATIONS = "/api/authenticate", "/api/operations"
 LARGE = 20_000
 
 
@@ -287,3 +288,58 @@ def _http(path: str) -> Iterator[HostileRequest]:
     yield HostileRequest("HTTP/1.0", f"GET {path} HTTP/1.0\r\n\r\n".encode())
     yield HostileRequest("HTTP/9.9", f"GET {path} HTTP/9.9\r\nHost: a\r\nConnection: close\r\n\r\n".encode())
     yield HostileRequest("no HTTP", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\0" * 50 + b"\r\n\r\n")
+
+
+# Of a body's text: what a driver, a database or a hash may trip over.
+TEXTS = {
+    "half a character": "\\ud800",
+    "a null": "a\\u0000b",
+    "a long text": "x" * 9000,
+    "SQL": "' or 1=1 -- ",
+    "an operator": '{\\"$ne\\": null}',
+    "a lookup": "${jndi:ldap://127.0.0.1:1/a}",
+}
+# Values in place of a text, or of a number.
+VALUES = ("null", "{}", "[]", '{"$ne": null}', '{"$gt": ""}', "true", "1" * 1200, "[" * 900 + "]" * 900)
+NUMBERS = (
+    *("1e2147483647", "-1e2147483647", "1e-2147483647", "0e2147483647", "1e99999999999", "1E+2147483640"),
+    *('"NaN"', '"Infinity"', '"0x10"', '""', "NaN"),
+)
+DATES = ("+1000000000-12-31T23:59:59Z", "-1000000000-01-01T00:00:00Z", "2020-02-30T00:00:00Z", "2020-01-01", "")
+NO_JSON = {
+    "nothing": b"",
+    "not closed": b'{"username": "admin", "password"',
+    "an array": b"[]",
+    "a text": b'"admin"',
+    "no UTF-8": b'{"username": "\xff\xfe", "password": "admin"}',
+    "a name twice": b'{"username": "admin", "username": "nobody", "password": "wrong", "password": "admin "}',
+    "deep": b'{"a":' * 5000 + b"1" + b"}" * 5000,
+}
+
+
+def bodies(token: str) -> list[HostileRequest]:
+    """Requests to log in, and with an honest token to create an operation, whose bodies are none of those expected."""
+    typed = "Content-Type: application/json"
+    honest = f"Authorization: Bearer {token}"
+    texts = {name: f'"{text}"' for name, text in TEXTS.items()} | {text[:20]: text for text in VALUES}
+    logins = {
+        f"{field} {name}": f'{{"username": "admin", "password": "wrong", "{field}": {value}}}'
+        for field in ("username", "password", "rememberMe")
+        for name, value in texts.items()
+    }
+    fields = {
+        "description": texts,
+        "amount": {text: text for text in (*NUMBERS, *VALUES)},
+        "date": texts | {text: f'"{text}"' for text in DATES},
+    }
+    good = '"date": "2020-01-01T00:00:00Z", "description": "d", "amount": "1"'
+    created = {
+        f"{field} {name[:20]}": f'{{{good}, "{field}": {value}}}'
+        for field, of in fields.items()
+        for name, value in of.items()
+    }
+    return [
+        HostileRequest(f"body: {path}: {name}", _get(path, [typed, honest][: 1 + (path == OPERATIONS)], "POST", body))
+        for path, of in ((AUTHENTICATE, logins), (OPERATIONS, created))
+        for name, body in ({name: text.encode() for name, text in of.items()} | NO_JSON).items()
+    ]

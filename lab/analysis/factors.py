@@ -48,6 +48,22 @@ def effects_of_parameter(table: pd.DataFrame, name: str) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
+def strongest(*tables: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """For each factor the one pair in which it changes a metric most: what decides stands first.
+
+    It is the largest of what was found, which chance alone makes larger than it is: the interval of its pair, and how
+    far the next factor is, say whether it decides.
+
+    Args:
+        tables: of :func:`effects` and :func:`effects_of_parameter`.
+        metric: such as ``mean s``.
+
+    """
+    found = [row for table in tables for row in table.to_dict("records") if row["metric"] == metric]
+    found.sort(key=lambda row: -max(row["ratio"], 1 / row["ratio"]))
+    return pd.DataFrame(found, columns=list(COLUMNS)).drop_duplicates("factor").reset_index(drop=True)
+
+
 def _of_parameter(table: pd.DataFrame, name: str) -> Iterator[dict[str, Any]]:
     for variant, of_variant in table.groupby("variant", sort=False):
         for low, high in pairwise(of_variant[name].drop_duplicates()):

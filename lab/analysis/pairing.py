@@ -222,16 +222,26 @@ def _notes(side: Side, terms: Terms, summaries: Mapping[str, Mapping[str, Any]])
 
 
 def _note(cell: CellFolder, terms: Terms, summary: Mapping[str, Any]) -> str:
-    """A sentence on a cell that is not valid, with its figures if it takes no part; empty for a valid one."""
-    word = _word(cell)
+    """A sentence on a cell that is not valid, or of survivors, with its figures if it takes no part; else empty."""
+    word, survivors = _word(cell), _survivors(summary)
     if word == verdict.VALID:
-        return ""
+        return survivors and f"{_name(cell)}: {survivors}"
     reasons = " ".join(summary.get("reasons", ())) or "It was not measured to its end."
     if _competes(cell, terms):
-        return f"{_name(cell)} is {word}: {reasons}"
+        return f"{_name(cell)} is {word}: {reasons} {survivors}".strip()
     part = " but for its failures" * _counts_failures(cell, terms)
     shown = f" It had {_figures(summary)}." if summary.get("requests") else ""
     return f"{_name(cell)} is {word} and left out{part}: {reasons}{shown}"
+
+
+def _survivors(summary: Mapping[str, Any]) -> str:
+    """What the figures of a cell are of whose sessions were stopped early, as a sentence; empty where none was."""
+    sessions = summary.get("sessions") or {}
+    if not (stopped := sessions.get("stopped")):
+        return ""
+    return (
+        f"{stopped:,} of {sessions['begun']:,} sessions were stopped early: its figures are of the users who went on."
+    )
 
 
 def _figures(summary: Mapping[str, Any]) -> str:

@@ -36,7 +36,17 @@ def settings(plan: Plan) -> str:
     before = warm_up_in_words(load, plan.unit) if attached else ""
     rates = _listed({cell.load.rate_rps for cell in plan.cells if isinstance(cell.load, Open)})
     shape, limits = _shape(load, plan.unit, rates) + windows(load), _asked_limits(plan)
-    return "; ".join(filter(None, (parameters, shape, _sent(plan), sent, before, limits, f"seed {plan.seed}")))
+    java = releases(plan.variants)
+    return "; ".join(filter(None, (parameters, shape, _sent(plan), sent, before, limits, java, f"seed {plan.seed}")))
+
+
+def releases(variants: Iterable[Variant]) -> str:
+    """The releases of Java that variants name, such as ``Java 11 (boot-1.5, boot-2.0), Java 25 (mvc)``; else empty."""
+    names: dict[int, list[str]] = {}
+    for variant in variants:
+        if variant.jdk:
+            names.setdefault(variant.jdk, []).append(variant.name)
+    return ", ".join(f"Java {release} ({', '.join(of)})" for release, of in sorted(names.items()))
 
 
 def _in_use(plan: Plan) -> dict[str, Value]:

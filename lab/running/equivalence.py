@@ -23,6 +23,8 @@ from lab.system.service import Service
 
 WITHIN_S = 30.0
 SHOWN = 120
+# So many differences tell how two variants differ, whose cause may be in every answer.
+DIFFERENCES = 3
 # Compared by themselves, or known to be a server's own habit: Tomcat dates its answers, Netty does not.
 NOT_COMPARED = {"connection", "content-length", "content-type", "date", "keep-alive", "server", "transfer-encoding"}
 # Of these headers the values are compared too; of others it is enough that both variants send them.
@@ -194,7 +196,8 @@ def check_equal(proved: Proved, variant: str, answers: Answers) -> None:
     for other in dict.fromkeys(proved[name][0] for name in answers if name in proved):
         theirs = {name: answer for name, (who, answer) in proved.items() if who == other}
         if different := unequal_answers(answers, theirs):
-            raise ComponentError(f"{variant} and {other} are not equal: {'; '.join(different)}.")
+            more = f"; and {len(different) - DIFFERENCES} more" if len(different) > DIFFERENCES else ""
+            raise ComponentError(f"{variant} and {other} are not equal: {'; '.join(different[:DIFFERENCES])}{more}.")
     for name, answer in answers.items():
         proved.setdefault(name, (variant, answer))
 

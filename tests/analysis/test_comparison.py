@@ -227,6 +227,18 @@ def test_an_invalid_cell_is_left_out_by_name(made, compared):
     assert set(lab.compare(str(run.path)).table()["repeats"]) == {3}
 
 
+@pytest.mark.parametrize("word", ["valid", "suspect"])
+def test_figures_of_survivors_are_said_to_be_theirs(made, compared, word):
+    """Where sessions were stopped early those who went on had less load; of the others nothing is said."""
+    run = made({"mvc": 0.1, "webflux": 0.1})
+    cell = run.cells()[1]
+    judge(cell, word, "Requests failed.")
+    cell.keep("summary", {**cell.read("summary"), "sessions": {"begun": 40, "stopped": 3}})
+    text = said(compared(run.name, "--allow-suspect"))
+    assert "3 of 40 sessions were stopped early: its figures are of the users who went on." in text
+    assert text.count("stopped early") == 1
+
+
 def test_a_variant_that_was_never_measured_is_one_sentence(made, compared):
     """What it never stated is no difference: the others are compared, and it is said once what to do about it."""
     run = made({"mvc": 0.1, "mvc-virtual": 0.1, "webflux": 0.1}, users=(10, 20))

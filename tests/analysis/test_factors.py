@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from lab.analysis.comparison import CPU, MEAN, METRICS, ONCE, Comparison, MetricRow
-from lab.analysis.factors import COLUMNS, effects, effects_of_parameter
+from lab.analysis.factors import COLUMNS, effects, effects_of_parameter, strongest
 from lab.experiments import scenarios
 from lab.formulas import inference
 from lab.spec.system import Variant
@@ -73,6 +73,19 @@ def test_a_parameter_is_a_factor_of_each_variant_by_itself():
     assert found["low"].tolist() == pytest.approx([1 / 4, 1 / 3])
     once = pd.DataFrame([{**fields, **cell} for cell in cells if cell["repeat"] == 1])
     assert effects_of_parameter(once, "bcrypt")["verdict"].tolist() == [ONCE, ONCE]
+
+
+def test_what_decides_stands_first_by_its_largest_effect():
+    """Of all factors together, halves and doubles alike; each by one pair, and by the metric that is asked for."""
+    pairs = {("mvc", "rest-parallel"): 1.5, ("mvc", "controller-elastic"): 1.2, ("boot-1.5", "boot-2.0"): 0.9}
+    rows = [compared(*pair, metric, times) for pair, times in pairs.items() for metric in (MEAN, CPU)]
+    of_variants = effects(Comparison(rows, True, (), {}), scenarios()["operations"].variants)
+    of_bcrypt = pd.DataFrame([dict.fromkeys(COLUMNS, math.nan) | {"factor": "bcrypt", "metric": MEAN, "ratio": 0.2}])
+    found = strongest(of_variants, of_bcrypt, metric=MEAN)
+    assert found["factor"].tolist() == ["bcrypt", "style", "generation"]
+    assert found["b"].tolist()[1:] == ["rest-parallel", "boot-2.0"]
+    assert strongest(of_variants, of_bcrypt, metric=CPU)["factor"].tolist() == ["style", "generation"]
+    assert tuple(strongest(of_variants.head(0), metric=MEAN).columns) == COLUMNS
 
 
 def test_nothing_to_show_is_an_empty_table_with_its_columns():

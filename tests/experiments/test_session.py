@@ -7,6 +7,7 @@ import re
 from collections import Counter
 
 import pytest
+from one_sentence import assert_refused
 from operations_server import serving
 
 import lab
@@ -129,6 +130,13 @@ def test_nothing_is_marked_where_nobody_stopped(whole, typed):
     run, _ = whole
     assert "†" not in typed("show", run.name, "--data", str(run.path.parent)).stdout
     assert run.survivors() == []
+
+
+def test_a_generation_that_is_unknown_is_refused_with_the_nearest(typed, tmp_path):
+    """In one sentence that says what there is, before anything is built or started."""
+    done = typed("run", "operations", "--variants", "mvc,boot-2.8", "--data", str(tmp_path / "runs"))
+    assert_refused(done, "The scenario operations has no variant 'boot-2.8' (did you mean boot-2.7?)", "boot-1.5")
+    assert not (tmp_path / "runs").exists()
 
 
 @pytest.mark.parametrize("pace", [0.001, -1, "fast"])

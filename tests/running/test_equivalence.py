@@ -125,6 +125,18 @@ def test_answers_differ_by_status_type_or_body(service, path, differs):
     assert all(line.startswith("it: ") for line in found)
 
 
+def test_of_many_differences_the_first_ones_are_told_and_how_many_there_are(service):
+    """One cause may be in every answer."""
+    one, other = (
+        {f"request {n}": answers(service, path, ANSWERS[path][0])["it"] for n in range(5)} for path in ("/good", "/bad")
+    )
+    proved = {}
+    equivalence.check_equal(proved, "mvc", one)
+    with pytest.raises(ComponentError, match=r"webflux and mvc are not equal: request 0: .* and 2 more\.") as caught:
+        equivalence.check_equal(proved, "webflux", other)
+    assert caught.value.problem.count("status 400") == 3
+
+
 def test_a_difference_beyond_what_is_shown_counts(service):
     """Long bodies are compared whole, though only their beginning is kept."""
     assert equivalence.unequal_answers(answers(service, "/long"), answers(service, "/long-too"))

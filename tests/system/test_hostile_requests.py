@@ -35,6 +35,7 @@ class Secret(NamedTuple):
 
     Attributes:
         variants: those that are asked; the ones that are measured where nobody names any if empty.
+        shared: further paths, behind which is what the users have in common: a token of anybody's will do.
 
     """
 
@@ -42,12 +43,16 @@ class Secret(NamedTuple):
     claim: str
     users: tuple[str, str]
     variants: tuple[str, ...] = ()
+    shared: tuple[str, ...] = ()
 
 
 # Of the operations one for each way to write controllers and each server. The class for tokens is the same in all.
 WRITTEN = ("mvc", "rest-parallel", "repository-elastic-mongo", "webflux")
-SIGNED = {"operations": Secret("/api/account", "sub", ("admin", "admin4"), WRITTEN)}
+SHARED = ("/api/operations", "/api/operations/100")
+SIGNED = {"operations": Secret("/api/account", "sub", ("admin", "admin4"), WRITTEN, SHARED)}
 AT_LEAST = 120
+# Shorter texts than this, such as keys, are in answers that tell nothing.
+SHORTEST_SECRET = 4
 # What RFC 9110 and 9112 have a server say to a method, an encoding or a version of HTTP that it does not have.
 NOT_OF_HTTP = (501, 505)
 # To these all variants answer alike; broken HTTP is refused by the servers below them, each in its own way.
@@ -86,6 +91,20 @@ def secret_of(scenario: Scenario) -> Secret:
     return Secret(path, tokens.EMAIL, (me.email, other.email))
 
 
+def hostile_to(secret: Secret, key: bytes) -> list[hostile_requests.HostileRequest]:
+    """All requests that must get nothing; of a path where a token of anybody's will do, but those of other users."""
+    others = [
+        each for each in tokens.hostile(key, secret.users[0], claim=secret.claim) if each.status == tokens.UNKNOWN
+    ]
+    of_others = (f"token: {secret.claim} ", *(f"token: {each.name}" for each in others))
+    return [
+        each._replace(name=f"{each.name} ({path})")
+        for path in (secret.path, *secret.shared)
+        for each in hostile_requests.requests(path, key, *secret.users, secret.claim)
+        if path == secret.path or not each.name.startswith(of_others)
+    ]
+
+
 @pytest.fixture(scope="module", params=WITH_TOKENS, ids=lambda scenario: scenario.name)
 def testbed(request, tmp_path_factory) -> Iterator[Testbed]:
     """What the variants of a scenario share."""
@@ -98,8 +117,8 @@ def testbed(request, tmp_path_factory) -> Iterator[Testbed]:
 def test_nothing_hostile_gets_anything(testbed, tmp_path, capsys):
     """Each variant answers each request by a refusal, in the same words as it would a stranger."""
     scenario, running = testbed.plan.scenario, testbed.plan.variants
-    (path, claim, (me, other), _), key = secret_of(scenario), tokens.signing_key(SEEDS)
-    hostile = hostile_requests.requests(path, key, me, other, claim)
+    secret, key = secret_of(scenario), tokens.signing_key(SEEDS)
+    hostile, paths = hostile_to(secret, key), (secret.path, *secret.shared)
     assert len({each.raw for each in hostile}) >= AT_LEAST
     records, failures, traces, silent = [], [], [], []
     statuses: dict[str, set[int]] = {}
@@ -107,16 +126,18 @@ def test_nothing_hostile_gets_anything(testbed, tmp_path, capsys):
         name, at = variant.name, tmp_path / variant.name
         with testbed.runtime.started(testbed.launch(variant, at)) as process:
             service, log = actuator.await_ready(process, at), process.launch.log
-            asked = [hostile_requests.honest(path, tokens.token(each, key, claim)) for each in (me, other)]
+            signed = [tokens.token(each, key, secret.claim) for each in secret.users]
+            asked = [hostile_requests.honest(path, token) for path in paths for token in signed]
             honest = [answered(service.url, each) for each in asked]
-            secrets = set().union(*(texts_in(json.loads(text.rpartition("\r\n\r\n")[2])) for _, text in honest))
+            told = set().union(*(texts_in(json.loads(text.rpartition("\r\n\r\n")[2])) for _, text in honest))
+            secrets = {text for text in told if len(text) >= SHORTEST_SECRET}
             assert ({status for status, _ in honest}, len(secrets) > 1) == ({200}, True), honest
             with ThreadPoolExecutor(8) as threads:
                 answers = list(threads.map(lambda each, at=service.url: answered(at, each.raw), hostile))
         for each, (status, text) in zip(hostile, answers, strict=True):
             statuses.setdefault(each.name, set()).add(status)
             got = f"{name}: {each.name}: {status} {text[-150:]!r}"
-            records += [got] * (200 <= status < 300 and any(secret in text for secret in secrets))
+            records += [got] * (200 <= status < 300 and any(kept in text for kept in secrets))
             failures += [got] * (status >= 500 and status not in NOT_OF_HTTP)
             traces += [got] * any(trace in text for trace in TRACES)
             silent += [got] * (status == 0)
@@ -131,3 +152,24 @@ def test_nothing_hostile_gets_anything(testbed, tmp_path, capsys):
     if scenario.signs_tokens:  # whose users are all its own: there is nobody to be unknown
         assert {name: found for name, found in of_tokens.items() if name.startswith("token: ") and found != {401}} == {}
     assert not records + failures + traces, "\n".join(records + failures + traces)
+
+
+def test_no_hostile_body_breaks_a_service_or_lets_anybody_in(tmp_path):
+    """Who logs in or creates an operation by what nobody expects is refused, or served, alike by all of them."""
+    plan = planning.make_plan(scenarios()["operations"], Options(users=[1], heap_mb=256, variants=WRITTEN))
+    traces, found = [], dict[str, dict[str, tuple[int, str]]]()
+    with set_up(plan, Invocation(["test"], tmp_path / "runs", Reporter(quiet=True)), 1) as testbed:
+        for variant in plan.variants:
+            with testbed.runtime.started(testbed.launch(variant, tmp_path / variant.name)) as process:
+                service = actuator.await_ready(process, tmp_path / variant.name)
+                hostile = hostile_requests.bodies(tokens.token("admin", tokens.signing_key(SEEDS), "sub"))
+                for each in hostile:
+                    found.setdefault(each.name, {})[variant.name] = answered(service.url, each.raw)
+                traces += [line for line in process.launch.log.read_text().splitlines() if line.startswith("\tat ")]
+    assert traces == []
+    statuses = {name: {status for status, _ in of.values()} for name, of in found.items()}
+    assert {name: found[name] for name, of in statuses.items() if len(of) > 1} == {}
+    assert {name: of for name, of in statuses.items() if not of <= {201, 400, 401}} == {}
+    assert {
+        name for name, of in statuses.items() if hostile_requests.AUTHENTICATE in name and not of <= {400, 401}
+    } == set()

@@ -26,7 +26,15 @@ from lab.experiments import find_publication, publications
 from lab.experiments.reproduction import results
 from lab.experiments.reproduction.publication import CONFIRMED, NOT_JUDGED, REFUTED, UNDECIDED, Part, Publication
 from lab.experiments.reproduction.results import Reproduction
-from lab.reporting.formatting import SURVIVORS, errors_text, figure_heading, figure_text, rate_text, seconds_text
+from lab.reporting.formatting import (
+    SURVIVORS,
+    errors_text,
+    figure_heading,
+    figure_text,
+    rate_text,
+    releases,
+    seconds_text,
+)
 from lab.running import estimate
 from lab.running.invocation import Invocation
 from lab.runtimes import RUNTIMES
@@ -169,11 +177,13 @@ def _print(done: Reproduction) -> None:
         columns = _columns(rows, done.experiment.of_programs)
         columns = sorted([*columns, *_figure_columns(of_part)], key=attrgetter("published"))
         print_whole(_table(part, of_part, columns), out)
+        scenario = done.experiment.scenario_of(part)
+        if java := releases(scenario.variant(name) for name in dict.fromkeys(row["variant"] for row in of_part)):
+            out.print(f"[dim]{java}[/]", soft_wrap=True)
         if any(row["sums_s"] for row in of_part):
             print_whole(_sums_table(part, of_part), out)
-        for row in of_part:
-            if row["stopped"]:
-                out.print(f"[dim]{escape(_survivors(row))}[/]", soft_wrap=True)
+        for sentence in filter(None, map(_failed, of_part)):
+            out.print(f"[dim]{escape(sentence)}[/]", soft_wrap=True)
     out.print("" if done.experiment.of_programs else "\n[dim]req/s: failures included[/]")
     out.print("[dim]in brackets: 95 % over repeats, or by those of earlier runs here[/]\n")
     for finding in done.claims:
@@ -250,13 +260,15 @@ def _named(row: Mapping[str, Any]) -> str:
     return str(row["variant"]) + SURVIVORS * bool(row["stopped"])
 
 
-def _survivors(row: Mapping[str, Any]) -> str:
-    """How many sessions of a marked row were stopped early, and why requests failed."""
-    sessions = f"{row['stopped']:,} session{' was' if row['stopped'] == 1 else 's were'} stopped early"
-    return (
-        f"{SURVIVORS} {row['variant']} at R = {row['users']:,}: {sessions} (failed requests: "
-        f"{errors_text(row['errors'])}); its figures are of the users who went on, under less load"
-    )
+def _failed(row: Mapping[str, Any]) -> str:
+    """Why requests of a row failed, and of a marked row how many sessions were stopped early; empty where none did."""
+    which = f"{row['variant']} at {row['at'] or 'R = {:,}'.format(row['users'])}"
+    failed = f"failed requests: {errors_text(row['errors'])}"
+    if row["stopped"]:
+        sessions = f"{row['stopped']:,} session{' was' if row['stopped'] == 1 else 's were'} stopped early"
+        survivors = "its figures are of the users who went on, under less load"
+        return f"{SURVIVORS} {which}: {sessions} ({failed}); {survivors}"
+    return f"{which}: {failed}" if row["errors"] else ""
 
 
 def _title(part: Part) -> str:
@@ -265,18 +277,19 @@ def _title(part: Part) -> str:
 
 
 def _sums_table(part: Part, rows: Sequence[Mapping[str, Any]]) -> Table:
-    """What the requests of each name take together in a session, with the published sum after it."""
+    """What the requests of each name take together in a session, and the mean over all, with published ones after."""
     title = f"{_title(part)}: sums of a session by name, in s (published)"
     table = Table(title=title, title_justify="left", header_style="bold", box=None, padding=(0, 2), pad_edge=False)
     names = list(dict.fromkeys(name for row in rows for name in row["sums_s"]))
     table.add_column("R", justify="right")
     table.add_column("variant")
-    for name in names:
-        table.add_column(name.replace(" ", "\n"), justify="right")
+    for heading in (*(name.replace(" ", "\n") for name in names), "mean of\na request"):
+        table.add_column(heading, justify="right")
     for row in rows:
-        both = ((row["sums_s"].get(name), row["published_sums_s"].get(name)) for name in names)
-        sums = (seconds_text(ours) + (f" ({seconds_text(theirs)})" if theirs else "") for ours, theirs in both)
-        table.add_row(f"{row['users']:,}", _named(row), *sums)
+        both = [(row["sums_s"].get(name), row["published_sums_s"].get(name)) for name in names]
+        both.append((row["session_mean_s"], row["published_session_mean_s"]))
+        texts = (seconds_text(ours) + (f" ({seconds_text(theirs)})" if theirs else "") for ours, theirs in both)
+        table.add_row(f"{row['users']:,}", _named(row), *texts)
     return table
 
 

@@ -55,6 +55,7 @@ WRONG_OPERATIONS: dict[str, dict[str, Any]] = {
     "an amount in words": {"amount": "much"},
     "a tenth of a cent": {"amount": "0.001"},
     "an amount that is too large": {"amount": "1e100000"},
+    "an amount beyond all numbers": {"amount": "1e2147483647"},
 }
 UNUSUAL_OPERATIONS: dict[str, dict[str, Any]] = {
     "unicode": {"description": "þ ✓", "amount": -12.5},

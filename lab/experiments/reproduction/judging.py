@@ -340,8 +340,8 @@ def _less(one: ReproducedRow, other: ReproducedRow) -> str:
 
 def _beside(one: ReproducedRow, other: ReproducedRow) -> str:
     """The label of a row before that of another: a load that both share is named once."""
-    same = one.label.removeprefix(one.variant) == other.label.removeprefix(other.variant)
-    return one.variant if same else one.label
+    same = one.label.removeprefix(one.marked) == other.label.removeprefix(other.marked)
+    return one.marked if same else one.label
 
 
 def _paired(

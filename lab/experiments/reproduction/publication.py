@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from lab.analysis.verdict import SUSPECT
 from lab.errors import LabError
 from lab.experiments import find_scenario
+from lab.reporting.formatting import SURVIVORS
 from lab.spec import planning
 from lab.spec.limits import Limits
 from lab.spec.options import Options, several
@@ -85,6 +86,7 @@ class ReproducedRow:
         stand_in: the title of what stood in for a database, if anything did.
         of_programs: whether it is of a program, which is executed by one user at a time.
         at: the load in words where that is a rate, of which the users are but a reserve; else empty.
+        session_times: by name, how often a session that comes to its end sends a request; empty where that is unknown.
 
     """
 
@@ -104,6 +106,7 @@ class ReproducedRow:
     stand_in: str = ""
     of_programs: bool = False
     at: str = ""
+    session_times: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def usable(self) -> tuple[Repeat, ...]:
@@ -111,12 +114,17 @@ class ReproducedRow:
         return tuple(repeat for repeat in self.repeats if repeat.usable)
 
     @property
+    def marked(self) -> str:
+        """Its variant, marked where sessions were stopped early: then its figures are of the users who went on."""
+        return self.variant + SURVIVORS * any(repeat.stopped for repeat in self.usable)
+
+    @property
     def label(self) -> str:
         """Its name in sentences, such as ``mvc at R = 4,000 (pool 50, suspect)``."""
         suspect = SUSPECT if any(repeat.verdict == SUSPECT for repeat in self.usable) else ""
         about = ", ".join(filter(None, (self.part, suspect)))
         at = "" if self.of_programs else f" at {self.at or f'R = {self.users:,}'}"
-        return f"{self.variant}{at}" + (f" ({about})" if about else "")
+        return f"{self.marked}{at}" + (f" ({about})" if about else "")
 
 
 Judge = Callable[[Sequence[ReproducedRow]], tuple[str, str]]

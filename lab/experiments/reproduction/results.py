@@ -107,6 +107,8 @@ def flat(row: ReproducedRow, figures: Sequence[str] = ()) -> dict[str, Any]:
 
     """
     usable, published = row.usable, row.published.figures if row.published else {}
+    sums_s = {name: _mean_sum_s(usable, name) for name in _summed(row)}
+    published_sums_s = dict(row.published.sums_s) if row.published else {}
     times = [repeat.mean_s for repeat in usable if repeat.mean_s is not None]
     of_programs = _means(usable, OF_PROGRAMS)
     read_bytes = of_programs["read_bytes"]
@@ -134,8 +136,10 @@ def flat(row: ReproducedRow, figures: Sequence[str] = ()) -> dict[str, Any]:
         "published_figures": {name: value for name, value in published.items() if name in figures},
         "stopped": sum(repeat.stopped for repeat in usable),
         "errors": dict(sum((Counter(repeat.errors) for repeat in usable), Counter())),
-        "sums_s": {name: _mean_sum_s(usable, name) for name in _summed(row)},
-        "published_sums_s": dict(row.published.sums_s) if row.published else {},
+        "sums_s": sums_s,
+        "session_mean_s": _session_mean_s(sums_s, row.session_times),
+        "published_sums_s": published_sums_s,
+        "published_session_mean_s": _session_mean_s(published_sums_s, row.session_times),
         "not_usable": [repeat.verdict for repeat in row.repeats if not repeat.usable],
     }
 
@@ -150,6 +154,15 @@ def _mean_sum_s(repeats: Sequence[Repeat], name: str) -> float | None:
     """What the requests of a name took together in a session, as a mean over the repeats."""
     known = [repeat.sums_s[name] for repeat in repeats if name in repeat.sums_s]
     return fmean(known) if known else None
+
+
+def _session_mean_s(sums_s: Mapping[str, float | None], times: Mapping[str, int]) -> float | None:
+    """The mean of a session's requests by its sums by name; None where one of these is missing.
+
+    Sessions that were stopped early make the mean over all requests another one: they sent only the first of them.
+    """
+    known = [sum_s for name in times if (sum_s := sums_s.get(name)) is not None]
+    return sum(known) / sum(times.values()) if known and len(known) == len(times) else None
 
 
 def _total_s(row: ReproducedRow) -> float | None:

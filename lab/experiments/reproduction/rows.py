@@ -92,6 +92,7 @@ def _row(part: Part, full: Plan, cell: Cell, scale: float, measured: Measured) -
         stand_in=measured.stand_in,
         of_programs=part.of_programs,
         at=full.at(cell) if isinstance(load, OpenLoop) else "",
+        session_times={request.name: request.times for request in scenario.requests if request.times},
     )
 
 

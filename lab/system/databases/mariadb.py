@@ -16,7 +16,7 @@ import mysql.connector
 from filelock import FileLock
 
 from lab.errors import LabError
-from lab.runtimes import Launch, temporary
+from lab.runtimes import Launch, Running, temporary
 from lab.system.databases import LOOPBACK, NAME, Database, Site
 from lab.system.free_port import server_on_free_port
 
@@ -26,6 +26,8 @@ UNPACK = "org.apache.maven.plugins:maven-dependency-plugin:3.9.0:unpack"
 WANTED = ("bin/mariadbd", "bin/my_print_defaults", "bin/resolveip", "scripts/*", "share/**")
 USER = "lab"
 STOP_S = 20.0
+# Lines of a log in which an error may be above much advice.
+WHOLE_LOG = 1000
 # Only what the experiments need; everything else is as MariaDB ships it.
 SETTINGS = (
     "--max-connections=1100",
@@ -124,7 +126,13 @@ def _run(site: Site, launch: Launch, failure: str) -> None:
     with site.runtime.started(launch) as running:
         ending = running.await_end()
         if ending != "exited with status 0":
-            raise LabError(f"{failure}: {launch.name} {ending}.", f"The log is {launch.log}.", running.log_tail())
+            raise LabError(f"{failure}: {launch.name} {ending}.", f"The log is {launch.log}.", _cause(running))
+
+
+def _cause(running: Running) -> str:
+    """The errors in the log of what failed, such as a full disk, which advice comes after; its end if it has none."""
+    errors = [line for line in running.log_tail(WHOLE_LOG).splitlines() if "[ERROR]" in line]
+    return "\n".join(errors) or running.log_tail()
 
 
 def _seed(site: Site, server: Path, seeded: Path, fill: Callable[[Database], object]) -> None:

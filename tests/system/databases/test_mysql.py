@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -14,6 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 from holding_relay import holding
+from one_sentence import assert_refused
 from patience import PATIENCE_S, await_that
 
 from lab.errors import LabError
@@ -125,6 +127,43 @@ def test_a_table_that_is_not_the_labs_is_left_alone(site, server, sql, foreign):
         pass
     assert "--mysql-url" in caught.value.next_step
     assert sql("select * from users") == [("mine",)]
+
+
+@pytest.fixture
+def small(tmp_path):
+    """A folder on a file system that has no room for data."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(folder)]
+    if not shutil.which("mount") or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("mounting a small file system is not permitted here")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_disk_that_is_full_before_data_are_made_is_said_and_nothing_is_left(small, site, tmp_path):
+    """By the server's own words, whatever advice comes after them."""
+    unpacked = small / f"mariadb-{mariadb.VERSION}"
+    unpacked.symlink_to(SEEDS / unpacked.name)
+    full = replace(site, logs=tmp_path / "logs", seeds=small)
+    with pytest.raises(LabError, match="data folder could not be made") as caught, mysql.server(full, count=COUNT):
+        pass
+    assert "out of disk space" in caught.value.detail
+    assert {path.name for path in small.iterdir()} == {unpacked.name, ".mariadb.lock"}
+
+
+def test_a_wrong_password_is_said_in_one_sentence_and_repeated_nowhere(server, typed, tmp_path):
+    """By the first who connects: no run is begun that its services could not go through with."""
+    wrong = server.url.replace(f":{server.password}@", ":wr0ng-geheim@")
+    run = ("run", "operations", "--variants", "mvc", "--users", "5", "--data", str(tmp_path / "runs"))
+    done = typed(*run, "--mysql-url", wrong)
+    assert_refused(done, "Access denied", "is its URL right?")
+    assert "wr0ng-geheim" not in done.stdout + done.stderr
+    written = [path for path in (tmp_path / "runs").rglob("*") if path.is_file()]
+    assert not [path for path in written if b"wr0ng-geheim" in path.read_bytes()]
+    assert not [path for path in written if path.name == "samples.parquet"]
 
 
 def test_a_server_of_ones_own_is_used_and_left_as_it_was(site, server):

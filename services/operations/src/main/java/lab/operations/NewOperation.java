@@ -49,10 +49,17 @@ public final class NewOperation {
 	public Operation checked() {
 		if (this.date == null || this.description == null || this.description.length() > LONGEST_DESCRIPTION
 				|| this.amount == null || this.amount.scale() > DECIMALS
-				|| this.amount.precision() - this.amount.scale() > WHOLE_DIGITS) {
+				|| wholeDigits() > WHOLE_DIGITS) {
 			throw Refusal.malformed();
 		}
 		return new Operation(null, checkedDate(), this.description, this.amount.setScale(DECIMALS));
+	}
+
+	/**
+	 * As a number that does not overflow: 1E2147483647 has the least scale that there is.
+	 */
+	private long wholeDigits() {
+		return (long) this.amount.precision() - this.amount.scale();
 	}
 
 	private Instant checkedDate() {
