@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import secrets
 import socket
 import subprocess
 import time
@@ -54,6 +55,11 @@ def place(jdk, tmp_path_factory):
 def seed(database) -> list[int]:
     """Put the tables back; how many rows of each were written."""
     return [tables.restore(database, table) for table in (records.RECORDS, records.REGISTRY)]
+
+
+def new_content() -> str:
+    """A content that no record has."""
+    return records.content(secrets.randbits(4 * records.CONTENT_DIGITS))
 
 
 class Node:
@@ -147,7 +153,7 @@ def test_a_node_whose_connections_are_all_in_use_gets_requests_as_before(place, 
         cursor = link.cursor()
         cursor.execute("select id from records where id = %s for update", (records.key(NUMBER),))
         cursor.fetchall()
-        save = user.submit(node.save, records.new_content())  # with the only connection, it waits for this transaction
+        save = user.submit(node.save, new_content())  # with the only connection, it waits for this transaction
         await_that(lambda: not can_reach_its_database(node, settings.check_within_s))
         until, seen = time.monotonic() + until_out_s, set()
         while time.monotonic() < until:
@@ -206,7 +212,7 @@ def test_two_nodes_share_what_they_have_cached(cluster):
     one, other, _ = cluster
     assert one.contents() == other.contents()
     for writer, reader in ((one, other), (other, one)) * 3:
-        content = records.new_content()
+        content = new_content()
         assert writer.save(content) == 200
         assert reader.contents()[0] == writer.contents()[0] == content
     before = [node.counts() for node in (one, other)]

@@ -39,6 +39,7 @@ class Repeat:
             programs what an execution used (see :func:`lab.analysis.program_use.program_use`).
         sums_s: by name, what the requests of a session take together, where a scenario says how many these are.
         failed_shares: by name of the requests, failed ones over all, 0 to 1, where there are several names.
+        requests: how many there were of each of these names.
         requests_each: requests over users.
         errors: how many requests failed, by class.
         stopped: how many sessions were stopped early, so that all its other figures are of the users who went on.
@@ -55,6 +56,7 @@ class Repeat:
     figures: Mapping[str, float] = field(default_factory=dict)
     sums_s: Mapping[str, float] = field(default_factory=dict)
     failed_shares: Mapping[str, float] = field(default_factory=dict)
+    requests: Mapping[str, int] = field(default_factory=dict)
     requests_each: float = 1.0
     errors: Mapping[str, int] = field(default_factory=dict)
     stopped: int = 0
