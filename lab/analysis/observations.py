@@ -92,6 +92,7 @@ class Observed:
         served: requests the service counted during the load; None if it does not report that.
         counts: of nodes and balancer during the load, also in a window that was not complete.
         scrapes: by part, how those of Prometheus went during the load; empty where there is none.
+        prometheus_ended: how it ended during the load or before, such as ``was killed by SIGKILL``; empty if not.
         calls: calls that each component behind the service counted during the load, if it counts them.
         ending: why the measurement was cut short, if it was.
 
@@ -108,6 +109,7 @@ class Observed:
     served: int | None = None
     counts: Served | None = None
     scrapes: dict[str, Scrapes] = field(default_factory=dict)
+    prometheus_ended: str = ""
     calls: dict[str, int] = field(default_factory=dict)
     ending: Ending = field(default_factory=Ending)
 
@@ -216,7 +218,8 @@ def evidence(
         conditions.cpu_decides,
         conditions.slow_connects,
     )
-    monitoring = Monitoring({part: asdict(scrapes) for part, scrapes in observed.scrapes.items()}, len(telemetry.gaps))
+    scrapes_of = {part: asdict(scrapes) for part, scrapes in observed.scrapes.items()}
+    monitoring = Monitoring(scrapes_of, len(telemetry.gaps), observed.prometheus_ended)
     return Evidence(counts, generator, interference, steady, service, observed.ending, monitoring)
 
 
