@@ -125,6 +125,8 @@ class Claim:
         judge: returns a verdict and its evidence from rows.
         made_for: the settings that it was made for, by name; any if empty.
         elsewhere: the publication that measures these, if this one does not.
+        by_ramp_of: the part whose ramp must be the document's, as another ramp is another load, and the claim is of no
+            comparison; any if empty.
         of_database: whether it is about the speed of the database itself, of which a stand-in says nothing.
 
     """
@@ -133,6 +135,7 @@ class Claim:
     judge: Judge
     made_for: Mapping[str, int] = field(default_factory=dict)
     elsewhere: str = ""
+    by_ramp_of: str = ""
     of_database: bool = False
 
 
@@ -349,6 +352,10 @@ class Publication:
                     f"It was made for a {SETTINGS[name]} of {value:,}, and this is measured with {measured}: "
                     f"python -m lab reproduce {claim.elsewhere}"
                 )
+        for part in self.parts:
+            if part.ramp_instead_of_s and part.name == claim.by_ramp_of:
+                made_for = f"It was made for a ramp of {part.ramp_instead_of_s:g} s"
+                return NOT_JUDGED, f"{made_for}, and that of {part.name} lasts {part.options.ramp_up:g} s."
         return None
 
 
