@@ -64,7 +64,7 @@ LIMITS = (
 LATER = (
     *("min_s", "p95_s", "cpu_s", "cpu_s_per_1000_requests", "cpu_s_per_1000_right"),
     *("memory_bytes", "jvm_bytes", "jvm_bytes_per_1000_right", "heap_bytes", "heap_bytes_per_1000_right"),
-    *("gc_pause_s", "gc_pause_s_per_1000_right"),
+    *("gc_pause_s", "gc_pause_s_per_1000_right", "jit_share"),
     *("pool_in_use", "pool_wait", "pool_acquire_s"),
 )
 LATENCIES = ("mean_s", "p50_s", "p90_s", "p99_s", "p999_s", "max_s")

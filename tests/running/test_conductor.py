@@ -27,6 +27,7 @@ KEYS = {
     *("p95_s", "p99_s", "p999_s", "all_mean_s", "all_p50_s", "all_p90_s", "all_p99_s", "all_p999_s"),
     *("max_s", "throughput_rps", "ok_throughput_rps", "predicted_mean_s", "verdict", "reasons"),
     *("cpu_s", "cpu_s_per_1000_requests", "cpu_s_per_1000_right", "gc_pause_s", "gc_pause_s_per_1000_right"),
+    "jit_share",
     *("memory_bytes", "jvm_bytes", "jvm_bytes_per_1000_right", "heap_bytes", "heap_bytes_per_1000_right"),
     *("pool_in_use", "pool_wait", "pool_acquire_s"),
 }

@@ -295,6 +295,7 @@ MIGRATION = Publication(
     repeated_within_s=2640.0,
     figures=(
         *("min_s", "p90_s", "p99_s", "max_s", "jvm_bytes", "heap_bytes", "gc_pause_s", "cpu_s_per_1000_right"),
+        "jit_share",
         MISSED,
     ),
 )
