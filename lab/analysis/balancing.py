@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pandas as pd
 
 from lab.spec.nodes import is_node
-from lab.spec.system import BALANCER
 from lab.storage.cell_folder import CellFolder
+from lab.system.balancer import UNLIMITED
 from lab.telemetry.actuator import GC_PAUSES
 from lab.telemetry.sampler import SILENT
 from lab.telemetry.series import targets
@@ -25,15 +25,15 @@ def lost_a_node(folder: CellFolder) -> bool:
 
 
 def sentences(folder: CellFolder) -> Iterator[str]:
-    """Requests by node, the balancer's queue, and for how long requests came to no node; none where there is one."""
+    """Requests by node, where they wait, and for how long they came to no node; none where there is one."""
     evidence = folder.read("evidence")
     if not (passed_on := evidence.get("passed_on")):
         return
     metrics = folder.metrics()
     answered = " and ".join(f"{name} ({count:,})" for name, count in passed_on.items())
-    queued = metrics.loc[(metrics["target"] == BALANCER) & (metrics["name"] == "queued"), "value"].max()
-    waited = f"; its queue held {queued:,.0f} at most" if pd.notna(queued) else ""
-    yield f"The balancer received {evidence['received']:,} requests, and passed on the answers of {answered}{waited}."
+    yield f"The balancer received {evidence['received']:,} requests, and passed on the answers of {answered}."
+    if folder.read("limits").get("balancer_node_connections") == UNLIMITED:
+        yield "It limits the connections to no node, so that no queue can form in it: what waits does so in the nodes."
     if again := evidence.get("sent_again"):
         why = "as their idle connection had ended: they may have come to another node"
         yield f"{again:,} requests were sent once more by their client, {why}."

@@ -55,6 +55,7 @@ LIMITS = (
     "balancer",
     "balancer_policy",
     "balancer_max_connections",
+    "balancer_node_connections",
     "balancer_timeout_s",
     "balancer_health_checks",
     "gc",

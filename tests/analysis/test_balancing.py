@@ -28,13 +28,15 @@ def cell(tmp_path: Path, plan: Plan) -> CellFolder:
     return folder
 
 
-def test_requests_by_node_and_the_queue_are_told(cell):
-    """The most that was ever read to wait; of a service with one node nothing is said."""
+def test_requests_by_node_are_told_and_that_no_queue_can_form(cell):
+    """Where the balancer limits no node's connections; of a service with one node nothing is said."""
     assert list(balancing.sentences(cell)) == []
     cell.keep("evidence", COUNTED)
-    cell.keep_metrics([(t, "balancer", "queued", n) for t, n in enumerate((0.0, 3.0, 1.0))])
     told = "The balancer received 200 requests, and passed on the answers of node 1 (120) and node 2 (80)"
-    assert list(balancing.sentences(cell)) == [f"{told}; its queue held 3 at most."]
+    assert list(balancing.sentences(cell)) == [f"{told}."]
+    cell.keep("limits", {"balancer_node_connections": "unlimited"})
+    _, said = balancing.sentences(cell)
+    assert "no queue can form in it" in said
     assert ramps.outcomes(cell).empty
 
 
