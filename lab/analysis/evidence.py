@@ -161,6 +161,7 @@ class ServiceState:
         limits_broken: limits whose value in the running service is not the one that was set.
         cpu_decides: whether the CPU time of a request determines the result.
         slow_connects: connections that took as long as a lost packet costs.
+        warm_up_before: the rounds for earlier loads of the same start; in older runs they are the first of ``warm_up``.
 
     """
 
@@ -172,6 +173,12 @@ class ServiceState:
     limits_broken: tuple[str, ...] = ()
     cpu_decides: bool = False
     slow_connects: int = 0
+    warm_up_before: tuple[Mapping[str, float], ...] = ()
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds have warmed it up for this load; where it had none of its own, those for earlier ones."""
+        return len(self.warm_up or self.warm_up_before)
 
 
 @dataclass(frozen=True)

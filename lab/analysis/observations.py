@@ -82,6 +82,7 @@ class Observed:
 
     Attributes:
         warm_up: one row a round: see :meth:`lab.telemetry.actuator.CpuTimes.since`, and ``users``.
+        warm_up_before: the rounds for earlier loads of the same start, which have warmed it up too.
         warm: whether the CPU cost of a request had settled.
         limits_read: whether the running service was asked for its limits.
         limits_broken: limits whose value in the running service is not the one that was set.
@@ -99,6 +100,7 @@ class Observed:
     """
 
     warm_up: list[dict[str, float]] = field(default_factory=list)
+    warm_up_before: list[dict[str, float]] = field(default_factory=list)
     warm: bool = False
     limits_read: bool = False
     limits_broken: list[str] = field(default_factory=list)
@@ -217,6 +219,7 @@ def evidence(
         tuple(observed.limits_broken),
         conditions.cpu_decides,
         conditions.slow_connects,
+        tuple(observed.warm_up_before),
     )
     scrapes_of = {part: asdict(scrapes) for part, scrapes in observed.scrapes.items()}
     monitoring = Monitoring(scrapes_of, len(telemetry.gaps), observed.prometheus_ended)
