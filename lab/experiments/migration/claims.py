@@ -155,7 +155,8 @@ def equal_settings(rows: Rows) -> tuple[str, str]:
 def never_stale(rows: Rows) -> tuple[str, str]:
     """Whether whoever looked records up after a save read what was saved, or what was newer.
 
-    Where no look-up began while somebody saved the same records, nobody had the chance to read anything else.
+    Where no look-up began while somebody saved the same records, nobody had the chance to read anything else. With
+    several workers each knows of the saves of its own users alone.
     """
     saving = [row for row in rows if row.part == SAVING]
     word, said = decide(within(saving, _stale, 0, 0, " stale"))
