@@ -4,17 +4,37 @@ Alone:          locust -f locustfiles/migration.py --headless -u 50 -H http://12
 In the lab:     python -m lab run migration --users 350 --ramp-up 60 --slo "p99<10s" --slo "errors<10"
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import count
+
 from locust import task
 
 from lab.experiments.migration import records
-from lab.experiments.migration.scenario import SCENARIO
+from lab.experiments.migration.scenario import BESIDE, LOOK_UP, SAVE, SCENARIO
 from lab.generator.locust import LabUser
-from lab.generator.locust.answer import Response
+
+# Newer than what is seeded, and never again the same, so that of two contents of a record the greater is the newer.
+NEWER = count(records.COUNT)
 
 
-def found(answer: Response, saved: str = "") -> bool | str:
-    """Whether an answer has all records, success, and what was saved; else how it is wrong."""
-    return records.check(answer.status, answer.body, saved)
+@dataclass
+class Saves:
+    """The saves of what one look-up finds, as far as the users of this worker know of them: others do not tell.
+
+    Attributes:
+        under_way: how many have been sent and not been answered.
+        answered: by key of the record, the content that was saved last. Where a save failed, it may come into force
+            later, so that nothing is known of that record any more.
+
+    """
+
+    under_way: int = 0
+    answered: dict[str, str | None] = field(default_factory=dict)
+
+    def known(self) -> Mapping[str, str]:
+        """What whoever begins to look up now must find, or what is newer."""
+        return {key: content for key, content in self.answered.items() if content}
 
 
 class RequesterUser(LabUser):
@@ -25,16 +45,38 @@ class RequesterUser(LabUser):
     @task
     def work(self) -> None:
         """Look records up, or save one and look it up at once."""
-        requester = self.number % int(self.parameters["requesters"])
-        token, _ = self.token_of(requester)
-        bearer = {"Authorization": f"Bearer {token}"}
-        # Of more users than there are records, the others save none: what they read back could be somebody else's.
-        if self.number >= records.COUNT or self.random.uniform(0, 100) >= int(self.parameters["saves"]):
-            self.client.get(records.path(requester), name="look-up", headers=bearer, check=found)
+        requesters = int(self.parameters["requesters"])
+        requester, own = self.number % requesters, records.own(self.number, requesters)
+        bearer = {"Authorization": f"Bearer {self.token_of(requester)[0]}"}
+        if own is None or self.random.uniform(0, 100) >= int(self.parameters["saves"]):
+            self.look_up(requester, bearer)
             return
-        own, content = self.number, records.new_content()
-        change = {"body": records.change(content), "headers": {**bearer, **records.JSON}}
-        done = self.client.put(f"/records/{records.key(own)}", name="save", check=content, **change)
-        # What was not saved is no reason to call the look-up stale.
-        saved = content if done.ok else ""
-        self.client.get(records.path(own), name="look-up", headers=bearer, check=lambda answer: found(answer, saved))
+        self.save(own, bearer)
+        self.look_up(own, bearer)
+
+    def saves_of(self, number: int) -> Saves:
+        """The saves of the records that are found together with one."""
+        saves: Saves = self.shared.setdefault(records.lookup(number), Saves())
+        return saves
+
+    def look_up(self, number: int, bearer: Mapping[str, str]) -> None:
+        """Look up a record, among others: none of them may be older than what was saved before, by whomever."""
+        saves = self.saves_of(number)
+        known, name = saves.known(), BESIDE if saves.under_way else LOOK_UP
+        self.client.get(
+            records.path(number),
+            name=name,
+            headers=bearer,
+            check=lambda answer: records.check(answer.status, answer.body, known),
+        )
+
+    def save(self, number: int, bearer: Mapping[str, str]) -> None:
+        """Save a record."""
+        saves, key, content = self.saves_of(number), records.key(number), records.content(next(NEWER))
+        how = {"headers": {**bearer, **records.JSON}, "body": records.change(content)}
+        saves.under_way += 1
+        try:
+            right = self.client.put(f"/records/{key}", name=SAVE, check=content, **how).ok
+        finally:
+            saves.under_way -= 1
+        saves.answered[key] = content if right and saves.answered.get(key, content) else None

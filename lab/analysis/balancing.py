@@ -2,36 +2,38 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import pandas as pd
 
 from lab.spec.nodes import is_node
-from lab.spec.system import BALANCER
 from lab.storage.cell_folder import CellFolder
+from lab.system.balancer import UNLIMITED
+from lab.telemetry.actuator import GC_PAUSES
 from lab.telemetry.sampler import SILENT
 from lab.telemetry.series import targets
 
 
 def lost_a_node(folder: CellFolder) -> bool:
-    """Whether requests of a cell came to no node, or one of several nodes has ended, or was silent for a while."""
+    """Whether requests of a cell came to no node, or one of several has ended, or was silent until the load's end."""
     evidence = folder.read("evidence")
     if not (passed_on := evidence.get("passed_on")):
         return False
     ended = passed_on.keys() - evidence.get("nodes", {}).keys()  # which have counted nothing that is known
-    return bool(evidence.get("refused") or ended or _silent_s(folder.metrics()))
+    return bool(evidence.get("refused") or ended or _silent_to_the_end(folder.metrics()))
 
 
 def sentences(folder: CellFolder) -> Iterator[str]:
-    """Requests by node, the balancer's queue, and for how long requests came to no node; none where there is one."""
+    """Requests by node, where they wait, and for how long they came to no node; none where there is one."""
     evidence = folder.read("evidence")
     if not (passed_on := evidence.get("passed_on")):
         return
     metrics = folder.metrics()
     answered = " and ".join(f"{name} ({count:,})" for name, count in passed_on.items())
-    queued = metrics.loc[(metrics["target"] == BALANCER) & (metrics["name"] == "queued"), "value"].max()
-    waited = f"; its queue held {queued:,.0f} at most" if pd.notna(queued) else ""
-    yield f"The balancer received {evidence['received']:,} requests, and passed on the answers of {answered}{waited}."
+    yield f"The balancer received {evidence['received']:,} requests, and passed on the answers of {answered}."
+    if folder.read("limits").get("balancer_node_connections") == UNLIMITED:
+        yield "It limits the connections to no node, so that no queue can form in it: what waits does so in the nodes."
     if again := evidence.get("sent_again"):
         why = "as their idle connection had ended: they may have come to another node"
         yield f"{again:,} requests were sent once more by their client, {why}."
@@ -55,6 +57,13 @@ def _silent_s(metrics: pd.DataFrame) -> dict[str, pd.Series]:
     """By node, when it did not answer a reading, in seconds of the load; of those to which that happened repeatedly."""
     silent = metrics[metrics["name"] == SILENT]
     return {str(name): t_s for name, t_s in silent.groupby("target")["t_s"] if len(t_s) > 1}
+
+
+def _silent_to_the_end(metrics: pd.DataFrame) -> list[str]:
+    """The nodes that answered none of the last readings, of which one alone is nobody's loss: it may come late."""
+    answered_s = metrics[metrics["name"] == GC_PAUSES].groupby("target")["t_s"].max()  # which is in every answer
+    silent_s = _silent_s(metrics).items()
+    return [name for name, t_s in silent_s if (t_s > answered_s.get(name, -math.inf)).sum() > 1]
 
 
 def _out_s(metrics: pd.DataFrame, node: str) -> tuple[float, str] | None:

@@ -166,6 +166,7 @@ class ServiceState:
         limits_broken: limits whose value in the running service is not the one that was set.
         cpu_decides: whether the CPU time of a request determines the result.
         slow_connects: connections that took as long as a lost packet costs.
+        warm_up_before: the rounds for earlier loads of the same start; in older runs they are the first of ``warm_up``.
 
     """
 
@@ -177,6 +178,12 @@ class ServiceState:
     limits_broken: tuple[str, ...] = ()
     cpu_decides: bool = False
     slow_connects: int = 0
+    warm_up_before: tuple[Mapping[str, float], ...] = ()
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds have warmed it up for this load; where it had none of its own, those for earlier ones."""
+        return len(self.warm_up or self.warm_up_before)
 
 
 @dataclass(frozen=True)
@@ -201,11 +208,13 @@ class Monitoring:
         scrapes: by part, those of Prometheus, with the fields of :class:`lab.telemetry.scrapes.Scrapes`; empty where
             there was none.
         gaps: how many of the lab's own readings of the service, once a second, got no page.
+        prometheus_ended: how Prometheus ended in the load or before it, and with it its series; empty if it did not.
 
     """
 
     scrapes: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     gaps: int = 0
+    prometheus_ended: str = ""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from lab.analysis import balancing, bottleneck, monitoring, ramps, verdict, window_ratios
+from lab.analysis import balancing, bottleneck, compiling, monitoring, ramps, verdict, window_ratios
 from lab.analysis.bottleneck import Bottleneck, PoolUsage, Usage
 from lab.analysis.evidence import Evidence
 from lab.analysis.service_cost import of_pools
@@ -128,6 +128,11 @@ def _largest(plan: Plan, cells: Sequence[CellFolder]) -> CellFolder:
     return max(cells, key=lambda folder: (plan.position(folder.cell), -folder.cell.repeat))
 
 
+def _repeats(plan: Plan, cells: Sequence[CellFolder], most: CellFolder) -> list[CellFolder]:
+    """The cells of the same load as one of them, itself among them."""
+    return [folder for folder in cells if plan.position(folder.cell) == plan.position(most.cell)]
+
+
 def _of_variant(run: RunFolder, plan: Plan, variant: Variant) -> Iterator[str]:
     cells = usable_cells(run, variant.name)
     if not cells:
@@ -136,8 +141,10 @@ def _of_variant(run: RunFolder, plan: Plan, variant: Variant) -> Iterator[str]:
     label = f"{variant.name} at {plan.at(most.cell)}"
     if variant.entry != "program":  # of which it is known: the core that it is pinned to
         yield f"{label}: {bottleneck.find(usage_of(run, plan, variant, most)).sentence}"
-    if most.cell.load.steady_span_s and prediction.is_steady(plan, most.cell):
+    if compiling.is_judged_by_course(plan, most):
         yield from (f"{label}: {sentence}" for sentence in (_settled(most), _courses(plan, cells, most)) if sentence)
+    if compiled := compiling.sentence(plan, _repeats(plan, cells, most)):
+        yield f"{label}: {compiled}"
     if plan.axis == USERS and len({folder.cell.load.users for folder in cells}) > 1:
         yield from (f"{variant.name}: {sentence}" for sentence in _of_sweep(run, cells, variant))
 
@@ -153,8 +160,7 @@ def _settled(folder: CellFolder) -> str | None:
 
 def _courses(plan: Plan, cells: list[CellFolder], most: CellFolder) -> str:
     """The course of each start at the largest load, by its repeats; empty for older runs."""
-    there = [folder for folder in cells if plan.position(folder.cell) == plan.position(most.cell)]
-    courses = [course for folder in there if (course := folder.read("evidence").get("course"))]
+    courses = [course for folder in _repeats(plan, cells, most) if (course := folder.read("evidence").get("course"))]
     if not courses:
         return ""
     counted = Counter(courses).most_common()

@@ -14,6 +14,8 @@ def sentences(folder: CellFolder) -> Iterator[str]:
         return
     parts = "; ".join(f"{part} {_missed(of)}" for part, of in scrapes.items())
     own = f"{evidence['gaps']:,} of the lab's own readings of the service were missed"
+    if ending := evidence.get("prometheus_ended"):
+        yield f"Prometheus {ending}: what it had scraped is gone with it, and counts as missed."
     yield f"Of Prometheus' scrapes these were missed: {parts}. Beside them, {own}."
 
 

@@ -83,6 +83,7 @@ class Observed:
 
     Attributes:
         warm_up: one row a round: see :meth:`lab.telemetry.actuator.CpuTimes.since`, and ``users``.
+        warm_up_before: the rounds for earlier loads of the same start, which have warmed it up too.
         warm: whether the CPU cost of a request had settled.
         limits_read: whether the running service was asked for its limits.
         limits_broken: limits whose value in the running service is not the one that was set.
@@ -93,12 +94,14 @@ class Observed:
         served: requests the service counted during the load; None if it does not report that.
         counts: of nodes and balancer during the load, also in a window that was not complete.
         scrapes: by part, how those of Prometheus went during the load; empty where there is none.
+        prometheus_ended: how it ended during the load or before, such as ``was killed by SIGKILL``; empty if not.
         calls: calls that each component behind the service counted during the load, if it counts them.
         ending: why the measurement was cut short, if it was.
 
     """
 
     warm_up: list[dict[str, float]] = field(default_factory=list)
+    warm_up_before: list[dict[str, float]] = field(default_factory=list)
     warm: bool = False
     limits_read: bool = False
     limits_broken: list[str] = field(default_factory=list)
@@ -109,6 +112,7 @@ class Observed:
     served: int | None = None
     counts: Served | None = None
     scrapes: dict[str, Scrapes] = field(default_factory=dict)
+    prometheus_ended: str = ""
     calls: dict[str, int] = field(default_factory=dict)
     ending: Ending = field(default_factory=Ending)
 
@@ -220,8 +224,10 @@ def evidence(
         tuple(observed.limits_broken),
         conditions.cpu_decides,
         conditions.slow_connects,
+        tuple(observed.warm_up_before),
     )
-    monitoring = Monitoring({part: asdict(scrapes) for part, scrapes in observed.scrapes.items()}, len(telemetry.gaps))
+    scrapes_of = {part: asdict(scrapes) for part, scrapes in observed.scrapes.items()}
+    monitoring = Monitoring(scrapes_of, len(telemetry.gaps), observed.prometheus_ended)
     return Evidence(counts, generator, interference, steady, service, observed.ending, monitoring)
 
 

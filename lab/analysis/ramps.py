@@ -134,8 +134,10 @@ def _samples(cell: CellFolder) -> pd.DataFrame:
 
 
 def _warmed_up_for(cell: CellFolder) -> int:
-    """The most users of a round of the warm-up."""
-    return max((int(each["users"]) for each in cell.read("evidence").get("warm_up", ())), default=0)
+    """The most users of a round of the warm-up, for this load or an earlier one of the same start."""
+    evidence = cell.read("evidence")
+    rounds = [*evidence.get("warm_up_before", ()), *evidence.get("warm_up", ())]
+    return max((int(each["users"]) for each in rounds), default=0)
 
 
 def _holds(cell: CellFolder) -> int | None:

@@ -241,7 +241,7 @@ def _failed(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]
 
 
 def _warm(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
-    rounds = len(evidence.service.warm_up)
+    rounds = evidence.service.rounds
     after = f"{rounds} round{'s' * (rounds > 1)}"
     text = f"The service was not warm after {after}: CPU time a request still changed."
     return _mild([text] * (rounds > 0 and not evidence.service.warm))
@@ -423,7 +423,7 @@ CHECKS = (
     Check(
         "whether the service was warm",
         _warm,
-        _of_service(lambda evidence: bool(evidence.service.warm_up), "there was no warm-up"),
+        _of_service(lambda evidence: evidence.service.rounds > 0, "there was no warm-up"),
         LOADED,
         STARTED,
     ),

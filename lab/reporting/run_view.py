@@ -55,6 +55,7 @@ LIMITS = (
     "balancer",
     "balancer_policy",
     "balancer_max_connections",
+    "balancer_node_connections",
     "balancer_timeout_s",
     "balancer_health_checks",
     "gc",
@@ -64,7 +65,7 @@ LIMITS = (
 LATER = (
     *("min_s", "p95_s", "cpu_s", "cpu_s_per_1000_requests", "cpu_s_per_1000_right"),
     *("memory_bytes", "jvm_bytes", "jvm_bytes_per_1000_right", "heap_bytes", "heap_bytes_per_1000_right"),
-    *("gc_pause_s", "gc_pause_s_per_1000_right"),
+    *("gc_pause_s", "gc_pause_s_per_1000_right", "jit_share"),
     *("pool_in_use", "pool_wait", "pool_acquire_s"),
 )
 LATENCIES = ("mean_s", "p50_s", "p90_s", "p99_s", "p999_s", "max_s")
@@ -564,7 +565,7 @@ def _row(folder: CellFolder, at: float) -> dict[str, Any]:
     evidence = folder.read("evidence")
     if calls := evidence.get("calls"):
         row["calls"] = calls
-    if scrapes := evidence.get("scrapes"):
+    if (scrapes := evidence.get("scrapes")) and not evidence.get("prometheus_ended"):
         missed = {name: part["missed"] + part["skipped"] for name, part in scrapes.items()}
         row["scrapes_missed"] = sum(missed.values())
         row["service_scrapes_missed"] = sum(of for name, of in missed.items() if name == SERVICE or is_node(name))

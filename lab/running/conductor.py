@@ -264,14 +264,14 @@ def _read_limits(testbed: Testbed, measurement: Measurement) -> None:
 
 def _warm_up(testbed: Testbed, measurement: Measurement) -> None:
     cell, backing, start, observed = measurement.cell, testbed.backing, measurement.start, measurement.observed
-    observed.warm_up = [*start.warm_up]
+    observed.warm_up_before = [*start.warm_up]
     if start.warm_up and testbed.plan.interleave == WINDOWS:  # each window has its own, in turns with the others
         observed.warm = start.warm
         return
     backing.shape_links(on=False)
     with testbed.reporter.phase(f"{cell.id}: warm up", testbed.plan.scenario.rehearsal.rounds) as update:
         warm_up(testbed, cell, measurement.deployment, measurement.fleet, observed, update)
-    start.warm_up, start.warm = [*observed.warm_up], observed.warm
+    start.warm_up, start.warm = [*start.warm_up, *observed.warm_up], observed.warm
     backing.shape_links(on=True)
     measurement.deployment.confine(testbed.cores.service)
 

@@ -24,7 +24,7 @@ class Start:
         deployment: None before it is up, and when a failure has ended it.
         answers: its answers to the contract, by the name of the exchange; empty before it was asked.
         limits: by node, those that it reported; empty before they were asked.
-        warm_up: the rounds of its warm-up: see :attr:`lab.analysis.observations.Observed.warm_up`.
+        warm_up: the rounds of its warm-up, for all loads: see :attr:`lab.analysis.observations.Observed.warm_up`.
         warm: whether the CPU cost of a request had settled in them.
 
     """

@@ -153,7 +153,7 @@ def drive(testbed: Testbed, measurement: Measurement, turn: Turn) -> None:
                     before_us=before_us,
                 ),
                 deadline_s(load, prediction.predict_wait(plan, cell)) + session_s(plan, load),
-                [*deployment.watched, *backing.running().values()],
+                [*deployment.watched, *backing.needed().values()],
                 progress=turn.update,
                 into=result,
             )
@@ -166,6 +166,7 @@ def drive(testbed: Testbed, measurement: Measurement, turn: Turn) -> None:
         span = (result.unix_start, result.unix_start + elapsed_s)
         found = scrapes.read(testbed.prometheus, measurement.start.name, *span, deployment.metrics)
         observed.add_scrapes(found)
+        observed.prometheus_ended = testbed.prometheus.running.exit_reason()
     deployment.check_whole()
     # Of several kinds of request the ones with the most calls: then a count is awaited in vain, for a moment.
     most = {

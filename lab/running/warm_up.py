@@ -34,10 +34,10 @@ def warm_up(
     rounds = scenario.rehearsal
     parameters = {**testbed.plan.parameters_of(cell), **rounds.parameters}
     path = scenario.path(parameters)
-    watched = [*deployment.running, *testbed.backing.running().values()]
+    watched = [*deployment.running, *testbed.backing.needed().values()]
     first, many = first_users(testbed, cell), at_most(rounds.most_users, cell.load.users)
     acts = [(first, False), (many, False), (many, True)] if scenario.cpu_decides else [(first, False)]
-    if observed.warm_up:
+    if observed.warm_up_before:
         acts = acts[-1:]
     before = actuator.cpu_times(deployment)
     for users, alone in acts:

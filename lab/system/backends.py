@@ -57,7 +57,8 @@ class Backends:
         told: by component, the environment variables with its address, and its password if it has one; never on a
             command line. Those of :data:`TOKENS` hold the key of the tokens.
         links: what runs between services and components, by name.
-        observers: what runs beside all of them and reads them, by name, such as Prometheus.
+        observers: what runs beside all of them and reads them, by name, such as Prometheus. Nothing needs them: that
+            one has ended ends nothing else.
         tokens: a file with a token of each seeded user, one a line; None if the scenario has none.
         contract: the scenario's exchanges, and those of :mod:`lab.system.contract`.
 
@@ -95,23 +96,26 @@ class Backends:
         """The same backends, with the environment variables of one more component, and the link to it."""
         return replace(self, told={**self.told, component: environment}, links={**self.links, **(links or {})})
 
-    def running(self) -> dict[str, Running]:
-        """The processes on this machine: components, the links to them, and observers."""
+    def needed(self) -> dict[str, Running]:
+        """The processes on this machine that services need: components, and the links to them."""
         own = {name: database.running for name, database in self.databases.items() if database.running}
         return {
             **own,
             **{name: service.running for name, service in self.services.items()},
             **self.links,
-            **self.observers,
         }
 
+    def running(self) -> dict[str, Running]:
+        """The processes on this machine: what is needed, and the observers that have not ended."""
+        return {**self.needed(), **{name: each for name, each in self.observers.items() if not each.exit_reason()}}
+
     def exit_reasons(self) -> list[str]:
-        """One sentence for each process that has ended."""
-        endings = {TITLES.get(name, name): running.exit_reason() for name, running in self.running().items()}
+        """One sentence for each process that has ended, of those that are needed."""
+        endings = {TITLES.get(name, name): running.exit_reason() for name, running in self.needed().items()}
         return [f"The {name} of this run {ending}." for name, ending in endings.items() if ending]
 
     def check_alive(self) -> None:
-        """ComponentError if a process has ended."""
+        """ComponentError if a process has ended that is needed."""
         for exit_reason in self.exit_reasons():
             raise ComponentError(exit_reason)
 

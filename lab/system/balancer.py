@@ -34,6 +34,8 @@ INNER_PORT, INNER_MANAGEMENT_PORT = 8080, 9080
 ANSWER_WITHIN_S = 5.0
 STATISTICS, METRICS = "/statistics", "/metrics"
 FRONT, BACK = "service", "nodes"
+# Said of the connections to a node: then no queue can form in the balancer, and what waits does so in the nodes.
+UNLIMITED = "unlimited"
 # Statuses are counted by their first digit.
 ANSWERS = ("hrsp_1xx", "hrsp_2xx", "hrsp_3xx", "hrsp_4xx", "hrsp_5xx", "hrsp_other")
 
@@ -221,7 +223,6 @@ class Counted:
         refused: what clients were answered that no node had answered: 503 where none could be reached, 502 and 504
             where what a node sent broke off or never came, 400 and 408 to what was no whole request. A node may have
             counted a request all the same that was answered so.
-        queued: requests that wait in it for a node.
         up: by node, whether it gets requests.
 
     """
@@ -229,7 +230,6 @@ class Counted:
     received: int
     passed_on: Mapping[str, int]
     refused: int
-    queued: int
     up: Mapping[str, bool]
 
 
@@ -243,7 +243,7 @@ def counted(balancer: Service, nodes: Iterable[str] = (), within_s: float = ANSW
     rows = _statistics(balancer, within_s)
     if rows is None:
         return None
-    front, back = rows[FRONT, "FRONTEND"], rows[BACK, "BACKEND"]
+    front = rows[FRONT, "FRONTEND"]
     of_nodes = {name: rows[BACK, _server(name)] for name in nodes}
     passed_on = {name: _answers(row) for name, row in of_nodes.items()}
     return Counted(
@@ -251,7 +251,6 @@ def counted(balancer: Service, nodes: Iterable[str] = (), within_s: float = ANSW
         passed_on=passed_on,
         # An answer that is on its way is counted of its node first.
         refused=max(0, _answers(front) - sum(passed_on.values())),
-        queued=int(back["qcur"]),
         up={name: row["status"].startswith("UP") for name, row in of_nodes.items()},
     )
 
@@ -286,11 +285,13 @@ def limits(balancer: Service, settings: Settings) -> dict[str, int | str]:
     rows, metrics = _statistics(balancer, ANSWER_WITHIN_S), _page(balancer.metrics, ANSWER_WITHIN_S)
     if rows is None or metrics is None:
         raise ComponentError("The balancer did not report its limits.", "", balancer.running.log_tail())
+    to_a_node = {row["slim"] for (proxy, name), row in rows.items() if proxy == BACK and name != "BACKEND"}
     version = re.search(r'haproxy_process_build_info\{version="([^"]+)"', metrics)
     return {
         "balancer": f"HAProxy {version[1]}" if version else "HAProxy",
         "balancer_policy": "round robin, no retries, no redispatch",
         "balancer_max_connections": int(rows[FRONT, "FRONTEND"]["slim"]),
+        "balancer_node_connections": " or ".join(sorted(limit or UNLIMITED for limit in to_a_node)),
         "balancer_timeout_s": settings.timeout_s,
         "balancer_health_checks": settings.health_checks,
     }

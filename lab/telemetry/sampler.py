@@ -220,7 +220,7 @@ def _rows(now: float, readings: Mapping[str, Mapping[str, float]]) -> list[Readi
 
 
 def _of_balancer(deployment: Deployment) -> dict[str, dict[str, float]]:
-    """What the balancer says: how many requests wait in it, and by node whether it gets requests."""
+    """What the balancer says: how many requests it received and refused, and by node whether it gets requests."""
     if not deployment.balancer or not (
         found := balancer.counted(deployment.balancer, deployment.nodes, POLL_TIMEOUT_S)
     ):
@@ -229,7 +229,7 @@ def _of_balancer(deployment: Deployment) -> dict[str, dict[str, float]]:
         name: {"up": float(found.up[name]), "passed_on_total": float(found.passed_on[name])}
         for name in deployment.nodes
     }
-    own = {"queued": found.queued, "received_total": found.received, "refused_total": found.refused}
+    own = {"received_total": found.received, "refused_total": found.refused}
     return {**of_nodes, BALANCER: {name: float(value) for name, value in own.items()}}
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import requests
 
 from lab.errors import ComponentError
-from lab.runtimes import loopback
+from lab.runtimes import await_exit_reasons, loopback
 from lab.system.prometheus import ANSWER_WITHIN_S, EVERY_S, PART, START, Prometheus
 
 # What Prometheus records of each scrape, under the time at which it began.
@@ -95,12 +95,22 @@ def read(
 ) -> dict[str, Scrapes]:
     """By part, the scrapes of a start of services, and of what all share, that began between two moments.
 
-    ComponentError if Prometheus does not answer.
+    Where Prometheus has ended, its series are gone with it, and all scrapes of the parts were missed: those that it had
+    made before its end too. ComponentError if it lives, and does not answer.
 
     Args:
         parts: those that must have been scraped: of one without a series all were missed.
 
     """
+    try:
+        return _read(prometheus, start, begin_s, end_s, parts)
+    except ComponentError:
+        if not await_exit_reasons(prometheus.running.exit_reason):
+            raise
+        return {part: of_span(begin_s, end_s, {}, {}, {}) for part in sorted(parts)}
+
+
+def _read(prometheus: Prometheus, start: str, begin_s: float, end_s: float, parts: Iterable[str]) -> dict[str, Scrapes]:
     deadline = time.monotonic() + RECORDED_WITHIN_S
     expected: dict[str, dict[float, float]] = {part: {} for part in parts}
     while True:
@@ -124,8 +134,7 @@ def _series(prometheus: Prometheus, start: str, name: str, begin_s: float) -> di
         answer.raise_for_status()
         found: list[dict[str, Any]] = answer.json()["data"]["result"]
     except (requests.RequestException, ValueError, KeyError) as error:
-        ending = prometheus.running.exit_reason()
         raise ComponentError(
-            f"Prometheus {ending or f'did not say how its scrapes went: {error}'}.", "", prometheus.running.log_tail()
+            f"Prometheus did not say how its scrapes went: {error}.", "", prometheus.running.log_tail()
         ) from error
     return {of["metric"][PART]: {float(t): float(value) for t, value in of["values"]} for of in found}

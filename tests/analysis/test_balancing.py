@@ -12,6 +12,7 @@ from lab.analysis import balancing, monitoring, ramps
 from lab.spec import sample
 from lab.spec.plan import Plan
 from lab.storage.cell_folder import CellFolder
+from lab.telemetry.actuator import GC_PAUSES
 
 BY_NODE = {"node 1": 120, "node 2": 80}
 COUNTED = {"passed_on": BY_NODE, "nodes": BY_NODE, "received": 200, "refused": 0, "component_errors": []}
@@ -27,13 +28,15 @@ def cell(tmp_path: Path, plan: Plan) -> CellFolder:
     return folder
 
 
-def test_requests_by_node_and_the_queue_are_told(cell):
-    """The most that was ever read to wait; of a service with one node nothing is said."""
+def test_requests_by_node_are_told_and_that_no_queue_can_form(cell):
+    """Where the balancer limits no node's connections; of a service with one node nothing is said."""
     assert list(balancing.sentences(cell)) == []
     cell.keep("evidence", COUNTED)
-    cell.keep_metrics([(t, "balancer", "queued", n) for t, n in enumerate((0.0, 3.0, 1.0))])
     told = "The balancer received 200 requests, and passed on the answers of node 1 (120) and node 2 (80)"
-    assert list(balancing.sentences(cell)) == [f"{told}; its queue held 3 at most."]
+    assert list(balancing.sentences(cell)) == [f"{told}."]
+    cell.keep("limits", {"balancer_node_connections": "unlimited"})
+    _, said = balancing.sentences(cell)
+    assert "no queue can form in it" in said
     assert ramps.outcomes(cell).empty
 
 
@@ -76,14 +79,23 @@ def test_requests_that_came_to_no_node_are_told_by_when_they_were_sent(tmp_path,
 
 
 def test_only_what_happens_to_a_node_is_a_lost_node(cell):
-    """That a database or a worker has ended is no node's doing; nor is a single reading that came too late."""
+    """That a database has ended is no node's doing; nor are readings that came too late, as long as others follow."""
     assert not balancing.lost_a_node(cell)
-    one_late = [(1.0, "node 1", "silent", 1.0)]
+
+    def read(silent: str) -> list[tuple[float, str, str, float]]:
+        """Readings of a node once a second, of which an x had no answer."""
+        names = ("silent" if each == "x" else GC_PAUSES for each in silent)
+        return [(float(t), "node 1", name, 1.0) for t, name in enumerate(names)]
+
     for errors, nodes, readings, lost in (
         ([], BY_NODE, [], False),
-        (["The MySQL of this run was killed by SIGKILL."], BY_NODE, one_late, False),
+        (["The MySQL of this run was killed by SIGKILL."], BY_NODE, read(".x.."), False),
         (["The service node 2 was killed by SIGKILL during the measurement."], {"node 1": 120}, [], True),
-        ([], BY_NODE, [*one_late, (2.0, "node 1", "silent", 1.0)], True),
+        ([], BY_NODE, read(".x.x.."), False),
+        ([], BY_NODE, read("..xx.."), False),
+        ([], BY_NODE, read("...x.x"), False),
+        ([], BY_NODE, read("....xx"), True),
+        ([], BY_NODE, read("xx"), True),
     ):
         cell.keep("evidence", {**COUNTED, "nodes": nodes, "component_errors": errors})
         cell.keep_metrics([*UP, *readings])
@@ -101,3 +113,6 @@ def test_missed_scrapes_are_told_beside_our_own_readings(cell):
     (said,) = monitoring.sentences(cell)
     assert "node 1 3 of 10 (1 of these were not made, 3 others late, the longest took 1.000 s)" in said
     assert "1 of the lab's own readings" in said
+    cell.keep("evidence", {"scrapes": {"node 1": of_node}, "gaps": 1, "prometheus_ended": "was killed by SIGKILL"})
+    ended, _ = monitoring.sentences(cell)
+    assert ended == "Prometheus was killed by SIGKILL: what it had scraped is gone with it, and counts as missed."

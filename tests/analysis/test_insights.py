@@ -90,3 +90,15 @@ def test_whichever_pool_is_full_is_named_with_its_own_limit(tmp_path, limits, se
     folder.keep_metrics(rows)
     folder.keep("limits", {**LIMITS, **limits})
     assert sentence in " ".join(lab.open_run(str(run.path)).insights())
+
+
+def test_what_was_compiled_in_a_load_without_a_course_is_told_by_start():
+    """Where the CPU decides, from its readings, so that older runs tell it too; a steady load has a course."""
+    said = [sentence for sentence in lab.open_run("migration").insights() if "compilers" in sentence]
+    assert len(said) == 3
+    assert said[0] == (
+        "webflux-r2dbc at 5,000 users: Its two just-in-time compilers were at work for 44%, 92% and 10% of the load's "
+        "time in its 3 starts, which is in its figures."
+    )
+    assert not [sentence for sentence in lab.open_run("jwt-windows").insights() if "compilers" in sentence]
+    assert not [sentence for sentence in lab.open_run("delay-sweep").insights() if "compilers" in sentence]

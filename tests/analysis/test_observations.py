@@ -78,7 +78,9 @@ def test_the_cost_of_a_request_is_cut_to_the_load():
     """Of ten seconds that were watched, the load lasted four; only their CPU counts, read between the seconds too."""
     rows = readings("service", "cpu_s", 0.5) + readings("service", "jvm_gc_pause_seconds_sum", 0.01)
     rows += readings("service", "hikaricp_connections_active", 1.0, first=0.0)
+    rows += readings("service", "jvm_compilation_time_ms_total", 250.0)
     cost = service_cost(rows, 2.5, 6.5, requests=1000)
+    assert cost["jit_share"] == pytest.approx(0.25)
     assert cost["cpu_s_per_1000_requests"] == pytest.approx(2.0)
     assert cost["gc_pause_s"] == pytest.approx(0.04)
     pools = of_all_pools(of_pools(rows, 2.5, 6.5, 1000, {}))

@@ -200,6 +200,7 @@ def test_a_good_measurement_is_valid_without_reasons():
         {"cpu_decides": False},
         {"worker_cpu": 0.7},
         {"gc_share": 0.1},
+        {"warm_up": [], "warm_up_before": [{"cpu_us_per_request": 100.0, "jit_share": 0.1}] * 3},
         {"counted_in_system": 640.0},
         {"counted_in_system": 800.0, "awaiting_dispatch": 134.0},
         {"counted_in_system": 706.0, "counting_error": 40.0},

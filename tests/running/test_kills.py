@@ -104,8 +104,8 @@ class Lab:
         await_that(holds)
 
     def await_said(self, words: str, times: int = 1) -> None:
-        """Wait until the lab has said so often that a phase is over."""
-        self.await_that(lambda: sum(words in line for line in self.lines) >= times)
+        """Wait until the lab has said so often that a phase is over, not counting those of a calibration."""
+        self.await_that(lambda: sum(words in line and "calibrate:" not in line for line in self.lines) >= times)
 
     def await_measured(self, requests: int, cells: int = 1) -> None:
         """Wait until so many samples have come of the load of the cell that was begun last."""
@@ -260,7 +260,7 @@ def test_whatever_dies_of_a_chain_is_named_and_leaves_nothing_running(start, var
 @needs_haproxy
 @needs_prometheus
 def test_what_dies_of_two_nodes_and_beside_them_is_named(start):
-    """A node: the load goes on at the other, until its end. The balancer or Prometheus: it breaks off, and is kept."""
+    """A node: the load goes on at the other. The balancer: it breaks off, and is kept. Prometheus: all goes on."""
     nodes = "--nodes 2 --prometheus --variants webflux,mvc --repeat 2"
     lab = start(f"{nodes} --users 20 --duration 10 --heap-mb 128")
     lab.await_said("-r1: warm up (")  # not that of a calibration
@@ -276,19 +276,19 @@ def test_what_dies_of_two_nodes_and_beside_them_is_named(start):
     assert lab.end() == 1
     lab.assert_nothing_left()
     assert "Traceback" not in "".join(lab.lines)
-    cells = {cell["reasons"][0]: cell for cell in lab.run().cells}
-    folders = {folder.read("evidence")["component_errors"][0]: folder for folder in lab.run().folder.cells()}
+    cells = {cell["reasons"][0]: cell for cell in lab.run().cells if cell["verdict"] == "invalid"}
+    found = [(folder.read("evidence"), folder) for folder in lab.run().folder.cells()]
+    folders = {errors[0]: folder for of, folder in found if (errors := of["component_errors"])}
     ended = "The service node 2 was killed by SIGKILL during the measurement."
-    assert set(cells) == {
-        ended,
-        "The balancer was killed by SIGKILL during the measurement.",
-        "The prometheus of this run was killed by SIGKILL.",
-    }
-    assert {cell["verdict"] for cell in cells.values()} == {"invalid"}
-    # What came before is kept of each load; without Prometheus there is no further one.
-    kept = [len(folder.measured()) for folder in lab.run().folder.cells() if folder.read("evidence")["begun"]]
-    assert len(kept) == 3
-    assert min(kept) > 100
+    assert set(folders) == {ended, "The balancer was killed by SIGKILL during the measurement."} <= set(cells)
+    # What came before is kept of each load; without Prometheus there is a further one, and what it missed is counted.
+    assert min(len(folder.measured()) for _, folder in found) > 100
+    unseen = [of for of, _ in found if of["prometheus_ended"]]
+    assert [of["prometheus_ended"] for of in unseen] == ["was killed by SIGKILL"] * 2
+    assert all(of["whole"] and not of["component_errors"] for of in unseen)
+    missed = [part for of in unseen for part in of["scrapes"].values()]
+    assert len(missed) == 6
+    assert all(part["skipped"] == part["due"] >= 9 for part in missed)
     evidence, samples = folders[ended].read("evidence"), folders[ended].measured()
     # Every send has an outcome, and all that failed were sent before the node was taken out.
     assert evidence["whole"]
@@ -302,6 +302,7 @@ def test_what_dies_of_two_nodes_and_beside_them_is_named(start):
     said = " ".join(insights.sentences(lab.run().folder))
     assert "The balancer was seen to have taken node 2 out after" in said
     assert "all others were answered" in said
+    assert "Prometheus was killed by SIGKILL: what it had scraped is gone with it" in said
 
 
 @pytest.mark.thorough
@@ -324,10 +325,10 @@ def test_what_dies_of_a_clustered_application_is_named_and_what_came_before_is_k
     killed = re.compile(rf"The (service )?{victim} .*was killed by SIGKILL.*")
     assert any(killed.fullmatch(said) for said in evidence["component_errors"]), evidence["component_errors"]
     assert len(samples) >= evidence["finished"] > 100  # some come after the last report
-    assert "stale" not in set(samples["error"])
+    assert victim == "node 2" or "stale" not in set(samples["error"])  # as there is no cache
     if victim == "node 2":
         assert evidence["begun"] == evidence["finished"] == len(samples)
-        assert set(samples.sort_values("sent_us").tail(100)["error"]) == {""}
+        assert set(samples.sort_values("sent_us").tail(100)["error"]) <= {"", "stale"}
 
 
 @pytest.mark.thorough

@@ -36,6 +36,7 @@ def test_two_nodes_are_one_service_that_is_counted_at_each(run):
     assert limits["nodes"] == 2
     assert limits["balancer"].startswith("HAProxy ")
     assert limits["balancer_max_connections"] >= 20
+    assert limits["balancer_node_connections"] == "unlimited"
     used = {name: series.cpu_s(cell.metrics(), name, 0.0, 60.0) for name in ("service", "node 1", "node 2", "balancer")}
     assert used["service"] == pytest.approx(used["node 1"] + used["node 2"])
     assert used["balancer"] is not None

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import json
-import re
+import secrets
 import socket
 import subprocess
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
 
 import pytest
 import requests
 from patience import PATIENCE_S, await_that
-from programs import needs_haproxy
+from programs import needs_haproxy, needs_prometheus
 
 from lab.errors import ComponentError
 from lab.experiments.migration import records
@@ -27,17 +28,17 @@ from lab.runtimes.process import ProcessRuntime, free_ports
 from lab.spec.limits import Limits
 from lab.system import balancer, build
 from lab.system.databases import SEEDS, Site, mysql, rows, tables, tokens
+from lab.system.deployment import Deployment
 from lab.system.launch import service_launch
+from lab.system.prometheus import Prometheus, running_prometheus
 from lab.system.service import Service
-from lab.telemetry import actuator, scrapes
+from lab.telemetry import actuator
 
 pytestmark = [pytest.mark.java, pytest.mark.thorough]
 
 CACHED = "mvc-jpa-cached"
 NUMBER = 7
 GRAFANA = ROOT / "lab" / "system" / "grafana"
-# A name in an expression that is neither a function nor a number.
-METRIC = re.compile(r"\b[a-z][a-z0-9]*(?:_[a-z0-9]+)+\b|\bup\b")
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +55,11 @@ def place(jdk, tmp_path_factory):
 def seed(database) -> list[int]:
     """Put the tables back; how many rows of each were written."""
     return [tables.restore(database, table) for table in (records.RECORDS, records.REGISTRY)]
+
+
+def new_content() -> str:
+    """A content that no record has."""
+    return records.content(secrets.randbits(4 * records.CONTENT_DIGITS))
 
 
 class Node:
@@ -147,7 +153,7 @@ def test_a_node_whose_connections_are_all_in_use_gets_requests_as_before(place, 
         cursor = link.cursor()
         cursor.execute("select id from records where id = %s for update", (records.key(NUMBER),))
         cursor.fetchall()
-        save = user.submit(node.save, records.new_content())  # with the only connection, it waits for this transaction
+        save = user.submit(node.save, new_content())  # with the only connection, it waits for this transaction
         await_that(lambda: not can_reach_its_database(node, settings.check_within_s))
         until, seen = time.monotonic() + until_out_s, set()
         while time.monotonic() < until:
@@ -160,27 +166,38 @@ def test_a_node_whose_connections_are_all_in_use_gets_requests_as_before(place, 
 
 
 @needs_haproxy
-def test_grafanas_dashboard_asks_for_nothing_that_is_not_there(place):
-    """Each metric in it is on the page of a node of one kind or the other, or of HAProxy, or Prometheus' own."""
+@needs_prometheus
+def test_grafanas_dashboard_asks_prometheus_for_what_it_has(place):
+    """It understands each expression, and has series for it where requests are answered, and fail, of either stack."""
     dashboard = json.loads((GRAFANA / "dashboards" / "lab.json").read_text())
-    asked = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
-    wanted = {name for expression in asked for name in METRIC.findall(re.sub(r"by \(.*?\)|{.*?}", "", expression))}
-    there, settings = {scrapes.UP, scrapes.DURATION}, balancer.Settings(connections=10, timeout_s=60)
-    for variant in ("webflux-r2dbc", "mvc-jpa"):
-        site = balancer.Site(place[0], place[-1] / f"dashboard-{variant}")
-        with (
-            nodes(place, variant, {}) as (node,),
-            balancer.balanced({"node 1": node.service}, settings, site) as front,
-        ):
-            node.contents()
-            jcmd = Path(place[3].home) / "bin" / "jcmd"  # pauses of the collector are counted from the first one on
-            subprocess.run([jcmd, str(node.service.running.pid), "GC.run"], check=True, capture_output=True)
-            await_that(lambda node=node: actuator.scrape(node.service).get("jvm_gc_pause_seconds_count"))
-            for part in (node.service, front):
-                page = loopback.get(part.metrics, PATIENCE_S).text
-                there |= {re.split("[{ ]", line)[0] for line in page.splitlines() if not line.startswith("#")}
-    assert len(wanted) > 10
-    assert wanted - there == set()
+    asked = {target["expr"] for panel in dashboard["panels"] for target in panel["targets"]}
+    settings, folder = balancer.Settings(connections=10, timeout_s=60), place[-1] / "dashboard"
+    with running_prometheus(place[0], folder, folder / "data") as prometheus:
+        for variant, others in {"webflux-r2dbc": "hikaricp_", "mvc-jpa": "r2dbc_"}.items():
+            site = balancer.Site(place[0], folder / variant)
+            with (
+                nodes(place, variant, {}) as (node,),
+                balancer.balanced({"node 1": node.service}, settings, site) as front,
+                prometheus.scraping(variant, Deployment({"node 1": node.service}, front.url, front).metrics),
+            ):
+                jcmd = Path(place[3].home) / "bin" / "jcmd"  # pauses of the collector are counted from the first one on
+                subprocess.run([jcmd, str(node.service.running.pid), "GC.run"], check=True, capture_output=True)
+                node.contents()
+                with mysql.connection(place[2]) as link:
+                    link.cursor().execute("drop table records")
+                failed = requests.get(front.url + records.path(NUMBER), headers=node.bearer, timeout=PATIENCE_S)
+                assert failed.status_code // 100 == 5
+                for expression in asked:
+                    if others not in expression:
+                        await_that(partial(has_series, prometheus, expression))
+    assert len(asked) > 10
+
+
+def has_series(prometheus: Prometheus, expression: str) -> bool:
+    """Whether Prometheus has series for an expression now; it must be one that it understands."""
+    answer = requests.get(f"{prometheus.url}/api/v1/query", {"query": expression}, timeout=PATIENCE_S).json()
+    assert answer["status"] == "success", answer
+    return bool(answer["data"]["result"])
 
 
 def can_reach_its_database(node: Node, within_s: float) -> bool:
@@ -206,7 +223,7 @@ def test_two_nodes_share_what_they_have_cached(cluster):
     one, other, _ = cluster
     assert one.contents() == other.contents()
     for writer, reader in ((one, other), (other, one)) * 3:
-        content = records.new_content()
+        content = new_content()
         assert writer.save(content) == 200
         assert reader.contents()[0] == writer.contents()[0] == content
     before = [node.counts() for node in (one, other)]

@@ -149,13 +149,18 @@ def test_a_target_is_named_by_its_start_and_its_part():
 
 
 @needs_prometheus
-def test_a_prometheus_that_has_ended_is_named(runtime, tmp_path):
-    """And not taken for one that has missed nothing."""
-    with running_prometheus(runtime, tmp_path / "logs", tmp_path / "data") as found:
+def test_a_prometheus_that_has_ended_has_missed_everything(runtime, tmp_path):
+    """What it had scraped too, since that is gone with it; one that lives, and does not answer, is named."""
+    with running_prometheus(runtime, tmp_path / "logs", tmp_path / "data") as found, refusing() as server:
+        began_s = time.time()
+        with found.scraping("mvc-r1", {"node 1": server.page}):
+            await_that(lambda: len(server.asked) > SCRAPES)
+        elsewhere = prometheus.Prometheus(found.running, "http://127.0.0.1:9", tmp_path / "logs")
+        with pytest.raises(ComponentError, match="did not say how its scrapes went"):
+            scrapes.read(elsewhere, "mvc-r1", began_s, time.time())
         found.running.kill()
-        found.running.await_end()
-        with pytest.raises(ComponentError, match="was killed by SIGKILL"):
-            scrapes.read(found, "mvc-r1", time.time() - 5, time.time())
+        of_parts = scrapes.read(found, "mvc-r1", began_s, began_s + 7, ["node 2", "node 1"])
+    assert of_parts == dict.fromkeys(("node 1", "node 2"), Scrapes(due=7, skipped=7))
 
 
 def test_without_prometheus_a_sentence_says_how_to_install_it(monkeypatch, tmp_path):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import secrets
+from collections.abc import Mapping
 from http import HTTPStatus
 from urllib.parse import urlencode
 
@@ -43,9 +43,17 @@ def content(value: int) -> str:
     return f"{value:0{CONTENT_DIGITS}x}"
 
 
-def new_content() -> str:
-    """A content that no record has."""
-    return content(secrets.randbits(4 * CONTENT_DIGITS))
+def own(user: int, requesters: int) -> int | None:
+    """The record that a user saves, and nobody else; None of more users than there are records.
+
+    It is one of those that its requester asks for, as long as these suffice, and then one that no requester asks for.
+    """
+    place, requester = divmod(user, requesters)
+    if place >= COUNT // LOOKUPS and requesters < LOOKUPS:
+        place, unasked = divmod(user - requesters * (COUNT // LOOKUPS), LOOKUPS - requesters)
+        requester = requesters + unasked
+    found = LOOKUPS * place + requester
+    return found if found < COUNT else None
 
 
 def change(text: str) -> bytes:
@@ -77,15 +85,19 @@ REGISTRY = Table(
 )
 
 
-def check(status: int, body: bytes, saved: str = "") -> bool | str:
+def check(status: int, body: bytes, saved: Mapping[str, str]) -> bool | str:
     """What is said of an answer to a lookup: whether it is right, or by name how it is not.
 
     Args:
-        saved: the content that one of the records must have, as it was saved before; else the answer is ``stale``.
+        saved: by key, the contents of records whose save was answered before the lookup began. One that is older, as
+            contents of one record grow, makes the answer ``stale``.
 
     """
     if status != HTTPStatus.OK:
         return "status"
     if len(body) != ANSWER_BYTES or SUCCESS not in body:
         return False
-    return saved.encode() in body or "stale"
+    if not saved:  # then there is no need to read it
+        return True
+    found = {record["id"]: record["content"] for record in json.loads(body)["records"]}
+    return all(found.get(key, "") >= content for key, content in saved.items()) or "stale"

@@ -11,7 +11,9 @@ from lab.spec.scenario import Exchange, Parameter, Rehearsal, Request, Scenario
 from lab.spec.system import Component, Stage, Variant
 from lab.spec.workload import Burst
 
-LOOK_UP, SAVE = "look-up", "save"
+# A look-up that begins while somebody saves one of the same records has a name of its own: these are the ones, with
+# those that follow, in which an old record may be read, or put into a cache again.
+LOOK_UP, BESIDE, SAVE = "look-up", "look-up beside a save", "save"
 # One SELECT of the registry; one of the records, or of the record that is saved.
 SELECTS = Stage("mysql", calls=2, cpu=True)
 # Of what a cache keeps from the database, only counting can tell.
@@ -32,7 +34,7 @@ def _variant(stack: Variant, name: str, module: str, access: str, cached: bool =
         title=f"{stack.title}, {access}" + ", clustered cache" * cached,
         properties={**stack.properties, POOL_WAIT: POOL_WAIT_MS},
         factors={**stack.factors, "access": access, "cache": cache},
-        demands={LOOK_UP: (selects,), SAVE: (selects, UPDATE)},
+        demands={LOOK_UP: (selects,), BESIDE: (selects,), SAVE: (selects, UPDATE)},
         caches=cached,
         published_as="",
     )
@@ -76,6 +78,7 @@ SCENARIO = Scenario(
     question="What does moving from Spring MVC and JPA to WebFlux and R2DBC gain, and what a clustered cache?",
     requests=(
         Request(LOOK_UP, records.path(0), token=True, unknown_user=403),
+        Request(BESIDE, records.path(0), token=True, unknown_user=403),
         Request(SAVE, "/records/KEY", "PUT", token=True),
     ),
     contract=tuple(_contract()),

@@ -40,6 +40,7 @@ class Repeat:
             programs what an execution used (see :func:`lab.analysis.program_use.program_use`).
         sums_s: by name, what the requests of a session take together, where a scenario says how many these are.
         failed_shares: by name of the requests, failed ones over all, 0 to 1, where there are several names.
+        requests: how many there were of each of these names.
         requests_each: requests over users.
         errors: how many requests failed, by class.
         stopped: how many sessions were stopped early, so that all its other figures are of the users who went on.
@@ -57,6 +58,7 @@ class Repeat:
     figures: Mapping[str, float] = field(default_factory=dict)
     sums_s: Mapping[str, float] = field(default_factory=dict)
     failed_shares: Mapping[str, float] = field(default_factory=dict)
+    requests: Mapping[str, int] = field(default_factory=dict)
     requests_each: float = 1.0
     errors: Mapping[str, int] = field(default_factory=dict)
     stopped: int = 0
@@ -138,6 +140,8 @@ class Claim:
         judge: returns a verdict and its evidence from rows.
         made_for: the settings that it was made for, by name; any if empty.
         elsewhere: the publication that measures these, if this one does not.
+        by_ramp_of: the part whose ramp must be the document's, as another ramp is another load, and the claim is of no
+            comparison; any if empty.
         of_database: whether it is about the speed of the database itself, of which a stand-in says nothing.
 
     """
@@ -146,6 +150,7 @@ class Claim:
     judge: Judge
     made_for: Mapping[str, int] = field(default_factory=dict)
     elsewhere: str = ""
+    by_ramp_of: str = ""
     of_database: bool = False
 
 
@@ -362,6 +367,10 @@ class Publication:
                     f"It was made for a {SETTINGS[name]} of {value:,}, and this is measured with {measured}: "
                     f"python -m lab reproduce {claim.elsewhere}"
                 )
+        for part in self.parts:
+            if part.ramp_instead_of_s and part.name == claim.by_ramp_of:
+                made_for = f"It was made for a ramp of {part.ramp_instead_of_s:g} s"
+                return NOT_JUDGED, f"{made_for}, and that of {part.name} lasts {part.options.ramp_up:g} s."
         return None
 
 

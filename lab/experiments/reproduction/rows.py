@@ -139,6 +139,7 @@ def _repeat(cell: Mapping[str, Any], factor: float, request: str, plan: Plan) ->
             if each.times and each.name in of_name and of_name[each.name]["mean_s"] is not None
         },
         failed_shares={name: each["failed"] / each["requests"] for name, each in of_name.items()},
+        requests={name: each["requests"] for name, each in of_name.items()},
         requests_each=cell["requests"] / cell["users"],
         errors=cell["errors"],
         stopped=(cell.get("sessions") or {}).get("stopped", 0),

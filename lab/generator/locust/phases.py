@@ -75,6 +75,7 @@ class Phase:
         # As if the windows before had been right before this one.
         self.recorder = Recorder(self.start_ns - before_us * 1000, self.end_ns)
         self.running_users = len(self.numbers)
+        self.shared: dict[Any, Any] = {}
         self.ticks: list[tuple[int, int]] = []
         self.clock = ClockWatch()
         self.problem: dict[str, str] = {}
@@ -103,15 +104,21 @@ class Phase:
             if not self.running_users:
                 self.over.set()
 
-    def _run_user(self, user: LabUser, number: int) -> None:
+    def _prepare(self, user: LabUser, number: int) -> None:
+        """Tell a user all that it knows of the load."""
         user.parameters = self.parameters
         user.one_request = self.one_request
         user.pace = self.load.pace
+        if not self.window:
+            user.shared = self.shared
         if self.path:
             user.path = self.path
-        user.number = of_load = int(self.numbers[number])
-        user.random.seed(hash((*self.seed, of_load)))
-        sink = self.recorder.sink(of_load)
+        user.number = int(self.numbers[number])
+        user.random.seed(hash((*self.seed, user.number)))
+
+    def _run_user(self, user: LabUser, number: int) -> None:
+        self._prepare(user, number)
+        sink = self.recorder.sink(user.number)
         user.client = client = self._client(user, sink)
         sessions = [session_of(task) for task in user.tasks]
         failed = 0

@@ -39,6 +39,7 @@ class LabUser(User):
         one_request: what the locustfile ``load`` sends; None for a GET.
         random: seeded for each user and load, so that ``--seed`` repeats what it draws.
         number: which of the load's users it is, from 0.
+        shared: what the users of one worker tell each other; empty when a load begins, and kept between its windows.
         pace: how long its pauses are, as a multiple of what the locustfile says: ``--pace``.
 
     """
@@ -46,7 +47,9 @@ class LabUser(User):
     abstract = True
     scenario: ClassVar[Scenario | None] = None
     timeout_s: ClassVar[float] = 120.0
-    _numbers: ClassVar[Iterator[int]] = count()  # under plain Locust
+    # Under plain Locust, where all is one load.
+    _numbers: ClassVar[Iterator[int]] = count()
+    _shared: ClassVar[dict[Any, Any]] = {}
 
     def __init__(self, environment: Environment) -> None:
         super().__init__(environment)
@@ -54,6 +57,7 @@ class LabUser(User):
         self.path = ""
         self.random = random.Random()
         self.number = next(LabUser._numbers)
+        self.shared = LabUser._shared
         self.pace = 1.0
         self.one_request: OneRequest | None = None
         self.client: HttpClient

@@ -105,6 +105,24 @@ def test_a_session_that_its_user_stops_is_not_complete_and_the_next_one_begins(s
     assert playing.problem == {}
 
 
+def test_what_users_share_is_theirs_for_one_load(server):
+    """The users of a worker share it, and those of the next load begin with nothing; its windows go on with it."""
+    seen: list[list[int]] = []
+
+    def note(user: LabUser) -> None:
+        seen.append(list(user.shared))
+        user.shared[len(seen)] = True
+        user.client.get("/noted")
+
+    users = [user_of(note) for _ in range(2)]
+    for window in (0, 1, 0):
+        playing = phase_of(server.url, users=2)
+        playing.window = window
+        for number, user in enumerate(users):
+            playing.run_user(user, number)
+    assert seen == [[], [1], [1, 2], [1, 2, 3], [], [5]]
+
+
 @pytest.mark.parametrize("pace", [0.1, 2.0])
 def test_pauses_take_as_many_times_as_long_as_the_pace_says(server, pace):
     """Those of a fixed length, and those that are drawn."""
