@@ -232,11 +232,20 @@ def with_service(
 
 def _database(kind: str, site: Site, endpoints: Endpoints, image: str) -> AbstractContextManager[Database]:
     # Here, since their clients take long to import, and most commands have nothing to do with databases.
-    from lab.system.databases import containers, mongo, mysql
+    from lab.system.databases import containers, mongo
 
     if image and not getattr(endpoints, kind):
         return containers.database(kind, site, image)
-    return mysql.server(site, endpoints.mysql) if kind == "mysql" else mongo.server(site, endpoints.mongo)
+    return _mysql(site, endpoints.mysql) if kind == "mysql" else mongo.server(site, endpoints.mongo)
+
+
+@contextmanager
+def _mysql(site: Site, url: str | None) -> Iterator[Database]:
+    """A MySQL database whose users are in use all the time: see :func:`lab.system.databases.mysql.users_in_use`."""
+    from lab.system.databases import mysql
+
+    with mysql.server(site, url) as database, mysql.users_in_use(database):
+        yield database
 
 
 Address = tuple[str, int]

@@ -19,10 +19,14 @@ from one_sentence import assert_refused
 from patience import PATIENCE_S, await_that
 
 from lab.errors import LabError
+from lab.experiments import find_scenario
 from lab.runtimes import Launch
 from lab.runtimes.checkout import ROOT
 from lab.runtimes.process import ProcessRuntime, free_ports
+from lab.spec import planning
+from lab.spec.options import Options
 from lab.spec.system import Table
+from lab.system.backends import Endpoints, running_backends
 from lab.system.databases import SEEDS, Site, counters, mariadb, mysql, rows, tables
 from lab.system.free_port import server_on_free_port
 
@@ -194,6 +198,36 @@ def test_selects_are_counted(server, prepared):
             cursor.execute("select age from users where email = %s", (user.email,))
             assert cursor.fetchone()[0] == user.age
         assert counters.counted(server)[counters.QUERIES] - before == 7
+
+
+def test_users_that_are_in_use_are_kept_so_and_may_be_read_and_written(server, sql):
+    """Nobody can change what the table is meanwhile, which is what MariaDB's threads would spin for; rows they can."""
+    changed = "set statement lock_wait_timeout = 1 for alter table users alter age set default 1"
+    email = rows.users(count=COUNT)[0].email
+    with mysql.users_in_use(server):
+        with pytest.raises(LabError, match="Lock wait timeout"):
+            sql(changed)
+        sql("update users set age = 7 where email = %s", (email,))
+        assert sql("select age from users where email = %s", (email,)) == [(7,)]
+    sql(changed)
+
+
+def test_a_server_of_ones_own_is_left_to_itself(server, sql):
+    """Whoever started it knows what changes there."""
+    with mysql.users_in_use(replace(server, running=None)):
+        sql("set statement lock_wait_timeout = 1 for alter table users alter age set default 1")
+
+
+def test_a_run_has_its_users_in_use(site):
+    """From when its database is up until it ends."""
+    plan = planning.make_plan(find_scenario("jwt"), Options())
+    own = replace(site, folder=site.folder / "run")
+    with (
+        running_backends(plan, own, Endpoints(), {}) as backing,
+        pytest.raises(LabError, match="Lock wait timeout"),
+        mysql.connection(backing.databases["mysql"]) as link,
+    ):
+        link.cursor().execute("set statement lock_wait_timeout = 1 for alter table users alter age set default 1")
 
 
 def test_the_server_admits_a_thousand_connections(server, sql):
