@@ -30,8 +30,8 @@ STALL_SUSPECT_S = 0.2
 CROWDED_SUSPECT_SHARE = 0.25
 # A pause lengthens whatever is under way, so that a mean is off by the share of time that pauses took.
 PAUSED_SUSPECT_SHARE = 0.02
-# What takes turns is compared by a clock that stands still with the machine; where it ran for less, little is left.
-PAUSED_SUSPECT_SHARE_IN_TURNS = 0.5
+# What takes turns is compared by a clock that stands still with the machine; other figures of it are off all the same.
+PAUSED_SUSPECT_SHARE_IN_TURNS = 0.1
 # A component that uses less of a core is not what others wait for.
 BESIDE_CORES = 0.05
 
@@ -130,16 +130,18 @@ def stalled(longest_s: float, collecting_s: float) -> list[str]:
     return [f"The service answered nobody for {longest_s:.1f} s: it, or what is behind it, stood still."]
 
 
-def paused(share: float, longest_s: float, in_turns: bool) -> list[str]:
+def paused(share: float, longest_s: float, in_turns: bool, added: float = 0.0) -> list[str]:
     """Whether the host of a virtual machine gave it no time for a part of the load.
 
     Args:
         share: of the load's time.
         longest_s: the longest pause.
         in_turns: whether variants were loaded in turns.
+        added: what pauses added to the mean latency of an open loop, as a share of it.
 
     """
-    if share <= (PAUSED_SUSPECT_SHARE_IN_TURNS if in_turns else PAUSED_SUSPECT_SHARE):
+    most = PAUSED_SUSPECT_SHARE_IN_TURNS if in_turns else PAUSED_SUSPECT_SHARE
+    if max(share, added) <= most:
         return []
     return [
         f"The machine itself stood still for {share:.1%} of the load, {longest_s * 1000:,.0f} ms at the most: its host "

@@ -24,9 +24,9 @@ def sentence(plan: Plan, repeats: Iterable[CellFolder]) -> str:
         return ""
     starts = f" in its {len(shares)} starts" * (len(shares) > 1)
     each = f"{', '.join(shares[:-1])}{' and ' * (len(shares) > 1)}{shares[-1]}"
-    return (
-        f"Its two just-in-time compilers were at work for {each} of the load's time{starts}, which is in its figures."
-    )
+    of_nodes = f"just-in-time compilers, two in each of {plan.nodes} nodes,"
+    compilers = "two just-in-time compilers" if plan.nodes == 1 else of_nodes
+    return f"Its {compilers} were at work for {each} of the load's time{starts}, which is in its figures."
 
 
 def is_judged_by_course(plan: Plan, folder: CellFolder) -> bool:

@@ -105,8 +105,8 @@ class Interference:
         others: other runs of this lab that were measuring at the same time.
         neighbours: the share of the service's cores that the other services used which were up, and not loaded; None
             where there were none.
-        paused: the share of the load's time in which the machine itself stood still, as its host gave it none; 0 where
-            nobody watched.
+        paused: the share of the load's time in which the machine itself stood still, as its host gave it none; None
+            where nobody watched.
         longest_pause_s: the longest of these times.
 
     """
@@ -117,7 +117,7 @@ class Interference:
     beside: Mapping[str, float] = field(default_factory=dict)
     others: tuple[str, ...] = ()
     neighbours: float | None = None
-    paused: float = 0.0
+    paused: float | None = None
     longest_pause_s: float = 0.0
 
     @property

@@ -210,7 +210,7 @@ def evidence(
         beside=beside(telemetry),
         others=tuple(conditions.others),
         neighbours=neighbours(telemetry, len(conditions.owned_cores.get("service", ())) or os.cpu_count() or 1),
-        paused=clock.paused_s(0.0, elapsed_s) / elapsed_s if elapsed_s else 0.0,
+        paused=clock.paused_s(0.0, elapsed_s) / elapsed_s if elapsed_s and conditions.owned_cores else None,
         longest_pause_s=clock.longest_s(0.0, elapsed_s),
     )
     until_s = math.inf if result.whole else elapsed_s

@@ -28,7 +28,7 @@ def service_cost(
         resident memory, which hardly moves where the heap is of one size from the start, of what the JVM has in use in
         the heap and outside, and of the heap in use alone; ``gc_pause_s``, garbage collection pauses; ``jit_share``,
         for how much of the load's time the just-in-time compilers were at work, as of rounds of a warm-up: there are
-        two, and each may wait for a core, so that it may exceed 1, and what they used of the CPU time;
+        two in each node, and each may wait for a core, so that it may exceed 1, and what they used of the CPU time;
         ``cpu_s_per_1000_right``, ``gc_pause_s_per_1000_right``, ``jvm_bytes_per_1000_right`` and
         ``heap_bytes_per_1000_right``, all by right answers, which failures make dearer;
         ``yardstick_s``, the CPU seconds of a fixed piece of work on the service's cores, as a measure of their speed;
@@ -41,6 +41,11 @@ def service_cost(
     neighbours_s = growth(*counter(rows, NEIGHBOURS, "cpu_s"), begin_s, end_s)
     gc_pause_s = growth(*counter(rows, "service", GC_PAUSES), begin_s, end_s)
     compiled_ms = growth(*counter(rows, "service", COMPILED_MS), begin_s, end_s)
+    lasted_s = end_s - begin_s  # nothing, where no request was answered
+
+    def per_second(spent_s: float | None) -> float | None:
+        return spent_s / lasted_s if spent_s is not None and lasted_s else None
+
     return {
         "cpu_s": cpu_s,
         "cpu_s_per_1000_requests": _per_1000(cpu_s, requests),
@@ -52,9 +57,9 @@ def service_cost(
         "heap_bytes_per_1000_right": _per_1000(heap_bytes, right),
         "gc_pause_s": gc_pause_s,
         "gc_pause_s_per_1000_right": _per_1000(gc_pause_s, right),
-        "jit_share": None if compiled_ms is None else compiled_ms / 1000 / (end_s - begin_s),
+        "jit_share": per_second(None if compiled_ms is None else compiled_ms / 1000),
         "yardstick_s": _mean(rows, (FIXED_WORK,), begin_s, end_s),
-        "neighbours_cpu": None if neighbours_s is None else neighbours_s / (end_s - begin_s),
+        "neighbours_cpu": per_second(neighbours_s),
     }
 
 

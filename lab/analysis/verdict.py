@@ -21,6 +21,8 @@ WORKER_CPU_SUSPECT, WORKER_CPU_INVALID = 0.70, 0.90
 # How late sends may be: as a share of the latency that it falsifies, or in seconds if that is more.
 LATE_SUSPECT_S, LATE_SUSPECT_SHARE = 0.001, 0.02
 LATE_INVALID_S, LATE_INVALID_SHARE = 0.005, 0.10
+# The latest of the sends, by which they are judged: 1 %.
+LATEST_SHARE = 0.01
 # Where latency counts from the actual send, what 1 % of the sends miss of their plan changes the load only.
 PLAN_SUSPECT_S, PLAN_INVALID_S = 0.050, 0.250
 # Compilers and collectors take turns of seconds: less does not show what a request costs.
@@ -283,22 +285,34 @@ def _steady(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]
     return _mild(reasons + unsettled)
 
 
-def _undisturbed(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
+def _late_by_pauses_s(evidence: Evidence) -> tuple[float, float]:
+    """By how much pauses of the machine made the sends of an open loop late at most: on average, and 1 % of them.
+
+    Whatever is due within a pause of P is sent at its end, P/2 late on average.
+    """
     found = evidence.interference
+    share, longest_s = (found.paused or 0.0) * evidence.generator.open_loop, found.longest_pause_s
+    return share * longest_s / 2, longest_s * (share > LATEST_SHARE)
+
+
+def _undisturbed(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
+    found, windows = evidence.interference, evidence.counts.windows
+    added = _late_by_pauses_s(evidence)[0] / summary.mean_s if summary.mean_s else 0.0
     return _mild(
         [
             *checks.foreign_load(found.foreign_cores, found.foreign_cpu),
             *checks.neighbours(found.neighbours or 0.0),
             *checks.crowded(found.crowded or 0, found.beside),
-            *checks.paused(found.paused, found.longest_pause_s, in_turns=evidence.counts.windows > 1),
+            *checks.paused(found.paused or 0.0, found.longest_pause_s, windows > 1, added),
         ]
     )
 
 
 def _late(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
     """Reasons where sends were late: against their plan, or after the answer that a user had waited for."""
-    mean, p99, late = summary.mean_s or 0.0, summary.p99_s or 0.0, summary.late_p99_s
-    found = [_too_late(summary.late_mean_s, mean, "on average")]
+    mean, p99, by_pauses_s = summary.mean_s or 0.0, summary.p99_s or 0.0, _late_by_pauses_s(evidence)
+    late = max(0.0, summary.late_p99_s - by_pauses_s[1])
+    found = [_too_late(max(0.0, summary.late_mean_s - by_pauses_s[0]), mean, "on average")]
     if evidence.generator.open_loop:  # whose latencies count from the plan
         found.append(_too_late(late, p99, "or more in 1 % of cases"))
     elif late > max(PLAN_SUSPECT_S, LATE_SUSPECT_SHARE * mean):
@@ -328,9 +342,10 @@ def _users_busy(evidence: Evidence, summary: Summary, answered: int) -> list[Rea
 
 def _users_free(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
     """A reason where an open loop's requests were late because all users were busy."""
-    if summary.busy_p99_s <= max(LATE_SUSPECT_S, LATE_SUSPECT_SHARE * (summary.p99_s or 0.0)):
+    busy_s = summary.busy_p99_s - _late_by_pauses_s(evidence)[1]
+    if busy_s <= max(LATE_SUSPECT_S, LATE_SUSPECT_SHARE * (summary.p99_s or 0.0)):
         return []
-    waited = f"1 % of the requests waited {summary.busy_p99_s * 1000:,.0f} ms or more for a free user"
+    waited = f"1 % of the requests waited {busy_s * 1000:,.0f} ms or more for a free user"
     return _mild([f"All users were busy: {waited}, so the load was not the planned one: raise --users."])
 
 

@@ -32,7 +32,8 @@ def of_windows(
     """The records of windows with their figures, named as in ``summary.json``; None where one is not known.
 
     Rates and latencies leave out the times in which the machine itself stood still, which are ``paused_s``: it does so
-    whoever is loaded, and two neighbours would differ by nothing else.
+    whoever is loaded, and two neighbours would differ by nothing else. Only the rate of an open loop does not, as its
+    plan goes on meanwhile.
 
     Args:
         samples: of the measured load, with :data:`lab.analysis.steadiness.COLUMNS` and ``window``.
@@ -49,7 +50,8 @@ def of_windows(
         cpu_s = growth(*spent, window.began_s, window.began_s + window.elapsed_s)
         cost = None if cpu_s is None or not window.requests else cpu_s * 1000 / window.requests
         paused_s = clock.paused_s(window.began_s, window.began_s + window.length_s)
-        figures = {**_of_settled(window, mine, clock), "cpu_s_per_1000_requests": cost, "paused_s": paused_s}
+        settled = _of_settled(window, mine, clock, load.independent)
+        figures = {**settled, "cpu_s_per_1000_requests": cost, "paused_s": paused_s}
         speed = {field: _mean_within(window, *speeds[owner]) for owner, field in SPEEDS.items()}
         found.append({**asdict(window), **figures, **speed})
     return found
@@ -60,7 +62,7 @@ def _mean_within(window: Window, times: np.ndarray, values: np.ndarray) -> float
     return float(within.mean()) if len(within) else None
 
 
-def _of_settled(window: Window, samples: pd.DataFrame, clock: RunningClock) -> dict[str, float | None]:
+def _of_settled(window: Window, samples: pd.DataFrame, clock: RunningClock, open_loop: bool) -> dict[str, float | None]:
     """Rate and latencies of right answers in the settled part of a window; None where the machine hardly ran in it.
 
     A request that was under way at its begin or end counts in the rate by its share of time within: so neither the last
@@ -76,7 +78,7 @@ def _of_settled(window: Window, samples: pd.DataFrame, clock: RunningClock) -> d
     done = float((within_s / np.maximum(latency_s, 1e-6)).sum())
     settled_s = np.sort(latency_s[(sent_s >= begin_s) & (sent_s < end_s)])
     return {
-        "ok_throughput_rps": done / (end_s - begin_s),
+        "ok_throughput_rps": done / (float(span_s[1] - span_s[0]) if open_loop else end_s - begin_s),
         "mean_s": float(settled_s.mean()) if len(settled_s) else None,
         "p50_s": _percentile(settled_s, 50, 1),
         "p99_s": _percentile(settled_s, 99, FEWEST_FOR_P99),

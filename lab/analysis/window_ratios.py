@@ -259,7 +259,7 @@ def of_pauses(run: RunFolder) -> str:
     if not paused_s:
         return ""
     share = paused_s / sum(window["length_s"] for window in windows)
-    return f"The machine itself stood still for {share:.1%} of all windows, which is left out of rates and latencies."
+    return f"The machine itself stood still for {share:.1%} of all windows: the ratios leave that out, tables do not."
 
 
 def start_ratios(

@@ -5,6 +5,9 @@ nothing: everything that ran seems to have been idle. A thread that asks to be w
 idea of Gil Tene's jHiccup). ``python pauses.py CORE …`` prints lines of ``UNIX_TIME SECONDS``, the begin and length of
 each pause of all these cores, until its stdin ends. It imports nothing of the lab, so that it starts at once.
 
+A core that others keep busy wakes nobody either. That is no pause: the kernel says for how long a thread was ready to
+run and did not.
+
 It is a process of its own: what times the cores' speed has the lowest priority, and would keep the interpreter's lock
 from the sleepers whenever a busy core makes it wait.
 """
@@ -15,12 +18,14 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 
 # A hundred times a second, which costs 0.3 % of a core.
 EVERY_S = 0.01
-# A busy core may wake a thread some milliseconds late.
 SHORTEST_S = 0.01
+# By thread, what field 2 of this says in nanoseconds (proc(5), schedstat), where the kernel was built to.
+OF_THIS_THREAD = "/proc/thread-self/schedstat"
 
 
 class Meter:
@@ -53,15 +58,27 @@ class Meter:
 def sleep_on(core: int, meter: Meter) -> None:
     """Sleep on a core for :data:`EVERY_S` again and again, and say when it was longer."""
     os.sched_setaffinity(0, {core})
-    with suppress(PermissionError):  # so that busy programs do not delay it; without, pauses are those of all cores
+    with suppress(OSError):  # so that busy programs do not delay it; not everybody may
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
-    woken_s = time.monotonic()
+    waited_s = waiting()
+    woken_s, had_waited_s = time.monotonic(), waited_s()
     while True:
         slept_s, due_s = woken_s, woken_s + EVERY_S
         time.sleep(EVERY_S)
-        woken_s = time.monotonic()
-        if woken_s - due_s >= SHORTEST_S:
-            meter.woken_late(core, slept_s, due_s, woken_s)
+        woken_s, has_waited_s = time.monotonic(), waited_s()
+        ready_s = woken_s - (has_waited_s - had_waited_s)
+        if ready_s - due_s >= SHORTEST_S:
+            meter.woken_late(core, slept_s, due_s, ready_s)
+        had_waited_s = has_waited_s
+
+
+def waiting() -> Callable[[], float]:
+    """A function that says for how long this thread was ready to run so far while others ran; always 0 if unknown."""
+    try:
+        file = os.open(OF_THIS_THREAD, os.O_RDONLY)
+    except OSError:
+        return lambda: 0.0
+    return lambda: int(os.pread(file, 100, 0).split()[1]) / 1e9
 
 
 def main() -> None:

@@ -51,9 +51,9 @@ class RunningClock:
         return float(ended - begun)
 
     def longest_s(self, begin_s: float, end_s: float) -> float:
-        """The longest pause that began between two moments, in seconds; 0 without any."""
-        within = (self.begins_s >= begin_s) & (self.begins_s <= end_s)
-        return float(self.lengths_s[within].max(initial=0.0))
+        """The longest pause, as far as it lies between two moments, in seconds; 0 without any."""
+        ends_s = self.begins_s + self.lengths_s
+        return float((np.minimum(ends_s, end_s) - np.maximum(self.begins_s, begin_s)).max(initial=0.0))
 
     def samples(self, samples: pd.DataFrame) -> pd.DataFrame:
         """Samples by this clock: what was planned, sent and answered when, so that no latency contains a pause.

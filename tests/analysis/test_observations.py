@@ -17,8 +17,9 @@ from lab.experiments import scenarios
 from lab.generator.fleet import PhaseResult
 from lab.spec.window import Window
 from lab.spec.workload import Burst, Closed, Open, Ramp
+from lab.telemetry.actuator import COMPILED_MS
 from lab.telemetry.running_clock import RunningClock
-from lab.telemetry.sampler import CORES_BUSY, FIXED_WORK, MACHINE, PAUSED, Telemetry
+from lab.telemetry.sampler import CORES_BUSY, FIXED_WORK, MACHINE, NEIGHBOURS, PAUSED, Telemetry
 
 CORES = {"service": frozenset({0}), "generator": frozenset({1})}
 
@@ -135,6 +136,8 @@ def test_what_was_not_read_is_not_known():
     """No readings, no requests: no figure, rather than a wrong one."""
     assert set(service_cost([], 0.0, 1.0, 10).values()) == set(of_all_pools({}).values()) == {None}
     assert service_cost(readings("service", "cpu_s", 1.0), 0.0, 1.0, 0)["cpu_s_per_1000_requests"] is None
+    for target, name, figure in (("service", COMPILED_MS, "jit_share"), (NEIGHBOURS, "cpu_s", "neighbours_cpu")):
+        assert service_cost(readings(target, name, 50.0), 0.0, 0.0, 0)[figure] is None
 
 
 def test_what_nobody_read_after_the_end_is_not_known():

@@ -206,12 +206,23 @@ def test_a_good_measurement_is_valid_without_reasons():
         {"counted_in_system": 706.0, "counting_error": 40.0},
         {"stood_still_s": 0.5},
         {"paused": 0.02},
-        {"paused": 0.4, "windows": 30},
+        {"paused": 0.1, "windows": 30},
     ],
 )
 def test_what_is_within_bounds_is_not_held_against_it(changes):
     """A value at its limit leaves a cell valid, and so does one that nothing essential rests on."""
     assert judged(**changes) == (VALID, "")
+
+
+def test_a_pause_of_the_machine_is_not_called_a_late_generator():
+    """What was due meanwhile is sent at its end: in an open loop a short pause adds much to the latencies."""
+    late = replace(GOOD, mean_s=0.0058, p99_s=0.192, late_mean_s=0.0038, late_p99_s=0.19, busy_p99_s=0.19)
+    paused = {"paused": 0.0195, "longest_pause_s": 0.39, "open_loop": True}
+    word, reasons = judged(late, **paused)
+    assert (word, "itself stood still for" in reasons) == (SUSPECT, True)
+    assert "late" not in reasons
+    assert "busy" not in reasons
+    assert judged(late, open_loop=True)[0] == INVALID
 
 
 @pytest.mark.parametrize(

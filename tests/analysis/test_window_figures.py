@@ -79,6 +79,16 @@ def test_times_in_which_the_machine_stood_still_are_in_no_figure(samples_of):
     assert blind["ok_throughput_rps"] < 0.8 * found["ok_throughput_rps"]
 
 
+def test_the_plan_of_an_open_loop_goes_on_while_the_machine_stands_still(samples_of):
+    """What was due meanwhile is sent at the end of the pause: the rate is the planned one."""
+    planned = np.linspace(0, LENGTH_S, 1000, endpoint=False)
+    sent = np.where((planned > 0.5) & (planned < 1.1), 1.1, planned)
+    samples = samples_of([0.01] * 1000, sent_s=list(sent), planned_s=list(planned))
+    load = Open(users=500, rate_rps=500.0, duration_s=4.0, windows=2)
+    (found, _) = of_windows(windows(), load, samples, [(0.5, MACHINE, PAUSED, 0.6)])
+    assert found["ok_throughput_rps"] == pytest.approx(500.0, rel=0.02)
+
+
 def test_nothing_is_said_of_a_window_in_which_the_machine_hardly_ran(samples_of):
     """What is left of it is chance."""
     (found, _) = of_windows(windows(), LOAD, in_lockstep(samples_of, 0.1, 0, 0.0), [(0.0, MACHINE, PAUSED, 1.95)])

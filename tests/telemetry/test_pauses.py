@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import time
 
@@ -46,3 +47,31 @@ def test_every_pause_of_all_cores_is_noticed_once_with_its_length(runtime, tmp_p
         ((at, length),) = [pair for pair in read(PAUSED) if began - 0.02 <= pair[0] <= began + seconds]
         assert at == pytest.approx(began, abs=0.02)
         assert length >= seconds - 0.02
+
+
+HOLD = """
+import os, sys, time
+os.sched_setaffinity(0, {int(sys.argv[1])})
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(50))
+until = time.monotonic() + 0.06
+while time.monotonic() < until:
+    pass
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="permissions do not stop root")
+def test_cores_that_others_keep_busy_do_not_stand_still(runtime, tmp_path):
+    """However urgent these are: the machine ran, and did something else."""
+    cores = sorted(os.sched_getaffinity(0))[:2]
+    owners = {"service": frozenset(cores[:1]), "generator": frozenset(cores[-1:])}
+    telemetry = Telemetry()
+    with watching_cores(runtime, owners, tmp_path, telemetry):
+        await_that(lambda: any(what == FIXED_WORK for _, _, what, _ in telemetry.rows))
+        time.sleep(0.3)
+        began = time.time()
+        held = [subprocess.Popen([sys.executable, "-IS", "-c", HOLD, str(core)]) for core in cores]
+        assert [process.wait() for process in held] == [0] * len(cores)
+        ended = time.time()
+        time.sleep(0.3)
+    found = [value for t, _, what, value in telemetry.rows if what == PAUSED and began - 0.02 < t < ended]
+    assert sum(found) < 0.03

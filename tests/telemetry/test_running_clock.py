@@ -18,6 +18,7 @@ def test_it_stands_still_in_each_pause():
     assert shown == pytest.approx([-1.0, 0.5, 1.0, 1.0, 1.5, 2.5, 2.5, 8.5])
     assert clock.paused_s(1.2, 3.5) == pytest.approx(0.8)
     assert (clock.longest_s(0.0, 2.0), clock.longest_s(0.0, 10.0), clock.longest_s(5.0, 9.0)) == (0.5, 1.0, 0.0)
+    assert clock.longest_s(3.25, 10.0) == pytest.approx(0.75)
 
 
 def test_without_pauses_it_is_like_any_other(samples_of):

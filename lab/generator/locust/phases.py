@@ -109,8 +109,7 @@ class Phase:
         user.parameters = self.parameters
         user.one_request = self.one_request
         user.pace = self.load.pace
-        if not self.window:
-            user.shared = self.shared
+        user.shared = self.shared
         if self.path:
             user.path = self.path
         user.number = int(self.numbers[number])

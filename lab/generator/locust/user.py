@@ -39,7 +39,8 @@ class LabUser(User):
         one_request: what the locustfile ``load`` sends; None for a GET.
         random: seeded for each user and load, so that ``--seed`` repeats what it draws.
         number: which of the load's users it is, from 0.
-        shared: what the users of one worker tell each other; empty when a load begins, and kept between its windows.
+        shared: what the users of one worker tell each other; empty when a load or a window of it begins, as what
+            requests changed is put back before that.
         pace: how long its pauses are, as a multiple of what the locustfile says: ``--pace``.
 
     """

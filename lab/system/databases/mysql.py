@@ -161,6 +161,8 @@ def connection(database: Database) -> Iterator[Any]:
 def users_in_use(database: Database) -> Iterator[None]:
     """Keep the table of users in use, where the server is a MariaDB of the lab's; nothing is asked of it.
 
+    Tables that a scenario describes are not: they are made anew when they are restored.
+
     MariaDB forgets the lock on a table's description whenever its last user is done, and threads that come meanwhile
     spin until that has happened. Where one that was interrupted at it shares a core with fifty that come, each of them
     spins for its slice of the core: no request was answered for up to 0.2 s, several times a second. MySQL keeps it.
@@ -170,6 +172,7 @@ def users_in_use(database: Database) -> Iterator[None]:
         return
     with connection(database) as link:
         cursor = link.cursor()
+        cursor.execute("set session wait_timeout = 31536000")  # a year: it has nothing else to ask
         # Without a view of the data, for which the server would keep all that is changed from now on.
         cursor.execute("set session transaction isolation level read uncommitted")
         cursor.execute("start transaction")

@@ -151,7 +151,7 @@ def test_a_disk_that_is_full_before_data_are_made_is_said_and_nothing_is_left(sm
     """By the server's own words, whatever advice comes after them."""
     unpacked = small / f"mariadb-{mariadb.VERSION}"
     unpacked.symlink_to(SEEDS / unpacked.name)
-    full = replace(site, logs=tmp_path / "logs", seeds=small)
+    full = replace(site, folder=tmp_path / "run", logs=tmp_path / "logs", seeds=small)
     with pytest.raises(LabError, match="data folder could not be made") as caught, mysql.server(full, count=COUNT):
         pass
     assert "out of disk space" in caught.value.detail
