@@ -80,7 +80,8 @@ def deployed(testbed: Testbed, running: Mapping[str, Running], start: str, folde
 def _balanced(testbed: Testbed, running: Mapping[str, Running], folder: Path) -> Iterator[Deployment]:
     host = testbed.bind[0] if testbed.bind else None
     listening, nodes = None if testbed.plan.is_balanced else host, list(running.values())
-    services = {name: actuator.await_ready(each, folder, listening, nodes) for name, each in running.items()}
+    needed = testbed.backing.check_alive
+    services = {name: actuator.await_ready(each, folder, listening, nodes, needed) for name, each in running.items()}
     if not testbed.plan.is_balanced:
         yield Deployment.of(*services.values())
         return

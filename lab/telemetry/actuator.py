@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from pathlib import Path
@@ -66,13 +66,20 @@ KEPT_PARTS = {
 }
 
 
-def await_ready(running: Running, folder: Path, host: str | None = None, together: Iterable[Running] = ()) -> Service:
+def await_ready(
+    running: Running,
+    folder: Path,
+    host: str | None = None,
+    together: Iterable[Running] = (),
+    check_needed: Callable[[], None] = lambda: None,
+) -> Service:
     """Wait until a service reports that it is up.
 
     Args:
         folder: where it writes its port files, unless it was launched into a folder of its own.
         host: the address for the load, if it is not the one through which the runtime reaches it.
         together: all that start with it, and may wait for each other: where one of them ends, so has the waiting.
+        check_needed: raises ComponentError where something has ended that it needs, and would wait for.
 
     Raises:
         ComponentError: it ended, or was not ready in time; with the last lines of its log.
@@ -84,6 +91,7 @@ def await_ready(running: Running, folder: Path, host: str | None = None, togethe
         for each in (running, *together):
             if ending := each.exit_reason():
                 raise _start_error(each, ending)
+        check_needed()
         port, management = port_in(folder / "application.port"), port_in(folder / "application-management.port")
         if port and management:
             url, asked = (f"http://{at}:{number}" for at, number in map(running.reach, (port, management)))

@@ -29,6 +29,7 @@ from lab.reporting import run_view
 from lab.runtimes.docker import PID_LABEL
 from lab.storage import run_folder
 from lab.storage.run_folder import ROOT
+from lab.telemetry.actuator import READY_WITHIN_S
 
 pytestmark = pytest.mark.java
 
@@ -464,6 +465,22 @@ def test_a_database_that_dies_makes_its_cell_and_the_next_invalid(start, typed):
         assert cell["verdict"] == "invalid"
         assert "MongoDB" in cell["reasons"][0]
         assert "was killed by SIGKILL" in cell["reasons"][0]
+
+
+@pytest.mark.thorough
+def test_a_database_that_dies_while_a_service_starts_is_named_at_once(start):
+    """Nobody waits for the service, which waits for the database for minutes."""
+    lab = start(f"--variants mvc --users 20 --duration 60 --ramp-up 0 {HEAP}", "run document")
+    lab.await_that(lambda: lab.child("services/mvc"))
+    found = lab.child("mongo-standin") or lab.child("mongod")
+    assert found, lab.look()
+    found.kill()
+    killed_s = time.monotonic()
+    assert lab.end() == 1
+    assert time.monotonic() - killed_s < READY_WITHIN_S / 3
+    lab.assert_nothing_left()
+    (cell,) = lab.run().cells
+    assert "MongoDB of this run was killed by SIGKILL" in cell["reasons"][0]
 
 
 @pytest.mark.thorough
