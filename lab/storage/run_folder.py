@@ -238,13 +238,23 @@ class RunFolder:
         owner, me = self.read()["owner"], _me()
         return (owner["pid"], owner.get("born")) == (me["pid"], me["born"])
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether the process that has made it, or has resumed it, still runs, even if all of its cells are measured.
+
+        A process that measures several runs together keeps the data of their databases in one of these.
+        """
+        try:
+            return _lives(self.read()["owner"])
+        except (LabError, AttributeError, KeyError, TypeError, ValueError, OverflowError):
+            return False
+
     def state(self) -> str:
         """``complete``, ``running``, ``incomplete`` or ``damaged``."""
         try:
             if all(cell.settled for cell in self.cells()):
                 return "complete"
-            owner = self.read()["owner"]
-            return "running" if process_id.lives(int(owner["pid"]), owner.get("born", 0.0)) else "incomplete"
+            return "running" if _lives(self.read()["owner"]) else "incomplete"
         except (LabError, AttributeError, KeyError, TypeError, ValueError, OverflowError):
             return "damaged"
 
@@ -259,6 +269,10 @@ def _keys(path: Path) -> set[str]:
 def _sealed(plan: object) -> bytes:
     """A plan as its seal covers it, whatever the order of its keys."""
     return json.dumps(plan, sort_keys=True).encode()
+
+
+def _lives(owner: Mapping[str, Any]) -> bool:
+    return process_id.lives(int(owner["pid"]), owner.get("born", 0.0))
 
 
 def _me() -> dict[str, Any]:

@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import click
 import pytest
@@ -21,6 +22,7 @@ from orphans import orphaned
 from patience import PATIENCE_S
 
 from lab.cli import main
+from lab.cli.commands import maintenance
 from lab.running import held_stack, testbed
 from lab.runtimes import host, temporary
 from lab.runtimes.checkout import ROOT
@@ -321,6 +323,34 @@ def test_clean_leaves_runs_that_go_on(typed, plan, tmp_path):
     assert done.returncode == 0, done.stderr
     assert going.path.exists()
     assert not dead.path.exists()
+
+
+def test_clean_leaves_a_complete_run_whose_process_goes_on(typed, plan, tmp_path, no_builds):
+    """The data of others that it measures together with it may be there; it goes once that process ends."""
+    run = RunFolder.create(plan, [], {}, tmp_path / "runs")
+    for cell in plan.cells:
+        run.begin(cell).keep("summary", {})
+    assert run.state() == "complete"
+    words = ("clean", "--runs", "--yes", "--data", str(tmp_path / "runs"))
+    assert f"{run.name} stays: the process that has made it goes on" in typed(*words).stdout
+    assert run.path.exists()
+    orphaned(run)
+    assert "1 runs" in typed(*words).stdout
+    assert not run.path.exists()
+
+
+def test_clean_decides_right_before_it_deletes(plan, tmp_path, no_builds, monkeypatch):
+    """A run that is resumed while another one is being deleted goes on, so it stays."""
+    first, second = (orphaned(RunFolder.create(plan, [], {}, tmp_path / "runs")) for _ in range(2))
+
+    def deleted(path):
+        second.adopt({})
+        shutil.rmtree(path)
+
+    monkeypatch.setattr(maintenance, "shutil", SimpleNamespace(rmtree=deleted))
+    assert maintenance._delete_runs([first, second], ("incomplete",)) == 1
+    assert not first.path.exists()
+    assert second.path.exists()
 
 
 @pytest.fixture
