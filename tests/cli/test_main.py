@@ -451,9 +451,26 @@ def test_modules_from_elsewhere_are_refused_by_name(command, tmp_path, path):
     assert_said(command("list", PYTHONPATH=path.format(there=tmp_path, root=ROOT)), f"PYTHONPATH names {tmp_path}")
 
 
-def test_the_checkout_itself_may_be_on_the_path(command):
-    """As it is for who works in several, and has one environment for them."""
-    assert command("--version", PYTHONPATH=f"{ROOT}{os.pathsep}{ROOT / 'lab' / '..'}").returncode == 0
+@pytest.mark.parametrize("path", [":{root}", "{root}:", "{root}::{root}"])
+def test_an_empty_entry_of_the_path_is_the_working_directory(tmp_path, path):
+    """So it is for Python, which would take any module from there."""
+    (tmp_path / "numpy.py").write_text("raise SystemExit('planted')")
+    for words in (["-m", "lab"], ["-c", "from lab.__main__ import main; main()"]):
+        done = subprocess.run(
+            [sys.executable, *words, "list"],
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": path.format(root=ROOT)},
+        )
+        assert_said(done, f"PYTHONPATH names {tmp_path} by an empty entry")
+
+
+@pytest.mark.parametrize("path", ["", "{root}:{root}/lab/..", ":{root}"])
+def test_the_checkout_itself_may_be_on_the_path(command, path):
+    """As it is for who works in several, and has one environment for them; or in it, so that an empty entry is it."""
+    assert command("--version", PYTHONPATH=path.format(root=ROOT)).returncode == 0
 
 
 def test_a_language_that_is_not_written_in_utf_8_is_refused_by_name(command):

@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import msgpack
 import zmq
@@ -83,6 +84,17 @@ def assert_plays(fleet: Fleet) -> None:
 def message(kind: object, data: object, node: object) -> bytes:
     """A message of Locust's."""
     return msgpack.packb((kind, data, node))
+
+
+def test_a_module_of_the_working_directory_takes_no_place(tmp_path, monkeypatch):
+    """The lab may be called in any folder: neither master nor worker imports what lies there."""
+    for name in ("numpy", "pyarrow", "msgspec", "locust", "gevent", "zmq"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('planted')")
+    monkeypatch.chdir(tmp_path)
+    with listening(Path()) as (fleet, _):
+        fleet.await_workers()
+        assert_plays(fleet)
+    assert Path("samples").stat().st_size
 
 
 def test_strangers_are_neither_heard_nor_told_anything(tmp_path):
