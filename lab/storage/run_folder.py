@@ -211,11 +211,19 @@ class RunFolder:
     @property
     def is_of_another_checkout(self) -> bool:
         """Whether another checkout, user or machine has made it, or goes on with it."""
+        return (mark := self._mark()) is not None and mark not in identity.all_mine()
+
+    @property
+    def is_of_another_user(self) -> bool:
+        """Whether the folder is another user's, and no mark in it tells who has made the run."""
+        return self._mark() is None and self.path.lstat().st_uid != os.getuid()
+
+    def _mark(self) -> object:
+        """The mark of the checkout that has made it, or goes on with it; None if there is none that can be read."""
         try:
-            mark = self.read()["owner"].get("checkout")
-            return mark is not None and mark not in identity.all_mine()
+            return self.read()["owner"].get("checkout")
         except (LabError, AttributeError, KeyError, TypeError):
-            return False
+            return None
 
     @property
     def is_of_another_machine(self) -> bool:

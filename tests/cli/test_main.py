@@ -339,6 +339,21 @@ def test_clean_leaves_a_complete_run_whose_process_goes_on(typed, plan, tmp_path
     assert not run.path.exists()
 
 
+def test_clean_leaves_what_another_user_has_made_even_if_it_is_damaged(plan, tmp_path, monkeypatch):
+    """There is no mark to be read then, but the folder has an owner, and so has a link to it."""
+    damaged = RunFolder.create(plan, [], OF_A_RUN, tmp_path / "theirs")
+    (damaged.path / "run.json").write_text("{")
+    (tmp_path / "mine").mkdir()
+    link = RunFolder(tmp_path / "mine" / damaged.name)
+    link.path.symlink_to(damaged.path)
+    assert maintenance._why_kept(damaged) == maintenance._why_kept(link) == ""
+    me = os.getuid()
+    monkeypatch.setattr(os, "getuid", lambda: me + 1)
+    assert maintenance._why_kept(damaged) == maintenance._why_kept(link) == "another user has made it"
+    assert maintenance._delete_runs([damaged, link], ("damaged",)) == 0
+    assert damaged.is_run
+
+
 def test_clean_decides_right_before_it_deletes(plan, tmp_path, no_builds, monkeypatch):
     """A run that is resumed while another one is being deleted goes on, so it stays."""
     first, second = (orphaned(RunFolder.create(plan, [], {}, tmp_path / "runs")) for _ in range(2))

@@ -137,4 +137,6 @@ def _why_kept(folder: RunFolder) -> str:
         return "it holds no run, whatever its name"
     if folder.is_of_another_checkout:
         return "another checkout, user or machine has made it"
+    if folder.is_of_another_user:
+        return "another user has made it"
     return "the process that has made it goes on" * folder.goes_on
