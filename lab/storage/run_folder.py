@@ -227,7 +227,7 @@ class RunFolder:
 
     @property
     def is_of_another_machine(self) -> bool:
-        """Whether a process of another machine has made it, or goes on with it: if it lives cannot be told here."""
+        """Whether a process of another machine or container is its owner: if that lives cannot be told here."""
         try:
             machine = self.read()["owner"].get("machine")
             return machine is not None and machine != identity.machine()

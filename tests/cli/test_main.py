@@ -354,6 +354,18 @@ def test_clean_leaves_what_another_user_has_made_even_if_it_is_damaged(plan, tmp
     assert damaged.is_run
 
 
+def test_clean_leaves_what_a_container_has_made(typed, plan, tmp_path, no_builds):
+    """Its process ids mean nothing here, so that nobody can tell whether the run goes on."""
+    run = RunFolder.create(plan, [], {}, tmp_path / "runs")
+    value = run.read()
+    value["owner"].update(pid=7, born=1.0, machine="another")
+    (run.path / "run.json").write_text(json.dumps(value))
+    assert run.state() == "incomplete"
+    done = typed("clean", "--runs", "--yes", "--data", str(tmp_path / "runs"))
+    assert f"{run.name} stays: another machine or container has made it" in done.stdout
+    assert run.path.exists()
+
+
 def test_clean_decides_right_before_it_deletes(plan, tmp_path, no_builds, monkeypatch):
     """A run that is resumed while another one is being deleted goes on, so it stays."""
     first, second = (orphaned(RunFolder.create(plan, [], {}, tmp_path / "runs")) for _ in range(2))

@@ -139,4 +139,6 @@ def _why_kept(folder: RunFolder) -> str:
         return "another checkout, user or machine has made it"
     if folder.is_of_another_user:
         return "another user has made it"
+    if folder.is_of_another_machine:
+        return "another machine or container has made it, where it may go on"
     return "the process that has made it goes on" * folder.goes_on
