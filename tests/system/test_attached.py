@@ -132,14 +132,15 @@ def test_answers_that_are_no_longer_right_are_errors(server, tmp_path, status):
 
 @pytest.mark.thorough
 def test_a_certificate_counts_where_it_is_trusted(typed, tmp_path, monkeypatch):
-    """Unknown, it is refused with the way to trust it; trusted, the service is loaded over TLS."""
+    """Unknown, it is refused with the way to trust it; trusted, by its path from here, it is loaded over TLS."""
     with serving(certificate := certificate_for_loopback(tmp_path)) as server:
         words = ("load", f"{server.url}/ok", "--users", "2", "--duration", "1", "--ramp-up", "0", "--allow-suspect")
         words += ("--data", str(tmp_path / "runs"))
         refused = typed(*words)
         assert_refused(refused, "not to be trusted", "SSL_CERT_FILE")
         assert not (tmp_path / "runs").exists()
-        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        monkeypatch.chdir(certificate.parent)
+        monkeypatch.setenv("SSL_CERT_FILE", certificate.name)
         typed(*words)
         assert set(lab.open_run(data=tmp_path / "runs").samples()["error"]) == {""}
 
