@@ -16,10 +16,13 @@ LANGUAGES = ("LC_ALL", "LC_CTYPE", "LANG")
 
 def main() -> NoReturn:
     """Carry out a command, unless the shell has modules take the place of the lab's own, or texts not be in UTF-8."""
-    folders = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    if foreign := [folder for folder in folders if folder and Path(folder).resolve() != ROOT]:
+    told = os.environ.get("PYTHONPATH", "")
+    # An empty one among several is the working directory for Python, and so it is for Path.
+    folders = told.split(os.pathsep) if told else []
+    if foreign := [folder for folder in folders if Path(folder).resolve() != ROOT]:
         # Before anything else is imported, which could be one of them already; no run would tell of it.
-        print(f"error: PYTHONPATH names {foreign[0]}, and a module there could change results.", file=sys.stderr)
+        named = foreign[0] or f"{Path.cwd()} by an empty entry"
+        print(f"error: PYTHONPATH names {named}, and a module there could change results.", file=sys.stderr)
         print("  → Leave it out: env -u PYTHONPATH python -m lab …", file=sys.stderr)
         sys.exit(2)
     encoding = locale.getpreferredencoding(False)

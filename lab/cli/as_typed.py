@@ -54,6 +54,8 @@ def _without_value(header: str) -> str:
 
 
 def _without_login(url: str) -> str:
+    if "://" not in url:  # nobody can tell which part of it is the password
+        return HIDDEN
     return OPTIONS.sub(f"?{HIDDEN}", LOGIN.sub(rf"\1{HIDDEN}@", url))
 
 

@@ -38,6 +38,8 @@ JOIN_TOKEN_CHARACTERS = 20
 LOCUSTFILES = "/lab/locustfiles"
 POLL_S = 0.1
 CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
+# Where Python finds the lab, and that no module of the working directory, which is anybody's, goes before all others.
+OWN_MODULES = {"PYTHONPATH": str(ROOT), "PYTHONSAFEPATH": "1"}
 NOT_INHERITED = ("LAB_", "LOCUST_", "PYTHON")
 # Before the first send is due, every user must know of the phase, some 20 µs a user, and an open loop needs its plan.
 START_DELAY_S = 0.1
@@ -190,7 +192,7 @@ class Fleet:
 
     def distribute_tokens(self, tokens: Path) -> None:
         """Send the tokens in a file, one a line, to every worker, and wait until all have confirmed them."""
-        self._send_command(do="tokens", file=str(tokens))
+        self._send_command(do="tokens", file=str(tokens.absolute()))
         self._await_all("tokens")
 
     def spawn(self, users: int) -> None:
@@ -324,10 +326,12 @@ def running_fleet(
 
     """
     runtime, cores, logs = placement.runtime, placement.cores, placement.logs
+    # Locust looks for modules in the working directory before all others, where only a user's own file has any.
+    folder = None if isinstance(locustfile, Path) else ROOT
     host, at = placement.bind or (runtime.host, 0)
     environment_variables = {
         **surroundings(own=isinstance(locustfile, Path)),
-        "PYTHONPATH": str(ROOT),
+        **OWN_MODULES,
         RUN_BY_LAB: "1",
         JOIN_TOKEN: placement.join_token or new_join_token(),
         "LOCUST_WAIT_FOR_WORKERS_REPORT_AFTER_RAMP_UP": "30",
@@ -342,6 +346,7 @@ def running_fleet(
             environment_variables,
             cores,
             alone=True,
+            folder=folder,
             talks=True,
             grace_s=0,
         )
@@ -363,6 +368,7 @@ def running_fleet(
                 environment,
                 cores,
                 alone=True,
+                folder=None if placement.image else folder,
                 grace_s=0,
                 image=placement.image,
             )
@@ -380,16 +386,19 @@ def surroundings(own: bool) -> dict[str, str]:
             Python or the lab: none of that is in the run's record.
 
     """
-    return {
-        name: value
-        for name, value in os.environ.items()
-        if name in CERTIFICATES or (own and not name.startswith(NOT_INHERITED))
-    }
+    certificates = {name: _absolute(os.environ[name]) for name in CERTIFICATES if os.environ.get(name)}
+    others = {name: value for name, value in os.environ.items() if own and not name.startswith(NOT_INHERITED)}
+    return {**others, **certificates}
+
+
+def _absolute(paths: str) -> str:
+    """The same file or folders, wherever the process that is told of them works."""
+    return os.pathsep.join(str(Path(path).absolute()) for path in paths.split(os.pathsep))
 
 
 def _master_command(locustfile: str | Path, placement: Placement) -> tuple[str, ...]:
-    files = ("--locustfile", _file(locustfile), "--samples", str(placement.stream))
-    statistics = ("--statistics", str(placement.logs / "locust-statistics.csv"))
+    files = ("--locustfile", _file(locustfile), "--samples", str(placement.stream.absolute()))
+    statistics = ("--statistics", str((placement.logs / "locust-statistics.csv").absolute()))
     return (sys.executable, "-m", "lab.generator.locust.master", *files, *statistics)
 
 

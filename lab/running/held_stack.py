@@ -118,7 +118,7 @@ def down() -> str:
 def tidy() -> None:
     """Remove the folders of stacks that have ended, with their logs; those of running or starting ones stay."""
     for run in run_folder.all_runs(up_state.FOLDER):
-        if run.state() != "running":
+        if run.state() != "running" and not run.goes_on:
             shutil.rmtree(run.path)
 
 

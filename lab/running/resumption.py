@@ -73,7 +73,7 @@ def check_planned_here(run: RunFolder) -> None:
         )
     if run.is_of_another_machine:
         raise LabError(
-            f"Run {run.name} was begun or resumed on another machine that shares this folder: it may go on there.",
+            f"Run {run.name} was begun or resumed on another machine, or in another container: it may go on there.",
             "Resume it there; or, if you know that it has ended, add --theirs.",
         )
 

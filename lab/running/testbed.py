@@ -174,9 +174,11 @@ def set_up(plan: Plan, invocation: Invocation, users: int, reopen: Opener | None
         reopen: opens the run to resume; a new one is created if None.
 
     Raises:
-        LabError: a prerequisite is missing or a process did not start; it is recorded in the run's folder, if any.
+        LabError: a prerequisite is missing or a process did not start; it is recorded in the run's folder, if any. Or
+            an address is none that the lab can use, whether or not the plan needs it.
 
     """
+    invocation.endpoints.check()
 
     def made(facts: Mapping[str, Any]) -> RunFolder:
         return RunFolder.create(plan, invocation.command, facts, invocation.runs)
@@ -247,7 +249,6 @@ def _with_folder(testbed: Testbed, plan: Plan, invocation: Invocation) -> Iterat
 @contextmanager
 def _start(plan: Plan, invocation: Invocation, users: int, opened: Opener) -> Iterator[Testbed]:
     """The testbed of services that the lab builds and starts."""
-    invocation.endpoints.check()
     reporter, (chosen, why) = invocation.reporter, images.choose(invocation.runtime)
     check_machine(plan, users, invocation.runs)
     check_locustfile(plan.scenario)

@@ -19,6 +19,9 @@ from lab.runtimes.checkout import ROOT
 FOLDER = ROOT / "data" / "identity"
 # Stays as it is when the machine gets another name; two machines that share a disk have two.
 MACHINE = Path("/etc/machine-id")
+# Namespaces are told apart by their inodes; that of the machine's own process ids is always this: PROC_PID_INIT_INO of
+# Linux (include/linux/proc_ns.h).
+PROCESS_IDS, OF_THE_MACHINE = Path("/proc/self/ns/pid"), 0xEFFFFFFC
 SECRET_BYTES, MARK_LENGTH = 32, 12
 
 
@@ -34,8 +37,11 @@ def all_mine() -> tuple[str, ...]:
 
 
 def machine() -> str:
-    """A name of this machine, told to nobody by its own: a process id means something here only."""
-    return hashlib.sha256(b"lab\0" + _machine()).hexdigest()[:MARK_LENGTH]
+    """A name of this machine, told to nobody by its own: a process id means something here only.
+
+    In a container with process ids of its own it is another one than outside of it, and in the next container.
+    """
+    return hashlib.sha256(b"lab\0" + _machine() + _process_ids()).hexdigest()[:MARK_LENGTH]
 
 
 def seal(content: bytes) -> str:
@@ -55,6 +61,15 @@ def _machine() -> bytes:
         return MACHINE.read_bytes().strip() or platform.node().encode()
     except OSError:
         return platform.node().encode()
+
+
+def _process_ids() -> bytes:
+    """Which process ids there are here; empty for those of the machine itself, and where there is only one kind."""
+    try:
+        namespace = PROCESS_IDS.stat().st_ino
+    except OSError:
+        return b""
+    return b"" if namespace == OF_THE_MACHINE else b"\0%d" % namespace
 
 
 def _by_place() -> str:

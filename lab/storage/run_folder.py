@@ -211,15 +211,23 @@ class RunFolder:
     @property
     def is_of_another_checkout(self) -> bool:
         """Whether another checkout, user or machine has made it, or goes on with it."""
+        return (mark := self._mark()) is not None and mark not in identity.all_mine()
+
+    @property
+    def is_of_another_user(self) -> bool:
+        """Whether the folder is another user's, and no mark in it tells who has made the run."""
+        return self._mark() is None and self.path.lstat().st_uid != os.getuid()
+
+    def _mark(self) -> object:
+        """The mark of the checkout that has made it, or goes on with it; None if there is none that can be read."""
         try:
-            mark = self.read()["owner"].get("checkout")
-            return mark is not None and mark not in identity.all_mine()
+            return self.read()["owner"].get("checkout")
         except (LabError, AttributeError, KeyError, TypeError):
-            return False
+            return None
 
     @property
     def is_of_another_machine(self) -> bool:
-        """Whether a process of another machine has made it, or goes on with it: if it lives cannot be told here."""
+        """Whether a process of another machine or container is its owner: if that lives cannot be told here."""
         try:
             machine = self.read()["owner"].get("machine")
             return machine is not None and machine != identity.machine()
@@ -238,13 +246,23 @@ class RunFolder:
         owner, me = self.read()["owner"], _me()
         return (owner["pid"], owner.get("born")) == (me["pid"], me["born"])
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether the process that has made it, or has resumed it, still runs, even if all of its cells are measured.
+
+        A process that measures several runs together keeps the data of their databases in one of these.
+        """
+        try:
+            return _lives(self.read()["owner"])
+        except (LabError, AttributeError, KeyError, TypeError, ValueError, OverflowError):
+            return False
+
     def state(self) -> str:
         """``complete``, ``running``, ``incomplete`` or ``damaged``."""
         try:
             if all(cell.settled for cell in self.cells()):
                 return "complete"
-            owner = self.read()["owner"]
-            return "running" if process_id.lives(int(owner["pid"]), owner.get("born", 0.0)) else "incomplete"
+            return "running" if _lives(self.read()["owner"]) else "incomplete"
         except (LabError, AttributeError, KeyError, TypeError, ValueError, OverflowError):
             return "damaged"
 
@@ -259,6 +277,10 @@ def _keys(path: Path) -> set[str]:
 def _sealed(plan: object) -> bytes:
     """A plan as its seal covers it, whatever the order of its keys."""
     return json.dumps(plan, sort_keys=True).encode()
+
+
+def _lives(owner: Mapping[str, Any]) -> bool:
+    return process_id.lives(int(owner["pid"]), owner.get("born", 0.0))
 
 
 def _me() -> dict[str, Any]:

@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import click
 import pytest
@@ -21,6 +22,7 @@ from orphans import orphaned
 from patience import PATIENCE_S
 
 from lab.cli import main
+from lab.cli.commands import maintenance
 from lab.running import held_stack, testbed
 from lab.runtimes import host, temporary
 from lab.runtimes.checkout import ROOT
@@ -323,6 +325,61 @@ def test_clean_leaves_runs_that_go_on(typed, plan, tmp_path):
     assert not dead.path.exists()
 
 
+def test_clean_leaves_a_complete_run_whose_process_goes_on(typed, plan, tmp_path, no_builds):
+    """The data of others that it measures together with it may be there; it goes once that process ends."""
+    run = RunFolder.create(plan, [], {}, tmp_path / "runs")
+    for cell in plan.cells:
+        run.begin(cell).keep("summary", {})
+    assert run.state() == "complete"
+    words = ("clean", "--runs", "--yes", "--data", str(tmp_path / "runs"))
+    assert f"{run.name} stays: the process that has made it goes on" in typed(*words).stdout
+    assert run.path.exists()
+    orphaned(run)
+    assert "1 runs" in typed(*words).stdout
+    assert not run.path.exists()
+
+
+def test_clean_leaves_what_another_user_has_made_even_if_it_is_damaged(plan, tmp_path, monkeypatch):
+    """There is no mark to be read then, but the folder has an owner, and so has a link to it."""
+    damaged = RunFolder.create(plan, [], OF_A_RUN, tmp_path / "theirs")
+    (damaged.path / "run.json").write_text("{")
+    (tmp_path / "mine").mkdir()
+    link = RunFolder(tmp_path / "mine" / damaged.name)
+    link.path.symlink_to(damaged.path)
+    assert maintenance._why_kept(damaged) == maintenance._why_kept(link) == ""
+    me = os.getuid()
+    monkeypatch.setattr(os, "getuid", lambda: me + 1)
+    assert maintenance._why_kept(damaged) == maintenance._why_kept(link) == "another user has made it"
+    assert maintenance._delete_runs([damaged, link], ("damaged",)) == 0
+    assert damaged.is_run
+
+
+def test_clean_leaves_what_a_container_has_made(typed, plan, tmp_path, no_builds):
+    """Its process ids mean nothing here, so that nobody can tell whether the run goes on."""
+    run = RunFolder.create(plan, [], {}, tmp_path / "runs")
+    value = run.read()
+    value["owner"].update(pid=7, born=1.0, machine="another")
+    (run.path / "run.json").write_text(json.dumps(value))
+    assert run.state() == "incomplete"
+    done = typed("clean", "--runs", "--yes", "--data", str(tmp_path / "runs"))
+    assert f"{run.name} stays: another machine or container has made it" in done.stdout
+    assert run.path.exists()
+
+
+def test_clean_decides_right_before_it_deletes(plan, tmp_path, no_builds, monkeypatch):
+    """A run that is resumed while another one is being deleted goes on, so it stays."""
+    first, second = (orphaned(RunFolder.create(plan, [], {}, tmp_path / "runs")) for _ in range(2))
+
+    def deleted(path):
+        second.adopt({})
+        shutil.rmtree(path)
+
+    monkeypatch.setattr(maintenance, "shutil", SimpleNamespace(rmtree=deleted))
+    assert maintenance._delete_runs([first, second], ("incomplete",)) == 1
+    assert not first.path.exists()
+    assert second.path.exists()
+
+
 @pytest.fixture
 def no_builds(tmp_path, monkeypatch):
     """Nothing is built here, so that ``clean`` takes nothing away that others need."""
@@ -421,9 +478,26 @@ def test_modules_from_elsewhere_are_refused_by_name(command, tmp_path, path):
     assert_said(command("list", PYTHONPATH=path.format(there=tmp_path, root=ROOT)), f"PYTHONPATH names {tmp_path}")
 
 
-def test_the_checkout_itself_may_be_on_the_path(command):
-    """As it is for who works in several, and has one environment for them."""
-    assert command("--version", PYTHONPATH=f"{ROOT}{os.pathsep}{ROOT / 'lab' / '..'}").returncode == 0
+@pytest.mark.parametrize("path", [":{root}", "{root}:", "{root}::{root}"])
+def test_an_empty_entry_of_the_path_is_the_working_directory(tmp_path, path):
+    """So it is for Python, which would take any module from there."""
+    (tmp_path / "numpy.py").write_text("raise SystemExit('planted')")
+    for words in (["-m", "lab"], ["-c", "from lab.__main__ import main; main()"]):
+        done = subprocess.run(
+            [sys.executable, *words, "list"],
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": path.format(root=ROOT)},
+        )
+        assert_said(done, f"PYTHONPATH names {tmp_path} by an empty entry")
+
+
+@pytest.mark.parametrize("path", ["", "{root}:{root}/lab/..", ":{root}"])
+def test_the_checkout_itself_may_be_on_the_path(command, path):
+    """As it is for who works in several, and has one environment for them; or in it, so that an empty entry is it."""
+    assert command("--version", PYTHONPATH=path.format(root=ROOT)).returncode == 0
 
 
 def test_a_language_that_is_not_written_in_utf_8_is_refused_by_name(command):

@@ -12,7 +12,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
 
 import msgpack
 import zmq
@@ -83,6 +85,17 @@ def assert_plays(fleet: Fleet) -> None:
 def message(kind: object, data: object, node: object) -> bytes:
     """A message of Locust's."""
     return msgpack.packb((kind, data, node))
+
+
+def test_a_module_of_the_working_directory_takes_no_place(tmp_path, monkeypatch):
+    """The lab may be called in any folder: neither master nor worker imports what lies there."""
+    for name in ("numpy", "pyarrow", "msgspec", "locust", "gevent", "zmq"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('planted')")
+    monkeypatch.chdir(tmp_path)
+    with listening(Path()) as (fleet, _):
+        fleet.await_workers()
+        assert_plays(fleet)
+    assert Path("samples").stat().st_size
 
 
 def test_strangers_are_neither_heard_nor_told_anything(tmp_path):
@@ -172,6 +185,69 @@ def fuzzed(chance: random.Random, me: str, other: str) -> bytes:
             return message(kind, data, me)
 
 
+def report(worker: int, **how: object) -> dict[str, object]:
+    """A worker's report of a phase in which it has sent nothing."""
+    nothing = {"records": b"", "names": [], "ticks": [], "cut": [], "stopped": [], "problem": None}
+    return {**dict.fromkeys(COUNTS, 0), **nothing, "worker": worker, "warm_up": 0, "window": 0, **how}
+
+
+# What Locust would keep, and fail by when it spawns or counts next.
+KEPT_BY_LOCUST = (
+    ("spawning_complete", {"user_classes_count": None}),
+    ("spawning_complete", {"user_classes_count": {"Load": "5"}}),
+    ("stats", {"stats": [{"name": 1, "method": None}], "errors": {}}),
+    ("heartbeat", {"state": "running", "current_cpu_usage": None}),
+)
+
+
+def play_along(worker: zmq.Socket, me: str, index: int) -> None:
+    """Do as a worker that spawns what it is told to, and has nothing to send; but it sends malformed messages too."""
+    while worker.poll(PATIENCE_S * 1000):
+        kind, order, _ = msgpack.unpackb(worker.recv(), strict_map_key=False)
+        if kind not in ("spawn", "lab-phase"):
+            continue
+        if kind == "spawn":
+            spawned = {"user_classes_count": order["user_classes_count"], "user_count": 0}
+            worker.send(message("spawning_complete", spawned, me))
+        for each in KEPT_BY_LOCUST:
+            worker.send(message(*each, me))
+        if kind == "lab-phase":
+            worker.send(message("lab-report", report(index, phase=order["number"], last=True), me))
+            return
+
+
+def test_malformed_messages_that_locust_would_keep_end_no_load(tmp_path):
+    """They are dropped and named, so that users are spawned, and the load is over when all have reported its end."""
+    me = "careless_1"
+    with listening(tmp_path, remote=1) as (fleet, port), peer(port, me, TOKEN) as careless, serving() as server:
+        careless.send(message("client_ready", importlib.metadata.version("locust"), me))
+        assert careless.poll(PATIENCE_S * 1000)
+        kind, told, _ = msgpack.unpackb(careless.recv())
+        assert kind == "ack"
+        for each in [*KEPT_BY_LOCUST, ("lab-clock", {"unix": time.time()}), ("lab-ready", None)]:
+            careless.send(message(*each, me))
+        fleet.await_workers()
+        with ThreadPoolExecutor() as pool:
+            playing = pool.submit(play_along, careless, me, told["index"])
+            fleet.spawn(5)
+            shape = Burst(users=5, ramp_s=0.0, loops=4, workers=1, remote_workers=1)
+            result = fleet.run_phase(LoadPhase(f"{server.url}/ok", shape), PATIENCE_S)
+            playing.result()
+        assert result.begun == result.finished == server.asked("/ok") > 0
+    said = (tmp_path / "locust-master.log").read_text()
+    assert said.count(f"Dropped a message of {me}") == 3 * len(KEPT_BY_LOCUST)
+    assert said.count("Dropped a message of") == 3 * len(KEPT_BY_LOCUST)
+
+
+def test_a_load_is_over_where_the_statistics_of_locust_cannot_be_kept(tmp_path):
+    """They are beside the lab's own samples, which are whole; the log says it."""
+    (tmp_path / "locust-statistics.csv").mkdir()
+    with listening(tmp_path) as (fleet, _):
+        fleet.await_workers()
+        assert_plays(fleet)
+    assert "statistics were not kept: IsADirectoryError" in (tmp_path / "locust-master.log").read_text()
+
+
 def test_ten_thousand_wrong_messages_of_an_admitted_worker_end_nothing(tmp_path):
     """They are dropped and named; then that worker joins as any other, and both are there."""
     chance, me = random.Random(7), "fuzzer_1"
@@ -189,8 +265,7 @@ def test_ten_thousand_wrong_messages_of_an_admitted_worker_end_nothing(tmp_path)
         fuzzer.send(message("lab-clock", {"unix": time.time()}, me))
         fuzzer.send(message("lab-ready", None, me))
         fleet.await_workers()
-        named = {**dict.fromkeys(COUNTS, 0), "phase": 0, "worker": 1, "warm_up": 0, "window": 0, "last": False}
-        named |= {"records": b"", "names": [], "ticks": [], "cut": [], "stopped": [], "problem": {"event": "over"}}
+        named = report(1, phase=0, last=False, problem={"event": "over"})
         fuzzer.send(message("lab-report", named, me))  # the lab could not tell what it says
         await_that(lambda: "$.problem" in log.read_text())
     said = log.read_text()

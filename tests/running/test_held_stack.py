@@ -31,13 +31,16 @@ def test_up_has_no_option_that_it_would_ignore(typed):
 
 
 def test_nothing_stays_of_a_stack_that_has_ended(plan, tmp_path, monkeypatch):
-    """Its folder goes, the one of a stack that is coming up stays."""
+    """Its folder goes, the one of a stack that is coming up stays, whatever it says of its cells."""
     monkeypatch.setattr(up_state, "FOLDER", tmp_path)
-    ended, coming = (RunFolder.create(plan, [], {}, tmp_path) for _ in range(2))
+    ended, coming, measured = (RunFolder.create(plan, [], {}, tmp_path) for _ in range(3))
     orphaned(ended)
+    for cell in plan.cells:
+        measured.begin(cell).keep("summary", {})
     held_stack.tidy()
     assert not ended.path.exists()
     assert coming.path.exists()
+    assert measured.path.exists()
 
 
 def test_of_two_that_start_a_stack_one_is_refused(plan, tmp_path, monkeypatch):

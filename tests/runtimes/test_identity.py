@@ -61,6 +61,22 @@ def test_it_stays_where_the_checkout_is_moved_and_the_machine_renamed(checkout, 
     assert identity.mine() == here
 
 
+def test_a_container_with_process_ids_of_its_own_is_another_machine(checkout, monkeypatch):
+    """Though it may have the machine's name, and the checkout with its secret; elsewhere ids are the machine's."""
+    checkout.mkdir()
+    (checkout / "ids").write_text("")
+    (checkout / "others").write_text("")
+    names = []
+    for namespace in ("ids", "others", "nothing"):
+        monkeypatch.setattr(identity, "PROCESS_IDS", checkout / namespace)
+        names.append(identity.machine())
+    assert len(set(names)) == 3
+    monkeypatch.setattr(identity, "PROCESS_IDS", checkout / "ids")
+    assert identity.machine() == names[0]
+    monkeypatch.setattr(identity, "OF_THE_MACHINE", (checkout / "ids").stat().st_ino)
+    assert identity.machine() == names[-1]
+
+
 def test_a_copy_of_a_checkout_is_another(checkout, monkeypatch):
     """Its file is copied with it, and is not believed; the first one's stays as it is."""
     first, sealed = identity.mine(), identity.seal(b"plan")

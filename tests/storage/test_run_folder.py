@@ -326,6 +326,16 @@ def test_the_state_tells_running_incomplete_and_complete(run, plan):
     assert run.state() == "complete"
 
 
+def test_a_complete_run_goes_on_with_its_process(run, plan):
+    """Until that has ended, or nobody can read which one it is."""
+    for cell in plan.cells:
+        run.begin(cell).keep("summary", {})
+    assert run.goes_on
+    assert not orphaned(run).goes_on
+    (run.path / "run.json").write_text("{")
+    assert not run.goes_on
+
+
 def test_others_running_are_the_others(run, plan):
     """A run sees those that go on in other processes; neither itself nor those that this process measures with it."""
     other, together = (RunFolder.create(plan, [], {}, run.path.parent) for _ in range(2))

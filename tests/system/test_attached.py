@@ -132,14 +132,15 @@ def test_answers_that_are_no_longer_right_are_errors(server, tmp_path, status):
 
 @pytest.mark.thorough
 def test_a_certificate_counts_where_it_is_trusted(typed, tmp_path, monkeypatch):
-    """Unknown, it is refused with the way to trust it; trusted, the service is loaded over TLS."""
+    """Unknown, it is refused with the way to trust it; trusted, by its path from here, it is loaded over TLS."""
     with serving(certificate := certificate_for_loopback(tmp_path)) as server:
         words = ("load", f"{server.url}/ok", "--users", "2", "--duration", "1", "--ramp-up", "0", "--allow-suspect")
         words += ("--data", str(tmp_path / "runs"))
         refused = typed(*words)
         assert_refused(refused, "not to be trusted", "SSL_CERT_FILE")
         assert not (tmp_path / "runs").exists()
-        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        monkeypatch.chdir(certificate.parent)
+        monkeypatch.setenv("SSL_CERT_FILE", certificate.name)
         typed(*words)
         assert set(lab.open_run(data=tmp_path / "runs").samples()["error"]) == {""}
 
@@ -228,6 +229,8 @@ def test_the_warm_up_is_of_the_same_users_and_short(load, expected):
         (["--mysql-url", "mysql://me:p%40ss@h:1/lab"], ["--mysql-url", "mysql://me:…@h:1/lab"]),
         (["--mysql-url=mysql://me:p a/s@s?x@h:1"], ["--mysql-url=mysql://me:…@h:1"]),
         (["--mongo-url", "mongodb://h/?authMechanismProperties=A:s"], ["--mongo-url", "mongodb://h/?…"]),
+        (["resume", "--mysql-url", "root:hunter2@db:3306"], ["resume", "--mysql-url", "…"]),
+        (["--mongo-url=me:hunter2@h?a=b"], ["--mongo-url=…"]),
         (["--mongo-url", "env:URL", "--header", "@file"], ["--mongo-url", "env:URL", "--header", "@file"]),
         (["http://h:8080/a:b?c=d"], ["http://h:8080/a:b?c=d"]),
     ],
@@ -258,6 +261,17 @@ def test_an_interrupted_run_goes_on_with_the_same_headers(server, typed, tmp_pat
     typed(*words, "--header", f"X-Key: {SECRET}")
     assert run.state() == "complete"
     assert {head["X-Key"] for _, head in server.heads[before:]} == {SECRET}
+
+
+def test_an_address_that_is_none_is_refused_before_it_is_written(server, typed, tmp_path):
+    """Also where the run has no database: its folder stays as it was."""
+    run = interrupted(server, tmp_path)
+    before = sorted(run.path.iterdir())
+    words = ("resume", run.name, "--anyway", "--header", f"X-Key: {SECRET}", "--data", str(tmp_path))
+    refused = typed(*words, "--mysql-url", "root:hunter2@db:3306")
+    assert_refused(refused, "--mysql-url")
+    assert "hunter2" not in refused.stdout + refused.stderr
+    assert sorted(path for path in run.path.iterdir() if path.suffix != ".lock") == before
 
 
 @pytest.mark.thorough

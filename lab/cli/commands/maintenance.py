@@ -122,15 +122,23 @@ def _doomed_runs(data: Path, wanted: Sequence[str]) -> list[RunFolder]:
 
 def _delete_runs(doomed: Iterable[RunFolder], wanted: Sequence[str]) -> int:
     """Delete those runs that still have one of these states; returns how many."""
-    # Read again: one of them may have been resumed, or replaced, while the question stood there.
-    still = [folder for folder in doomed if not _why_kept(folder) and folder.state() in wanted]
-    for folder in still:
-        folder.path.unlink() if folder.path.is_symlink() else shutil.rmtree(folder.path)
-    return len(still)
+    deleted = 0
+    for folder in doomed:
+        # Read again: it may have been resumed, or replaced, while the question stood there, or others were deleted.
+        if not _why_kept(folder) and folder.state() in wanted:
+            folder.path.unlink() if folder.path.is_symlink() else shutil.rmtree(folder.path)
+            deleted += 1
+    return deleted
 
 
 def _why_kept(folder: RunFolder) -> str:
     """Why a folder with the name of a run must not be deleted; empty if it may be."""
     if not folder.is_run:
         return "it holds no run, whatever its name"
-    return "another checkout, user or machine has made it" * folder.is_of_another_checkout
+    if folder.is_of_another_checkout:
+        return "another checkout, user or machine has made it"
+    if folder.is_of_another_user:
+        return "another user has made it"
+    if folder.is_of_another_machine:
+        return "another machine or container has made it, where it may go on"
+    return "the process that has made it goes on" * folder.goes_on

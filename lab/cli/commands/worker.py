@@ -10,7 +10,7 @@ import click
 from lab.cli.console import out
 from lab.cli.options import ELSEWHERE, SecretText
 from lab.errors import LabError
-from lab.generator.fleet import check_join_token, surroundings
+from lab.generator.fleet import OWN_MODULES, check_join_token, surroundings
 from lab.runtimes import Launch, temporary
 from lab.runtimes.checkout import JOIN_TOKEN, ROOT
 from lab.runtimes.host import raise_open_file_limit
@@ -50,9 +50,9 @@ def worker(master: str, join: str) -> None:
     }
     out.print(f"Waiting for runs at {host}:{port}. End with Ctrl-C.")
     command = (sys.executable, "-m", "lab.generator.locust.worker", "--master-host", host, "--master-port", str(port))
-    told = {**surroundings(own=False), "PYTHONPATH": str(ROOT), JOIN_TOKEN: join}
+    told = {**surroundings(own=False), **OWN_MODULES, JOIN_TOKEN: join}
     with temporary.folder() as folder, ProcessRuntime() as runtime:
-        launch = Launch("worker", command, folder / "worker.log", told, talks=True, grace_s=0, alone=True)
+        launch = Launch("worker", command, folder / "worker.log", told, folder=ROOT, talks=True, grace_s=0, alone=True)
         while True:
             with runtime.started(launch) as running:
                 for line in running.stdout:

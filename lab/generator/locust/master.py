@@ -20,7 +20,7 @@ import logging
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import gevent
 import locust
@@ -78,6 +78,67 @@ class Report(msgspec.Struct):
     cpu_s: float
 
 
+# How many users of each class a worker has.
+UserCounts = dict[str, Annotated[int, msgspec.Meta(ge=0)]]
+
+
+class Heartbeat(msgspec.Struct):
+    """What Locust's master reads of a worker's heartbeat."""
+
+    state: str
+    current_cpu_usage: float
+    current_memory_usage: int = 0
+
+
+class SpawningComplete(msgspec.Struct):
+    """What Locust's master reads of a worker's message that it has spawned users."""
+
+    user_classes_count: UserCounts
+
+
+class Entry(msgspec.Struct):
+    """A row of Locust's own statistics: times in ms, points in time as Unix seconds."""
+
+    name: str
+    method: str
+    last_request_timestamp: float | None
+    start_time: float
+    num_requests: int
+    num_none_requests: int
+    num_failures: int
+    total_response_time: float
+    max_response_time: float
+    min_response_time: float | None
+    total_content_length: float
+    response_times: dict[float, int]
+    num_reqs_per_sec: dict[int, int]
+    num_fail_per_sec: dict[int, int]
+
+
+class Failure(msgspec.Struct):
+    """A kind of failure in Locust's own statistics."""
+
+    name: str
+    method: str
+    error: str
+    occurrences: int
+    first_seen: float | None = None
+    last_seen: float | None = None
+
+
+class Stats(msgspec.Struct):
+    """What Locust's master reads of a worker's statistics."""
+
+    stats: list[Entry]
+    stats_total: Entry
+    errors: dict[str, Failure]
+    user_classes_count: UserCounts
+
+
+# What Locust's master takes as it comes, and reads later, where nobody could drop it any more.
+SHAPES = {"heartbeat": Heartbeat, "spawning_complete": SpawningComplete, "stats": Stats}
+
+
 def emit(event: str, **fields: Any) -> None:
     """Write one event as a line to stdout."""
     sys.stdout.write(json.dumps({"event": event, **fields}) + "\n")
@@ -113,6 +174,8 @@ class FixedWorkerCountRunner(MasterRunner):
                 return
             self._accepted.add(client_id)
         try:
+            if shape := SHAPES.get(msg.type):
+                msgspec.convert(msg.data, shape)
             super().handle_message(client_id, msg)
         except Exception as error:  # of any kind: a worker may send anything, and the others must be heard
             admission.dropped(client_id, error)
@@ -158,8 +221,11 @@ class Master:
         self._file.close()
 
     def _keep_statistics(self) -> None:
-        with self._statistics.open("w", newline="") as file:
-            StatsCSV(self._runner.environment, PERCENTILES_TO_REPORT).requests_csv(csv.writer(file))
+        try:
+            with self._statistics.open("w", newline="") as file:
+                StatsCSV(self._runner.environment, PERCENTILES_TO_REPORT).requests_csv(csv.writer(file))
+        except Exception as error:  # of any kind: the load is over without them too, which must be told
+            logging.warning("Locust's own statistics were not kept: %r", error)
 
     def _on_ready(self, environment: Environment, msg: Any) -> None:
         ahead_s = self._ahead_s[msg.node_id]

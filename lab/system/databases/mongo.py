@@ -78,6 +78,8 @@ def parse(url: str) -> Database:
     if parts.path.strip("/") not in ("", NAME) or parts.fragment:
         raise LabError(f"The lab uses the database '{NAME}' only, and --mongo-url names another.", advice)
     options = parts.query
+    if ";" in options:  # drivers take what comes after it for an option of its own, which nobody has looked at here
+        raise LabError("--mongo-url separates options by a semicolon.", "Separate them by &.")
     given = parse_qsl(options, keep_blank_values=True)
     for name, value in given:
         if name.lower().startswith(OF_PYTHON_ALONE):

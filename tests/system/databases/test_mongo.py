@@ -156,6 +156,15 @@ def test_options_that_only_one_driver_has_are_refused(name):
     assert "geheim" not in str(caught.value)
 
 
+@pytest.mark.parametrize("options", ["w=1;tlsAllowInvalidCertificates=geheim", "w=1;", "w=1&tls=true;fsync=geheim"])
+def test_options_behind_a_semicolon_are_refused(options):
+    """Drivers take them for options of their own, past every look at those that must not be."""
+    with pytest.raises(LabError, match="by a semicolon") as caught:
+        mongo.parse(f"mongodb://h/?{options}")
+    assert caught.value.next_step == "Separate them by &."
+    assert "geheim" not in str(caught.value)
+
+
 def test_the_options_of_a_url_have_any_case_and_are_not_shown():
     """A database for logins that is named stays the one, and a session token is a secret too."""
     database = mongo.parse("mongodb://me:p@h/?authsource=x&authMechanismProperties=AWS_SESSION_TOKEN:geheim")
