@@ -106,7 +106,8 @@ def test_everybody_gets_their_own_record_and_nobody_anothers(runtime, variant, t
 @pytest.mark.parametrize(("runtime", "variant"), [("process", "mvc-jpa-cached"), *THOROUGHLY], indirect=["runtime"])
 def test_records_are_found_and_saved_alike_with_a_cache_or_without(runtime, variant, tmp_path):
     """All variants answer alike and find what they have saved; the database and the cache count exactly."""
-    parameters = {"requesters": 4, "saves": 30}
+    # One for each user: of records that users share, a cache may put one back that somebody has just saved.
+    parameters = {"requesters": 20, "saves": 30}
     run = measured("migration", runtime, variant, tmp_path, users=[20], loops=5, parameters=parameters)
     for cell in run.folder.cells():
         evidence, contract = cell.read("evidence"), cell.read("contract")
@@ -114,8 +115,7 @@ def test_records_are_found_and_saved_alike_with_a_cache_or_without(runtime, vari
         assert {answer["status"] for answer in contract.values()} == {200, 400, 401, 403, 404, 405, 414, 431}
         samples, calls = cell.measured(), evidence["calls"]
         saves = (samples["name"] == "save").sum()
-        # Users who share records may find one that the cache put back after somebody else had saved it.
-        assert set(samples["error"]) <= ({"", "stale"} if cell.cell.variant == "mvc-jpa-cached" else {""})
+        assert set(samples["error"]) == {""}
         assert 0 < saves < len(samples) == evidence["served"]
         found = {name: count for name, count in calls.items() if name.startswith("cache")}
         if cell.cell.variant == "mvc-jpa-cached":
