@@ -5,9 +5,10 @@ split at random a thousand times into five against five, of which at most 5 % ma
 repeats of each as the lab recommends for 5 % at the noise seen are drawn a thousand times, of which at least 90 % must
 be called different. Forty cells a side take about 20 minutes.
 
-``python benchmarks/aa.py --scenario jwt [--starts 8] [--drawn 4]`` does it where the CPU decides, in turns: see
+``python benchmarks/aa.py --scenario jwt [--starts 12] [--drawn 6]`` does it where the CPU decides, in turns: see
 aa_in_turns.py. Of 20 comparisons of some of the starts at most one of the service with its copy may be called
-different, and at least 18 with the copy that has 5 % more to do. Eight starts take about 40 minutes.
+different, and at least 18 with the copy that has 5 % more to do. Twelve starts take about 40 minutes; six of two
+services, which is one comparison, about 12.
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ def main() -> None:
     parser.add_argument("--cells", type=int, default=40, help="of each service, at least ten")
     parser.add_argument("--users", type=int, default=50)
     parser.add_argument("--delay-ms", type=int, default=100)
-    parser.add_argument("--duration", type=float, help="seconds of each cell; 5, in turns 30")
+    parser.add_argument("--duration", type=float, help="seconds of each cell; 5, in turns 20")
     parser.add_argument("--variant", default="mvc-virtual")
     parser.add_argument("--scenario", default="delay", help="any other is measured in turns, without --cells")
-    parser.add_argument("--starts", type=int, default=8, help="of the services, in turns")
-    parser.add_argument("--drawn", type=int, default=4, help="starts of each comparison")
+    parser.add_argument("--starts", type=int, default=12, help="of the services, in turns")
+    parser.add_argument("--drawn", type=int, default=6, help="starts of each comparison")
     parser.add_argument("--comparisons", type=int, default=20, help="in turns")
     parser.add_argument("--run", default="", help="path of a run of this benchmark in turns, to draw from again")
     parser.add_argument("--json", action="store_true", help="print one object")
@@ -64,7 +65,7 @@ def main() -> None:
 
 def in_turns(options: argparse.Namespace) -> NoReturn:
     """The same where variants take turns in windows."""
-    options.duration = options.duration or 30.0
+    options.duration = options.duration or 20.0
     result = aa_in_turns.result(options)
     if options.json:
         print(json.dumps(result, indent=2))
