@@ -96,6 +96,22 @@ def test_the_estimate_learns_from_cells_that_were_measured(plan, tmp_path):
     assert estimate.estimate_run(plan, plan.cells, tmp_path, together=2).overhead_s == 8.0
 
 
+def test_the_estimate_learns_from_starts_that_served_as_many_loads(tmp_path):
+    """In windows the overhead of a start is shared by its loads, so that with three it says nothing of one."""
+    jwt = scenarios()["jwt"]
+    one, three = (
+        planning.make_plan(jwt, Options(users=users, duration=20.0, interleave="windows"))
+        for users in ([50], [50, 100, 300])
+    )
+    run = RunFolder.create(one, [], {}, tmp_path)
+    for cell in one.cells:
+        folder = run.begin(cell)
+        folder.keep("timing", {"elapsed_s": 60.0})
+        folder.keep("summary", {"elapsed_s": 20.0})
+    assert estimate.estimate_run(one, one.cells, tmp_path).overhead_s == 40.0
+    assert estimate.estimate_run(three, three.cells, tmp_path).learned == 0
+
+
 @pytest.mark.parametrize(("seconds", "said"), [(40.4, "40 s"), (420, "7 min"), (9000, "2.5 h")])
 def test_times_are_said_as_people_do(seconds, said):
     """Seconds, minutes or hours, as exact as an estimate is."""
