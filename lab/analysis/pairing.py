@@ -288,7 +288,7 @@ class _Cells:
                 [self._value(unit, metric, fewest) for unit in units] for units in (competing.of_a, competing.of_b)
             )
             ratio = inference.ratio(in_a, in_b, self.interleaved)
-            if by_start := self._by_start(metric):
+            if by_start := self._by_start(metric, fewest):
                 ratio = inference.ratio([1.0] * len(by_start), by_start, self.interleaved)
             if ratio or metric not in UNTESTED:
                 values = inference.typical(in_a), inference.typical(in_b)
@@ -296,12 +296,17 @@ class _Cells:
                     self._row(metric, *values), ratio=ratio, instead="" if programs else self._instead(metric)
                 )
 
-    def _by_start(self, metric: str) -> list[float]:
+    def _by_start(self, metric: str, fewest: int) -> list[float]:
         """Of a run in windows, B over A by the starts of the services; else none."""
         if not self.interleaved:
             return []
-        competes, sides = partial(_competes, terms=self.terms), (self.a.variant, self.b.variant)
-        return window_ratios.start_ratios(self.a.run, self.at, *sides, METRICS[metric][0], competes)
+
+        def takes_part(cell: CellFolder) -> bool:
+            enough = metric != CPU or cell.read("summary").get("requests", 0) >= fewest
+            return enough and _competes(cell, self.terms)
+
+        sides = self.a.variant, self.b.variant
+        return window_ratios.start_ratios(self.a.run, self.at, *sides, METRICS[metric][0], takes_part)
 
     def _instead(self, metric: str) -> str:
         """Why a metric is no finding of its own under this load; empty where it is one."""
@@ -373,16 +378,17 @@ class _Cells:
 
 def _value(cell: CellFolder, summary: Mapping[str, Any], field: str, fewest: int) -> float:
     """A field of a cell's summary; of a cell in windows their geometric mean; NaN where it has none."""
+    of_cpu = field == METRICS[CPU][0]
+    if of_cpu and summary.get("requests", 0) < fewest:
+        return float("nan")
     if (of_windows := window_ratios.typical(cell, field)) is not None:
         return of_windows
-    value = _cpu(cell, summary, fewest) if field == METRICS[CPU][0] else summary.get(field)
+    value = _cpu(cell, summary) if of_cpu else summary.get(field)
     return float("nan") if value is None else float(value)
 
 
-def _cpu(cell: CellFolder, summary: Mapping[str, Any], fewest: int) -> float | None:
-    """CPU seconds per 1000 requests, of at least so many; for an older run without this field, from its readings."""
-    if summary.get("requests", 0) < fewest:
-        return None
+def _cpu(cell: CellFolder, summary: Mapping[str, Any]) -> float | None:
+    """CPU seconds per 1000 requests; for an older run without this field, from its readings."""
     if (stated := summary.get(METRICS[CPU][0])) is not None:
         return float(stated)
     spent_s = series.cpu_s(cell.metrics(), "service", 0.0, summary.get("elapsed_s") or 0.0)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -187,8 +188,10 @@ def _beside(plan: Plan, position: float, a: str, b: str) -> list[list[tuple[Cell
 
 
 def _summed(parts: Sequence[np.ndarray]) -> np.ndarray:
-    """The sum of some logarithms, round by round; rounds that not all of them have are left out."""
+    """The sum of some logarithms, round by round, as far as all have rounds; of their means where one has but one."""
     rounds = min(map(len, parts))
+    if rounds == 1:
+        return np.asarray(sum(part.mean(axis=0, keepdims=True) for part in parts))
     return np.asarray(sum(part[:rounds] for part in parts))
 
 
@@ -211,12 +214,31 @@ def windows_of(folder: CellFolder) -> list[dict[str, Any]]:
 
 
 def _rounds(one: CellFolder, other: CellFolder, field: str) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-    """The windows of each round in which both have a figure."""
+    """The windows of each round in which both have a figure, or one of all windows together where it is 0 in some.
+
+    A window in which nothing right was answered has no logarithm. It must not be left out, as those that are left would
+    be the good ones alone.
+    """
+    if field == FIGURES["p99"] and not (_has_tails(one) and _has_tails(other)):
+        return
     theirs = {window["number"]: window for window in windows_of(other)}
-    for mine in windows_of(one):
-        its = theirs.get(mine["number"], {})
-        if mine.get(field) and its.get(field):
-            yield mine, its
+    both = [(mine, theirs[mine["number"]]) for mine in windows_of(one) if mine["number"] in theirs]
+    known = [pair for pair in both if all(window.get(field) is not None for window in pair)]
+    if known and any(not window[field] for pair in known for window in pair):
+        known = [(_together([mine for mine, _ in known], field), _together([its for _, its in known], field))]
+    yield from (pair for pair in known if all(window[field] for window in pair))
+
+
+def _together(windows: Windows, field: str) -> dict[str, float | None]:
+    """A figure of windows of the same length, and the speeds of cores in them, as means."""
+    known = {name: [w[name] for w in windows if w.get(name) is not None] for name in (field, *SPEEDS.values())}
+    return {name: fmean(values) if values else None for name, values in known.items()}
+
+
+def _has_tails(folder: CellFolder) -> bool:
+    """Whether each window that answered has a 99th percentile: else only those that were fast enough would count."""
+    answered = [window for window in windows_of(folder) if window.get(FIGURES["throughput"])]
+    return all(window.get(FIGURES["p99"]) is not None for window in answered)
 
 
 def _logs(one: CellFolder, other: CellFolder, field: str) -> np.ndarray:
@@ -272,10 +294,16 @@ def start_ratios(
 
 
 def typical(folder: CellFolder, field: str) -> float | None:
-    """The geometric mean of a figure over a cell's windows; None where it has none, or is in one piece."""
-    values = [window.get(field) for window in windows_of(folder)]
-    known = [value for value in values if value]
-    return math.exp(sum(map(math.log, known)) / len(known)) if known else None
+    """The geometric mean of a figure over a cell's windows, or the mean where it is 0 in some; None where it has none.
+
+    So has a cell in one piece, and one of whose windows some were too short for the figure.
+    """
+    if field == FIGURES["p99"] and not _has_tails(folder):
+        return None
+    known = [value for window in windows_of(folder) if (value := window.get(field)) is not None]
+    if not known:
+        return None
+    return math.exp(fmean(map(math.log, known))) if all(known) else fmean(known)
 
 
 def sentences(run: RunFolder, a: str = "", b: str = "", takes_part: Callable[[CellFolder], bool] = usable) -> list[str]:

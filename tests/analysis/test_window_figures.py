@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lab.analysis import pairing, window_ratios
+from lab.analysis import comparison, pairing, window_ratios
 from lab.analysis.window_figures import of_windows
 from lab.experiments import scenarios
+from lab.formulas import inference
 from lab.reporting.run_view import Run
 from lab.spec import in_turns, planning
 from lab.spec.options import Options
@@ -255,12 +256,57 @@ def test_a_start_that_was_not_measured_to_its_end_decides_nothing(run):
     assert ratio.levels.starts == 3
 
 
-def test_a_round_that_lacks_either_is_left_out(run):
-    """As where nothing was answered in a window."""
+def test_a_window_without_a_right_answer_counts(run):
+    """One that failed for a third of its windows is a third slower, and not as fast as in those that were good."""
+    rates = noisy(3, 6)
+    rates["webflux"][:, ::3] = 0.0
+    folder = run(rates)
+    (ratio,) = window_ratios.of_run(folder, ("throughput",))
+    assert [len(logs) for logs in ratio.logs] == [1, 1, 1]
+    expected = [webflux.mean() / mvc.mean() for mvc, webflux in zip(rates["mvc"], rates["webflux"], strict=True)]
+    assert [math.exp(mean) for mean in ratio.levels.means] == pytest.approx(expected)
+    compared = pairing.compare(str(folder.path), None, pairing.Terms(), folder.path.parent)
+    (row,) = [row for row in compared.rows if row.metric == "throughput req/s"]
+    assert row.ratio
+    assert row.ratio.ratio == pytest.approx(ratio.ratio)
+    of_starts = rates["webflux"].mean(axis=1)
+    assert row.b_value == pytest.approx(inference.typical(of_starts.tolist()))
+
+
+def test_one_that_answered_nothing_right_has_no_ratio(run):
+    """Nor an interval made of what is left."""
     rates = noisy(2, 6)
-    rates["mvc"][0, 2] = 0.0
-    (ratio,) = window_ratios.of_run(run(rates), ("throughput",))
-    assert [len(logs) for logs in ratio.logs] == [5, 6]
+    rates["webflux"][:] = 0.0
+    assert window_ratios.of_run(run(rates), ("throughput",)) == []
+
+
+@pytest.mark.parametrize(("short", "figures"), [(False, {"throughput", "mean", "p99"}), (True, {"throughput", "mean"})])
+def test_a_tail_is_compared_only_where_each_window_has_one(run, short, figures):
+    """The windows with enough answers for a 99th percentile are the fast ones."""
+    folder = run(noisy(3, 6))
+    for cell in folder.cells():
+        rows = cell.read("windows")["windows"]
+        for window in rows:
+            window["p99_s"] = 0.1
+        if short and cell.cell.variant == "webflux":
+            rows[2]["p99_s"] = None
+        cell.keep("windows", {"windows": rows})
+    assert {ratio.figure for ratio in window_ratios.of_run(folder)} == figures
+    tails = [window_ratios.typical(cell, "p99_s") for cell in folder.cells() if cell.cell.variant == "webflux"]
+    assert tails == [None if short else pytest.approx(0.1)] * 3
+
+
+def test_the_cpu_of_a_few_requests_is_not_compared_in_windows(run):
+    """It is the JVM's background work, whatever windows it is divided by."""
+    folder = run(noisy(3, 6))
+    for cell in folder.cells():
+        rows = [{**window, "cpu_s_per_1000_requests": 2.0} for window in cell.read("windows")["windows"]]
+        cell.keep("windows", {"windows": rows})
+    for requests, compared in ((1000, True), (60, False)):
+        for cell in folder.cells():
+            cell.keep("summary", {**cell.read("summary"), "requests": requests})
+        found = pairing.compare(str(folder.path), None, pairing.Terms(), folder.path.parent)
+        assert any(row.metric == comparison.CPU and row.ratio for row in found.rows) is compared
 
 
 def test_a_comparison_is_of_the_windows_by_start(run):
