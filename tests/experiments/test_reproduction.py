@@ -13,13 +13,14 @@ from typing import Any
 import pytest
 
 import lab
+from lab.analysis import window_ratios
 from lab.cli.commands import reproduce
 from lab.errors import LabError
 from lab.experiments import find_publication, publications, scenarios
 from lab.experiments.delay import claims as delay
 from lab.experiments.document import claims as document
 from lab.experiments.jwt import claims as jwt
-from lab.experiments.reproduction import results
+from lab.experiments.reproduction import judging, results
 from lab.experiments.reproduction.judging import NEAR, ClaimCheck, Noise, decide, pooled
 from lab.experiments.reproduction.publication import (
     CONFIRMED,
@@ -327,6 +328,40 @@ def test_what_took_turns_in_other_batches_is_paired_by_the_start_that_both_had(m
     words = {judged.claim: judged.word for judged in jwt.judge(rows)}
     assert words["WebFlux is 57 % faster than virtual threads."] == CONFIRMED
     assert words["Virtual threads are faster than platform threads."] == CONFIRMED
+
+
+def test_what_took_turns_is_judged_by_its_windows():
+    """As `lab compare` judges the same run: by neighbouring windows, start by start, in both directions."""
+    run = lab.open_run("jwt-windows")
+    found = results.from_runs(find_publication("jwt"), [run], Path())
+    by_variant = {row.variant: row for row in found.rows if row.repeats}
+    webflux, virtual = by_variant["webflux"], by_variant["mvc-virtual"]
+    (ratio,) = window_ratios.of_run(run.folder, ("throughput",), ("mvc-virtual", "webflux"))
+    (check,) = judging.ratios([(webflux, virtual)], judging.ok_rps, 1.05, math.inf)
+    assert check.interval == pytest.approx(ratio.interval)
+    (other,) = judging.ratios([(virtual, webflux)], judging.ok_rps, 1.05, math.inf)
+    assert other.mean == pytest.approx(1 / check.mean)
+    (tail,) = judging.ratios([(webflux, virtual)], judging.figure("p99_s"), 1.05, math.inf)
+    assert tail.values == tuple(webflux.in_turns["mvc-virtual", "p99_s"])
+    assert judging.ratios([(replace(webflux, part="other"), virtual)], judging.ok_rps, 1, 2)[0].values != check.values
+
+
+@pytest.mark.parametrize(
+    ("rates", "advice"),
+    [
+        ((1.1, 1.2, 1.35), r"About \d+ repeats would decide it \(--repeat \d+, about \d+ min\)\.$"),
+        ((0.9, 1.05, 1.2), r"More than 50 repeats would be needed to decide it\.$"),
+    ],
+)
+def test_what_is_undecided_says_what_it_would_take(rates, advice):
+    """Repeats, and how long these last; or that no number of them does, as where the mean lies on the limit."""
+    sides = [
+        row(name, 50, *(repeat(1.0, rate, number=n) for n, rate in enumerate(of, 1)), repeat_s=300.0)
+        for name, of in (("webflux", rates), ("mvc-virtual", (1.0, 1.0, 1.0)))
+    ]
+    word, evidence = jwt.webflux_is_faster(sides)
+    assert word == UNDECIDED
+    assert re.search(advice, evidence), evidence
 
 
 def test_scatter_is_taken_together_over_groups():

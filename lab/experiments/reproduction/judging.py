@@ -17,6 +17,7 @@ from statistics import fmean, stdev
 
 from lab.experiments.reproduction.publication import CONFIRMED, REFUTED, UNDECIDED, Repeat, ReproducedRow
 from lab.formulas import queueing, t_interval
+from lab.running.estimate import duration_text
 
 # The tolerance of a claim that a value "is" something: that of the documents' own scorecard for "no difference".
 NEAR = 0.05
@@ -60,6 +61,7 @@ class ClaimCheck:
         high: upper end of that range.
         unit: the suffix of the numbers in a sentence, such as `` s``.
         noise: that of a single measurement; None if it is not known. Of a ratio that of its logarithm.
+        repeat_s: how long one more repeat of everything takes; 0 if that is not known.
         is_ratio: whether the values are ratios of positive numbers, of which half is as far from 1 as twice: their mean
             is the geometric one, and their interval is that of their logarithms (Fleming and Wallace, Communications of
             the ACM 29, 1986).
@@ -73,6 +75,7 @@ class ClaimCheck:
     unit: str = ""
     noise: Noise | None = None
     is_ratio: bool = False
+    repeat_s: float = 0.0
 
     @property
     def mean(self) -> float:
@@ -195,12 +198,16 @@ def mostly(checks: Iterable[ClaimCheck]) -> tuple[str, str]:
 
 
 def _advice(undecided: Sequence[ClaimCheck]) -> str:
-    """What it would take to decide, as a sentence; empty where repeats alone would not."""
+    """What it would take to decide, as a sentence; empty where repeats are not what is missing."""
+    if any(len(check.values) < 2 for check in undecided):
+        return ""
     needed = [check.repeats_needed for check in undecided]
     known = [count for count in needed if count is not None]
     if len(known) < len(needed):
-        return ""
-    return f" About {max(known)} repeats would decide it (--repeat {max(known)})."
+        return f" More than {MOST_REPEATS} repeats would be needed to decide it."
+    most, repeat_s = max(known), max(check.repeat_s for check in undecided)
+    lasting = f", about {duration_text(most * repeat_s)}" if repeat_s else ""
+    return f" About {most} repeats would decide it (--repeat {most}{lasting})."
 
 
 def _slack(check: ClaimCheck) -> float:
@@ -235,7 +242,7 @@ def pooled(groups: Iterable[Sequence[float]]) -> Noise | None:
 
 def _checked(row: ReproducedRow, measure: Measure, low: float, high: float, unit: str) -> ClaimCheck:
     noise = pooled(_known(map(measure, repeats)) for repeats in row.earlier.values())
-    return ClaimCheck(row.label, measured(row, measure), low, high, unit, noise)
+    return ClaimCheck(row.label, measured(row, measure), low, high, unit, noise, repeat_s=row.repeat_s)
 
 
 def near(
@@ -274,18 +281,34 @@ def ratios(
 ) -> list[ClaimCheck]:
     """Checks that the ratio of two rows' measures, paired by repeat, is within a range.
 
+    Where both took turns in windows, the ratios are those of neighbouring windows, start by start, as ``lab compare``
+    has them: without pauses of the machine, the ends of windows, and what the speed of the cores explains.
+
     Args:
         other_measure: of the second row; the same if None.
 
     """
+    field = "" if other_measure else _field(measure)
 
     def ratio(one: Repeat, other: Repeat) -> float | None:
         above, below = measure(one), (other_measure or measure)(other)
         return above / below if above is not None and below else None
 
     return [
-        _compared(_over(one, other), one, other, ratio, (low, high), " times", of_ratios=True) for one, other in pairs
+        _compared(_over(one, other), one, other, ratio, (low, high), " times", _in_turns(one, other, field), True)
+        for one, other in pairs
     ]
+
+
+def _field(measure: Measure) -> str:
+    """What ``summary.json`` calls a measure of the whole load; empty for what it does not have."""
+    return measure.name if isinstance(measure, Figure) else IN_SUMMARY.get(measure, "")
+
+
+def _in_turns(one: ReproducedRow, other: ReproducedRow, field: str) -> tuple[float, ...]:
+    """One row over another in a figure of windows, start by start; empty where they did not take turns."""
+    same = (one.part, one.measured_users) == (other.part, other.measured_users)
+    return tuple(one.in_turns.get((other.variant, field), ())) if same else ()
 
 
 def differences(
@@ -307,20 +330,22 @@ def _compared(
     measure: Callable[[Repeat, Repeat], float | None],
     claimed: tuple[float, float],
     unit: str,
+    in_turns: tuple[float, ...] = (),
     of_ratios: bool = False,
 ) -> ClaimCheck:
     """A check of a number that follows from two rows, by their repeats of the same number.
 
     Args:
+        in_turns: that number in each start, where it is known from windows.
         of_ratios: whether they are ratios, which scatter by their logarithms; unless one is not positive, as of memory
             that was given back.
 
     """
-    values = _paired(one.usable, other.usable, measure)
+    values = in_turns or _paired(one.usable, other.usable, measure)
     earlier = [_paired(one.earlier[run], other.earlier[run], measure) for run in one.earlier if run in other.earlier]
     is_ratio = of_ratios and all(value > 0 for group in (values, *earlier) for value in group)
     noise = pooled([tuple(map(math.log, group)) for group in earlier] if is_ratio else earlier)
-    return ClaimCheck(label, values, *claimed, unit, noise, is_ratio)
+    return ClaimCheck(label, values, *claimed, unit, noise, is_ratio, max(one.repeat_s, other.repeat_s))
 
 
 def alike(pairs: Iterable[tuple[ReproducedRow, ReproducedRow]], measure: Measure) -> list[ClaimCheck]:
@@ -378,6 +403,10 @@ def ok_rps(repeat: Repeat) -> float:
     return repeat.ok_rps
 
 
+# Measures by their names in summary.json.
+IN_SUMMARY: dict[Measure, str] = {mean_s: "mean_s", ok_rps: "ok_throughput_rps"}
+
+
 def error_percent(repeat: Repeat) -> float:
     """Failed requests in percent."""
     return 100 * repeat.error_share
@@ -398,9 +427,20 @@ def failed_percent(name: str) -> Measure:
     return lambda repeat: 100 * repeat.failed_shares[name] if name in repeat.failed_shares else None
 
 
-def figure(name: str) -> Measure:
+@dataclass(frozen=True)
+class Figure:
     """A measure: one of the figures of a repeat, such as ``mongo find``, how many of these a request made."""
-    return lambda repeat: repeat.figures.get(name)
+
+    name: str
+
+    def __call__(self, repeat: Repeat) -> float | None:
+        """It, of a repeat that has it."""
+        return repeat.figures.get(self.name)
+
+
+def figure(name: str) -> Measure:
+    """A measure: the figure of a name."""
+    return Figure(name)
 
 
 def time_for_all_s(row: ReproducedRow) -> Measure:

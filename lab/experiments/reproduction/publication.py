@@ -88,6 +88,9 @@ class ReproducedRow:
         stand_in: the title of what stood in for a database, if anything did.
         of_programs: whether it is of a program, which is executed by one user at a time.
         at: the load in words where that is a rate, of which the users are but a reserve; else empty.
+        in_turns: by another variant and a field of ``summary.json``, this one over that one in each start, where both
+            took turns in windows: see :mod:`lab.analysis.window_ratios`.
+        repeat_s: how long one repeat of the whole publication took; 0 if that is not known.
         session_times: by name, how often a session that comes to its end sends a request; empty where that is unknown.
 
     """
@@ -108,6 +111,8 @@ class ReproducedRow:
     stand_in: str = ""
     of_programs: bool = False
     at: str = ""
+    in_turns: Mapping[tuple[str, str], Sequence[float]] = field(default_factory=dict)
+    repeat_s: float = 0.0
     session_times: Mapping[str, int] = field(default_factory=dict)
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -13,6 +14,7 @@ from typing import Any
 import pandas as pd
 import psutil
 
+from lab.analysis import window_ratios
 from lab.analysis.selection import MACHINE
 from lab.analysis.verdict import INVALID
 from lab.errors import LabError
@@ -24,8 +26,10 @@ from lab.running import conductor, estimate, prerequisites
 from lab.running.estimate import TimeEstimate
 from lab.running.invocation import Invocation
 from lab.runtimes import PROCESS, host
+from lab.spec import in_turns
 from lab.spec.plan import Plan
 from lab.storage import run_folder
+from lab.storage.run_folder import RunFolder
 
 SCALES = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
 MOST_S = 3600.0
@@ -239,17 +243,34 @@ def _judged(wanted: Publication, scale: float, measured: Mapping[str, Run], runs
 
     """
     rows: list[ReproducedRow] = []
+    repeat_s = sum(map(_repeat_s, measured.values()))
     for part in wanted.parts:
         run = measured.get(part.name)
-        of_part = _measured(run, runs) if run else Measured(wanted.plan(part, scale))
+        of_part = _measured(run, runs, repeat_s) if run else Measured(wanted.plan(part, scale))
         rows += rows_of(wanted, part, scale, of_part)
     return Reproduction(wanted, scale, tuple(measured.values()), tuple(rows))
 
 
-def _measured(run: Run, runs: Path) -> Measured:
+def _measured(run: Run, runs: Path, repeat_s: float) -> Measured:
     """What a run measured, with what earlier ones show, and what stood in for its databases."""
     stand_ins = [str(database["title"]) for database in run.folder.databases() if database.get("stand_in")]
-    return Measured(run.plan, run.cells, _earlier(run, runs), " and ".join(stand_ins))
+    return Measured(run.plan, run.cells, _earlier(run, runs), " and ".join(stand_ins), _in_turns(run.folder), repeat_s)
+
+
+def _in_turns(run: RunFolder) -> dict[tuple[str, str, str, str], list[float]]:
+    """The ratios of a run in windows in each start, both ways: see :attr:`Measured.in_turns`."""
+    found = {}
+    for ratio in window_ratios.of_run(run):
+        field = window_ratios.FIGURES[ratio.figure]
+        for one, other, sign in ((ratio.b, ratio.a, 1), (ratio.a, ratio.b, -1)):
+            found[ratio.at, one, other, field] = [math.exp(sign * mean) for mean in ratio.levels.means]
+    return found
+
+
+def _repeat_s(run: Run) -> float:
+    """How long one repeat of a run took, without what comes before its first cell."""
+    times = [folder.read("timing").get("elapsed_s") or 0.0 for folder in run.folder.cells() if folder.complete]
+    return sum(times) * in_turns.batch_count(run.plan) / max(cell.repeat for cell in run.plan.cells)
 
 
 def _earlier(run: Run, runs: Path) -> dict[str, Measured]:

@@ -30,6 +30,9 @@ class Measured:
         cells: of :attr:`lab.reporting.run_view.Run.cells`; none if nothing was measured.
         earlier: by name, earlier runs on the same machine with the same settings.
         stand_in: the title of what stood in for a database, if anything did.
+        in_turns: by load in words, variant, other variant and field of ``summary.json``, the first over the second in
+            each start; empty where variants did not take turns in windows.
+        repeat_s: how long one repeat of this and of what else was measured with it took; 0 if that is not known.
 
     """
 
@@ -37,6 +40,8 @@ class Measured:
     cells: Sequence[Mapping[str, Any]] = ()
     earlier: Mapping[str, Measured] = field(default_factory=dict)
     stand_in: str = ""
+    in_turns: Mapping[tuple[str, str, str, str], Sequence[float]] = field(default_factory=dict)
+    repeat_s: float = 0.0
 
     def repeats(self, variant: str, load: Load, factor: float, request: str) -> tuple[Repeat, ...]:
         """The repeats of a variant under a load, with rates multiplied by a factor, and the latency of a request."""
@@ -92,8 +97,17 @@ def _row(part: Part, full: Plan, cell: Cell, scale: float, measured: Measured) -
         stand_in=measured.stand_in,
         of_programs=part.of_programs,
         at=full.at(cell) if isinstance(load, OpenLoop) else "",
+        in_turns=_in_turns(measured, cell.variant, users),
+        repeat_s=measured.repeat_s,
         session_times={request.name: request.times for request in scenario.requests if request.times},
     )
+
+
+def _in_turns(measured: Measured, variant: str, users: int) -> dict[tuple[str, str], Sequence[float]]:
+    """By other variant and field, one variant at a load over the other in each start."""
+    plan = measured.plan
+    mine = {(plan.at(cell), cell.variant) for cell in plan.cells if (cell.variant, cell.load.users) == (variant, users)}
+    return {(other, name): values for (at, one, other, name), values in measured.in_turns.items() if (at, one) in mine}
 
 
 def _last_start_s(plan: Plan, cell: Cell) -> float:
