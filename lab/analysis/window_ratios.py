@@ -15,7 +15,7 @@ import numpy as np
 from lab.analysis import verdict
 from lab.analysis.window_figures import SPEEDS
 from lab.formulas.two_levels import TwoLevels, adjusted, least_effort, two_levels
-from lab.spec import turns
+from lab.spec import in_turns, turns
 from lab.spec.plan import WINDOWS, Cell, Plan
 from lab.storage.cell_folder import CellFolder
 from lab.storage.run_folder import RunFolder
@@ -48,7 +48,8 @@ class WindowRatio:
         logs: by start, the logarithm of the ratio in each round, shape (rounds,), without rounds that lack either; and
             where the CPU decides, without what the speed of the cores explains, which is the share ``explained``.
         levels: their mean, its interval, and the two variances.
-        start_s: what a start took before its first window; ``round_s``, each round; ``window_s``, a window by plan.
+        start_s: what a start took before its first window; ``round_s``, each round; ``window_s``, what a window
+            takes of a ``--duration``.
         at_once: how many variants took turns.
         by_way_of: the variant beside which each of both took turns, where memory did not hold them at once; else empty.
 
@@ -167,7 +168,7 @@ def _ratio(
         return None
     costs = [np.sum([_cost(run, plan, one.cell) for one, _ in start], axis=0) for start in starts]
     start_s, round_s = map(float, np.median(costs, axis=0))
-    window_s = float(windows_of(starts[0][0][0])[0]["length_s"])
+    window_s = turns.wanted_s(in_turns.request_s(plan, (c for c in plan.cells if plan.position(c) == position)))
     at_once, by_way_of = _at_once(plan, starts[0][0][0].cell), "" if len(starts[0]) == 1 else plan.variants[0].name
     return WindowRatio(
         a, b, at, figure, tuple(logs), levels, start_s, round_s, window_s, explained, len(at_once), by_way_of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from msgspec import structs
@@ -96,8 +96,12 @@ def in_windows(plan: Plan, variants: Sequence[Variant], point: Point, at_once: i
     load, parameters, _ = point
     assert isinstance(load, Closed | Open)
     cells = [Cell(variant.name, load, parameters=parameters) for variant in variants]
-    request_s = max((prediction.predict_wait(plan, cell) or 0.0 for cell in cells), default=0.0)
-    return structs.replace(load, windows=turns.windows(load.duration_s, at_once, request_s))
+    return structs.replace(load, windows=turns.windows(load.duration_s, at_once, request_s(plan, cells)))
+
+
+def request_s(plan: Plan, cells: Iterable[Cell]) -> float:
+    """How long the longest request of some cells takes by theory; 0 if unknown."""
+    return max((prediction.predict_wait(plan, cell) or 0.0 for cell in cells), default=0.0)
 
 
 def _batches(plan: Plan, variants: Sequence[Variant], points: Sequence[Point]) -> list[list[int]]:

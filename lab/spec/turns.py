@@ -35,10 +35,15 @@ def windows(duration_s: float, variants: int, request_s: float = 0.0) -> int:
         request_s: how long a request takes by theory; 0 if unknown. Slow requests need longer windows.
 
     """
-    wanted = max(1, round(duration_s / max(WINDOW_S, REQUESTS_A_WINDOW * request_s)))
+    wanted = max(1, round(duration_s / wanted_s(request_s)))
     cycle = len(square(variants))
     balanced = round(wanted / cycle) * cycle
     return min(balanced or wanted, MOST_WINDOWS)
+
+
+def wanted_s(request_s: float = 0.0) -> float:
+    """How long a window should be, in seconds, where a request takes so long by theory."""
+    return max(WINDOW_S, REQUESTS_A_WINDOW * request_s)
 
 
 def at_least(count: int, variants: int) -> int:

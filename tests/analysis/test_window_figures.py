@@ -131,22 +131,25 @@ def run(tmp_path, monkeypatch):
     """
 
     def make(
-        rates: dict[str, np.ndarray], verdicts: tuple[str, ...] = ("valid",) * 9, starts: int | None = None
+        rates: dict[str, np.ndarray],
+        verdicts: tuple[str, ...] = ("valid",) * 9,
+        starts: int | None = None,
+        duration: float | None = None,
     ) -> RunFolder:
         cells, rounds = next(iter(rates.values())).shape
         if starts:
             monkeypatch.setattr(in_turns, "memory_mb", lambda: 10_000)
-        options = Options(
-            users=[50], variants=list(rates), duration=rounds, repeat=starts or cells, interleave="windows", seed=1
-        )
+        lasting = {"duration": duration or rounds, "repeat": starts or cells, "interleave": "windows"}
+        options = Options(users=[50], variants=list(rates), seed=1, **lasting)
         plan = planning.make_plan(scenarios()["jwt"], options)
         folder = RunFolder.create(plan, ["test"], {}, tmp_path)
         for cell in plan.cells:
             written, own = folder.begin(cell), rates[cell.variant][cell.repeat - 1]
             rows = [
                 {
-                    **{"number": k, "place": 0, "unix_start": 10.0 * k, "elapsed_s": 1.0, "length_s": 1.0},
+                    **{"number": k, "place": 0, "unix_start": 10.0 * k, "elapsed_s": 1.0},
                     **{
+                        "length_s": lasting["duration"] / rounds,
                         "ok_throughput_rps": rate,
                         "mean_s": 50 / rate if rate else None,
                         "cpu_s_per_1000_requests": None,
@@ -203,11 +206,13 @@ def test_starts_that_differ_ask_for_more_starts_and_windows_for_more_windows(run
 
 def test_what_is_advised_can_be_typed_and_says_which_of_both_is_more(run):
     """The starts and windows that it names are those that a run so typed has."""
-    for starts, rounds, spread in ((3, 12, 0.3), (3, 30, 0.2), (2, 6, 0.1), (4, 30, 0.5), (5, 6, 0.02)):
+    of_a_second = ((3, 12, 0.3, 12), (3, 30, 0.2, 30), (2, 6, 0.1, 6), (4, 30, 0.5, 30), (5, 6, 0.02, 6))
+    for starts, rounds, spread, duration in (*of_a_second, (3, 18, 0.3, 20), (3, 24, 0.3, 21), (4, 18, 0.1, 16)):
         chance = np.random.default_rng(starts * rounds)
         luck = chance.normal(0, spread, (3, starts, rounds)) + chance.normal(0, 0.03, (3, starts, 1))
         names = ("mvc", "mvc-virtual", "webflux")
-        for ratio in window_ratios.of_run(run(dict(zip(names, 1000 * np.exp(luck), strict=True))), ("throughput",)):
+        folder = run(dict(zip(names, 1000 * np.exp(luck), strict=True)), duration=duration)
+        for ratio in window_ratios.of_run(folder, ("throughput",)):
             said = re.search(r"take (.*): (\d+) starts of (\d+) .*--repeat (\d+) --duration (\d+)", ratio.advice)
             assert said, ratio.advice
             more, advised, windows = said[1], int(said[2]), int(said[3])
