@@ -38,6 +38,8 @@ THREADS_BUSY = "tomcat_threads_busy_threads"
 UNEVEN_SHARE = 0.05
 # Repeats differ by some 5 %; a law that is off by twice as much does not fit.
 MOST_MISFIT = 0.10
+# Times the rate of a ramp's knee: up to there what was full at the knee is full, and little else is yet.
+OVERLOADED = 1.5
 
 
 def sentences(run: RunFolder) -> list[str]:
@@ -254,7 +256,9 @@ def _estimates(cells: list[CellFolder]) -> dict[str, Estimate]:
 class _Saturated:
     """The time of a load at which its bottleneck is looked for, the answers a second then, and their mean latency.
 
-    All of it; but of a ramp only what is beyond its knee, as before nothing is at its limit.
+    All of it; but of a ramp only the time between its knee, before which nothing is at its limit, and the time at which
+    :data:`OVERLOADED` times the knee's rate is sent: beyond that, requests that time out and are refused may fill what
+    was not full at the knee, such as the CPU.
 
     Attributes:
         queued: whether a queue is known to grow then.
@@ -274,7 +278,8 @@ class _Saturated:
             course = ramps.course(folder, prediction.is_steady(plan, folder.cell))
             if course and course.knee:
                 mean_s = course.beyond_knee_s or summary.get("mean_s")
-                return cls(course.knee.at_s, load.duration_s, course.knee.rate, mean_s, queued=True)
+                until_s = load.reaches_s(OVERLOADED * course.knee.rate)
+                return cls(course.knee.at_s, until_s, course.knee.rate, mean_s, queued=True)
         began_s, elapsed_s = summary.get("began_s") or 0.0, summary.get("elapsed_s") or 0.0
         return cls(began_s, began_s + elapsed_s, summary.get("ok_throughput_rps") or 0.0, summary.get("mean_s"))
 

@@ -275,6 +275,11 @@ class Ramp(OpenLoop, frozen=True, kw_only=True):
         """The highest rate, in requests/s."""
         return self.to_rps
 
+    def reaches_s(self, rps: float) -> float:
+        """The time, in seconds from the start, at which so many requests a second are planned; its end if never."""
+        share = (rps - self.from_rps) / (self.to_rps - self.from_rps)
+        return self.duration_s * min(max(share, 0.0), 1.0)
+
     def backlog(self, capacity_rps: float) -> float:
         """How many requests wait at the end for a service that answers only so many a second."""
         exceeds_at_rps = max(self.from_rps, capacity_rps)

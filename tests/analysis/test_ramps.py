@@ -53,6 +53,22 @@ def test_the_bottleneck_of_a_ramp_is_looked_for_beyond_its_knee(tmp_path):
     assert run_view.Run(run).deciding()["mvc"].name == "threads"
 
 
+def test_what_only_an_overload_far_beyond_the_knee_fills_is_not_the_bottleneck(tmp_path):
+    """Threads are full from the knee on; the CPU once timeouts pile up, for most of the time beyond the knee."""
+    run = ramped(tmp_path, {"mvc": 30})
+    (folder,) = run.cells()
+    knee = ramps.course(folder).knee
+    assert knee.rate == pytest.approx(30 / SERVICE_S, rel=0.1)
+    folder.keep("limits", {"request_threads_max": 30, "cpus": 1})
+    seconds = np.arange(0.5, 20.0)
+    overloaded = folder.cell.load.reaches_s(1.4 * knee.rate)
+    busy = [(t, "service", THREADS_BUSY, min(30.0, 30 * t / knee.at_s)) for t in seconds]
+    spent = np.cumsum(np.where(seconds > overloaded, 0.99, 0.3))
+    cpu = [(t, "service", "cpu_s", used) for t, used in zip(seconds, spent, strict=True)]
+    folder.keep_metrics([*folder.metrics().itertuples(index=False, name=None), *busy, *cpu])
+    assert run_view.Run(run).deciding()["mvc"].name == "threads"
+
+
 def test_a_ramp_that_was_disturbed_has_no_knee(tmp_path):
     """Where what is called was slow for a time, fewer answers are not the fault of a limit; the windows are shown."""
     (folder,) = ramped(tmp_path, {"mvc": FEW}).cells()
