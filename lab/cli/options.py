@@ -188,9 +188,7 @@ def shape_options(load: Burst | Closed | Total) -> list[click.Option]:
         click.Option(
             ["--interleave"],
             type=click.Choice([CELLS, WINDOWS]),
-            default=CELLS,
-            show_default=True,
-            help=INTERLEAVE_HELP,
+            help=f"{INTERLEAVE_HELP}  [default: windows where the CPU decides and a --duration can be cut, else cells]",
         ),
         _option("--seed", int, "N", "Seed of arrivals and order, to repeat a run.  [default: drawn, and recorded]"),
         click.Option(["--slo"], type=ObjectiveText(), multiple=True, help=SLO_HELP),

@@ -59,6 +59,23 @@ def planned(plan: Plan, variants: Sequence[Variant], points: Sequence[Point], st
     return replace(plan, cells=cells)
 
 
+def by_default(plan: Plan, variants: Sequence[Variant], points: Sequence[Point], starts: int) -> Plan | None:
+    """The plan in windows where nobody said how variants take turns; None where each had better have its own time.
+
+    Windows are better where the CPU decides, as its speed changes within seconds. They have to be possible without
+    batches, in an order that is balanced; users who pause for seconds are no load for windows of a second; and the
+    nodes of all variants are too many to be idle beside one another.
+    """
+    if not plan.scenario.cpu_decides or plan.scenario.think_s or plan.nodes > 1:
+        return None
+    try:
+        found = planned(plan, variants, points, starts)
+    except LabError:
+        return None
+    is_balanced = all(cell.load.windows % len(turns.square(len(variants))) == 0 for cell in found.cells)
+    return found if is_balanced and batch_count(found) == 1 else None
+
+
 def _check(plan: Plan, variants: Sequence[Variant], points: Sequence[Point]) -> None:
     if len(variants) < 2:
         raise LabError(

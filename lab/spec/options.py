@@ -51,7 +51,8 @@ class Options:
         limits: the stance: ``equal``, ``default`` or ``tuned``.
         remote_workers: number of workers on other machines to wait for.
         bind: this machine's address for those workers, optionally with the master's port.
-        interleave: ``cells``, a variant after the other, or ``windows``: all are up, and take turns of seconds.
+        interleave: ``cells``, a variant after the other, or ``windows``: all are up, in turns of seconds. None for
+            windows where the CPU decides, else cells: :func:`lab.spec.in_turns.by_default`.
         nodes: how many times the service is started, behind a balancer where that is more than once.
         prometheus: whether Prometheus scrapes all parts that have metrics.
         pace: how long pauses and the ramp of users take, as a multiple of what locustfile and ``ramp_up`` say.
@@ -84,7 +85,7 @@ class Options:
     limits: str = EQUAL
     remote_workers: int = 0
     bind: str | None = None
-    interleave: str = CELLS
+    interleave: str | None = None
     nodes: int = 1
     prometheus: bool = False
     pace: float | None = None
@@ -145,7 +146,8 @@ def checked(scenario: Scenario, options: Options) -> Options:
         if not isinstance(value := getattr(options, name), bool):
             raise LabError(f"{name} {value!r} is neither True nor False.", "Leave it out, or choose one of them.")
     _check_choice("stance --limits", options.limits, (EQUAL, DEFAULT, TUNED))
-    _check_choice("way to --interleave", options.interleave, (CELLS, WINDOWS))
+    if options.interleave is not None:
+        _check_choice("way to --interleave", options.interleave, (CELLS, WINDOWS))
     if options.arrivals is not None:
         _check_choice("arrivals", options.arrivals, (EVEN, POISSON))
     users = [numbers.at_least("--users", numbers.whole("--users", count), 1) for count in options.users]

@@ -60,6 +60,8 @@ def make_plan(scenario: Scenario, given: Options) -> Plan:
         raise LabError(f"That would be {count:,} cells.", f"Ask for {MOST_CELLS:,} at most.")
     if options.interleave == WINDOWS:
         return in_turns.planned(plan, variants, points, options.repeat)
+    if options.interleave is None and (planned := in_turns.by_default(plan, variants, points, options.repeat)):
+        return planned
     cells = tuple(
         Cell(variant.name, load, repeat, parameters, varied)
         for load, parameters, varied in points

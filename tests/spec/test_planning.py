@@ -89,7 +89,7 @@ def test_a_rate_makes_an_open_loop_with_users_enough():
 def test_a_scenario_of_a_fixed_duration_needs_none_for_its_rate():
     """What the scenario lasts by default, an open loop of it lasts too; how long a request takes nobody knows."""
     jwt = scenarios()["jwt"]
-    load = planning.make_plan(jwt, Options(rate=500.0, users=[100])).cells[0].load
+    load = planning.make_plan(jwt, Options(rate=500.0, users=[100], variants=["mvc"])).cells[0].load
     assert (load.duration_s, load.planned_sessions) == (jwt.load.duration_s, 500 * jwt.load.duration_s)
     with pytest.raises(LabError, match="--rate needs --users"):
         planning.make_plan(jwt, Options(rate=500.0))

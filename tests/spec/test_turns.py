@@ -11,6 +11,7 @@ import pytest
 
 from lab.errors import LabError
 from lab.experiments import find_scenario, scenarios
+from lab.reporting.html import rerun_command
 from lab.spec import attached, in_turns, planning, schedule, turns
 from lab.spec.options import Options
 from lab.spec.plan import Plan
@@ -128,6 +129,33 @@ def test_what_cannot_be_in_windows_is_refused_with_the_reason(options, said):
     """Before anything is started."""
     with pytest.raises(LabError, match=said):
         planned(**options)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "options", "way"),
+    [
+        ("jwt", {}, "windows"),  # its own load has a duration
+        ("jwt", {"duration": 20.0, "users": [50, 100]}, "windows"),
+        ("jwt", {"rate": 500.0, "users": [100]}, "windows"),
+        ("jwt", {"interleave": "cells"}, "cells"),
+        ("jwt", {"variants": ["mvc"]}, "cells"),
+        ("jwt", {"duration": 2.0}, "cells"),  # two windows for each of three have no balanced order
+        ("jwt", {"requests": 5_000}, "cells"),
+        ("jwt", {"heap_mb": 6_000}, "cells"),  # three of them do not fit
+        ("migration", {"duration": 20.0, "ramp_up": 1.0, "heap_mb": 512}, "windows"),
+        ("migration", {"duration": 20.0, "ramp_up": 1.0, "heap_mb": 512, "nodes": 2}, "cells"),
+        ("delay", {"duration": 20.0, "users": [50]}, "cells"),
+        ("operations", {"duration": 200.0, "users": [50]}, "cells"),  # its users pause for seconds
+    ],
+)
+def test_where_the_cpu_decides_windows_are_the_default_wherever_they_make_sense(scenario, options, way, monkeypatch):
+    """The default refuses nothing: what cannot be in windows, or only in batches, has its own time."""
+    monkeypatch.setattr(in_turns, "memory_mb", lambda: 20_000)
+    plan = planning.make_plan(find_scenario(scenario), Options(seed=1, **options))
+    assert plan.interleave == way
+    given_again = rerun_command.asked(plan)
+    assert given_again.get("interleave") == options.get("interleave")
+    assert planning.make_plan(plan.scenario, Options(**given_again)) == plan
 
 
 def test_an_unknown_way_to_take_turns_is_refused():
