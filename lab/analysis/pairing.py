@@ -359,8 +359,10 @@ class _Cells:
         if not self.interleaved:
             return tuple(tuple(run) for run in of_a if run), tuple(tuple(run) for run in of_b if run)
         by_a, by_b = ({cell.cell.repeat: cell for cell in side[0]} for side in (of_a, of_b))
-        if not by_a.keys() & by_b.keys():  # in batches of which none has both: by their starts
-            batches = in_turns.batch_count(self.a.run.plan())
+        plan = self.a.run.plan()
+        # In batches of which none has both: by their starts. The plan says so, as in others a start may have lost one.
+        if self.b.variant not in in_turns.beside(plan, self.a.variant):
+            batches = in_turns.batch_count(plan)
             by_a, by_b = ({(n - 1) // batches: cell for n, cell in side.items()} for side in (by_a, by_b))
         both = sorted(by_a.keys() & by_b.keys())
         return tuple((by_a[repeat],) for repeat in both), tuple((by_b[repeat],) for repeat in both)

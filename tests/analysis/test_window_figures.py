@@ -247,6 +247,15 @@ def test_two_that_never_took_turns_are_compared_by_what_both_took_turns_with(run
     assert row.differs
 
 
+def test_starts_that_one_side_lost_are_compared_with_none_of_another_batch(run):
+    """Whenever the one that both batches share was up beside the other one, it was invalid: there is no pair."""
+    rates = {name: np.full((8, 10), 1000.0) for name in ("mvc", "mvc-virtual", "webflux")}
+    folder = run(rates, ("valid", "invalid") * 4, starts=4)
+    for name, repeats in (("mvc-virtual", 4), ("webflux", 0)):
+        found = pairing.compare(f"{folder.path}:mvc", f"{folder.path}:{name}", pairing.Terms(), folder.path.parent)
+        assert {row.pairs for row in found.rows if row.metric in (comparison.FAILED, "throughput req/s")} == {repeats}
+
+
 def test_one_start_has_no_interval_and_is_told_what_gives_one(run):
     """A thousand windows of one start say nothing of the next."""
     (ratio,) = window_ratios.of_run(run(noisy(1, 30)), ("throughput",))
