@@ -242,13 +242,23 @@ def unpaired_ratio(a: Sequence[float], b: Sequence[float]) -> Ratio | None:
     return _ratio(mean, error, freedom, deviation, n)
 
 
-def _welch(a: Floats, b: Floats) -> tuple[float, float]:
-    """The standard error of the difference of two means, and its degrees of freedom (Welch 1947)."""
-    parts = [x.var(ddof=1) / len(x) for x in (a, b)]
-    error = float(np.sqrt(sum(parts)))
+def welch(variances: Sequence[float], counts: Sequence[int]) -> tuple[float, float]:
+    """The standard error of the difference of two means, and its degrees of freedom (B. L. Welch, Biometrika 34, 1947).
+
+    Args:
+        variances: of the values of either side.
+        counts: how many values either side has, at least two.
+
+    """
+    parts = [variance / count for variance, count in zip(variances, counts, strict=True)]
+    error = math.sqrt(sum(parts))
     if not error:
-        return 0.0, float(min(len(a), len(b)) - 1)
-    return error, float(sum(parts) ** 2 / sum(p**2 / (len(x) - 1) for p, x in zip(parts, (a, b), strict=True) if p))
+        return 0.0, float(min(counts) - 1)
+    return error, float(sum(parts) ** 2 / sum(part**2 / (n - 1) for part, n in zip(parts, counts, strict=True) if part))
+
+
+def _welch(a: Floats, b: Floats) -> tuple[float, float]:
+    return welch([float(x.var(ddof=1)) for x in (a, b)], [len(a), len(b)])
 
 
 def _ratio(mean: float, error: float, freedom: float, deviation: float, n: int) -> Ratio:
