@@ -93,7 +93,7 @@ def _margins(rows: Sequence[MetricRow]) -> str:
 def _undecided(comparison: Comparison, rows: Sequence[MetricRow]) -> str:
     """The metrics that are undecided, each with the repeats that would decide it; failures are only named."""
     needed = [f"{_short(row)}{_needed(comparison, row)}" for row in rows]
-    unit = "repeats" if comparison.interleaved else "runs a side"
+    unit = "usable repeats" if comparison.interleaved else "usable runs a side"
     margin = next((f"{100 * row.margin:g} %" for row in rows if row.ratio), "")
     what = f" (in brackets: how many {unit} would tell {margin} from nothing)" * bool(margin)
     return f"undecided: {', '.join(needed)}{what}"

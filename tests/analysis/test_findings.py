@@ -159,7 +159,9 @@ def test_equal_services_are_alike_and_a_narrower_margin_is_undecided(made, typed
     wide, narrow = lab.compare(str(run.path)), lab.compare(str(run.path), margin=0.005)
     assert "alike within ±5 %: throughput, mean, p50" in wide.verdict
     assert "different" not in set(narrow.table()["verdict"])
-    assert re.search(r"undecided: .*mean \([\d,]+\).* how many repeats would tell 0.5 % from nothing", narrow.verdict)
+    assert re.search(
+        r"undecided: .*mean \([\d,]+\).* how many usable repeats would tell 0.5 % from nothing", narrow.verdict
+    )
     printed = said(typed("compare", run.name, "--margin", "0.5 %", "--data", str(tmp_path)))
     assert "0.5 % from nothing" in printed
     assert "alike within ±0.5 %" not in printed

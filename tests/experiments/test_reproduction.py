@@ -435,6 +435,24 @@ def test_what_is_undecided_says_what_it_would_take(rates, advice):
     assert re.search(advice, evidence), evidence
 
 
+def test_what_would_decide_allows_for_repeats_that_cannot_be_used():
+    """Where two of five were invalid, as many will be of the next: more are asked for than are needed."""
+    rates = (1.1, 1.2, 1.35)
+    sides = []
+    for name, of in (("webflux", rates), ("mvc-virtual", (1.0, 1.0, 1.0))):
+        valid = [repeat(1.0, rate, number=n) for n, rate in enumerate(of, 1)]
+        sides.append(row(name, 50, *valid, *(repeat(1.0, number=n, verdict="invalid") for n in (4, 5)), repeat_s=60.0))
+    for found in (jwt.webflux_is_faster(sides), decide(judging.near(sides[:1], judging.ok_rps, lambda _: 1.2, "/s"))):
+        said = re.search(r"About (\d+) repeats would decide it \(--repeat (\d+), about .*, as some could not", found[1])
+        assert said, found
+        assert int(said[2]) == math.ceil(int(said[1]) * 5 / 3)
+    unmeasured = [
+        replace(each, repeats=(*each.repeats[:3], *(replace(r, verdict="incomplete") for r in each.repeats[3:])))
+        for each in sides
+    ]
+    assert "could not" not in jwt.webflux_is_faster(unmeasured)[1]
+
+
 def test_scatter_is_taken_together_over_groups():
     """By hand: sums of squares about each group's own mean, over the degrees of freedom of all."""
     assert pooled([(1.0, 3.0), (10.0, 10.0, 13.0), (7.0,)]) == Noise(math.sqrt((2 + 6) / 3), 3)

@@ -17,6 +17,7 @@ from statistics import fmean, stdev
 
 from lab.experiments.reproduction.publication import CONFIRMED, REFUTED, UNDECIDED, Repeat, ReproducedRow
 from lab.formulas import inference, queueing, t_interval
+from lab.reporting.run_view import INCOMPLETE
 from lab.running.estimate import duration_text
 
 # The tolerance of a claim that a value "is" something: that of the documents' own scorecard for "no difference".
@@ -64,6 +65,7 @@ class ClaimCheck:
         unit: the suffix of the numbers in a sentence, such as `` s``.
         noise: that of a single measurement; None if it is not known. Of a ratio that of its logarithm.
         repeat_s: how long one more repeat of everything takes; 0 if that is not known.
+        usable: which share of the repeats that were measured could be used, above 0.
         is_ratio: whether the values are ratios of positive numbers, of which half is as far from 1 as twice: their mean
             is the geometric one, and their interval is that of their logarithms (Fleming and Wallace, Communications of
             the ACM 29, 1986).
@@ -79,6 +81,7 @@ class ClaimCheck:
     is_ratio: bool = False
     repeat_s: float = 0.0
     others: tuple[float, ...] = ()
+    usable: float = 1.0
 
     @property
     def mean(self) -> float:
@@ -222,8 +225,10 @@ def _advice(undecided: Sequence[ClaimCheck]) -> str:
     if len(known) < len(needed):
         return f" More than {MOST_REPEATS} repeats would be needed to decide it."
     most, repeat_s = max(known), max(check.repeat_s for check in undecided)
-    lasting = f", about {duration_text(most * repeat_s)}" if repeat_s else ""
-    return f" About {most} repeats would decide it (--repeat {most}{lasting})."
+    asked = max(math.ceil(round(count / check.usable, 6)) for count, check in zip(known, undecided, strict=True))
+    lasting = f", about {duration_text(asked * repeat_s)}" if repeat_s else ""
+    because = ", as some could not be used here" * (asked > most)
+    return f" About {most} repeats would decide it (--repeat {asked}{lasting}{because})."
 
 
 def _slack(check: ClaimCheck) -> float:
@@ -258,7 +263,19 @@ def pooled(groups: Iterable[Sequence[float]]) -> Noise | None:
 
 def _checked(row: ReproducedRow, measure: Measure, low: float, high: float, unit: str) -> ClaimCheck:
     noise = pooled(_known(map(measure, repeats)) for repeats in row.earlier.values())
-    return ClaimCheck(row.label, measured(row, measure), low, high, unit, noise, repeat_s=row.repeat_s)
+    values = measured(row, measure)
+    usable = _share(len(values), len(_ended(row)))
+    return ClaimCheck(row.label, values, low, high, unit, noise, repeat_s=row.repeat_s, usable=usable)
+
+
+def _ended(row: ReproducedRow) -> list[Repeat]:
+    """The repeats that were measured to their end, usable or not."""
+    return [repeat for repeat in row.repeats if repeat.verdict != INCOMPLETE]
+
+
+def _share(usable: int, all_: int) -> float:
+    """Which share of some repeats could be used; 1 of none."""
+    return usable / all_ if 0 < usable < all_ else 1.0
 
 
 def near(
@@ -360,7 +377,8 @@ def _compared(
     repeat_s = max(one.repeat_s, other.repeat_s)
     if not one.took_turns_with(other):
         values, others, noise, is_ratio = _apart(one, other, measures, of_ratios)
-        return ClaimCheck(label, values, *claimed, unit, noise, is_ratio, repeat_s, others)
+        shares = (_share(len(side), len(_ended(row))) for side, row in ((values, one), (others, other)))
+        return ClaimCheck(label, values, *claimed, unit, noise, is_ratio, repeat_s, others, min(shares))
 
     def paired(mine: Sequence[Repeat], its: Sequence[Repeat]) -> tuple[float, ...]:
         return _paired(mine, its, measures, _ratio if of_ratios else _difference, other.variant)
@@ -369,7 +387,8 @@ def _compared(
     earlier = [paired(one.earlier[run], other.earlier[run]) for run in one.earlier if run in other.earlier]
     is_ratio = of_ratios and all(value > 0 for group in (values, *earlier) for value in group)
     noise = pooled([tuple(map(math.log, group)) for group in earlier] if is_ratio else earlier)
-    return ClaimCheck(label, values, *claimed, unit, noise, is_ratio, repeat_s)
+    usable = _share(len(values), len(_beside_each_other(_ended(one), _ended(other), other.variant)))
+    return ClaimCheck(label, values, *claimed, unit, noise, is_ratio, repeat_s, usable=usable)
 
 
 def _apart(
@@ -432,19 +451,25 @@ def _paired(
     of: Callable[[float, float], float | None],
     variant: str,
 ) -> tuple[float, ...]:
-    """What follows from two rows, by repeat; of two that never took turns as memory did not hold both, by start.
-
-    That the plan decides, and not which repeats are usable: else those of different batches might pass for pairs.
+    """What follows from two rows, by repeat.
 
     Args:
         variant: that of the other row.
 
     """
+    both = [(measures[0](mine), measures[1](its)) for mine, its in _beside_each_other(one, other, variant)]
+    return _known(of(mine, its) for mine, its in both if mine is not None and its is not None)
+
+
+def _beside_each_other(one: Sequence[Repeat], other: Sequence[Repeat], variant: str) -> list[tuple[Repeat, Repeat]]:
+    """The repeats of two rows in pairs, by number; of two that never took turns as memory did not hold both, by start.
+
+    That the plan decides, and not which repeats are usable: else those of different batches might pass for pairs.
+    """
     in_one_batch = all(repeat.batches == 1 or variant in repeat.beside for repeat in one)
     key = attrgetter("number" if in_one_batch else "start")
     others = {key(repeat): repeat for repeat in other}
-    both = [(measures[0](repeat), measures[1](others[key(repeat)])) for repeat in one if key(repeat) in others]
-    return _known(of(mine, its) for mine, its in both if mine is not None and its is not None)
+    return [(repeat, others[key(repeat)]) for repeat in one if key(repeat) in others]
 
 
 def rows_of_variant(
