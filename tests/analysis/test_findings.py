@@ -8,14 +8,13 @@ import re
 
 import numpy as np
 import pytest
-from made_runs import MACHINE, fill, judge, said
+from made_runs import MACHINE, fail, fill, judge, said
 
 import lab
 from lab.analysis.comparison import FAILED, FAILED_MARGIN, MEAN, METRICS, THROUGHPUT, Comparison, MetricRow, corrected
 from lab.errors import LabError
 from lab.formulas import inference
 from lab.spec import sample
-from lab.storage.run_folder import RunFolder
 
 TRIES = 400
 NOISE = 0.03
@@ -139,18 +138,6 @@ def test_a_stored_run_reads_the_same_both_ways(made):
     assert sorted(one.notes) == sorted(other.notes)
     first, second = (comparison.verdict.partition("): ")[2] for comparison in (one, other))
     assert first == second
-
-
-def fail(run: RunFolder, variant: str, requests: int) -> None:
-    """Let some requests of each cell of a variant fail, with the reason that a run gives."""
-    for folder in run.cells():
-        if folder.cell.variant == variant:
-            summary = folder.read("summary")
-            reason = (
-                f"{requests} of {summary['requests']} requests failed (HTTP 503 {requests}): latencies are of others."
-            )
-            errors = {"errors": {"HTTP 503": requests}, "verdict": "suspect", "reasons": [reason]}
-            folder.keep("summary", {**summary, **errors})
 
 
 def test_equal_services_are_alike_and_a_narrower_margin_is_undecided(made, typed, tmp_path):
