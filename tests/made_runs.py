@@ -11,6 +11,7 @@ import pyarrow as pa
 from lab.formulas import stats
 from lab.spec import sample
 from lab.storage.cell_folder import CellFolder
+from lab.storage.run_folder import RunFolder
 
 MACHINE = {"host": "here", "cores": 2, "runtime": "process", "jdk": {"version": "25"}}
 LIMITS = {"cpus": 1, "heap_max_bytes": 2**31, "java": "25", "accept_count": 4096}
@@ -44,6 +45,18 @@ def fill(
 def judge(folder: CellFolder, word: str, reason: str) -> None:
     """Change a cell's verdict."""
     folder.keep("summary", {**folder.read("summary"), "verdict": word, "reasons": [reason]})
+
+
+def fail(run: RunFolder, variant: str, requests: int) -> None:
+    """Let some requests of each cell of a variant fail, with the reason that a run gives."""
+    for folder in run.cells():
+        if folder.cell.variant == variant:
+            summary = folder.read("summary")
+            reason = (
+                f"{requests} of {summary['requests']} requests failed (HTTP 503 {requests}): latencies are of others."
+            )
+            errors = {"errors": {"HTTP 503": requests}, "verdict": "suspect", "reasons": [reason]}
+            folder.keep("summary", {**summary, **errors})
 
 
 def said(done: CompletedProcess[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -82,7 +82,7 @@ class MetricRow:
 
     @property
     def is_trivial(self) -> bool:
-        """Whether nothing failed on either side, which takes no test."""
+        """Whether nothing failed on either side: no test could find a difference, however many there were."""
         return self.metric == FAILED and not self.a_value and not self.b_value
 
     @property
@@ -275,19 +275,17 @@ def corrected(rows: Iterable[MetricRow]) -> list[MetricRow]:
     At most one of both can be wrong in a row, as sides that are equal do not differ by more than the margin.
     """
     found = list(rows)
-    tested = [row for row in found if row.is_tested and not row.is_trivial and row.effect and row.pairs > 1]
-    effects = [row.effect for row in tested if row.effect]
-    p = inference.holm([effect.p for effect in effects if effect.p is not None])
-    within = [effect.alike_p(row.margin) for row, effect in zip(tested, effects, strict=True)]
-    alike_p = inference.holm([value for value in within if value is not None])
-    by_row = {id(row): both for row, both in zip(tested, zip(p, alike_p, strict=True), strict=True)}
-    return [_with_p(row, by_row.get(id(row))) for row in found]
+    tested = [row for row in found if row.is_tested and row.effect and row.pairs > 1]
+    # What cannot differ makes no other p larger (R. E. Tarone, Biometrics 46, 1990).
+    p = _holm({id(row): row.effect.p for row in tested if row.effect and not row.is_trivial})
+    alike_p = _holm({id(row): row.effect.alike_p(row.margin) for row in tested if row.effect})
+    return [replace(row, p=p.get(id(row)), alike_p=alike_p.get(id(row))) for row in found]
 
 
-def _with_p(row: MetricRow, both: tuple[float, float] | None) -> MetricRow:
-    if both:
-        return replace(row, p=both[0], alike_p=both[1])
-    return replace(row, alike_p=0.0) if row.is_trivial and row.pairs > 1 else row
+def _holm(by_row: Mapping[int, float | None]) -> dict[int, float]:
+    """Corrected p values by the same keys, without those that there are none of."""
+    known = {key: value for key, value in by_row.items() if value is not None}
+    return dict(zip(known, inference.holm(list(known.values())), strict=True))
 
 
 def _row_as_json(row: MetricRow) -> dict[str, Any]:

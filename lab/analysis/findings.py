@@ -55,8 +55,9 @@ def _sentence(comparison: Comparison, rows: Sequence[MetricRow]) -> str:
     parts = [_claim(row) for row in several if row.differs]
     if alike := [row for row in several if row.finding == ALIKE and not row.is_trivial]:
         parts.append(f"alike within {_margins(alike)}: {_names(alike)}")
-    if undecided := [row for row in several if row.finding == UNDECIDED]:
+    if undecided := [row for row in several if row.finding == UNDECIDED and not row.is_trivial]:
         parts.append(_undecided(comparison, undecided))
+    parts += [_unseen(row) for row in several if row.finding == UNDECIDED and row.is_trivial]
     if once:
         parts.append(f"measured once each: {_names(once)}")
     if not parts:
@@ -92,10 +93,17 @@ def _margins(rows: Sequence[MetricRow]) -> str:
 def _undecided(comparison: Comparison, rows: Sequence[MetricRow]) -> str:
     """The metrics that are undecided, each with the repeats that would decide it; failures are only named."""
     needed = [f"{_short(row)}{_needed(comparison, row)}" for row in rows]
-    unit = "repeats" if comparison.interleaved else "runs a side"
+    unit = "usable repeats" if comparison.interleaved else "usable runs a side"
     margin = next((f"{100 * row.margin:g} %" for row in rows if row.ratio), "")
     what = f" (in brackets: how many {unit} would tell {margin} from nothing)" * bool(margin)
     return f"undecided: {', '.join(needed)}{what}"
+
+
+def _unseen(row: MetricRow) -> str:
+    """What may fail where nothing did, by how few requests there were."""
+    assert row.difference is not None  # what has none is not undecided
+    most = max(abs(row.difference.low or 0.0), abs(row.difference.high or 0.0))
+    return f"no request failed, of so few that one side may have {most:.2g} percentage points more by chance"
 
 
 def _needed(comparison: Comparison, row: MetricRow) -> str:

@@ -88,7 +88,8 @@ def compare(a: str | None, b: str | None, terms: Terms, runs: Path) -> Compariso
             f"{one.label} and {other.label} differ in more than what is compared: {'; '.join(differing)}.",
             "Measure them under the same conditions, or accept that with --although-different.",
         )
-    interleaved = one.run.path == other.run.path
+    # Of several runs a side each counts once, also where both sides are of the same ones.
+    interleaved = one.run.path == other.run.path and len(one.runs) == len(other.runs) == 1
     summaries = {_name(cell): summary_of(cell) for side in sides for cell in side.cells()}
     rows: list[MetricRow] = []
     paired: list[Pair] = []
@@ -279,7 +280,7 @@ class _Cells:
         """The comparison of each metric, before correction."""
         yield self._failures()
         competing = self.competing()
-        programs = self.a.run.plan().scenario.entry == "program"
+        programs = any(side.run.plan().scenario.entry == "program" for side in (self.a, self.b))
         for metric in METRICS:
             if metric == FAILED or (programs and metric == THROUGHPUT):
                 continue  # between two executions the lab has work of its own
@@ -312,9 +313,10 @@ class _Cells:
         """Why a metric is no finding of its own under this load; empty where it is one."""
         if metric not in (THROUGHPUT, FAILED) and self._kept_back:
             return BREAKER
-        if metric == MEAN and isinstance(self._first.load, Closed | Total):
+        firsts = self._first(self.a), self._first(self.b)
+        if metric == MEAN and all(isinstance(first.load, Closed | Total) for first in firsts):
             return ONE_FACT
-        return AS_PLANNED if metric == THROUGHPUT and self._first.percent else ""
+        return AS_PLANNED if metric == THROUGHPUT and all(first.percent for first in firsts) else ""
 
     @cached_property
     def _kept_back(self) -> bool:
@@ -334,16 +336,15 @@ class _Cells:
         return replace(row, difference=difference, margin=FAILED_MARGIN)
 
     def _row(self, metric: str, a_value: float | None, b_value: float | None) -> MetricRow:
-        users = self._first.load.users
+        users = self._first(self.a).load.users
         return MetricRow(*self._labels, users, self.at, metric, a_value, b_value, None, margin=self.terms.margin)
 
     @property
     def _labels(self) -> tuple[str, str]:
         return (self.a.variant, self.b.variant) if self.interleaved else (self.a.label, self.b.label)
 
-    @property
-    def _first(self) -> Cell:
-        return next(cell for _, cells in self._of(self.a) for cell in cells).cell
+    def _first(self, side: Side) -> Cell:
+        return next(cell for _, cells in self._of(side) for cell in cells).cell
 
     def _of(self, side: Side) -> list[tuple[RunFolder, list[CellFolder]]]:
         """By run, the cells of a side at this load."""
@@ -359,8 +360,10 @@ class _Cells:
         if not self.interleaved:
             return tuple(tuple(run) for run in of_a if run), tuple(tuple(run) for run in of_b if run)
         by_a, by_b = ({cell.cell.repeat: cell for cell in side[0]} for side in (of_a, of_b))
-        if not by_a.keys() & by_b.keys():  # in batches of which none has both: by their starts
-            batches = in_turns.batch_count(self.a.run.plan())
+        plan = self.a.run.plan()
+        # In batches of which none has both: by their starts. The plan says so, as in others a start may have lost one.
+        if self.b.variant not in in_turns.beside(plan, self.a.variant):
+            batches = in_turns.batch_count(plan)
             by_a, by_b = ({(n - 1) // batches: cell for n, cell in side.items()} for side in (by_a, by_b))
         both = sorted(by_a.keys() & by_b.keys())
         return tuple((by_a[repeat],) for repeat in both), tuple((by_b[repeat],) for repeat in both)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +85,9 @@ def find_sides(a: str | None, b: str | None, runs: Path) -> tuple[Side, Side]:
         raise LabError(
             f"{Path(twice[0]).name} is named twice.", "Name runs that differ, or one for all of its variants."
         )
-    return one, other
+    # The same run by its name and by its path is one run.
+    known = {run.path.resolve(): run for run in one.runs}
+    return one, Side(tuple(known.get(run.path.resolve(), run) for run in other.runs), other.variant)
 
 
 def find_side(text: str | None, runs: Path) -> Side:
@@ -114,11 +117,11 @@ def _named(text: str | None, runs: Path) -> Side:
 def confounders(one: Side, other: Side) -> list[str]:
     """The differences of two sides besides their variant: machine, lab, parameters, limits, load; a sentence part each.
 
-    Of several runs a side, each is held against the first. Loads are compared where both have the same value of what is
-    varied.
+    Of several runs a side, each is held against each, so that it does not matter which is named first. Loads are
+    compared where both have the same value of what is varied.
     """
-    first, *others = (*one.alone(), *other.alone())
-    return list(dict.fromkeys(difference for each in others for difference in _confounders(first, each)))
+    both = combinations((*one.alone(), *other.alone()), 2)
+    return list(dict.fromkeys(difference for pair in both for difference in _confounders(*pair)))
 
 
 def _confounders(one: Side, other: Side) -> list[str]:

@@ -66,15 +66,20 @@ def shortfalls(objectives: Sequence[Objective], name: str, summary: Mapping[str,
 
     Args:
         name: the cell's name for the sentences.
-        summary: the known fields of its :class:`lab.formulas.stats.Summary`, and its verdict.
+        summary: the known fields of its :class:`lab.formulas.stats.Summary`, and its verdict; empty for a cell that was
+            not measured to its end.
 
     """
+    if not summary:
+        return [f"{name} was not measured to its end, so that {each.text} is not met." for each in objectives]
     if summary.get("verdict") == verdict.INVALID:
         return [f"{name} is invalid, so that {objective.text} is not met." for objective in objectives]
     sentences = []
     for objective in objectives:
         value = _value(objective, summary)
-        if value is None:
+        if not summary.get("requests"):
+            sentences.append(f"{name} has no request, so that {objective.text} is not met.")
+        elif value is None:
             fewest = f" (it takes {FEWEST_FOR_P999:,} right answers)" * (objective.metric == "p99.9")
             sentences.append(f"{name} has no {objective.metric}{fewest}, so that {objective.text} is not met.")
         elif not RELATIONS[objective.relation](value, objective.limit):

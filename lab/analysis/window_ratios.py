@@ -52,6 +52,7 @@ class WindowRatio:
             takes of a ``--duration``.
         at_once: how many variants took turns.
         by_way_of: the variant beside which each of both took turns, where memory did not hold them at once; else empty.
+        measured: how many starts were measured to their end, those that were left out as invalid or suspect too.
 
     """
 
@@ -67,6 +68,7 @@ class WindowRatio:
     explained: float
     at_once: int
     by_way_of: str = ""
+    measured: int = 0
 
     @property
     def ratio(self) -> float:
@@ -106,7 +108,7 @@ class WindowRatio:
         """What would make the interval reach :data:`WANTED_REACH`, and how long that takes; empty if it does that."""
         levels = self.levels
         if levels.reach is None:
-            return "More starts would give it an interval: --repeat 4."
+            return f"More starts would give it an interval: {self._asking(4)}."
         if levels.reach <= WANTED_REACH:
             return ""
         possible = partial(turns.at_least, variants=self.at_once)
@@ -117,9 +119,19 @@ class WindowRatio:
         more, minutes = " and ".join(name for name, is_needed in needed.items() if is_needed), effort.elapsed_s / 60
         return (
             f"± {WANTED_REACH:.0%} would take {more}: {effort.starts} starts of {effort.windows} windows, about "
-            f"{max(minutes, 1):.0f} min for all variants and this load: --repeat {effort.starts} "
-            f"--duration {math.ceil(effort.windows * self.window_s)}."
+            f"{max(minutes * self._asked(effort.starts) / effort.starts, 1):.0f} min for all variants and this load: "
+            f"{self._asking(effort.starts, f' --duration {math.ceil(effort.windows * self.window_s)}')}."
         )
+
+    def _asked(self, starts: int) -> int:
+        """How many starts to ask for so that so many count, if as many of them are left out as here."""
+        return math.ceil(starts * max(self.measured, self.levels.starts) / self.levels.starts)
+
+    def _asking(self, starts: int, further: str = "") -> str:
+        """The options that give so many starts, and why these are more."""
+        left_out = self.measured - self.levels.starts
+        because = f", as {left_out} of {self.measured} starts did not count" * (left_out > 0)
+        return f"--repeat {self._asked(starts)}{further}{because}"
 
 
 def usable(folder: CellFolder) -> bool:
@@ -169,10 +181,11 @@ def _ratio(
     costs = [np.sum([_cost(run, plan, one.cell) for one, _ in start], axis=0) for start in starts]
     start_s, round_s = map(float, np.median(costs, axis=0))
     window_s = turns.wanted_s(in_turns.request_s(plan, (c for c in plan.cells if plan.position(c) == position)))
-    at_once, by_way_of = _at_once(plan, starts[0][0][0].cell), "" if len(starts[0]) == 1 else plan.variants[0].name
-    return WindowRatio(
-        a, b, at, figure, tuple(logs), levels, start_s, round_s, window_s, explained, len(at_once), by_way_of
-    )
+    by_way_of = "" if len(starts[0]) == 1 else plan.variants[0].name
+    at_once = max(len(_at_once(plan, one.cell)) for one, _ in starts[0])
+    measured = sum(all(folder.settled for both in start for folder in both) for start in beside)
+    of_starts = a, b, at, figure, tuple(logs), levels, start_s, round_s, window_s, explained
+    return WindowRatio(*of_starts, at_once, by_way_of, measured)
 
 
 def _beside(plan: Plan, position: float, a: str, b: str) -> list[list[tuple[Cell, Cell]]]:

@@ -6,8 +6,9 @@ samples. What counts is the variation between runs: where there are repeats, the
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +23,8 @@ LEVEL = 0.03
 BETWEEN_RUNS, WITHIN_ONE_RUN = "between runs", "within one run only"
 BLOCKS, RESAMPLES = 30, 1000
 MOST_REPEATS, POSSIBLE = 1_000_000, 50
+# Below that no p value is told from another.
+LEAST_P, BISECTIONS = 1e-15, 40
 
 Floats = NDArray[np.float64]
 # How many of how many.
@@ -141,7 +144,9 @@ class Difference:
         difference: mean of the repeats' differences; with ``low`` and ``high``, None where there are not two repeats.
         p: p value of the test that the difference is 0; None without repeats.
         pairs: number of repeats of each side.
-        freedom: degrees of freedom of the interval; None without repeats.
+        freedom: degrees of freedom of the repeats; None without repeats.
+        error: standard error by the repeats; None without them.
+        counts: of A and of B, those counted and all, over all repeats.
 
     """
 
@@ -151,12 +156,19 @@ class Difference:
     p: float | None
     pairs: int
     freedom: float | None = None
+    error: float | None = None
+    counts: tuple[Count, Count] = ((0, 0), (0, 0))
 
     def alike_p(self, margin: float) -> float | None:
-        """The p value of the test that both sides are alike within so many percentage points; None without repeats."""
-        if self.low is None or self.high is None or self.freedom is None:
+        """The p value of the test that both sides are alike within so many percentage points; None without repeats.
+
+        Both the scatter of the repeats and the number of requests must show it: that none of a hundred failed says
+        nothing of one in a thousand.
+        """
+        if self.error is None or self.freedom is None:
             return None
-        return _alike_p(self.low, self.high, self.freedom, margin)
+        by_repeats = _within_p(self.difference, self.error, self.freedom, margin)
+        return max(by_repeats, _tail(lambda tail: max(map(abs, chance_interval(*self.counts, tail))) < margin))
 
 
 def _alike_p(low: float, high: float, freedom: float, margin: float) -> float:
@@ -167,7 +179,10 @@ def _alike_p(low: float, high: float, freedom: float, margin: float) -> float:
         margin: effects from −margin to +margin are alike.
 
     """
-    mean, error = (low + high) / 2, (high - low) / 2 / float(t_interval.reach(1.0, freedom))
+    return _within_p((low + high) / 2, (high - low) / 2 / float(t_interval.reach(1.0, freedom)), freedom, margin)
+
+
+def _within_p(mean: float, error: float, freedom: float, margin: float) -> float:
     if not error:
         return float(abs(mean) >= margin)
     return float(scipy.stats.t.sf((margin - abs(mean)) / error, freedom))
@@ -227,13 +242,23 @@ def unpaired_ratio(a: Sequence[float], b: Sequence[float]) -> Ratio | None:
     return _ratio(mean, error, freedom, deviation, n)
 
 
-def _welch(a: Floats, b: Floats) -> tuple[float, float]:
-    """The standard error of the difference of two means, and its degrees of freedom (Welch 1947)."""
-    parts = [x.var(ddof=1) / len(x) for x in (a, b)]
-    error = float(np.sqrt(sum(parts)))
+def welch(variances: Sequence[float], counts: Sequence[int]) -> tuple[float, float]:
+    """The standard error of the difference of two means, and its degrees of freedom (B. L. Welch, Biometrika 34, 1947).
+
+    Args:
+        variances: of the values of either side.
+        counts: how many values either side has, at least two.
+
+    """
+    parts = [variance / count for variance, count in zip(variances, counts, strict=True)]
+    error = math.sqrt(sum(parts))
     if not error:
-        return 0.0, float(min(len(a), len(b)) - 1)
-    return error, float(sum(parts) ** 2 / sum(p**2 / (len(x) - 1) for p, x in zip(parts, (a, b), strict=True) if p))
+        return 0.0, float(min(counts) - 1)
+    return error, float(sum(parts) ** 2 / sum(part**2 / (n - 1) for part, n in zip(parts, counts, strict=True) if part))
+
+
+def _welch(a: Floats, b: Floats) -> tuple[float, float]:
+    return welch([float(x.var(ddof=1)) for x in (a, b)], [len(a), len(b)])
 
 
 def _ratio(mean: float, error: float, freedom: float, deviation: float, n: int) -> Ratio:
@@ -253,8 +278,9 @@ def percentage_difference(a: Sequence[Count], b: Sequence[Count], paired: bool) 
     """B − A of the percentage of requests that failed: a t test on the percentages of the repeats.
 
     Requests of one run are no independent samples, so the repeats decide. But where each repeat happens to have the
-    same few failures, their scatter is none at all: the error is never taken for less than that of so many requests by
-    chance alone (binomial).
+    same few failures, or none, their scatter is none at all: the error is never taken for less than that of so many
+    requests by chance alone (binomial), the interval covers :func:`chance_interval`, and p is that of the test which
+    finds less.
 
     Args:
         a, b: failed requests and all requests, one pair a repeat or run; one without a request is left out.
@@ -278,8 +304,68 @@ def percentage_difference(a: Sequence[Count], b: Sequence[Count], paired: bool) 
     if not paired:
         error, freedom = _welch(shares_a, shares_b)
     error = max(error, float(np.hypot(_binomial_error(counts_a), _binomial_error(counts_b))))
-    low, high = _student(mean, error, freedom)
-    return Difference(mean, low, high, _p(mean, error, freedom), n, freedom)
+    by_repeats = _student(mean, error, freedom)
+    both_counts = _total(counts_a), _total(counts_b)
+    by_chance = chance_interval(*both_counts)
+    low, high = min(by_repeats[0], by_chance[0]), max(by_repeats[1], by_chance[1])
+    p = max(_p(mean, error, freedom), _chance_p(*both_counts))
+    return Difference(mean, low, high, p, n, freedom, error, both_counts)
+
+
+def _total(counts: Floats) -> Count:
+    failed, requests = counts.sum(axis=0)
+    return int(failed), int(requests)
+
+
+def chance_interval(a: Count, b: Count, tail: float = (1 - t_interval.CONFIDENCE) / 2) -> tuple[float, float]:
+    """Where the difference B − A of two percentages lies, if each request fails independently of all others.
+
+    Made of the exact interval of either share (C. J. Clopper and E. S. Pearson, Biometrika 26, 1934; joined by
+    G. Y. Zou and A. Donner, Statistics in Medicine 27, 2008). Where none of n failed on either side, it reaches to
+    1 − tail^(1/n), which at 5 % is about 3/n: the rule of three.
+
+    Args:
+        a, b: how many failed of how many, at least one.
+        tail: the chance that it lies above, and that it lies below.
+
+    """
+    (low_a, high_a), (low_b, high_b) = exact_share(a, tail), exact_share(b, tail)
+    share_a, share_b = a[0] / a[1], b[0] / b[1]
+    below, above = np.hypot(share_b - low_b, high_a - share_a), np.hypot(high_b - share_b, share_a - low_a)
+    return 100 * float(share_b - share_a - below), 100 * float(share_b - share_a + above)
+
+
+def exact_share(count: Count, tail: float = (1 - t_interval.CONFIDENCE) / 2) -> tuple[float, float]:
+    """The exact interval of a share, 0 to 1, by how many of how many (Clopper and Pearson 1934)."""
+    some, all_ = count
+    low = float(scipy.stats.beta.ppf(tail, some, all_ - some + 1)) if some else 0.0
+    high = float(scipy.stats.beta.isf(tail, some + 1, all_ - some)) if some < all_ else 1.0
+    return low, high
+
+
+def _chance_p(a: Count, b: Count) -> float:
+    """The two-sided p value of the test that two percentages are equal, by :func:`chance_interval`."""
+    if a[0] * b[1] == b[0] * a[1]:
+        return 1.0
+
+    def leaves_out_0(tail: float) -> bool:
+        low, high = chance_interval(a, b, tail)
+        return low > 0 or high < 0
+
+    return min(1.0, 2 * _tail(leaves_out_0))
+
+
+def _tail(is_found: Callable[[float], bool]) -> float:
+    """The smallest tail of an interval at which something is found, as larger tails find more; 1 if none does."""
+    least, most = math.log(LEAST_P), math.log(0.5)
+    if not is_found(0.5):
+        return 1.0
+    if is_found(LEAST_P):
+        return LEAST_P
+    for _ in range(BISECTIONS):
+        middle = (least + most) / 2
+        least, most = (least, middle) if is_found(math.exp(middle)) else (middle, most)
+    return math.exp(most)
 
 
 def _binomial_error(counts: Floats) -> float:

@@ -155,6 +155,13 @@ def batch_count(plan: Plan) -> int:
     return len(_together(plan)) if plan.interleave == WINDOWS else 1
 
 
+def beside(plan: Plan, variant: str) -> frozenset[str]:
+    """The variants that take turns with one in some batch, itself among them; all where each is alone, cell by cell."""
+    if plan.interleave != WINDOWS:
+        return frozenset(each.name for each in plan.variants)
+    return frozenset(name for names in _together(plan) if variant in names for name in names)
+
+
 def _together(plan: Plan) -> list[tuple[str, ...]]:
     return list(dict.fromkeys(tuple(cell.variant for cell in group) for group in plan.groups))
 

@@ -64,6 +64,15 @@ def test_what_was_not_measured_meets_nothing(summary):
     assert len(slo.shortfalls([slo.parse("p99<10s")], "x", summary)) == 1
 
 
+@pytest.mark.parametrize("text", ["errors<1%", "p99.9<1s", "throughput>1"])
+def test_a_cell_that_was_not_measured_to_its_end_is_said_to_be_so(text):
+    """It has "no errors" neither way, and no number of right answers would help; nor has one without a request any."""
+    (sentence,) = slo.shortfalls([slo.parse(text)], "x", {})
+    assert sentence == f"x was not measured to its end, so that {text} is not met."
+    (sentence,) = slo.shortfalls([slo.parse(text)], "x", {"requests": 0, "errors": {}, "verdict": "suspect"})
+    assert sentence == f"x has no request, so that {text} is not met."
+
+
 def test_a_percentile_that_takes_more_answers_says_how_many():
     """Of fewer than a thousand there is no p99.9, and the sentence says why the objective is not met."""
     (sentence,) = slo.shortfalls([slo.parse("p99.9<1s")], "x", {**SUMMARY, "p999_s": None})

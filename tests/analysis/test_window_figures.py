@@ -224,6 +224,30 @@ def test_what_is_advised_can_be_typed_and_says_which_of_both_is_more(run):
             assert "more" in more
 
 
+@pytest.mark.parametrize(("verdicts", "asked"), [(("valid",) * 6, 1), (("valid", "invalid") * 3, 2)])
+def test_the_advice_allows_for_starts_that_do_not_count(run, verdicts, asked):
+    """Where every second start was invalid, twice as many are asked for as are needed, and that takes twice as long."""
+    chance = np.random.default_rng(5)
+    apart = chance.normal(0, 0.1, (6, 1)) + chance.normal(0, 0.05, (6, 10))
+    (ratio,) = window_ratios.of_run(
+        run({"mvc": np.full((6, 10), 1e3), "webflux": 1e3 * np.exp(apart)}, verdicts), ("throughput",)
+    )
+    said = re.search(
+        r": (\d+) starts of (\d+) windows, about (\d+) min .*: --repeat (\d+) --duration \d+(.*)\.$", ratio.advice
+    )
+    assert said, ratio.advice
+    starts, windows, minutes = map(int, said.groups()[:3])
+    assert int(said[4]) == asked * starts
+    assert said[5] == ", as 3 of 6 starts did not count" * (asked == 2)
+    assert minutes == pytest.approx(asked * starts * (ratio.start_s + windows * ratio.round_s) / 60, abs=1)
+
+
+def test_one_start_of_several_asks_for_as_many_more(run):
+    """One of four was valid: four that count take sixteen."""
+    (ratio,) = window_ratios.of_run(run(noisy(), ("valid", "invalid", "invalid", "invalid")), ("throughput",))
+    assert ratio.advice.endswith("--repeat 16, as 3 of 4 starts did not count.")
+
+
 def test_two_that_never_took_turns_are_compared_by_what_both_took_turns_with(run):
     """The machine is half as fast in each second batch; what both batches share tells that from the variants."""
     starts, rounds, chance = 4, 10, np.random.default_rng(3)
@@ -245,6 +269,15 @@ def test_two_that_never_took_turns_are_compared_by_what_both_took_turns_with(run
     assert row.ratio
     assert (row.ratio.ratio, row.ratio.pairs) == (pytest.approx(ratio.ratio), starts)
     assert row.differs
+
+
+def test_starts_that_one_side_lost_are_compared_with_none_of_another_batch(run):
+    """Whenever the one that both batches share was up beside the other one, it was invalid: there is no pair."""
+    rates = {name: np.full((8, 10), 1000.0) for name in ("mvc", "mvc-virtual", "webflux")}
+    folder = run(rates, ("valid", "invalid") * 4, starts=4)
+    for name, repeats in (("mvc-virtual", 4), ("webflux", 0)):
+        found = pairing.compare(f"{folder.path}:mvc", f"{folder.path}:{name}", pairing.Terms(), folder.path.parent)
+        assert {row.pairs for row in found.rows if row.metric in (comparison.FAILED, "throughput req/s")} == {repeats}
 
 
 def test_one_start_has_no_interval_and_is_told_what_gives_one(run):

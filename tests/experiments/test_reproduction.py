@@ -10,7 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from scipy import stats
 
 import lab
 from lab.analysis import window_ratios
@@ -330,6 +332,75 @@ def test_what_took_turns_in_other_batches_is_paired_by_the_start_that_both_had(m
     assert words["Virtual threads are faster than platform threads."] == CONFIRMED
 
 
+def test_a_start_that_one_side_lost_is_paired_with_none_of_another_batch(monkeypatch):
+    """Which are pairs the plan says: where all of one's repeats beside the other are invalid, there is none."""
+    monkeypatch.setattr(in_turns, "memory_mb", lambda: 10_000)
+    jwt = find_publication("jwt")
+    plan = jwt.plan(jwt.parts[0], 1.0, seed=1, repeat=3)
+    beside = {cell.repeat for cell in plan.cells if cell.variant == "mvc-virtual"}
+    cells = [
+        {
+            **{"variant": cell.variant, "users": cell.load.users, "repeat": cell.repeat, "mean_s": 0.01},
+            **{"throughput_rps": 1e3 + cell.repeat, "ok_throughput_rps": 1e3 + cell.repeat, "errors": {}},
+            "verdict": "invalid" if cell.variant == "mvc" and cell.repeat in beside else "valid",
+            "requests": 1000,
+        }
+        for cell in plan.cells
+    ]
+    rows = {row.variant: row for row in rows_of(jwt, jwt.parts[0], 1.0, Measured(plan, cells))}
+    for pair, repeats in ((("mvc-virtual", "mvc"), 0), (("webflux", "mvc"), 3), (("webflux", "mvc-virtual"), 3)):
+        (check,) = judging.ratios([tuple(rows[name] for name in pair)], judging.ok_rps, 1.05, math.inf)
+        assert len(check.values) == repeats, pair
+
+
+def test_parts_that_were_measured_one_after_the_other_are_independent():
+    """Nothing pairs their repeats: the interval is Welch's, as scipy has it, whatever their numbers are."""
+    short, long = (2.0, 2.1, 2.2), (1.0, 1.05, 1.1)
+    one = row("mvc", 10, *(repeat(s, number=n) for n, s in enumerate(short, 1)), part="short")
+    other = row("mvc", 10, *(repeat(s, number=n) for n, s in enumerate(long, 1)), part="long")
+    (paired,) = judging.ratios([(one, replace(other, part="short"))], judging.mean_s, 1.9, 2.1)
+    assert paired.interval == pytest.approx((2.0, 2.0))
+    (check,) = judging.ratios([(one, other)], judging.mean_s, 1.9, 2.1)
+    theirs = stats.ttest_ind(*(np.log(side) for side in (short, long)), equal_var=False).confidence_interval()
+    assert check.interval == pytest.approx((math.exp(theirs.low), math.exp(theirs.high)))
+    assert (check.mean, check.word) == (pytest.approx(2.0), UNDECIDED)
+    assert check.repeats_needed
+    enough = [replace(part, repeats=part.repeats * 8) for part in (one, other)]
+    assert judging.ratios([tuple(enough)], judging.mean_s, 1.9, 2.1)[0].word == CONFIRMED
+    reverse = replace(other, repeats=tuple(replace(each, number=4 - each.number) for each in other.repeats))
+    assert judging.ratios([(one, reverse)], judging.mean_s, 1.9, 2.1)[0].interval == check.interval
+    (less,) = judging.differences([(one, other)], judging.mean_s, 1.0, 1.1, " s")
+    theirs = stats.ttest_ind(short, long, equal_var=False).confidence_interval()
+    assert less.interval == pytest.approx((theirs.low, theirs.high))
+    with_none = replace(one, repeats=(repeat(0.0), *one.repeats[1:]))
+    (linear,) = judging.ratios([(with_none, other)], judging.mean_s, 1.9, 2.1)
+    assert (linear.is_ratio, linear.mean) == (False, pytest.approx((2.1 + 2.2) / 3 / 1.05))
+    assert linear.word == UNDECIDED
+
+
+def test_parts_that_the_same_starts_served_are_paired():
+    """Where either run names the other as measured with it; without a usable repeat of one there is nothing."""
+    short, long = (
+        row("mvc", 10, *thrice(mean), part=part, runs=frozenset("ab")) for mean, part in ((2.0, "short"), (1.0, "long"))
+    )
+    assert judging.alike([(short, long)], judging.mean_s)[0].interval == pytest.approx((2.0, 2.0))
+    alone = replace(long, runs=frozenset("c"))
+    low, high = judging.alike([(short, alone)], judging.mean_s)[0].interval
+    assert low < 1.98 < 2.02 < high
+    assert judging.alike([(short, replace(alone, repeats=()))], judging.mean_s)[0].values == ()
+
+
+def test_one_measurement_of_either_part_is_judged_by_the_noise_of_both():
+    """Earlier repeats of each say how far the next one lies; of one alone they do not."""
+    earlier = {"before": tuple(repeat(s) for s in (1.98, 2.0, 2.02))}
+    one, other = (row("mvc", 10, repeat(2.0), part=part, earlier=earlier) for part in ("short", "long"))
+    (check,) = judging.ratios([(one, other)], judging.mean_s, 0.95, 1.05)
+    deviation = float(np.log([1.98, 2.0, 2.02]).std(ddof=1))
+    assert (check.noise.deviation, check.noise.freedom) == pytest.approx((math.sqrt(2) * deviation, 4))
+    assert check.word == CONFIRMED
+    assert judging.ratios([(one, replace(other, earlier={}))], judging.mean_s, 0.95, 1.05)[0].word == UNDECIDED
+
+
 def test_what_took_turns_is_judged_by_its_windows():
     """As `lab compare` judges the same run: by neighbouring windows, start by start, in both directions."""
     run = lab.open_run("jwt-windows")
@@ -362,6 +433,24 @@ def test_what_is_undecided_says_what_it_would_take(rates, advice):
     word, evidence = jwt.webflux_is_faster(sides)
     assert word == UNDECIDED
     assert re.search(advice, evidence), evidence
+
+
+def test_what_would_decide_allows_for_repeats_that_cannot_be_used():
+    """Where two of five were invalid, as many will be of the next: more are asked for than are needed."""
+    rates = (1.1, 1.2, 1.35)
+    sides = []
+    for name, of in (("webflux", rates), ("mvc-virtual", (1.0, 1.0, 1.0))):
+        valid = [repeat(1.0, rate, number=n) for n, rate in enumerate(of, 1)]
+        sides.append(row(name, 50, *valid, *(repeat(1.0, number=n, verdict="invalid") for n in (4, 5)), repeat_s=60.0))
+    for found in (jwt.webflux_is_faster(sides), decide(judging.near(sides[:1], judging.ok_rps, lambda _: 1.2, "/s"))):
+        said = re.search(r"About (\d+) repeats would decide it \(--repeat (\d+), about .*, as some could not", found[1])
+        assert said, found
+        assert int(said[2]) == math.ceil(int(said[1]) * 5 / 3)
+    unmeasured = [
+        replace(each, repeats=(*each.repeats[:3], *(replace(r, verdict="incomplete") for r in each.repeats[3:])))
+        for each in sides
+    ]
+    assert "could not" not in jwt.webflux_is_faster(unmeasured)[1]
 
 
 def test_scatter_is_taken_together_over_groups():

@@ -203,6 +203,31 @@ def test_a_difference_of_percentages_is_scipys_t_test_where_repeats_scatter():
     assert inference.percentage_difference([(1, 10)], [(2, 10)], paired=True).low is None
 
 
+def test_shares_of_few_requests_have_the_exact_interval():
+    """As scipy has it; where none failed it ends about 3/n from none (rule of three), whichever side is first."""
+    for count in ((0, 50), (3, 50), (50, 50)):
+        theirs = distributions.binomtest(*count).proportion_ci(0.95, method="exact")
+        assert inference.exact_share(count) == pytest.approx((theirs.low, theirs.high))
+    low, high = inference.chance_interval((0, 1000), (0, 2000), 0.05)
+    assert (low, high) == (pytest.approx(-0.3, rel=0.01), pytest.approx(0.15, rel=0.01))
+    there, back = (inference.chance_interval(*both) for both in (((3, 900), (9, 80)), ((9, 80), (3, 900))))
+    assert there == (-back[1], -back[0])
+
+
+def test_rare_failures_that_differ_by_the_margin_are_called_alike_in_at_most_one_of_twenty():
+    """One side has none, the other one in a thousand: few requests or many, it seldom passes for none."""
+    chance = np.random.default_rng(11)
+    for requests in (100, 700, 2000):
+        alike = [
+            inference.percentage_difference(
+                [(0, requests)] * 5, [(int(n), requests) for n in chance.binomial(requests, 0.001, 5)], paired=True
+            ).alike_p(0.1)
+            < 0.05
+            for _ in range(SIMULATIONS)
+        ]
+        assert np.mean(alike) <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / SIMULATIONS)
+
+
 def test_equal_failures_are_called_different_in_at_most_one_of_twenty():
     """Few or many of them, by pure chance or in bursts that some repeats have: 5 % at most of a thousand tries."""
     chance = np.random.default_rng(10)

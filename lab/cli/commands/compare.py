@@ -108,7 +108,7 @@ def _interval(row: MetricRow) -> str:
     if row.effect is None or row.effect.low is None:
         return "–"
     if row.difference is not None:
-        return f"{row.difference.low:+.3g} to {row.difference.high:+.3g}" if not row.is_trivial else "–"
+        return f"{row.difference.low:+.3g} to {row.difference.high:+.3g}"
     return f"{row.effect.low:.3f}–{row.effect.high:.3f}"
 
 

@@ -16,7 +16,8 @@ from operator import attrgetter
 from statistics import fmean, stdev
 
 from lab.experiments.reproduction.publication import CONFIRMED, REFUTED, UNDECIDED, Repeat, ReproducedRow
-from lab.formulas import queueing, t_interval
+from lab.formulas import inference, queueing, t_interval
+from lab.reporting.run_view import INCOMPLETE
 from lab.running.estimate import duration_text
 
 # The tolerance of a claim that a value "is" something: that of the documents' own scorecard for "no difference".
@@ -41,7 +42,7 @@ class Noise:
     """
 
     deviation: float
-    freedom: int
+    freedom: float
 
 
 # The logarithm of the largest number that there is, about.
@@ -57,11 +58,14 @@ class ClaimCheck:
     Attributes:
         label: the row that the number belongs to.
         values: measured values, one a repeat; empty if no repeat is usable.
+        others: where the number is a ratio or difference of rows that did not take turns, the values of the second row:
+            then nothing pairs the repeats, and the interval is Welch's. Else empty.
         low: lower end of the range in which the claim holds.
         high: upper end of that range.
         unit: the suffix of the numbers in a sentence, such as `` s``.
         noise: that of a single measurement; None if it is not known. Of a ratio that of its logarithm.
         repeat_s: how long one more repeat of everything takes; 0 if that is not known.
+        usable: which share of the repeats that were measured could be used, above 0.
         is_ratio: whether the values are ratios of positive numbers, of which half is as far from 1 as twice: their mean
             is the geometric one, and their interval is that of their logarithms (Fleming and Wallace, Communications of
             the ACM 29, 1986).
@@ -76,28 +80,41 @@ class ClaimCheck:
     noise: Noise | None = None
     is_ratio: bool = False
     repeat_s: float = 0.0
+    others: tuple[float, ...] = ()
+    usable: float = 1.0
 
     @property
     def mean(self) -> float:
         """The mean of the values: geometric of ratios; NaN of none."""
-        return self._value(fmean(self._scaled)) if self.values else math.nan
+        return self._value(self._middle) if self.values else math.nan
 
     @property
     def interval(self) -> tuple[float, float] | None:
         """Student's interval at 95 %, over repeats, or of one measurement by its known noise; None without either."""
-        if len(self.values) > 1:
-            reach = _reach(stdev(self._scaled), len(self.values))
+        if self.repeats > 1:
+            reach = _reach([stdev(side) for side in self._sides], [len(side) for side in self._sides])
         elif self.values and self.noise:
             reach = float(t_interval.reach(self.noise.deviation, self.noise.freedom))
         else:
             return None
-        mean = fmean(self._scaled)
-        return self._value(mean - reach), self._value(mean + reach)
+        return self._value(self._middle - reach), self._value(self._middle + reach)
 
     @property
-    def _scaled(self) -> tuple[float, ...]:
-        """The values on the scale on which they scatter."""
-        return tuple(map(math.log, self.values)) if self.is_ratio else self.values
+    def repeats(self) -> int:
+        """How many it rests on: of two rows that did not take turns, the fewer."""
+        return min(map(len, self._sides))
+
+    @property
+    def _sides(self) -> tuple[tuple[float, ...], ...]:
+        """The values, and those of the second row where it has its own, on the scale on which they scatter."""
+        sides = (self.values, self.others) if self.others else (self.values,)
+        return tuple(tuple(map(math.log, side)) for side in sides) if self.is_ratio else sides
+
+    @property
+    def _middle(self) -> float:
+        """The mean on that scale; of the first row less that of the second where it has its own values."""
+        first, *second = map(fmean, self._sides)
+        return first - sum(second)
 
     def _value(self, scaled: float) -> float:
         return math.exp(min(scaled, LARGEST_LOG)) if self.is_ratio else scaled
@@ -120,12 +137,12 @@ class ClaimCheck:
     @property
     def repeats_needed(self) -> int | None:
         """How many repeats, as far apart as these, would be about enough to decide; None if too many, or not known."""
-        if len(self.values) < 2:
+        if self.repeats < 2:
             return None
-        mean, deviation = fmean(self._scaled), stdev(self._scaled)
-        distance = min(abs(mean - end) for end in self._ends)
-        enough = (n for n in range(len(self.values), MOST_REPEATS + 1) if _reach(deviation, n) < distance)
-        return next(enough, None)
+        deviations = [stdev(side) for side in self._sides]
+        distance = min(abs(self._middle - end) for end in self._ends)
+        possible = range(self.repeats, MOST_REPEATS + 1)
+        return next((n for n in possible if _reach(deviations, [n] * len(deviations)) < distance), None)
 
     @property
     def _ends(self) -> tuple[float, float]:
@@ -141,7 +158,7 @@ class ClaimCheck:
             return f"{self.label}: nothing was measured to judge it by"
         found = f"{_short(self.mean)}{self.unit}"
         if self.interval is None:
-            where = "within" if self.low <= self.values[0] <= self.high else "outside"
+            where = "within" if self.low <= self.mean <= self.high else "outside"
             return f"{self.label}: {found}, {where} the claimed {self._range()}"
         low, high = self.interval
         return f"{self.label}: {found} ({_short(low)} to {_short(high)}), claimed {self._range()}"
@@ -154,9 +171,11 @@ class ClaimCheck:
         return f"{_short(self.low)} to {_short(self.high)}{self.unit}"
 
 
-def _reach(deviation: float, repeats: int) -> float:
-    """Half of the interval of a mean."""
-    return float(t_interval.reach(deviation / math.sqrt(repeats), repeats - 1))
+def _reach(deviations: Sequence[float], repeats: Sequence[int]) -> float:
+    """Half of the interval of a mean, or of the difference of two."""
+    if len(repeats) == 1:
+        return float(t_interval.reach(deviations[0] / math.sqrt(repeats[0]), repeats[0] - 1))
+    return float(t_interval.reach(*inference.welch([deviation**2 for deviation in deviations], repeats)))
 
 
 def _short(value: float) -> str:
@@ -199,20 +218,22 @@ def mostly(checks: Iterable[ClaimCheck]) -> tuple[str, str]:
 
 def _advice(undecided: Sequence[ClaimCheck]) -> str:
     """What it would take to decide, as a sentence; empty where repeats are not what is missing."""
-    if any(len(check.values) < 2 for check in undecided):
+    if any(check.repeats < 2 for check in undecided):
         return ""
     needed = [check.repeats_needed for check in undecided]
     known = [count for count in needed if count is not None]
     if len(known) < len(needed):
         return f" More than {MOST_REPEATS} repeats would be needed to decide it."
     most, repeat_s = max(known), max(check.repeat_s for check in undecided)
-    lasting = f", about {duration_text(most * repeat_s)}" if repeat_s else ""
-    return f" About {most} repeats would decide it (--repeat {most}{lasting})."
+    asked = max(math.ceil(round(count / check.usable, 6)) for count, check in zip(known, undecided, strict=True))
+    lasting = f", about {duration_text(asked * repeat_s)}" if repeat_s else ""
+    because = ", as some could not be used here" * (asked > most)
+    return f" About {most} repeats would decide it (--repeat {asked}{lasting}{because})."
 
 
 def _slack(check: ClaimCheck) -> float:
     """The relative distance of a number from the nearer end of its range; the closest ones are shown as evidence."""
-    mean = fmean(check.values)
+    mean = check.mean
     return min(mean - check.low, check.high - mean) / (abs(mean) or 1.0)
 
 
@@ -242,7 +263,19 @@ def pooled(groups: Iterable[Sequence[float]]) -> Noise | None:
 
 def _checked(row: ReproducedRow, measure: Measure, low: float, high: float, unit: str) -> ClaimCheck:
     noise = pooled(_known(map(measure, repeats)) for repeats in row.earlier.values())
-    return ClaimCheck(row.label, measured(row, measure), low, high, unit, noise, repeat_s=row.repeat_s)
+    values = measured(row, measure)
+    usable = _share(len(values), len(_ended(row)))
+    return ClaimCheck(row.label, values, low, high, unit, noise, repeat_s=row.repeat_s, usable=usable)
+
+
+def _ended(row: ReproducedRow) -> list[Repeat]:
+    """The repeats that were measured to their end, usable or not."""
+    return [repeat for repeat in row.repeats if repeat.verdict != INCOMPLETE]
+
+
+def _share(usable: int, all_: int) -> float:
+    """Which share of some repeats could be used; 1 of none."""
+    return usable / all_ if 0 < usable < all_ else 1.0
 
 
 def near(
@@ -279,7 +312,7 @@ def ratios(
     high: float,
     other_measure: Measure | None = None,
 ) -> list[ClaimCheck]:
-    """Checks that the ratio of two rows' measures, paired by repeat, is within a range.
+    """Checks that the ratio of two rows' measures is within a range; paired by repeat where they took turns.
 
     Where both took turns in windows, the ratios are those of neighbouring windows, start by start, as ``lab compare``
     has them: without pauses of the machine, the ends of windows, and what the speed of the cores explains.
@@ -289,15 +322,19 @@ def ratios(
 
     """
     field = "" if other_measure else _field(measure)
-
-    def ratio(one: Repeat, other: Repeat) -> float | None:
-        above, below = measure(one), (other_measure or measure)(other)
-        return above / below if above is not None and below else None
-
+    measures = measure, other_measure or measure
     return [
-        _compared(_over(one, other), one, other, ratio, (low, high), " times", _in_turns(one, other, field), True)
+        _compared(_over(one, other), one, other, measures, (low, high), " times", _in_turns(one, other, field), True)
         for one, other in pairs
     ]
+
+
+def _ratio(above: float, below: float) -> float | None:
+    return above / below if below else None
+
+
+def _difference(more: float, less: float) -> float:
+    return more - less
 
 
 def _field(measure: Measure) -> str:
@@ -314,38 +351,76 @@ def _in_turns(one: ReproducedRow, other: ReproducedRow, field: str) -> tuple[flo
 def differences(
     pairs: Iterable[tuple[ReproducedRow, ReproducedRow]], measure: Measure, low: float, high: float, unit: str
 ) -> list[ClaimCheck]:
-    """Checks that the difference of two rows' measures, paired by repeat, is within a range: of what may be about 0."""
-
-    def difference(one: Repeat, other: Repeat) -> float | None:
-        more, less = measure(one), measure(other)
-        return more - less if more is not None and less is not None else None
-
-    return [_compared(_less(one, other), one, other, difference, (low, high), unit) for one, other in pairs]
+    """Checks that the difference of two rows' measures is within a range, as for ratios: of what may be about 0."""
+    return [_compared(_less(one, other), one, other, (measure, measure), (low, high), unit) for one, other in pairs]
 
 
 def _compared(
     label: str,
     one: ReproducedRow,
     other: ReproducedRow,
-    measure: Callable[[Repeat, Repeat], float | None],
+    measures: tuple[Measure, Measure],
     claimed: tuple[float, float],
     unit: str,
     in_turns: tuple[float, ...] = (),
     of_ratios: bool = False,
 ) -> ClaimCheck:
-    """A check of a number that follows from two rows, by their repeats of the same number.
+    """A check of a number that follows from two rows, by their repeats of the same number where they took turns.
 
     Args:
+        measures: of the first row, and of the second.
         in_turns: that number in each start, where it is known from windows.
         of_ratios: whether they are ratios, which scatter by their logarithms; unless one is not positive, as of memory
             that was given back.
 
     """
-    values = in_turns or _paired(one.usable, other.usable, measure)
-    earlier = [_paired(one.earlier[run], other.earlier[run], measure) for run in one.earlier if run in other.earlier]
+    repeat_s = max(one.repeat_s, other.repeat_s)
+    if not one.took_turns_with(other):
+        values, others, noise, is_ratio = _apart(one, other, measures, of_ratios)
+        shares = (_share(len(side), len(_ended(row))) for side, row in ((values, one), (others, other)))
+        return ClaimCheck(label, values, *claimed, unit, noise, is_ratio, repeat_s, others, min(shares))
+
+    def paired(mine: Sequence[Repeat], its: Sequence[Repeat]) -> tuple[float, ...]:
+        return _paired(mine, its, measures, _ratio if of_ratios else _difference, other.variant)
+
+    values = in_turns or paired(one.usable, other.usable)
+    earlier = [paired(one.earlier[run], other.earlier[run]) for run in one.earlier if run in other.earlier]
     is_ratio = of_ratios and all(value > 0 for group in (values, *earlier) for value in group)
     noise = pooled([tuple(map(math.log, group)) for group in earlier] if is_ratio else earlier)
-    return ClaimCheck(label, values, *claimed, unit, noise, is_ratio, max(one.repeat_s, other.repeat_s))
+    usable = _share(len(values), len(_beside_each_other(_ended(one), _ended(other), other.variant)))
+    return ClaimCheck(label, values, *claimed, unit, noise, is_ratio, repeat_s, usable=usable)
+
+
+def _apart(
+    one: ReproducedRow, other: ReproducedRow, measures: tuple[Measure, Measure], of_ratios: bool
+) -> tuple[tuple[float, ...], tuple[float, ...], Noise | None, bool]:
+    """Values, others, noise and is_ratio of a check of two rows that were measured one after the other.
+
+    Their repeats have nothing but a number in common.
+    """
+    both = tuple(zip((one, other), measures, strict=True))
+    mine, its = (measured(row, measure) for row, measure in both)
+    if not mine or not its or (of_ratios and fmean(its) <= 0):
+        return (), (), None, of_ratios
+    earlier = [[_known(map(measure, repeats)) for repeats in row.earlier.values()] for row, measure in both]
+    if not of_ratios:
+        return mine, its, _joined(*map(pooled, earlier)), False
+    if all(value > 0 for groups in ([mine, its], *earlier) for group in groups for value in group):
+        logs = ([tuple(map(math.log, group)) for group in groups] for groups in earlier)
+        return mine, its, _joined(*map(pooled, logs)), True
+    # To the first order a ratio scatters as its numerator does, and as so many times its denominator.
+    below = fmean(its)
+    ratio = fmean(mine) / below
+    return tuple(value / below for value in mine), tuple(ratio * value / below - ratio for value in its), None, False
+
+
+def _joined(one: Noise | None, other: Noise | None) -> Noise | None:
+    """The noise of a difference of two independent measurements; None if that of either is not known."""
+    if one is None or other is None:
+        return None
+    squares = one.deviation**2, other.deviation**2
+    parts = sum(square**2 / noise.freedom for square, noise in zip(squares, (one, other), strict=True))
+    return Noise(math.sqrt(sum(squares)), sum(squares) ** 2 / parts if parts else min(one.freedom, other.freedom))
 
 
 def alike(pairs: Iterable[tuple[ReproducedRow, ReproducedRow]], measure: Measure) -> list[ClaimCheck]:
@@ -370,14 +445,31 @@ def _beside(one: ReproducedRow, other: ReproducedRow) -> str:
 
 
 def _paired(
-    one: Iterable[Repeat], other: Iterable[Repeat], measure: Callable[[Repeat, Repeat], float | None]
+    one: Sequence[Repeat],
+    other: Sequence[Repeat],
+    measures: tuple[Measure, Measure],
+    of: Callable[[float, float], float | None],
+    variant: str,
 ) -> tuple[float, ...]:
-    """What follows from two rows, by repeat; of two that never took turns as memory did not hold both, by start."""
-    one, other = list(one), list(other)
-    in_one_batch = {repeat.number for repeat in one} & {repeat.number for repeat in other}
+    """What follows from two rows, by repeat.
+
+    Args:
+        variant: that of the other row.
+
+    """
+    both = [(measures[0](mine), measures[1](its)) for mine, its in _beside_each_other(one, other, variant)]
+    return _known(of(mine, its) for mine, its in both if mine is not None and its is not None)
+
+
+def _beside_each_other(one: Sequence[Repeat], other: Sequence[Repeat], variant: str) -> list[tuple[Repeat, Repeat]]:
+    """The repeats of two rows in pairs, by number; of two that never took turns as memory did not hold both, by start.
+
+    That the plan decides, and not which repeats are usable: else those of different batches might pass for pairs.
+    """
+    in_one_batch = all(repeat.batches == 1 or variant in repeat.beside for repeat in one)
     key = attrgetter("number" if in_one_batch else "start")
     others = {key(repeat): repeat for repeat in other}
-    return _known(measure(repeat, others[key(repeat)]) for repeat in one if key(repeat) in others)
+    return [(repeat, others[key(repeat)]) for repeat in one if key(repeat) in others]
 
 
 def rows_of_variant(

@@ -45,6 +45,7 @@ class Repeat:
         errors: how many requests failed, by class.
         stopped: how many sessions were stopped early, so that all its other figures are of the users who went on.
         batches: in how many batches variants took turns that memory did not hold at once; each has repeats of its own.
+        beside: the variants that took turns with it in some batch, by the plan, itself among them.
 
     """
 
@@ -63,6 +64,7 @@ class Repeat:
     errors: Mapping[str, int] = field(default_factory=dict)
     stopped: int = 0
     batches: int = 1
+    beside: frozenset[str] = frozenset()
 
     @property
     def start(self) -> int:
@@ -92,6 +94,7 @@ class ReproducedRow:
             took turns in windows: see :mod:`lab.analysis.window_ratios`.
         repeat_s: how long one repeat of the whole publication took; 0 if that is not known.
         session_times: by name, how often a session that comes to its end sends a request; empty where that is unknown.
+        runs: the names of the runs that were measured in turns with it, its own among them.
 
     """
 
@@ -114,11 +117,16 @@ class ReproducedRow:
     in_turns: Mapping[tuple[str, str], Sequence[float]] = field(default_factory=dict)
     repeat_s: float = 0.0
     session_times: Mapping[str, int] = field(default_factory=dict)
+    runs: frozenset[str] = frozenset()
 
     @property
     def usable(self) -> tuple[Repeat, ...]:
         """The repeats that may decide a claim."""
         return tuple(repeat for repeat in self.repeats if repeat.usable)
+
+    def took_turns_with(self, other: ReproducedRow) -> bool:
+        """Whether repeats of the same number were measured near each other; parts are measured one after the other."""
+        return self.part == other.part or bool(self.runs & other.runs)
 
     @property
     def marked(self) -> str:

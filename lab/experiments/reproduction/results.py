@@ -254,7 +254,15 @@ def _judged(wanted: Publication, scale: float, measured: Mapping[str, Run], runs
 def _measured(run: Run, runs: Path, repeat_s: float) -> Measured:
     """What a run measured, with what earlier ones show, and what stood in for its databases."""
     stand_ins = [str(database["title"]) for database in run.folder.databases() if database.get("stand_in")]
-    return Measured(run.plan, run.cells, _earlier(run, runs), " and ".join(stand_ins), _in_turns(run.folder), repeat_s)
+    return Measured(
+        run.plan,
+        run.cells,
+        _earlier(run, runs),
+        " and ".join(stand_ins),
+        _in_turns(run.folder),
+        repeat_s,
+        frozenset((run.name, *run.folder.environment().get("together", ()))),
+    )
 
 
 def _in_turns(run: RunFolder) -> dict[tuple[str, str, str, str], list[float]]:

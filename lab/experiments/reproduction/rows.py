@@ -33,6 +33,7 @@ class Measured:
         in_turns: by load in words, variant, other variant and field of ``summary.json``, the first over the second in
             each start; empty where variants did not take turns in windows.
         repeat_s: how long one repeat of this and of what else was measured with it took; 0 if that is not known.
+        runs: the names of the runs that the same starts of the services served, its own among them.
 
     """
 
@@ -42,6 +43,7 @@ class Measured:
     stand_in: str = ""
     in_turns: Mapping[tuple[str, str, str, str], Sequence[float]] = field(default_factory=dict)
     repeat_s: float = 0.0
+    runs: frozenset[str] = frozenset()
 
     def repeats(self, variant: str, load: Load, factor: float, request: str) -> tuple[Repeat, ...]:
         """The repeats of a variant under a load, with rates multiplied by a factor, and the latency of a request."""
@@ -99,6 +101,7 @@ def _row(part: Part, full: Plan, cell: Cell, scale: float, measured: Measured) -
         at=full.at(cell) if isinstance(load, OpenLoop) else "",
         in_turns=_in_turns(measured, cell.variant, users),
         repeat_s=measured.repeat_s,
+        runs=measured.runs,
         session_times={request.name: request.times for request in scenario.requests if request.times},
     )
 
@@ -158,6 +161,7 @@ def _repeat(cell: Mapping[str, Any], factor: float, request: str, plan: Plan) ->
         errors=cell["errors"],
         stopped=(cell.get("sessions") or {}).get("stopped", 0),
         batches=in_turns.batch_count(plan),
+        beside=in_turns.beside(plan, cell["variant"]),
     )
 
 
