@@ -484,6 +484,19 @@ def test_the_interval_is_students():
     assert ((low + high) / 2, (high - low) / 2) == pytest.approx((2.0, 4.303 / math.sqrt(3)), rel=1e-3)
 
 
+@pytest.mark.parametrize(("users", "word"), [(300, UNDECIDED), (4000, CONFIRMED)])
+def test_no_failure_in_few_requests_is_no_proof_that_few_fail(users, word):
+    """Three repeats without a failure scatter by nothing; of 900 requests one in a thousand fails unseen."""
+    rows = [replace(row("mvc", 4000, *thrice(2.0), part=delay.LARGE), measured_users=users)]
+    (check,) = judging.at_most(rows, judging.error_percent, lambda _: 0.1, " % failed")
+    assert check.word == word
+    assert check.interval[1] == pytest.approx(100 * -math.log(0.025) / (3 * users), rel=0.01)  # rule of three, at 2.5 %
+    if word == UNDECIDED:
+        assert 3 * users * check.repeats_needed / 3 == pytest.approx(-math.log(0.025) / 0.001, rel=0.1)
+    less = judging.differences([(rows[0], replace(rows[0], variant="webflux"))], judging.error_percent, -0.1, 0.1, "")
+    assert less[0].word == word
+
+
 def test_the_interval_of_ratios_is_that_of_their_logarithms():
     """By hand: 0.5, 1 and 2 lie evenly about 1, and no end of it is below zero."""
     check = ClaimCheck("x", (0.5, 1.0, 2.0), 0.9, math.inf, " times", is_ratio=True)

@@ -107,7 +107,8 @@ def short_backlog_fails(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
 
 def large_backlog_cures(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     """Whether errors vanish with the large backlog; undecided where there were none with the short one."""
-    before = [(row, value) for row in rows_of_variant(rows, "mvc", SHORT) for value in map(error_percent, row.usable)]
+    short = rows_of_variant(rows, "mvc", SHORT)
+    before = [(row, 100 * repeat.error_share) for row in short for repeat in row.usable]
     if before and all(value < FAILED_PERCENT for _, value in before):
         return UNDECIDED, f"There were none to vanish: {before[0][0].label} had {before[0][1]:.2g} % failed."
     large = decide(at_most(rows_of_variant(rows, "mvc", LARGE), error_percent, lambda _: FAILED_PERCENT, " % failed"))

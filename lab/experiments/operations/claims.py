@@ -10,12 +10,12 @@ from lab.experiments.operations.scenario import SCENARIO
 from lab.experiments.reproduction.judging import (
     NEAR,
     ClaimCheck,
+    FailedPercent,
     Measure,
     at_least,
     at_most,
     decide,
     error_percent,
-    failed_percent,
     mostly,
     ratios,
     sum_s,
@@ -168,7 +168,7 @@ OPERATIONS = Publication(
         Claim(
             "From twice the load on, often more than 40 % of the logins by a reactive REST layer fail (in most of the "
             "rows).",
-            many_fail(failed_percent("authenticate"), LOGGING_IN),
+            many_fail(FailedPercent("authenticate"), LOGGING_IN),
         ),
         Claim(
             "A reactive REST layer on parallel refuses at once who is not logged in.",

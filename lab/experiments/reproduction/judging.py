@@ -66,6 +66,8 @@ class ClaimCheck:
         noise: that of a single measurement; None if it is not known. Of a ratio that of its logarithm.
         repeat_s: how long one more repeat of everything takes; 0 if that is not known.
         usable: which share of the repeats that were measured could be used, above 0.
+        by_chance: of a percentage, or a difference of two, where it may lie by how few requests were counted, however
+            alike repeats are; else None. The interval covers it.
         is_ratio: whether the values are ratios of positive numbers, of which half is as far from 1 as twice: their mean
             is the geometric one, and their interval is that of their logarithms (Fleming and Wallace, Communications of
             the ACM 29, 1986).
@@ -82,6 +84,7 @@ class ClaimCheck:
     repeat_s: float = 0.0
     others: tuple[float, ...] = ()
     usable: float = 1.0
+    by_chance: tuple[float, float] | None = None
 
     @property
     def mean(self) -> float:
@@ -90,14 +93,18 @@ class ClaimCheck:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """Student's interval at 95 %, over repeats, or of one measurement by its known noise; None without either."""
+        """Student's interval at 95 %, over repeats, or of one measurement by its known noise; None without either.
+
+        None of three times a hundred requests fails without any scatter, and says nothing of one in a thousand.
+        """
         if self.repeats > 1:
             reach = _reach([stdev(side) for side in self._sides], [len(side) for side in self._sides])
         elif self.values and self.noise:
             reach = float(t_interval.reach(self.noise.deviation, self.noise.freedom))
         else:
             return None
-        return self._value(self._middle - reach), self._value(self._middle + reach)
+        low, high = self._value(self._middle - reach), self._value(self._middle + reach)
+        return (min(low, self.by_chance[0]), max(high, self.by_chance[1])) if self.by_chance else (low, high)
 
     @property
     def repeats(self) -> int:
@@ -141,8 +148,11 @@ class ClaimCheck:
             return None
         deviations = [stdev(side) for side in self._sides]
         distance = min(abs(self._middle - end) for end in self._ends)
+        # What chance leaves open shrinks with the number of requests: for few failures in proportion (rule of three).
+        chance = max(abs(end - self._middle) for end in self.by_chance) * self.repeats if self.by_chance else 0.0
         possible = range(self.repeats, MOST_REPEATS + 1)
-        return next((n for n in possible if _reach(deviations, [n] * len(deviations)) < distance), None)
+        reaches = ((n, max(_reach(deviations, [n] * len(deviations)), chance / n)) for n in possible)
+        return next((n for n, reach in reaches if reach < distance), None)
 
     @property
     def _ends(self) -> tuple[float, float]:
@@ -265,7 +275,10 @@ def _checked(row: ReproducedRow, measure: Measure, low: float, high: float, unit
     noise = pooled(_known(map(measure, repeats)) for repeats in row.earlier.values())
     values = measured(row, measure)
     usable = _share(len(values), len(_ended(row)))
-    return ClaimCheck(row.label, values, low, high, unit, noise, repeat_s=row.repeat_s, usable=usable)
+    by_chance = measure.by_chance(row) if isinstance(measure, FailedPercent) else None
+    return ClaimCheck(
+        row.label, values, low, high, unit, noise, repeat_s=row.repeat_s, usable=usable, by_chance=by_chance
+    )
 
 
 def _ended(row: ReproducedRow) -> list[Repeat]:
@@ -374,11 +387,11 @@ def _compared(
             that was given back.
 
     """
-    repeat_s = max(one.repeat_s, other.repeat_s)
+    repeat_s, by_chance = max(one.repeat_s, other.repeat_s), None if of_ratios else _by_chance(one, other, measures)
     if not one.took_turns_with(other):
         values, others, noise, is_ratio = _apart(one, other, measures, of_ratios)
         shares = (_share(len(side), len(_ended(row))) for side, row in ((values, one), (others, other)))
-        return ClaimCheck(label, values, *claimed, unit, noise, is_ratio, repeat_s, others, min(shares))
+        return ClaimCheck(label, values, *claimed, unit, noise, is_ratio, repeat_s, others, min(shares), by_chance)
 
     def paired(mine: Sequence[Repeat], its: Sequence[Repeat]) -> tuple[float, ...]:
         return _paired(mine, its, measures, _ratio if of_ratios else _difference, other.variant)
@@ -388,7 +401,16 @@ def _compared(
     is_ratio = of_ratios and all(value > 0 for group in (values, *earlier) for value in group)
     noise = pooled([tuple(map(math.log, group)) for group in earlier] if is_ratio else earlier)
     usable = _share(len(values), len(_beside_each_other(_ended(one), _ended(other), other.variant)))
-    return ClaimCheck(label, values, *claimed, unit, noise, is_ratio, repeat_s, usable=usable)
+    return ClaimCheck(label, values, *claimed, unit, noise, is_ratio, repeat_s, usable=usable, by_chance=by_chance)
+
+
+def _by_chance(
+    one: ReproducedRow, other: ReproducedRow, measures: tuple[Measure, Measure]
+) -> tuple[float, float] | None:
+    """Where the difference of two percentages may lie by how few requests were counted; None of other measures."""
+    both = zip(measures, (one, other), strict=True)
+    mine, its = (measure.count(row) if isinstance(measure, FailedPercent) else None for measure, row in both)
+    return inference.chance_interval(its, mine) if mine and its else None
 
 
 def _apart(
@@ -499,9 +521,41 @@ def ok_rps(repeat: Repeat) -> float:
 IN_SUMMARY: dict[Measure, str] = {mean_s: "mean_s", ok_rps: "ok_throughput_rps"}
 
 
-def error_percent(repeat: Repeat) -> float:
-    """Failed requests in percent."""
-    return 100 * repeat.error_share
+@dataclass(frozen=True)
+class FailedPercent:
+    """A measure: failed requests in percent, of all or of those of a name."""
+
+    name: str = ""
+
+    def __call__(self, repeat: Repeat) -> float | None:
+        """It, of a repeat that has such requests."""
+        if not self.name:
+            return 100 * repeat.error_share
+        return 100 * repeat.failed_shares[self.name] if self.name in repeat.failed_shares else None
+
+    def count(self, row: ReproducedRow) -> inference.Count | None:
+        """How many failed of how many in all usable repeats of a row; None without any."""
+        counts = [
+            (round(percent / 100 * requests), requests)
+            for repeat in row.usable
+            if (percent := self(repeat)) is not None and (requests := self._requests(row, repeat))
+        ]
+        return (sum(some for some, _ in counts), sum(all_ for _, all_ in counts)) if counts else None
+
+    def by_chance(self, row: ReproducedRow) -> tuple[float, float] | None:
+        """Where it may lie by how few requests there were: see :func:`lab.formulas.inference.exact_share`."""
+        if not (count := self.count(row)):
+            return None
+        low, high = inference.exact_share(count)
+        return 100 * low, 100 * high
+
+    def _requests(self, row: ReproducedRow, repeat: Repeat) -> int:
+        if self.name:
+            return repeat.requests.get(self.name, 0)
+        return round(repeat.requests_each * row.measured_users)
+
+
+error_percent = FailedPercent()
 
 
 def ok_share(repeat: Repeat) -> float:
@@ -512,11 +566,6 @@ def ok_share(repeat: Repeat) -> float:
 def sum_s(name: str) -> Measure:
     """A measure: what the requests of a name take together in a session."""
     return lambda repeat: repeat.sums_s.get(name)
-
-
-def failed_percent(name: str) -> Measure:
-    """A measure: failed requests of a name in percent."""
-    return lambda repeat: 100 * repeat.failed_shares[name] if name in repeat.failed_shares else None
 
 
 @dataclass(frozen=True)
