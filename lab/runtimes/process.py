@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -66,7 +67,8 @@ class ProcessRunning:
         self._watched = psutil.Process(process.pid)
         self.born = process_id.birth(process.pid)
         self._cpu_s = 0.0
-        self.began_s = 0.0
+        self._reaping = threading.Lock()
+        self.began_s = self._ended_s = 0.0
 
     @property
     def pid(self) -> int:
@@ -99,25 +101,44 @@ class ProcessRunning:
 
     def exit_reason(self) -> str:
         """How it ended; empty while it runs."""
-        code = self._process.poll()
+        code = self._status()
         return "" if code is None else _how_ended(code)
 
     def await_end(self) -> str:
         """Wait until it has ended, and return how."""
-        self._process.wait()
+        self._status(wait=True)
         return self.exit_reason()
 
-    def await_ended(self) -> Ended:
-        """Wait until it has ended, and return how and when, and what it used."""
-        os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
-        ended_s, read_bytes = time.monotonic(), process_id.read_bytes(self.pid)
-        _, status, used = os.wait4(self.pid, 0)
-        self._process.returncode = os.waitstatus_to_exitcode(status)
-        return Ended(self.began_s, ended_s, self._process.returncode, used.ru_utime + used.ru_stime, read_bytes)
+    def ended(self) -> Ended:
+        """How and when it has ended, as :meth:`await_end` has seen it, and what it used.
+
+        What it has left of its group is killed first: afterwards its number may be another's.
+        """
+        read_bytes = process_id.read_bytes(self.pid)
+        with self._reaping:
+            process_id.signal_group(self.pid, self.born, signal.SIGKILL)
+            _, status, used = os.wait4(self.pid, 0)
+            self._process.returncode = os.waitstatus_to_exitcode(status)
+        return Ended(self.began_s, self._ended_s, self._process.returncode, used.ru_utime + used.ru_stime, read_bytes)
+
+    def _status(self, wait: bool = False) -> int | None:
+        """Its exit status; None while it runs. It keeps its number, and with it its group's, until it is stopped."""
+        try:
+            found = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT | (0 if wait else os.WNOHANG))
+        except ChildProcessError:  # it was stopped, and its number is free
+            return self._process.wait()
+        if found is None:
+            return None
+        self._ended_s = self._ended_s or time.monotonic()
+        return found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
 
     def kill(self) -> None:
         """Kill it and its children at once."""
-        process_id.signal_group(self.pid, self.born, signal.SIGKILL)
+        self._signal(signal.SIGKILL)
+
+    def _signal(self, number: signal.Signals) -> None:
+        with self._reaping:  # else its number could become another's between a look at it and the signal
+            process_id.signal_group(self.pid, self.born, number)
 
     def confine(self, cores: frozenset[int]) -> None:
         """Pin all of its threads, and so their future children, to these cores."""
@@ -143,13 +164,20 @@ class ProcessRunning:
         """Send SIGTERM, SIGKILL after the grace period, and wait until it has ended."""
         _close(self._process.stdin)
         for number, wait_s in ((signal.SIGTERM, self.launch.grace_s), (signal.SIGKILL, KILL_S)):
-            if wait_s and self._process.poll() is None:
-                process_id.signal_group(self.pid, self.born, number)
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    self._process.wait(wait_s)
-        self.kill()  # children that outlived it
+            if wait_s and self._status() is None:
+                self._signal(number)
+                self._await_end_within(wait_s)
+        self.kill()  # children that outlived it, while it still has its number
+        with self._reaping:
+            self._process.poll()
         # Last: a thread that still reads it blocks closing until all writers have ended.
         _close(self._process.stdout)
+
+    def _await_end_within(self, seconds: float) -> None:
+        deadline, pause_s = time.monotonic() + seconds, 0.0005
+        while self._status() is None and time.monotonic() < deadline:
+            time.sleep(pause_s)
+            pause_s = min(2 * pause_s, 0.05)
 
 
 def free_ports(count: int) -> list[int]:
