@@ -56,15 +56,27 @@ def server(site: Site, content: str, fill: Callable[[Database], object]) -> Iter
     data = site.folder / "mysql"
     site.folder.mkdir(parents=True, exist_ok=True)
     seeded = seeded_data(site.seeds, content)
+    with _locked(site):
+        if not seeded.exists():
+            _seed(site, server, seeded, fill)
+    with _copied(seeded, data), _running(site, server, data) as database:
+        fill(database)
+        yield database
+
+
+@contextmanager
+def _copied(seeded: Path, data: Path) -> Iterator[None]:
+    """A copy of seeded data, which is removed in the end; LabError if something is there that is not this copy."""
     try:
-        with _locked(site):
-            if not seeded.exists():
-                _seed(site, server, seeded, fill)
-            # Copying 140 MB takes 0.1 s, and no two runs share a file.
-            shutil.copytree(seeded, data)
-        with _running(site, server, data) as database:
-            fill(database)
-            yield database
+        data.mkdir()
+    except FileExistsError:
+        raise LabError(
+            f"MariaDB's data would be put where there is something: {data}.", "Move it away, and try again."
+        ) from None
+    try:
+        # Copying 140 MB takes 0.1 s, and no two runs share a file.
+        shutil.copytree(seeded, data, dirs_exist_ok=True)
+        yield
     finally:
         shutil.rmtree(data, ignore_errors=True)
 

@@ -266,6 +266,21 @@ def test_two_labs_at_once_have_a_server_each(site, server):
         assert mysql.seed_users(third, count=COUNT) == 0
 
 
+@pytest.mark.parametrize("is_link", [False, True])
+def test_a_folder_that_is_there_already_is_not_taken_for_a_copy_of_the_data(site, server, tmp_path, is_link):
+    """It is somebody's, whatever its name: nothing is put there, and it is not removed."""
+    own = replace(site, folder=tmp_path / "data")
+    own.folder.mkdir()
+    kept = tmp_path / "kept" if is_link else own.folder / "mysql"
+    kept.mkdir()
+    (kept / "photo").write_text("mine")
+    if is_link:
+        (own.folder / "mysql").symlink_to(kept)
+    with pytest.raises(LabError, match="where there is something"), mysql.server(own, count=COUNT):
+        pass
+    assert [path.name for path in (own.folder / "mysql").iterdir()] == ["photo"]
+
+
 def test_a_port_that_somebody_takes_meanwhile_is_given_up(runtime, tmp_path):
     """The server that finds its port taken is started again on the next."""
     (first,) = free_ports(1)
