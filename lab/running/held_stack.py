@@ -116,9 +116,12 @@ def down() -> str:
 
 
 def tidy() -> None:
-    """Remove the folders of stacks that have ended, with their logs; those of running or starting ones stay."""
+    """Remove the folders of stacks that have ended, with their logs; those of running or starting ones stay.
+
+    So does what only has the name of one, and what a link of such a name leads to.
+    """
     for run in run_folder.all_runs(up_state.FOLDER):
-        if run.state() != "running" and not run.goes_on:
+        if run.is_run and not run.path.is_symlink() and run.state() != "running" and not run.goes_on:
             shutil.rmtree(run.path)
 
 

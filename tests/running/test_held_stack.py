@@ -43,6 +43,19 @@ def test_nothing_stays_of_a_stack_that_has_ended(plan, tmp_path, monkeypatch):
     assert measured.path.exists()
 
 
+def test_what_only_has_the_name_of_a_stack_stays(plan, tmp_path, monkeypatch):
+    """A folder is one by what is in it; and what a link leads to is somewhere else."""
+    monkeypatch.setattr(up_state, "FOLDER", tmp_path / "up")
+    photos, link = (up_state.FOLDER / f"2024010{day}T000000Z-photos" for day in (1, 2))
+    photos.mkdir(parents=True)
+    (photos / "run.json").write_text("{}")
+    elsewhere = orphaned(RunFolder.create(plan, [], {}, tmp_path / "elsewhere"))
+    link.symlink_to(elsewhere.path)
+    held_stack.tidy()
+    assert (photos / "run.json").exists()
+    assert elsewhere.path.exists()
+
+
 def test_of_two_that_start_a_stack_one_is_refused(plan, tmp_path, monkeypatch):
     """It says so, and leaves the other's state and log alone; later it is refused because that stack is up."""
     monkeypatch.setattr(up_state, "FOLDER", tmp_path)
