@@ -99,7 +99,7 @@ def _tail() -> str:
 
 
 def down() -> str:
-    """Stop the stack that is up or being started, and return its scenario and variant in words once all of it has ended.
+    """Stop the stack that is up or being started, and return its scenario and variant once all of it has ended.
 
     LabError if none is up, or it does not end.
     """

@@ -21,7 +21,7 @@ from typing import IO
 import psutil
 
 from lab.errors import LabError
-from lab.runtimes import INHERITED, LANGUAGE, Launch, appended, process_id, tail
+from lab.runtimes import INHERITED, LANGUAGE, Launch, appended, process_id, tail, temporary
 from lab.runtimes.checkout import ROOT
 
 KILL_S = 10.0
@@ -211,11 +211,15 @@ class ProcessRuntime:
     def __enter__(self) -> ProcessRuntime:
         self._all_cores = frozenset(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else frozenset()
         self._living: list[ProcessRunning] = []
-        self._scratch: list[Path] = []
+        self._scratch: dict[Path, None] = {}
+        self._telling = threading.Lock()
         self._guard = _new_guard()
+        self._told = temporary.told_of_unfinished(self.discard)
+        self._told.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._told.__exit__(None, None, None)
         _dismiss(self._guard)
 
     @property
@@ -227,8 +231,9 @@ class ProcessRuntime:
         """Remove a file or a folder at the end, with what was written into it, even if the lab is killed."""
         if "\n" in str(path.absolute()):  # the guard is told by lines, and would remove what the first one names
             raise LabError(f"The folder {str(path.absolute())!r} has a line break in its name.", "Use another one.")
-        self._scratch.append(path.absolute())
-        self._tell_guard(f"{path.absolute()}")
+        if path.absolute() not in self._scratch:
+            self._scratch[path.absolute()] = None
+            self._tell_guard(f"{path.absolute()}")
 
     def reserve(self, aliases: Sequence[str]) -> list[tuple[str, int]]:
         """On loopback, ports that were free a moment ago."""
@@ -281,19 +286,23 @@ class ProcessRuntime:
 
     def _tell_guard(self, line: str) -> None:
         """Add or remove a process at the guard, or add a folder; if it was killed, start one and add all there is."""
-        try:
-            _tell(self._guard, line)
-        except OSError:
-            _dismiss(self._guard)
-            self._guard = _new_guard()
+        with self._telling:
             try:
-                for known in (*(_named("+", process) for process in self._living), *map(str, self._scratch)):
-                    _tell(self._guard, known)
-            except OSError as error:
-                raise LabError(
-                    "The lab's guard process was killed twice, so a killed lab would leave processes behind.",
-                    "Find out what kills processes on this machine: perhaps its memory is full.",
-                ) from error
+                _tell(self._guard, line)
+            except OSError:
+                _dismiss(self._guard)
+                self._guard = _new_guard()
+                self._tell_all()
+
+    def _tell_all(self) -> None:
+        try:
+            for known in (*(_named("+", process) for process in self._living), *map(str, self._scratch)):
+                _tell(self._guard, known)
+        except OSError as error:
+            raise LabError(
+                "The lab's guard process was killed twice, so a killed lab would leave processes behind.",
+                "Find out what kills processes on this machine: perhaps its memory is full.",
+            ) from error
 
 
 def _new_guard() -> subprocess.Popen[str]:

@@ -344,6 +344,7 @@ def test_a_lab_killed_while_it_seeds_leaves_nothing_half_done(runtime, jdk, tmp_
     paths = [str(path) for path in (own.folder, own.logs, own.java_home, own.seeds)]
     with another_lab(call, paths=paths) as lab:
         kill_when(lab, lambda: any(f.stat().st_size > 1 << 20 for f in own.seeds.glob(".mysql-*/data/lab/users.ibd")))
+    await_that(lambda: not list(own.seeds.glob(".mysql-*")))  # by the guard
     with mysql.server(own) as database:
         assert mysql.seed_users(database) == 0
     left = sorted(path.name for path in own.seeds.iterdir())
