@@ -28,7 +28,7 @@ from lab.running.invocation import Invocation
 from lab.running.progress import Reporter
 from lab.running.testbed import set_up
 from lab.runtimes import up_state
-from lab.runtimes.checkout import ROOT
+from lab.runtimes.checkout import OWN_MODULES, ROOT
 from lab.spec.plan import Plan
 from lab.storage import run_folder
 from lab.storage.json_file import write_json
@@ -74,6 +74,7 @@ def _up(plan: Plan, runtime: str, endpoints: Endpoints) -> dict[str, Any]:
             stderr=log,
             start_new_session=True,
             cwd=ROOT,
+            env={**os.environ, **OWN_MODULES},
         )
     # Before it begins: whoever comes next must find it, even if this process is killed while it waits.
     about = {"scenario": plan.scenario.name, "variant": plan.cells[0].variant}

@@ -22,7 +22,7 @@ import psutil
 
 from lab.errors import LabError
 from lab.runtimes import INHERITED, LANGUAGE, Launch, appended, process_id, tail, temporary
-from lab.runtimes.checkout import ROOT
+from lab.runtimes.checkout import OWN_MODULES, ROOT
 
 KILL_S = 10.0
 DEFERRED_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -307,7 +307,10 @@ class ProcessRuntime:
 
 def _new_guard() -> subprocess.Popen[str]:
     command = [sys.executable, "-m", GUARD]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, text=True, start_new_session=True, bufsize=1, cwd=ROOT)
+    environment = {**os.environ, **OWN_MODULES}
+    return subprocess.Popen(
+        command, stdin=subprocess.PIPE, text=True, start_new_session=True, bufsize=1, cwd=ROOT, env=environment
+    )
 
 
 def _named(sign: str, running: ProcessRunning) -> str:
