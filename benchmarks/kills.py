@@ -34,13 +34,17 @@ from killed import LAB
 from lab.errors import LabError
 from lab.experiments import scenarios
 from lab.runtimes import docker, temporary
-from lab.runtimes.checkout import ROOT
+from lab.runtimes.checkout import CALIBRATIONS, ROOT
 from lab.spec.scenario import Scenario
 from lab.spec.system import Variant
 from lab.storage import run_folder
+from lab.system import build, corpora
+from lab.system.databases import SEEDS
 
 SHAPE = ("--users", "20", "--ramp-up", "0", "--duration", "4", "--seed", "1", "--allow-suspect")
 OF_SERVICES = ("--heap-mb", "256")
+# What a checkout keeps for all runs.
+KEPT = (SEEDS, corpora.CORPORA, CALIBRATIONS, build.SERVICES)
 ENDS_WITHIN_S, GONE_WITHIN_S, ANSWERS_WITHIN_S = 300.0, 10.0, 60.0
 HERE = Path(__file__).parent
 
@@ -297,15 +301,33 @@ def carried_out(
 def left_on_disk(data: Path) -> list[str]:
     """What of a run is on the disk, but for its record: data of databases, port files, files not yet in their place.
 
-    Temporary folders count once the next lab has tidied up, as every one does when it starts.
+    That is in the folder of runs, and in what the checkout keeps for all of them: seeds, corpora, builds, calibrations;
+    volumes of the engine count too, whoever has made them. Temporary folders count once the next lab has tidied up, as
+    every one does when it starts.
     """
     for folder in temporary.left_behind():
         with suppress(OSError):
             os.utime(folder, (0, 0))  # else they are too young to be told from those that are being made
     temporary.tidy()
     scratch = [str(path) for path in temporary.left_behind()]
-    patterns = ("*/scratch/*", "*/**/application*.port", "*/**/.*.new", "*/cells/*/logs/**/scratch")
-    return scratch + [str(path.relative_to(data)) for pattern in patterns for path in data.glob(pattern)]
+    patterns = ("*/scratch/*", "*/**/application*.port", "*/**/*.new", "*/cells/*/logs/**/scratch")
+    of_runs = [str(path.relative_to(data)) for pattern in patterns for path in data.glob(pattern)]
+    return scratch + of_runs + [str(path) for folder in KEPT for path in unfinished(folder)] + volumes()
+
+
+def unfinished(kept: Path) -> Iterator[Path]:
+    """What was begun in a folder and has not got its name: hidden files and folders that no lock explains."""
+    for folder, folders, files in os.walk(kept):
+        begun = [name for name in (*folders, *files) if name.startswith(".") and not name.endswith(".lock")]
+        yield from (Path(folder, name) for name in sorted(begun))
+        folders[:] = [name for name in folders if name not in begun]
+
+
+def volumes() -> list[str]:
+    """The volumes that the engine has; none where there is no engine."""
+    with suppress(LabError):
+        return [f"volume {volume.name}" for volume in docker.connect().volumes.list()]
+    return []
 
 
 def as_table(found: dict[str, Any]) -> str:

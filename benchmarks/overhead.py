@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import subprocess
 import sys
 import time
+
+from lab.runtimes.checkout import OWN_MODULES
 
 PHASE = re.compile(r"^  (?:(?P<cell>\S+): )?(?P<phase>.+?) \((?P<seconds>[\d.]+) s\)")
 LOAD_PHASES = ("warm up", "measure")
@@ -25,7 +28,8 @@ def main() -> None:
     options = parser.parse_args()
     command = [sys.executable, "-m", "lab", "run", "delay", "--users", str(options.users), "--allow-suspect"]
     began = time.monotonic()
-    run = subprocess.run(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, check=False)
+    around = {**os.environ, **OWN_MODULES}
+    run = subprocess.run(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, check=False, env=around)
     total_s = time.monotonic() - began
     if run.returncode:
         sys.exit(f"the run ended with status {run.returncode}:\n{run.stderr}")

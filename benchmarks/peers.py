@@ -7,6 +7,7 @@ FastHttpUser and HttpUser run as one process without a master, as ``locust --hea
 from __future__ import annotations
 
 import json
+import os
 import re
 import resource
 import shutil
@@ -20,6 +21,7 @@ from pace import LOST_S, Pace, steady_rps
 from targets import Kind, Target
 
 from lab.errors import LabError
+from lab.runtimes.checkout import OWN_MODULES
 from lab.runtimes.process import confined
 from lab.spec.workload import Closed
 
@@ -241,7 +243,14 @@ def _output(command: tuple[str, ...], cores: frozenset[int], seconds: int) -> tu
     before_s = _ended_children_cpu_s()
     with confined(cores):
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + SPARE_S, check=True)
+            done = subprocess.run(
+                command,
+                capture_output=True,
+                text=True,
+                timeout=seconds + SPARE_S,
+                check=True,
+                env={**os.environ, **OWN_MODULES},
+            )
         except subprocess.TimeoutExpired as error:
             raise LabError(f"{command[0]} did not end.", "See what keeps it from answers.") from error
         except subprocess.CalledProcessError as error:

@@ -35,7 +35,7 @@ from peers import FIGURES, Stated
 
 from lab.errors import LabError
 from lab.runtimes import Launch, Running, Runtime
-from lab.runtimes.checkout import ROOT
+from lab.runtimes.checkout import OWN_MODULES
 from lab.runtimes.process import ProcessRuntime
 from lab.spec.scenario import KINDS
 from lab.spec.workload import Closed
@@ -179,7 +179,7 @@ def serving(runtime: Runtime, framing: str, cores: frozenset[int], folder: Path)
         f"server ({framing})",
         SERVERS[framing],
         folder / f"server-{framing}.log",
-        {"PYTHONPATH": str(ROOT)},
+        OWN_MODULES,
         cores,
         talks=True,
     )

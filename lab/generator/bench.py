@@ -19,7 +19,7 @@ import requests
 from lab.errors import ComponentError
 from lab.generator.fleet import Fleet, LoadPhase, PhaseResult, Placement, running_fleet
 from lab.runtimes import Launch, Running, Runtime, loopback
-from lab.runtimes.checkout import ROOT
+from lab.runtimes.checkout import OWN_MODULES
 from lab.spec.scenario import KINDS
 from lab.spec.workload import Burst, Closed
 
@@ -145,9 +145,7 @@ def running_server(runtime: Runtime, cores: frozenset[int], folder: Path) -> Ite
 
     """
     command = (sys.executable, "-m", "lab.generator.known_delay_server")
-    launch = Launch(
-        "reference server", command, folder / "server.log", {"PYTHONPATH": str(ROOT)}, cores, talks=True, alone=True
-    )
+    launch = Launch("reference server", command, folder / "server.log", OWN_MODULES, cores, talks=True, alone=True)
     with runtime.started(launch) as server:
         if not (line := server.stdout.readline()):
             raise _ended(server)

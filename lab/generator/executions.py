@@ -91,12 +91,13 @@ def execute(runtime: ProcessRuntime, launch: Launch, timeout_s: float, right: st
         timer = threading.Timer(timeout_s, running.kill)
         timer.start()
         try:
-            ended = running.await_ended()
+            running.await_end()
         finally:
             timer.cancel()
             looks.stop()
         output.join(OUTPUT_WITHIN_S)
         left_behind = output.is_alive()
+        ended = running.ended()
     printed = output.text
     if output.too_much:
         failure = sample.WRONG_OUTPUT, f"printed more than {MOST_OUTPUT >> 20} MiB and was killed"

@@ -21,7 +21,7 @@ import msgspec
 from lab.errors import ComponentError, LabError
 from lab.generator.counts import COUNTS
 from lab.runtimes import Launch, Running, Runtime, Watched
-from lab.runtimes.checkout import JOIN_TOKEN, ROOT, RUN_BY_LAB
+from lab.runtimes.checkout import JOIN_TOKEN, OWN_MODULES, ROOT, RUN_BY_LAB
 from lab.spec.own_load import OneRequest
 from lab.spec.scenario import Value
 from lab.spec.workload import Load
@@ -38,8 +38,6 @@ JOIN_TOKEN_CHARACTERS = 20
 LOCUSTFILES = "/lab/locustfiles"
 POLL_S = 0.1
 CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
-# Where Python finds the lab, and that no module of the working directory, which is anybody's, goes before all others.
-OWN_MODULES = {"PYTHONPATH": str(ROOT), "PYTHONSAFEPATH": "1"}
 NOT_INHERITED = ("LAB_", "LOCUST_", "PYTHON")
 # Before the first send is due, every user must know of the phase, some 20 µs a user, and an open loop needs its plan.
 START_DELAY_S = 0.1

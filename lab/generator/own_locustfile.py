@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from lab.errors import LabError
-from lab.runtimes.checkout import ROOT
+from lab.runtimes.checkout import OWN_MODULES
 from lab.spec.own_load import MARK, Locustfile
 
 EXAMINED_WITHIN_S = 60.0
@@ -67,7 +67,7 @@ def _check_name(path: str) -> None:
 
 def _found(path: str) -> dict[str, list[str]]:
     command = (sys.executable, "-m", "lab.generator.locust.examination", str(Path(path).absolute()))
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONSAFEPATH": "1"}  # as where it is played
+    environment = {**os.environ, **OWN_MODULES}  # as where it is played
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=EXAMINED_WITHIN_S, check=False, env=environment

@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Collection
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -27,7 +28,7 @@ from lab.running.invocation import Invocation
 from lab.running.progress import Reporter
 from lab.running.testbed import set_up
 from lab.runtimes import up_state
-from lab.runtimes.checkout import ROOT
+from lab.runtimes.checkout import OWN_MODULES, ROOT
 from lab.spec.plan import Plan
 from lab.storage import run_folder
 from lab.storage.json_file import write_json
@@ -36,7 +37,7 @@ from lab.system.databases import tokens
 
 LOG = up_state.FOLDER / "up.log"
 UP_WITHIN_S = 1800.0  # images may have to be built
-DOWN_WITHIN_S = 30.0
+DOWN_WITHIN_S, GONE_WITHIN_S = 30.0, 20.0
 USERS = 4000
 
 
@@ -73,6 +74,7 @@ def _up(plan: Plan, runtime: str, endpoints: Endpoints) -> dict[str, Any]:
             stderr=log,
             start_new_session=True,
             cwd=ROOT,
+            env={**os.environ, **OWN_MODULES},
         )
     # Before it begins: whoever comes next must find it, even if this process is killed while it waits.
     about = {"scenario": plan.scenario.name, "variant": plan.cells[0].variant}
@@ -87,8 +89,8 @@ def _up(plan: Plan, runtime: str, endpoints: Endpoints) -> dict[str, Any]:
                 raise LabError("The stack did not come up.", f"The whole log is in {LOG}.", _tail())
             time.sleep(0.1)
     except BaseException:
-        holder.terminate()
-        holder.wait(DOWN_WITHIN_S)
+        _end(holder.pid)
+        holder.poll()
         raise
     return ready
 
@@ -98,27 +100,72 @@ def _tail() -> str:
 
 
 def down() -> str:
-    """Stop the stack that is up or being started; returns its scenario and variant in words. LabError if none is."""
+    """Stop the stack that is up or being started, and return its scenario and variant once all of it has ended.
+
+    LabError if none is up, or it does not end.
+    """
     held = up_state.held()
     if held is None:
         raise LabError("No stack is up.", "Start one: python -m lab up delay")
-    with contextlib.suppress(psutil.NoSuchProcess):  # it has just ended by itself
-        holder = psutil.Process(held["pid"])
-        holder.terminate()
-        try:
-            holder.wait(DOWN_WITHIN_S)
-        except psutil.TimeoutExpired:
-            holder.kill()  # its guard ends what it started
+    _end(held["pid"])
     if up_state.held() is None:  # else the next one is being started already
         up_state.STATE.unlink(missing_ok=True)
     tidy()
     return f"{held['scenario']} with {held['variant']}"
 
 
+def _end(holder: int) -> None:
+    """End the process that holds a stack, and wait until it is gone with all that it has started.
+
+    LabError if that does not end.
+    """
+    started: dict[int, psutil.Process] = {}
+    with contextlib.suppress(psutil.NoSuchProcess):  # it has just ended by itself
+        process = started[holder] = psutil.Process(holder)
+        process.terminate()
+        if not _gone([process], DOWN_WITHIN_S, lambda: _note_children(process, started)):
+            process.kill()  # its guards end what it has started, and end themselves when that is done
+    if not _gone(started.values(), GONE_WITHIN_S):
+        left = ", ".join(str(process.pid) for process in started.values() if _runs(process))
+        raise LabError(
+            f"Processes of the stack do not end: {left}.", "See what they wait for: ps -o stat,wchan,args PID"
+        )
+
+
+def _gone(
+    processes: Collection[psutil.Process], within_s: float, meanwhile: Callable[[], object] = lambda: None
+) -> bool:
+    """Wait until none of some processes runs any more; False if one still does."""
+    deadline = time.monotonic() + within_s
+    meanwhile()
+    while any(map(_runs, processes)):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+        meanwhile()
+    return True
+
+
+def _note_children(process: psutil.Process, known: dict[int, psutil.Process]) -> None:
+    """Add what a process has started, which nobody can tell any more when it has ended."""
+    with contextlib.suppress(psutil.Error):
+        known.update((child.pid, child) for child in process.children(recursive=True))
+
+
+def _runs(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
 def tidy() -> None:
-    """Remove the folders of stacks that have ended, with their logs; those of running or starting ones stay."""
+    """Remove the folders of stacks that have ended, with their logs; those of running or starting ones stay.
+
+    So does what only has the name of one, and what a link of such a name leads to.
+    """
     for run in run_folder.all_runs(up_state.FOLDER):
-        if run.state() != "running" and not run.goes_on:
+        if run.is_run and not run.path.is_symlink() and run.state() != "running" and not run.goes_on:
             shutil.rmtree(run.path)
 
 

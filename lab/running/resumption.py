@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 from lab.errors import LabError
@@ -36,10 +38,11 @@ def resume(run: RunFolder, invocation: Invocation, anyway: bool = False, theirs:
             machine was at it last, where it may go on.
 
     Raises:
-        LabError: the run is complete, in progress or somebody else's, or conditions or its locustfile have changed;
-            nothing was started then.
+        LabError: the run is complete, in progress or somebody else's, or conditions or its locustfile have changed, or
+            its folder has symbolic links; nothing was started then.
 
     """
+    check_no_links(run)
     if not theirs:
         check_planned_here(run)
     plan, reporter = run.plan(), invocation.reporter
@@ -61,6 +64,21 @@ def resume(run: RunFolder, invocation: Invocation, anyway: bool = False, theirs:
                 run.cell(cell).set_aside()
             conductor.measure_start(testbed, wanted)
     return run
+
+
+def check_no_links(run: RunFolder) -> None:
+    """LabError if a symbolic link is anywhere in a run's folder, though the folder itself may be on another disk.
+
+    The lab puts none there. Whoever has sent the run could choose by one which file of ours is written or emptied.
+    """
+    for folder, folders, files in os.walk(f"{run.path}{os.sep}"):
+        for path in (Path(folder, name) for name in sorted((*folders, *files))):
+            if path.is_symlink():
+                raise LabError(
+                    f"Run {run.name} has a symbolic link, {str(path.relative_to(run.path))!r}, through which it would "
+                    "write elsewhere.",
+                    "Put what it leads to in its place, or begin a run of your own.",
+                )
 
 
 def check_planned_here(run: RunFolder) -> None:
@@ -115,9 +133,11 @@ def reopen(run: RunFolder, facts: Mapping[str, Any], command: Sequence[str], any
         anyway: resume under changed conditions, which are shown and stored in environment-resume-N.json.
 
     Raises:
-        LabError: the run is in progress or complete, or (unless ``anyway``) conditions have changed.
+        LabError: the run is in progress or complete, or has symbolic links, or (unless ``anyway``) conditions have
+            changed.
 
     """
+    check_no_links(run)  # again: what it starts on took its time to be built
     before = run.environment()
     different = changed_conditions(before, facts)
     if different and not anyway:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+# The environment of each process that runs a module (python -m): where Python finds the lab, and that no module of the
+# working directory or of the shell's PYTHONPATH, which are anybody's, goes before that of this checkout.
+OWN_MODULES = {"PYTHONPATH": str(ROOT), "PYTHONSAFEPATH": "1"}
 # Calibrations of the generator, one file a machine.
 CALIBRATIONS = ROOT / "data" / "calibration"
 # Environment variable that marks a Locust master or worker as started by the lab.

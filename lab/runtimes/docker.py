@@ -33,7 +33,7 @@ from docker.types import Ulimit  # type: ignore[import-untyped]
 
 from lab.errors import ComponentError, LabError
 from lab.runtimes import LANGUAGE, Launch, appended, identity, process_id, tail
-from lab.runtimes.checkout import ROOT
+from lab.runtimes.checkout import OWN_MODULES, ROOT
 from lab.runtimes.process import ProcessRunning, ProcessRuntime, signals_deferred
 
 # Whose a container or a network is: the checkout, its run, and the process that conducts it.
@@ -229,7 +229,10 @@ class DockerRuntime:
             self.engine = connect()
             stack.callback(self.engine.close)
             command = (sys.executable, "-m", __name__, *self._whose)
-            self._guard = subprocess.Popen(command, stdin=subprocess.PIPE, text=True, start_new_session=True, cwd=ROOT)
+            environment = {**os.environ, **OWN_MODULES}
+            self._guard = subprocess.Popen(
+                command, stdin=subprocess.PIPE, text=True, start_new_session=True, cwd=ROOT, env=environment
+            )
             stack.callback(self._sweep)
             stack.enter_context(self._processes)
             # What is published without saying where is published on loopback too.

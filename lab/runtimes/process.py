@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -20,8 +21,8 @@ from typing import IO
 import psutil
 
 from lab.errors import LabError
-from lab.runtimes import INHERITED, LANGUAGE, Launch, appended, process_id, tail
-from lab.runtimes.checkout import ROOT
+from lab.runtimes import INHERITED, LANGUAGE, Launch, appended, process_id, tail, temporary
+from lab.runtimes.checkout import OWN_MODULES, ROOT
 
 KILL_S = 10.0
 DEFERRED_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -66,7 +67,8 @@ class ProcessRunning:
         self._watched = psutil.Process(process.pid)
         self.born = process_id.birth(process.pid)
         self._cpu_s = 0.0
-        self.began_s = 0.0
+        self._reaping = threading.Lock()
+        self.began_s = self._ended_s = 0.0
 
     @property
     def pid(self) -> int:
@@ -99,25 +101,44 @@ class ProcessRunning:
 
     def exit_reason(self) -> str:
         """How it ended; empty while it runs."""
-        code = self._process.poll()
+        code = self._status()
         return "" if code is None else _how_ended(code)
 
     def await_end(self) -> str:
         """Wait until it has ended, and return how."""
-        self._process.wait()
+        self._status(wait=True)
         return self.exit_reason()
 
-    def await_ended(self) -> Ended:
-        """Wait until it has ended, and return how and when, and what it used."""
-        os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
-        ended_s, read_bytes = time.monotonic(), process_id.read_bytes(self.pid)
-        _, status, used = os.wait4(self.pid, 0)
-        self._process.returncode = os.waitstatus_to_exitcode(status)
-        return Ended(self.began_s, ended_s, self._process.returncode, used.ru_utime + used.ru_stime, read_bytes)
+    def ended(self) -> Ended:
+        """How and when it has ended, as :meth:`await_end` has seen it, and what it used.
+
+        What it has left of its group is killed first: afterwards its number may be another's.
+        """
+        read_bytes = process_id.read_bytes(self.pid)
+        with self._reaping:
+            process_id.signal_group(self.pid, self.born, signal.SIGKILL)
+            _, status, used = os.wait4(self.pid, 0)
+            self._process.returncode = os.waitstatus_to_exitcode(status)
+        return Ended(self.began_s, self._ended_s, self._process.returncode, used.ru_utime + used.ru_stime, read_bytes)
+
+    def _status(self, wait: bool = False) -> int | None:
+        """Its exit status; None while it runs. It keeps its number, and with it its group's, until it is stopped."""
+        try:
+            found = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT | (0 if wait else os.WNOHANG))
+        except ChildProcessError:  # it was stopped, and its number is free
+            return self._process.wait()
+        if found is None:
+            return None
+        self._ended_s = self._ended_s or time.monotonic()
+        return found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
 
     def kill(self) -> None:
         """Kill it and its children at once."""
-        process_id.signal_group(self.pid, self.born, signal.SIGKILL)
+        self._signal(signal.SIGKILL)
+
+    def _signal(self, number: signal.Signals) -> None:
+        with self._reaping:  # else its number could become another's between a look at it and the signal
+            process_id.signal_group(self.pid, self.born, number)
 
     def confine(self, cores: frozenset[int]) -> None:
         """Pin all of its threads, and so their future children, to these cores."""
@@ -143,13 +164,20 @@ class ProcessRunning:
         """Send SIGTERM, SIGKILL after the grace period, and wait until it has ended."""
         _close(self._process.stdin)
         for number, wait_s in ((signal.SIGTERM, self.launch.grace_s), (signal.SIGKILL, KILL_S)):
-            if wait_s and self._process.poll() is None:
-                process_id.signal_group(self.pid, self.born, number)
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    self._process.wait(wait_s)
-        self.kill()  # children that outlived it
+            if wait_s and self._status() is None:
+                self._signal(number)
+                self._await_end_within(wait_s)
+        self.kill()  # children that outlived it, while it still has its number
+        with self._reaping:
+            self._process.poll()
         # Last: a thread that still reads it blocks closing until all writers have ended.
         _close(self._process.stdout)
+
+    def _await_end_within(self, seconds: float) -> None:
+        deadline, pause_s = time.monotonic() + seconds, 0.0005
+        while self._status() is None and time.monotonic() < deadline:
+            time.sleep(pause_s)
+            pause_s = min(2 * pause_s, 0.05)
 
 
 def free_ports(count: int) -> list[int]:
@@ -183,11 +211,15 @@ class ProcessRuntime:
     def __enter__(self) -> ProcessRuntime:
         self._all_cores = frozenset(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else frozenset()
         self._living: list[ProcessRunning] = []
-        self._scratch: list[Path] = []
+        self._scratch: dict[Path, None] = {}
+        self._telling = threading.Lock()
         self._guard = _new_guard()
+        self._told = temporary.told_of_unfinished(self.discard)
+        self._told.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._told.__exit__(None, None, None)
         _dismiss(self._guard)
 
     @property
@@ -199,8 +231,9 @@ class ProcessRuntime:
         """Remove a file or a folder at the end, with what was written into it, even if the lab is killed."""
         if "\n" in str(path.absolute()):  # the guard is told by lines, and would remove what the first one names
             raise LabError(f"The folder {str(path.absolute())!r} has a line break in its name.", "Use another one.")
-        self._scratch.append(path.absolute())
-        self._tell_guard(f"{path.absolute()}")
+        if path.absolute() not in self._scratch:
+            self._scratch[path.absolute()] = None
+            self._tell_guard(f"{path.absolute()}")
 
     def reserve(self, aliases: Sequence[str]) -> list[tuple[str, int]]:
         """On loopback, ports that were free a moment ago."""
@@ -253,24 +286,31 @@ class ProcessRuntime:
 
     def _tell_guard(self, line: str) -> None:
         """Add or remove a process at the guard, or add a folder; if it was killed, start one and add all there is."""
-        try:
-            _tell(self._guard, line)
-        except OSError:
-            _dismiss(self._guard)
-            self._guard = _new_guard()
+        with self._telling:
             try:
-                for known in (*(_named("+", process) for process in self._living), *map(str, self._scratch)):
-                    _tell(self._guard, known)
-            except OSError as error:
-                raise LabError(
-                    "The lab's guard process was killed twice, so a killed lab would leave processes behind.",
-                    "Find out what kills processes on this machine: perhaps its memory is full.",
-                ) from error
+                _tell(self._guard, line)
+            except OSError:
+                _dismiss(self._guard)
+                self._guard = _new_guard()
+                self._tell_all()
+
+    def _tell_all(self) -> None:
+        try:
+            for known in (*(_named("+", process) for process in self._living), *map(str, self._scratch)):
+                _tell(self._guard, known)
+        except OSError as error:
+            raise LabError(
+                "The lab's guard process was killed twice, so a killed lab would leave processes behind.",
+                "Find out what kills processes on this machine: perhaps its memory is full.",
+            ) from error
 
 
 def _new_guard() -> subprocess.Popen[str]:
     command = [sys.executable, "-m", GUARD]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, text=True, start_new_session=True, bufsize=1, cwd=ROOT)
+    environment = {**os.environ, **OWN_MODULES}
+    return subprocess.Popen(
+        command, stdin=subprocess.PIPE, text=True, start_new_session=True, bufsize=1, cwd=ROOT, env=environment
+    )
 
 
 def _named(sign: str, running: ProcessRunning) -> str:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import signal
 from pathlib import Path
 
 import psutil
+
+TO_GROUP = 1 << 2  # PIDFD_SIGNAL_PROCESS_GROUP of Linux (include/uapi/linux/pidfd.h)
 
 
 def birth(pid: int) -> float:
@@ -32,17 +35,55 @@ def lives(pid: int, born: float) -> bool:
 
 
 def signal_group(leader: int, born: float, number: signal.Signals) -> None:
-    """Signal the process group of a leader, unless its number is another process's by now.
+    """Signal the process group of a leader, only while that is there: also ended, if nobody has waited for it yet.
 
-    While a group has members, its number is given to no new process: what is left without a leader is still the same.
+    Without it nobody can tell whose group it is: once all of ours have ended, the number may have been given to a
+    stranger's leader, which may have ended too, and have left its children.
     """
-    with contextlib.suppress(ProcessLookupError, PermissionError):
+    with contextlib.suppress(psutil.NoSuchProcess, ProcessLookupError, PermissionError):
+        if birth(leader) == born:
+            os.killpg(leader, number)
+
+
+class Group:
+    """A process group that is told from all others even after its leader has gone, where the kernel can do that.
+
+    Linux can since 6.9: what has once been opened stays the same group, whoever gets its number. Elsewhere the leader
+    must be there when the group is signalled.
+    """
+
+    def __init__(self, leader: int, born: float) -> None:
+        self.leader, self.born = leader, born
+        self._opened: int | None = None
+        with contextlib.suppress(AttributeError, OSError):
+            self._opened = os.pidfd_open(leader)
+        if not self._is_leader():
+            self.close()
+
+    def _is_leader(self) -> bool:
         try:
-            if birth(leader) != born:
-                return
+            return birth(self.leader) == self.born
         except (psutil.NoSuchProcess, ProcessLookupError):  # the latter while it ends
-            pass
-        os.killpg(leader, number)
+            return False
+
+    def signal(self, number: signal.Signals) -> None:
+        """Signal all of its members."""
+        if self._opened is not None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                try:
+                    signal.pidfd_send_signal(self._opened, number, None, TO_GROUP)
+                except OSError as error:
+                    if error.errno != errno.EINVAL:  # the kernel knows of no groups here
+                        raise
+                else:
+                    return
+        signal_group(self.leader, self.born, number)
+
+    def close(self) -> None:
+        """Forget it."""
+        if self._opened is not None:
+            os.close(self._opened)
+            self._opened = None
 
 
 def read_bytes(pid: int) -> int | None:

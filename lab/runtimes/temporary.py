@@ -8,7 +8,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,6 +16,8 @@ from lab.runtimes import identity
 
 # Between being made and being held, a folder looks like one that was left.
 YOUNG_S = 60.0
+# Who is told of files that are written aside; the last one is.
+_TOLD: list[Callable[[Path], None]] = []
 
 
 @contextmanager
@@ -60,6 +62,22 @@ def _held(path: Path, lock: int) -> Iterator[None]:
 
 
 @contextmanager
+def told_of_unfinished(told: Callable[[Path], None]) -> Iterator[None]:
+    """Have somebody told of each file that this process writes aside, before it is there, while the context lasts."""
+    _TOLD.append(told)
+    try:
+        yield
+    finally:
+        _TOLD.remove(told)
+
+
+def tell_unfinished(path: Path) -> None:
+    """Tell of a file that is about to be written aside: it is to be removed if this process is killed at it."""
+    if _TOLD:
+        _TOLD[-1](path)
+
+
+@contextmanager
 def whole_file(path: Path, private: bool = False) -> Iterator[Path]:
     """Yield a temporary file beside a file, which replaces it at the end: the write is atomic.
 
@@ -67,7 +85,9 @@ def whole_file(path: Path, private: bool = False) -> Iterator[Path]:
         private: only its owner may read it, from its first byte on.
 
     """
-    neighbour = path.with_name(f".{path.name}.new")
+    # By the name of this process: what is removed after another one that was killed must not be what this one writes.
+    neighbour = path.with_name(f".{path.name}.{os.getpid()}.new")
+    tell_unfinished(neighbour)
     neighbour.unlink(missing_ok=True)
     if private:
         neighbour.touch(mode=0o600)

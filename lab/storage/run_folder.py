@@ -218,21 +218,31 @@ class RunFolder:
         """Whether the folder is another user's, and no mark in it tells who has made the run."""
         return self._mark() is None and self.path.lstat().st_uid != os.getuid()
 
+    @property
+    def is_of_another_format(self) -> bool:
+        """Whether another version of the lab has made it, whose runs this one cannot read: it may be whole."""
+        try:
+            version = read_json(self.path / "run.json").get("format")
+        except LabError:
+            return False
+        return type(version) is int and not 1 <= version <= FORMAT
+
+    def _owner(self) -> dict[str, Any]:
+        """Who has made it, or goes on with it, which is read of runs of any format; empty where nothing tells."""
+        with contextlib.suppress(LabError):
+            owner = read_json(self.path / "run.json").get("owner")
+            return owner if isinstance(owner, dict) else {}
+        return {}
+
     def _mark(self) -> object:
         """The mark of the checkout that has made it, or goes on with it; None if there is none that can be read."""
-        try:
-            return self.read()["owner"].get("checkout")
-        except (LabError, AttributeError, KeyError, TypeError):
-            return None
+        return self._owner().get("checkout")
 
     @property
     def is_of_another_machine(self) -> bool:
         """Whether a process of another machine or container is its owner: if that lives cannot be told here."""
-        try:
-            machine = self.read()["owner"].get("machine")
-            return machine is not None and machine != identity.machine()
-        except (LabError, AttributeError, KeyError, TypeError):
-            return False
+        machine = self._owner().get("machine")
+        return machine is not None and machine != identity.machine()
 
     @property
     def is_planned_here(self) -> bool:
@@ -253,12 +263,14 @@ class RunFolder:
         A process that measures several runs together keeps the data of their databases in one of these.
         """
         try:
-            return _lives(self.read()["owner"])
-        except (LabError, AttributeError, KeyError, TypeError, ValueError, OverflowError):
+            return _lives(self._owner())
+        except (KeyError, TypeError, ValueError, OverflowError):
             return False
 
     def state(self) -> str:
-        """``complete``, ``running``, ``incomplete`` or ``damaged``."""
+        """``complete``, ``running``, ``incomplete``, ``damaged`` or ``of another format``."""
+        if self.is_of_another_format:
+            return "of another format"
         try:
             if all(cell.settled for cell in self.cells()):
                 return "complete"

@@ -14,6 +14,7 @@ from filelock import FileLock
 
 from lab.errors import LabError
 from lab.runtimes import Launch, Runtime
+from lab.runtimes.checkout import OWN_MODULES
 from lab.system.build import SERVICES
 from lab.system.jdk import Jdk, version_of
 
@@ -62,7 +63,7 @@ def _install(release: int, folder: Path, runtime: Runtime) -> None:
         target = beside / "target"
         options = ("--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:", f"--target={target}")
         command = (sys.executable, "-m", "pip", "install", *options, f"{PACKAGE}=={release}.*")
-        launch = Launch("pip", command, beside / "log", {"TMPDIR": str(beside)})
+        launch = Launch("pip", command, beside / "log", {"TMPDIR": str(beside), **OWN_MODULES})
         with runtime.started(launch) as pip:
             ending = pip.await_end()
         if ending != "exited with status 0" or not version_of(target / HOME):

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import requests
 
 from lab.errors import LabError
-from lab.runtimes import Launch, Running, Runtime, loopback, process
+from lab.runtimes import Launch, Running, Runtime, loopback, process, temporary
 from lab.system.free_port import server_on_free_port
 
 PROGRAM = "prometheus"
@@ -78,6 +78,7 @@ class Prometheus:
             self._scraped = scraped
             # Beside the folder, in which a container may have put a link of that name; and never half of it.
             written = self._file.parent.with_suffix(".new")
+            temporary.tell_unfinished(written)
             written.write_text(json.dumps(targets(scraped)))
             written.replace(self._file)
 

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lab.runtimes import Launch, Running, Runtime
-from lab.runtimes.checkout import ROOT
+from lab.runtimes.checkout import OWN_MODULES
 from lab.runtimes.port_file import awaited_port
 from lab.runtimes.temporary import whole_file
 
@@ -293,7 +293,7 @@ def launch(
     command += ("--to", f"{to[0]}:{to[1]}", "--portfile", str(folder / "link.port"))
     command += ("--bind", bind, "--latency-ms", str(shape.latency_ms), "--rate", str(shape.rate))
     command += ("--connection-rate", str(shape.connection_rate))
-    return Launch("link", command, folder / "link.log", {"PYTHONPATH": str(ROOT)}, cores, grace_s=1, alone=True)
+    return Launch("link", command, folder / "link.log", OWN_MODULES, cores, grace_s=1, alone=True)
 
 
 @contextmanager

@@ -264,6 +264,8 @@ def _idle_s(times: Any) -> float:
 def _usage(process: psutil.Process) -> dict[str, float]:
     try:
         with process.oneshot():
+            if process.status() == psutil.STATUS_ZOMBIE:  # it keeps its number until it is stopped, and no memory
+                return {}
             # With the children that have ended: their CPU time must not be lost.
             times, memory = process.cpu_times(), process.memory_info()
             return {"cpu_s": sum(times[:4]), "rss_bytes": memory.rss, "threads": process.num_threads()}

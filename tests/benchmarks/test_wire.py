@@ -67,3 +67,14 @@ def test_half_of_the_ceiling_takes_users_as_their_latency_says(ceiling_rps, late
         return Stated(round(load.duration_s * min(ceiling_rps, held_rps)), {}), None
 
     assert wire.find_half(generator, None, wire.Row("a", "small", "length")) == wire.Half(ceiling_rps, users)
+
+
+@pytest.mark.parametrize("framing", wire.SERVERS)
+def test_a_server_is_this_checkouts(runtime, tmp_path, monkeypatch, framing):
+    """Whatever is planted where the shell has gone, or where a variable of it leads."""
+    for name in ("json", "socket", "lab"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('planted')")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with wire.serving(runtime, framing, frozenset(), tmp_path) as (url, _):
+        assert url

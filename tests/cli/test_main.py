@@ -366,6 +366,17 @@ def test_clean_leaves_what_a_container_has_made(typed, plan, tmp_path, no_builds
     assert run.path.exists()
 
 
+@pytest.mark.parametrize("option", ["--runs", "--incomplete"])
+def test_clean_leaves_what_another_version_of_the_lab_has_made(typed, plan, tmp_path, no_builds, option):
+    """It is not damaged, only not to be read here."""
+    run = orphaned(RunFolder.create(plan, [], OF_A_RUN, tmp_path / "runs"))
+    (run.path / "run.json").write_text(json.dumps({**run.read(), "format": 99}))
+    done = typed("clean", option, "--yes", "--data", str(tmp_path / "runs"))
+    assert f"{run.name} stays: another version of the lab has made it" in done.stdout
+    assert run.path.exists()
+    assert "of another format" in typed("list", "--data", str(tmp_path / "runs")).stdout
+
+
 def test_clean_decides_right_before_it_deletes(plan, tmp_path, no_builds, monkeypatch):
     """A run that is resumed while another one is being deleted goes on, so it stays."""
     first, second = (orphaned(RunFolder.create(plan, [], {}, tmp_path / "runs")) for _ in range(2))

@@ -96,7 +96,13 @@ def test_stress(claim, name, values, word):
 
 @pytest.mark.parametrize(
     ("webflux", "others", "word"),
-    [(0.1, 0.4, CONFIRMED), (0.4, 0.1, REFUTED), (0.0, 0.0, UNDECIDED), (0.4, 0.4005, UNDECIDED), (0.0, 0.01, CONFIRMED)],
+    [
+        (0.1, 0.4, CONFIRMED),
+        (0.4, 0.1, REFUTED),
+        (0.0, 0.0, UNDECIDED),
+        (0.4, 0.4005, UNDECIDED),
+        (0.0, 0.01, CONFIRMED),
+    ],
 )
 def test_the_fewest_failures_are_fewer(webflux, others, word):
     """Where nobody fails, the load says nothing of who would fail least; nor do five more of ten thousand."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -41,6 +42,19 @@ def test_nothing_stays_of_a_stack_that_has_ended(plan, tmp_path, monkeypatch):
     assert not ended.path.exists()
     assert coming.path.exists()
     assert measured.path.exists()
+
+
+def test_what_only_has_the_name_of_a_stack_stays(plan, tmp_path, monkeypatch):
+    """A folder is one by what is in it; and what a link leads to is somewhere else."""
+    monkeypatch.setattr(up_state, "FOLDER", tmp_path / "up")
+    photos, link = (up_state.FOLDER / f"2024010{day}T000000Z-photos" for day in (1, 2))
+    photos.mkdir(parents=True)
+    (photos / "run.json").write_text("{}")
+    elsewhere = orphaned(RunFolder.create(plan, [], {}, tmp_path / "elsewhere"))
+    link.symlink_to(elsewhere.path)
+    held_stack.tidy()
+    assert (photos / "run.json").exists()
+    assert elsewhere.path.exists()
 
 
 def test_of_two_that_start_a_stack_one_is_refused(plan, tmp_path, monkeypatch):
@@ -103,6 +117,55 @@ def test_down_removes_the_folder_of_the_stack(plan, tmp_path, monkeypatch):
     assert not run.path.exists()
     with pytest.raises(LabError):
         held_stack.down()
+
+
+# Holds a stack, and does not end when it is asked to; what ends its stack after it takes its time for that.
+STUBBORN = """if True:
+    import signal, subprocess, sys, time
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    ends_the_stack = [sys.executable, "-c", "import sys, time; sys.stdin.read(); time.sleep(1)"]
+    guard = subprocess.Popen(ends_the_stack, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True)
+    print(guard.pid, flush=True)
+    time.sleep(100)
+"""
+
+
+def test_down_returns_when_everything_of_a_stack_that_had_to_be_killed_has_ended(plan, tmp_path, monkeypatch):
+    """Until then it is not down: its ports are taken, and its folder is written into."""
+    monkeypatch.setattr(up_state, "STATE", tmp_path / "up.json")
+    monkeypatch.setattr(up_state, "FOLDER", tmp_path)
+    monkeypatch.setattr(held_stack, "DOWN_WITHIN_S", 0.1)
+    with subprocess.Popen([sys.executable, "-c", STUBBORN], stdout=subprocess.PIPE, text=True) as holder:
+        guard = int(holder.stdout.readline())
+        born = process_id.birth(guard)
+        about = {"scenario": "delay", "variant": "mvc", **up_state.whose(holder.pid)}
+        up_state.STATE.write_text(json.dumps(about))
+        assert held_stack.down() == "delay with mvc"
+        assert not process_id.lives(guard, born)
+        assert holder.wait() == -signal.SIGKILL
+
+
+def test_up_that_is_interrupted_leaves_nothing_of_a_stack_that_had_to_be_killed(plan, tmp_path, monkeypatch):
+    """It waits as 'down' does, and then says what has happened to itself."""
+    monkeypatch.setattr(up_state, "FOLDER", tmp_path)
+    monkeypatch.setattr(up_state, "STATE", tmp_path / "up.json")
+    monkeypatch.setattr(held_stack, "LOG", tmp_path / "up.log")
+    monkeypatch.setattr(held_stack, "DOWN_WITHIN_S", 0.1)
+    (tmp_path / "holder").write_text(f"#!{sys.executable}\n{STUBBORN}")
+    (tmp_path / "holder").chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "holder"))
+    born = {}
+
+    def interrupt():
+        if pid := (tmp_path / "up.log").read_text().strip():
+            born[int(pid)] = process_id.birth(int(pid))
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(up_state, "running", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        held_stack.up(plan, "process", NO_ENDPOINTS)
+    ((guard, then),) = born.items()
+    assert not process_id.lives(guard, then)
 
 
 def test_a_copy_of_a_checkout_ends_no_stack_of_the_first(tmp_path, monkeypatch):

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from one_sentence import assert_refused
 from orphans import orphaned
 
 from lab.errors import LabError
@@ -198,6 +199,33 @@ def test_a_run_that_another_machine_was_at_is_not_taken_from_it(run):
     with pytest.raises(LabError, match="it may go on there"):
         resumption.resume(run, Invocation(["lab"], run.path.parent, QUIET), anyway=True)
     assert run.is_of_another_checkout  # so that nothing cleans it
+
+
+@pytest.mark.parametrize("name", ["adopt.lock", "logs/mysql.log", "cells/planted\x1b", "environment-resume-1.json"])
+@pytest.mark.parametrize("leads_to", ["file", "folder", "nothing"])
+def test_a_run_with_links_is_not_resumed_even_if_it_is_trusted(run, typed, tmp_path, name, leads_to):
+    """What it would write through one is a file of whoever resumes it."""
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "folder").mkdir()
+    link = run.path / name
+    link.parent.mkdir(exist_ok=True)
+    link.symlink_to(tmp_path / leads_to)
+    before = (run.path / "run.json").read_bytes()
+    refused = typed("resume", run.name, "--theirs", "--anyway", "--data", str(run.path.parent))
+    assert_refused(refused, "symbolic link", repr(name))
+    assert "\x1b" not in refused.stderr
+    with pytest.raises(LabError, match="symbolic link"):
+        resumption.reopen(run, HERE, [], True, QUIET)
+    assert (run.path / "run.json").read_bytes() == before
+    assert (tmp_path / "file").read_text() == "mine"
+    assert not any((tmp_path / "folder").iterdir())
+    assert not (tmp_path / "nothing").exists()
+
+
+def test_a_run_whose_folder_is_on_another_disk_has_no_links(run, tmp_path):
+    """Its own name may lead there, as it does where nothing is written."""
+    (tmp_path / "link").symlink_to(run.path)
+    resumption.check_no_links(RunFolder(tmp_path / "link"))
 
 
 def test_somebody_elses_run_is_resumed_by_who_trusts_it(tmp_path, typed):

@@ -73,6 +73,18 @@ def test_one_that_ends_after_its_connections_have_closed_is_the_cause_of_that(ru
         assert await_exit_reasons(running.exit_reason) == "was killed by SIGKILL"
 
 
+def test_one_that_has_ended_keeps_its_number_until_it_is_stopped(runtime, tmp_path):
+    """So what it has left of its group is known to be its own, and is ended with it."""
+    launch = Launch("parent", ("sh", "-c", "sleep 1000 > /dev/null & echo $!"), tmp_path / "log", talks=True)
+    with runtime.started(launch) as running:
+        child = int(running.stdout.readline())
+        assert running.await_end() == "exited with status 0"
+        assert psutil.Process(running.pid).status() == psutil.STATUS_ZOMBIE
+        assert psutil.Process(child).status() != psutil.STATUS_ZOMBIE
+    await_that(lambda: not psutil.pid_exists(child) or psutil.Process(child).status() == psutil.STATUS_ZOMBIE)
+    assert not psutil.pid_exists(running.pid)
+
+
 def test_a_program_that_is_not_there_is_named(runtime, tmp_path):
     """Before anything is started."""
     launch = Launch("nobody", ("no-such-program",), tmp_path / "log")

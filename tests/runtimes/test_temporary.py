@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from patience import await_that
 
 from lab.errors import LabError
 from lab.runtimes import identity, temporary
@@ -72,3 +73,39 @@ def test_a_mount_does_not_outlive_the_command_that_made_it(tmpdir):
         builder = Builder(None, runtime, lambda line: None)
         builder.on_host((*bases._own_mounts(), "sh", "-c", program, str(os.getpid())))
     assert list(tmpdir.iterdir()) == []
+
+
+# A lab that is killed while it writes a file, with a runtime or two.
+HALF_WRITTEN = """
+import os, signal, sys
+from contextlib import ExitStack
+from pathlib import Path
+from lab.runtimes import temporary
+from lab.runtimes.process import ProcessRuntime
+with ExitStack() as stack:
+    for _ in range(int(sys.argv[2])):
+        stack.enter_context(ProcessRuntime())
+    with temporary.whole_file(Path(sys.argv[1]), private=True) as neighbour:
+        neighbour.write_text("half")
+        assert neighbour.exists()
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize("runtimes", [1, 2])
+def test_a_lab_killed_while_it_writes_a_file_leaves_nothing_of_it(tmp_path, runtimes):
+    """It may be a secret, and nobody comes by its place again."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    command = [sys.executable, "-c", HALF_WRITTEN, str(folder / "file"), str(runtimes)]
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    await_that(lambda: not any(folder.iterdir()))
+
+
+def test_a_file_is_written_without_a_runtime_too(tmp_path):
+    """Such as by a worker, which nobody guards; and when the runtime has ended."""
+    with ProcessRuntime():
+        pass
+    with temporary.whole_file(tmp_path / "file") as neighbour:
+        neighbour.write_text("whole")
+    assert (tmp_path / "file").read_text() == "whole"

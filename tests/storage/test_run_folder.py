@@ -163,7 +163,7 @@ def test_a_cell_that_never_ran_reads_as_empty(run, plan):
     assert not cell.complete
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", '"text"', "{}", '{"format": 1}', "\x00\x00", '{"format": 99}'])
+@pytest.mark.parametrize("content", ["", "{", "[]", '"text"', "{}", '{"format": 1}', "\x00\x00", '{"format": "3"}'])
 def test_a_damaged_run_is_named(run, content):
     """Whatever run.json holds, reading it gives a sentence that names the run."""
     (run.path / "run.json").write_text(content)
@@ -240,6 +240,23 @@ def test_a_received_run_whose_tables_would_be_statements_is_damaged(run, name, w
     value["plan"]["scenario"]["components"] = [{"name": "mysql", "database": "mysql", "tables": [table]}]
     (run.path / "run.json").write_text(json.dumps(value))
     assert run.state() == "damaged"
+
+
+@pytest.mark.parametrize("version", [0, 99])
+def test_a_run_of_another_version_of_the_lab_is_not_damaged(run, version):
+    """It may be whole, so it is nothing to be thrown away; who owns it and whether it goes on is known all the same."""
+    value = run.read()
+    json_file.write_json(run.path / "run.json", {**value, "format": version})
+    assert run.is_of_another_format
+    assert run.state() == "of another format"
+    assert run.goes_on
+    assert not run.is_of_another_checkout
+    owner = {**value["owner"], "checkout": "another", "machine": "another"}
+    json_file.write_json(run.path / "run.json", {**value, "format": version, "owner": owner})
+    assert run.is_of_another_checkout
+    assert run.is_of_another_machine
+    with pytest.raises(LabError, match=f"has format {version}, this lab reads"):
+        run.read()
 
 
 def test_a_run_that_is_not_text_is_named(run):

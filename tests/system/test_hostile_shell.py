@@ -73,13 +73,14 @@ def measured(data: Path, *arguments: str, **around: str) -> lab.Run:
 
 @pytest.mark.thorough
 @pytest.mark.java
-def test_a_hostile_shell_changes_no_result(tmp_path):
+@pytest.mark.parametrize("asked", [("delay", "--delay-ms", "20"), ("jwt",)], ids=lambda words: words[0])
+def test_a_hostile_shell_changes_no_result(tmp_path, asked):
     """Every variant starts, is right, counts what was sent, and has the limits and flags that it has elsewhere."""
     modules = tmp_path / "modules"
     modules.mkdir()
     for name in ("locust", "gevent", "zmq"):  # found before the real ones by whoever obeys PYTHONPATH
         (modules / f"{name}.py").write_text("raise SystemExit('planted')")
-    asked = ("delay", "--delay-ms", "20", "--variants", "mvc,webflux")
+    asked = (*asked, "--variants", "mvc,webflux")
     quiet = measured(tmp_path / "quiet", *asked)
     loud = measured(tmp_path / "loud", *asked, **HOSTILE, PYTHONPATH=f"{ROOT}{os.pathsep}{modules}")
     assert [cell.cell.id for cell in loud.folder.cells()] == [cell.cell.id for cell in quiet.folder.cells()]
@@ -90,7 +91,7 @@ def test_a_hostile_shell_changes_no_result(tmp_path):
         assert evidence["begun"] == evidence["finished"] == evidence["served"] > 20
         assert set(with_it.measured()["error"]) == {""}
         assert "planted" not in " ".join(limits["jvm_arguments"])
-        changing = {"pid", "jvm_arguments", "process_cpu_s", "request_threads_live"}
+        changing = {"pid", "jvm_arguments", "process_cpu_s", "request_threads_live", "pool_live"}
         assert {k: v for k, v in limits.items() if k not in changing} == {
             k: v for k, v in without.read("limits").items() if k not in changing
         }

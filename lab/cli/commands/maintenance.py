@@ -141,4 +141,6 @@ def _why_kept(folder: RunFolder) -> str:
         return "another user has made it"
     if folder.is_of_another_machine:
         return "another machine or container has made it, where it may go on"
-    return "the process that has made it goes on" * folder.goes_on
+    if folder.goes_on:
+        return "the process that has made it goes on"
+    return "another version of the lab has made it, which can read it" * folder.is_of_another_format

@@ -44,7 +44,7 @@ def _list_row(folder: run_folder.RunFolder) -> tuple[str, str, str, str]:
         done = sum(cell.settled for cell in folder.cells())
         return state, load, f"{done}/{len(run.plan.cells)}", run.verdict if done else "–"
     except LabError as error:
-        return "damaged", "–", "–", error.problem
+        return state if folder.is_of_another_format else "damaged", "–", "–", error.problem
 
 
 @click.command()

@@ -10,9 +10,9 @@ import click
 from lab.cli.console import out
 from lab.cli.options import ELSEWHERE, SecretText
 from lab.errors import LabError
-from lab.generator.fleet import OWN_MODULES, check_join_token, surroundings
+from lab.generator.fleet import check_join_token, surroundings
 from lab.runtimes import Launch, temporary
-from lab.runtimes.checkout import JOIN_TOKEN, ROOT
+from lab.runtimes.checkout import JOIN_TOKEN, OWN_MODULES, ROOT
 from lab.runtimes.host import raise_open_file_limit
 from lab.runtimes.process import ProcessRuntime
 from lab.spec import planning

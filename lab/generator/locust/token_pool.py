@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import subprocess
 import sys
 from functools import cache
 from pathlib import Path
+
+from lab.runtimes.checkout import OWN_MODULES
 
 _texts: list[str] = []
 
@@ -28,7 +31,9 @@ def pairs() -> list[tuple[str, bytes]]:
 def _own_file() -> Path:
     """The lab's file of tokens, made if missing, by another process: here ``jwt`` may be a locustfile's module."""
     command = (sys.executable, "-m", "lab.system.databases.tokens")
-    return Path(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.strip())
+    environment = {**os.environ, **OWN_MODULES}
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment)
+    return Path(done.stdout.strip())
 
 
 def _email(token: str) -> bytes:

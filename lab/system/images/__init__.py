@@ -16,7 +16,7 @@ import docker  # type: ignore[import-untyped]
 
 from lab.errors import LabError
 from lab.runtimes import RUNTIMES, Runtime
-from lab.runtimes.checkout import ROOT
+from lab.runtimes.checkout import OWN_MODULES, ROOT
 from lab.runtimes.docker import connect
 from lab.runtimes.process import ProcessRuntime
 from lab.system.images.bases import HAPROXY, JRE, MONGO, MYSQL, PROMETHEUS, PYTHON, BaseKind, Bases, registry_obstacle
@@ -129,7 +129,7 @@ class Images:
         )
         command += (f"--python-version={version[0]}", "--implementation=cp", *platforms, f"--target={folder}")
         self._builder.say(f"pip install {' '.join(WORKER_PACKAGES)}")
-        self._builder.on_host((*command, "-c", str(ROOT / "constraints.txt"), *WORKER_PACKAGES))
+        self._builder.on_host((*command, "-c", str(ROOT / "constraints.txt"), *WORKER_PACKAGES), OWN_MODULES)
         return {"packages": folder}
 
 

@@ -266,6 +266,21 @@ def test_two_labs_at_once_have_a_server_each(site, server):
         assert mysql.seed_users(third, count=COUNT) == 0
 
 
+@pytest.mark.parametrize("is_link", [False, True])
+def test_a_folder_that_is_there_already_is_not_taken_for_a_copy_of_the_data(site, server, tmp_path, is_link):
+    """It is somebody's, whatever its name: nothing is put there, and it is not removed."""
+    own = replace(site, folder=tmp_path / "data")
+    own.folder.mkdir()
+    kept = tmp_path / "kept" if is_link else own.folder / "mysql"
+    kept.mkdir()
+    (kept / "photo").write_text("mine")
+    if is_link:
+        (own.folder / "mysql").symlink_to(kept)
+    with pytest.raises(LabError, match="where there is something"), mysql.server(own, count=COUNT):
+        pass
+    assert [path.name for path in (own.folder / "mysql").iterdir()] == ["photo"]
+
+
 def test_a_port_that_somebody_takes_meanwhile_is_given_up(runtime, tmp_path):
     """The server that finds its port taken is started again on the next."""
     (first,) = free_ports(1)
@@ -329,6 +344,7 @@ def test_a_lab_killed_while_it_seeds_leaves_nothing_half_done(runtime, jdk, tmp_
     paths = [str(path) for path in (own.folder, own.logs, own.java_home, own.seeds)]
     with another_lab(call, paths=paths) as lab:
         kill_when(lab, lambda: any(f.stat().st_size > 1 << 20 for f in own.seeds.glob(".mysql-*/data/lab/users.ibd")))
+    await_that(lambda: not list(own.seeds.glob(".mysql-*")))  # by the guard
     with mysql.server(own) as database:
         assert mysql.seed_users(database) == 0
     left = sorted(path.name for path in own.seeds.iterdir())
