@@ -113,8 +113,10 @@ def compare(a: str | None, b: str | None, terms: Terms, runs: Path) -> Compariso
 
 
 def _by_design(one: Side, other: Side) -> str:
-    """The factors in which two variants differ, as a sentence; empty where they have none, or the same."""
+    """The factors in which two variants differ, as a sentence; empty where they have the same, or either has none."""
     mine, theirs = (side.run.plan().scenario.variant(side.variant).factors for side in (one, other))
+    if not mine or not theirs:
+        return ""  # nothing is known of a service of the user's own, nor of what an older lab recorded
     names = [name for name in dict.fromkeys((*mine, *theirs)) if mine.get(name) != theirs.get(name)]
     factors = [f"{name} ({mine.get(name, 'none')}, {theirs.get(name, 'none')})" for name in names]
     return f"{one.variant} and {other.variant} differ by design in {', '.join(factors)}." if factors else ""

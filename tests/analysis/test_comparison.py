@@ -145,6 +145,18 @@ def test_variants_of_different_runs_and_whole_runs_are_compared(made, compared):
     assert text.count("against A =") == 1
 
 
+def test_a_run_that_records_no_factors_differs_by_design_in_none(made):
+    """What an older lab did not write down is not known, and is no design that differs."""
+    runs = [made({"mvc": 0.1}, seed=seed) for seed in (1, 2)]
+    document = runs[0].path / "run.json"
+    stored = json.loads(document.read_text())
+    for variant in stored["plan"]["scenario"]["variants"]:
+        assert variant.pop("factors")
+    document.write_text(json.dumps(stored))
+    assert lab.compare(*(str(run.path) for run in runs), although_different=True).by_design == ()
+    assert len(lab.compare(str(made({"mvc": 0.1, "webflux": 0.1}).path)).by_design) == 1
+
+
 def test_the_python_face_gives_table_figure_and_sentence(made):
     """lab.compare takes a run, or names; its result draws a forest plot and shows itself in a notebook."""
     run = made({"mvc": 0.1, "webflux": 0.13}, repeat=3)
