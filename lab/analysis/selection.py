@@ -128,13 +128,14 @@ def _confounders(one: Side, other: Side) -> list[str]:
     # Where variants run on releases of Java that they name, that these differ is what is compared.
     stated = tuple(name for name in STATED if name != "java" or _java(one) == _java(other))
     found = list(_differing(_stated(one), _stated(other), stated))
-    found += _differing({"scope": one.scope}, {"scope": other.scope})
+    mine, theirs = ({"scope": side.scope or "that of the scenario"} for side in (one, other))
+    found += _differing(mine, theirs)
     if one.variant == other.variant:
         found += _differing(_stated(one), _stated(other), STATED_OF_ONE_VARIANT)
     if one.run.path == other.run.path:
         return found
-    mine, theirs = (_made(side.run.environment()) for side in (one, other))
-    found += _differing(mine, theirs, (*MACHINE, "lab", "runs that starts served"))
+    here, there = (_made(side.run.environment()) for side in (one, other))
+    found += _differing(here, there, (*MACHINE, "lab", "runs that starts served"))
     found += _differing(_decided(one), _decided(other))
     loads, of_other = _loads(one), _loads(other)
     for at in sorted(loads.keys() & of_other.keys()):
