@@ -218,6 +218,21 @@ def test_other_machines_and_limits_are_refused_unless_told(made, compared, optio
     assert f"Also different: {named}" in said(told)
 
 
+@pytest.mark.parametrize(("memory_bytes", "is_refused"), [(25_276_510_208, False), (33_000_000_000, True)])
+def test_a_machine_is_the_same_after_a_boot_and_whichever_way_java_was_found(made, compared, memory_bytes, is_refused):
+    """The system had reserved some pages more of its memory, and JAVA_HOME was not set."""
+    of_java = [{"version": "25", "found_in": found_in} for found_in in ("JAVA_HOME", "/usr/lib/jvm/*")]
+    machines = [
+        {**MACHINE, "jdk": jdk, "memory_bytes": size}
+        for jdk, size in zip(of_java, (25_276_502_016, memory_bytes), strict=True)
+    ]
+    one, two = (made({"mvc": 0.1}, environment=machine, seed=seed) for seed, machine in enumerate(machines))
+    text = said(compared(one.name, two.name))
+    assert ("memory bytes is 25276502016 and 33000000000" in text) is is_refused
+    assert ("differ in more than what is compared" in text) is is_refused
+    assert "jdk is" not in text
+
+
 def test_limits_that_a_service_states_otherwise_are_refused(made, compared):
     """Variants of one run that ran with different limits are not compared silently."""
     run = made({"mvc": 0.1, "webflux": 0.1}, repeat=2)
