@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import nbformat
+import pandas as pd
 import pytest
 from nbclient import NotebookClient
 from nbformat import NotebookNode
@@ -72,6 +73,17 @@ def test_it_runs_on_the_example_and_shows_its_figures(executions, path):
     kinds = [kind for output in outputs if "data" in output for kind in output.data]
     assert kinds.count("image/png") >= 1
     assert "text/html" in kinds
+
+
+def test_what_may_hide_in_an_undecided_ratio_is_not_asked_of_failures():
+    """Their intervals are differences in percentage points, of which nothing is to be taken away."""
+    (path,) = [path for path in NOTEBOOKS if path.stem == "05-compare"]
+    (cell,) = [cell for cell in nbformat.read(path, as_version=4).cells if "hidden = " in cell.source]
+    rows = [("failed %", -0.5, 1.5), ("p99 s", 0.9, 1.2)]
+    table = pd.DataFrame(rows, columns=["metric", "low", "high"]).assign(a="mvc", b="webflux", verdict="undecided")
+    known = {"comparison": SimpleNamespace(table=lambda: table)}
+    exec(cell.source, known)
+    assert known["hidden"].round(6).to_numpy().tolist() == [[-10.0, 20.0]]
 
 
 @pytest.fixture

@@ -113,8 +113,10 @@ def compare(a: str | None, b: str | None, terms: Terms, runs: Path) -> Compariso
 
 
 def _by_design(one: Side, other: Side) -> str:
-    """The factors in which two variants differ, as a sentence; empty where they have none, or the same."""
+    """The factors in which two variants differ, as a sentence; empty where they have the same, or either has none."""
     mine, theirs = (side.run.plan().scenario.variant(side.variant).factors for side in (one, other))
+    if not mine or not theirs:
+        return ""  # nothing is known of a service of the user's own, nor of what an older lab recorded
     names = [name for name in dict.fromkeys((*mine, *theirs)) if mine.get(name) != theirs.get(name)]
     factors = [f"{name} ({mine.get(name, 'none')}, {theirs.get(name, 'none')})" for name in names]
     return f"{one.variant} and {other.variant} differ by design in {', '.join(factors)}." if factors else ""
@@ -285,9 +287,11 @@ class _Cells:
             if metric == FAILED or (programs and metric == THROUGHPUT):
                 continue  # between two executions the lab has work of its own
             fewest = 1 if programs else FEWEST_FOR_CPU
-            in_a, in_b = (
-                [self._value(unit, metric, fewest) for unit in units] for units in (competing.of_a, competing.of_b)
-            )
+            field, sides = METRICS[metric][0], (competing.of_a, competing.of_b)
+            cells = [cell for units in sides for unit in units for cell in unit]
+            # All by their windows, or all as a whole: the p99 of a load is not that of its windows.
+            by_windows = all(window_ratios.typical(cell, field) is not None for cell in cells)
+            in_a, in_b = ([self._value(unit, field, fewest, by_windows) for unit in units] for units in sides)
             ratio = inference.ratio(in_a, in_b, self.interleaved)
             if by_start := self._by_start(metric, fewest):
                 ratio = inference.ratio([1.0] * len(by_start), by_start, self.interleaved)
@@ -368,9 +372,9 @@ class _Cells:
         both = sorted(by_a.keys() & by_b.keys())
         return tuple((by_a[repeat],) for repeat in both), tuple((by_b[repeat],) for repeat in both)
 
-    def _value(self, unit: Sequence[CellFolder], metric: str, fewest: int) -> float:
+    def _value(self, unit: Sequence[CellFolder], field: str, fewest: int, by_windows: bool) -> float:
         """The value of a repeat, or the typical one of a run; NaN where it has none."""
-        values = [_value(cell, self.summaries[_name(cell)], METRICS[metric][0], fewest) for cell in unit]
+        values = [_value(cell, self.summaries[_name(cell)], field, fewest, by_windows) for cell in unit]
         return inference.typical(values) or float("nan")
 
     def _failed(self, unit: Sequence[CellFolder]) -> Count:
@@ -379,12 +383,12 @@ class _Cells:
         return sum(sum(s.get("errors", {}).values()) for s in summaries), sum(s["requests"] for s in summaries)
 
 
-def _value(cell: CellFolder, summary: Mapping[str, Any], field: str, fewest: int) -> float:
-    """A field of a cell's summary; of a cell in windows their geometric mean; NaN where it has none."""
+def _value(cell: CellFolder, summary: Mapping[str, Any], field: str, fewest: int, by_windows: bool) -> float:
+    """A field of a cell's summary, or the geometric mean of its windows; NaN where it has none."""
     of_cpu = field == METRICS[CPU][0]
     if of_cpu and summary.get("requests", 0) < fewest:
         return float("nan")
-    if (of_windows := window_ratios.typical(cell, field)) is not None:
+    if by_windows and (of_windows := window_ratios.typical(cell, field)) is not None:
         return of_windows
     value = _cpu(cell, summary) if of_cpu else summary.get(field)
     return float("nan") if value is None else float(value)

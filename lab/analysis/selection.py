@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from itertools import combinations
@@ -18,6 +19,8 @@ from lab.storage.run_folder import RunFolder
 
 # What makes a machine the same, by its facts in environment.json.
 MACHINE = ("host", "system", "cores", "memory_bytes", "service_cores", "generator_cores", "runtime", "jdk", "databases")
+# What a system reserves of its memory for itself differs from one boot to the next.
+SAME_MEMORY = 0.01
 # Limits that every service reports, and those that depend on its variant.
 STATED, STATED_OF_ONE_VARIANT = (
     ("cpus", "heap_max_bytes", "java", "accept_count"),
@@ -128,13 +131,15 @@ def _confounders(one: Side, other: Side) -> list[str]:
     # Where variants run on releases of Java that they name, that these differ is what is compared.
     stated = tuple(name for name in STATED if name != "java" or _java(one) == _java(other))
     found = list(_differing(_stated(one), _stated(other), stated))
-    found += _differing({"scope": one.scope}, {"scope": other.scope})
+    mine, theirs = ({"scope": side.scope or "that of the scenario"} for side in (one, other))
+    found += _differing(mine, theirs)
     if one.variant == other.variant:
         found += _differing(_stated(one), _stated(other), STATED_OF_ONE_VARIANT)
     if one.run.path == other.run.path:
         return found
-    mine, theirs = (_made(side.run.environment()) for side in (one, other))
-    found += _differing(mine, theirs, (*MACHINE, "lab", "runs that starts served"))
+    here, there = (_made(side.run.environment()) for side in (one, other))
+    found += of_machines(here, there)
+    found += _differing(here, there, ("lab", "runs that starts served"))
     found += _differing(_decided(one), _decided(other))
     loads, of_other = _loads(one), _loads(other)
     for at in sorted(loads.keys() & of_other.keys()):
@@ -160,6 +165,19 @@ def _lab(environment: Mapping[str, Any]) -> str | None:
     version, changed = packages.get("lab"), " with changes" * bool(environment.get("uncommitted_changes"))
     known = filter(None, (version, commit and f"commit {commit[:12]}{changed}"))
     return ", ".join(known) or None
+
+
+def of_machines(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
+    """The differences of the machines of two environments, a sentence part each; none if they are the same."""
+    memory = [environment.get("memory_bytes") or 0 for environment in (one, other)]
+    alike = {"memory_bytes"} if math.isclose(*memory, rel_tol=SAME_MEMORY) else set()
+    # The release of Java decides, and not which way it was found.
+    here, there = ({**environment, "jdk": _release(environment.get("jdk"))} for environment in (one, other))
+    return list(_differing(here, there, tuple(name for name in MACHINE if name not in alike)))
+
+
+def _release(jdk: Any) -> Any:
+    return jdk.get("version", jdk) if isinstance(jdk, Mapping) else jdk
 
 
 def _differing(one: Mapping[str, Any], other: Mapping[str, Any], names: tuple[str, ...] = ()) -> Iterator[str]:

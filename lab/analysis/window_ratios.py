@@ -176,7 +176,8 @@ def _ratio(
         if all(np.isfinite(speed).all() for speed in speeds):
             logs, explained = adjusted(logs, speeds, *FOLLOWS[figure])
     levels = two_levels(logs)
-    if levels is None:
+    # Starts whose windows have tails are the fast ones, and must not stand for all.
+    if levels is None or (figure == "p99" and not all(map(len, logs))):
         return None
     costs = [np.sum([_cost(run, plan, one.cell) for one, _ in start], axis=0) for start in starts]
     start_s, round_s = map(float, np.median(costs, axis=0))

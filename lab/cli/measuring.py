@@ -23,7 +23,7 @@ from lab.errors import LabError
 from lab.reporting import formatting, run_view
 from lab.running import conductor, estimate
 from lab.running.invocation import Invocation
-from lab.spec import planning
+from lab.spec import in_turns, planning
 from lab.spec.options import Options, names
 from lab.spec.plan import Plan
 from lab.spec.scenario import Scenario
@@ -117,6 +117,8 @@ def conduct(plan: Plan, result_options: ResultOptions, endpoints: Endpoints, run
     if result_options.dry_run:
         for number, group in enumerate(chain.from_iterable(conductor.in_random_order(plan)), 1):
             out.print(f"{number:4}  {', '.join(cell.id for cell in group)}{formatting.windows(group[0].load)}")
+        if batches := in_turns.batched(plan):
+            out.print(batches, soft_wrap=True)
         out.print(f"{expected}. Nothing was started; --seed {plan.seed} repeats this order.", soft_wrap=True)
         return
     err.print(f"  {expected}", soft_wrap=True)

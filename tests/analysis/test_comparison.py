@@ -145,6 +145,18 @@ def test_variants_of_different_runs_and_whole_runs_are_compared(made, compared):
     assert text.count("against A =") == 1
 
 
+def test_a_run_that_records_no_factors_differs_by_design_in_none(made):
+    """What an older lab did not write down is not known, and is no design that differs."""
+    runs = [made({"mvc": 0.1}, seed=seed) for seed in (1, 2)]
+    document = runs[0].path / "run.json"
+    stored = json.loads(document.read_text())
+    for variant in stored["plan"]["scenario"]["variants"]:
+        assert variant.pop("factors")
+    document.write_text(json.dumps(stored))
+    assert lab.compare(*(str(run.path) for run in runs), although_different=True).by_design == ()
+    assert len(lab.compare(str(made({"mvc": 0.1, "webflux": 0.1}).path)).by_design) == 1
+
+
 def test_the_python_face_gives_table_figure_and_sentence(made):
     """lab.compare takes a run, or names; its result draws a forest plot and shows itself in a notebook."""
     run = made({"mvc": 0.1, "webflux": 0.13}, repeat=3)
@@ -204,6 +216,21 @@ def test_other_machines_and_limits_are_refused_unless_told(made, compared, optio
     told = compared(one.name, two.name, "--although-different")
     assert told.returncode == 0
     assert f"Also different: {named}" in said(told)
+
+
+@pytest.mark.parametrize(("memory_bytes", "is_refused"), [(25_276_510_208, False), (33_000_000_000, True)])
+def test_a_machine_is_the_same_after_a_boot_and_whichever_way_java_was_found(made, compared, memory_bytes, is_refused):
+    """The system had reserved some pages more of its memory, and JAVA_HOME was not set."""
+    of_java = [{"version": "25", "found_in": found_in} for found_in in ("JAVA_HOME", "/usr/lib/jvm/*")]
+    machines = [
+        {**MACHINE, "jdk": jdk, "memory_bytes": size}
+        for jdk, size in zip(of_java, (25_276_502_016, memory_bytes), strict=True)
+    ]
+    one, two = (made({"mvc": 0.1}, environment=machine, seed=seed) for seed, machine in enumerate(machines))
+    text = said(compared(one.name, two.name))
+    assert ("memory bytes is 25276502016 and 33000000000" in text) is is_refused
+    assert ("differ in more than what is compared" in text) is is_refused
+    assert "jdk is" not in text
 
 
 def test_limits_that_a_service_states_otherwise_are_refused(made, compared):

@@ -40,10 +40,12 @@ def assert_same(one: Comparison, other: Comparison) -> None:
 def unlabelled(comparison: Comparison) -> list[str]:
     """Its sentences without which side is held against which, and the ratios of windows."""
     for row in comparison.rows:
-        label = f"{row.b} against {row.a} at "
-        assert not any(line.startswith(f"{row.a} against {row.b} at ") for line in comparison.verdict.splitlines())
+        label, turned = (
+            rf"(?m)^{re.escape(b)} against {re.escape(a)}(:| at )" for a, b in permutations((row.a, row.b))
+        )
         comparison_text = "\n".join((comparison.verdict, *comparison.in_windows))
-        assert label in comparison_text or "against" not in comparison_text
+        assert not re.search(turned, comparison_text)
+        assert re.search(label, comparison_text) or "against" not in comparison_text
     text = re.sub(r"(?m)^\S+ against \S+?(?= at |: )", "", "\n".join((comparison.verdict, *comparison.in_windows)))
     return OF_WINDOWS.sub("×", text).splitlines()
 

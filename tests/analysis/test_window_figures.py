@@ -334,6 +334,27 @@ def test_a_tail_is_compared_only_where_each_window_has_one(run, short, figures):
     assert tails == [None if short else pytest.approx(0.1)] * 3
 
 
+@pytest.mark.parametrize("by_way_of_windows", [True, False])
+def test_tails_are_compared_by_windows_only_where_those_of_all_starts_have_one(run, by_way_of_windows):
+    """The starts whose windows have answers enough are the fast ones; else both sides are taken as a whole, all alike.
+
+    The 99th percentile of a whole load is above those of most windows: one against the other is no ratio of anything.
+    """
+    folder = run(noisy(3, 6))
+    for cell in folder.cells():
+        short = not by_way_of_windows and (cell.cell.variant, cell.cell.repeat) == ("webflux", 2)
+        rows = [{**window, "p99_s": None if short else 0.1} for window in cell.read("windows")["windows"]]
+        cell.keep("windows", {"windows": rows})
+        cell.keep("summary", {**cell.read("summary"), "p99_s": 0.3})
+    assert ("p99" in {ratio.figure for ratio in window_ratios.of_run(folder)}) is by_way_of_windows
+    found = pairing.compare(str(folder.path), None, pairing.Terms(), folder.path.parent)
+    (row,) = [row for row in found.rows if row.metric == "p99 s"]
+    value = 0.1 if by_way_of_windows else 0.3
+    assert (row.a_value, row.b_value) == (pytest.approx(value), pytest.approx(value))
+    assert row.ratio
+    assert (row.ratio.ratio, row.ratio.pairs) == (pytest.approx(1), 3)
+
+
 def test_the_cpu_of_a_few_requests_is_not_compared_in_windows(run):
     """It is the JVM's background work, whatever windows it is divided by."""
     folder = run(noisy(3, 6))

@@ -95,6 +95,16 @@ def test_what_would_be_measured_in_turns_is_listed(typed):
     assert "--duration" in refused.stderr
 
 
+def test_batches_are_listed_with_the_reason(typed):
+    """Where memory does not hold all variants at once; else nothing is said of it."""
+    shared_mb = in_turns.BESIDES_HEAP_MB + in_turns.COMPONENT_MB + in_turns.OWN_MB // 2
+    half_mb = in_turns.memory_mb() // 2 - shared_mb
+    for heap_mb, said in ((half_mb, 1), (256, 0)):
+        listed = typed("run", "jwt", "--interleave", "windows", "--heap-mb", str(heap_mb), "--dry-run")
+        assert listed.returncode == 0
+        assert listed.stdout.count("take turns in batches: mvc, mvc-virtual; mvc, webflux.") == said
+
+
 def test_attached_services_have_their_windows_in_turns(attached, server):
     """The service counted what the samples hold, and the one request that asked whether anybody is there."""
     folders = attached.folder.cells()

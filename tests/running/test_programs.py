@@ -183,7 +183,7 @@ def test_programs_of_another_scope_may_print_something_else(measured):
     found = pairing.compare(str(run.path), None, pairing.Terms(allow_suspect=True), run.path.parent)
     assert {(row.a, row.b) for row in found.rows} == {("sum", "loop")}
     assert "half works on something else (half of it), and is not compared." in found.notes
-    with pytest.raises(LabError, match="scope is half of it and"):
+    with pytest.raises(LabError, match=r"scope is half of it and that of the scenario\."):
         pairing.compare(f"{run.path}:half", f"{run.path}:sum", pairing.Terms(), run.path.parent)
 
 

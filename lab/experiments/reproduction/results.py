@@ -14,8 +14,7 @@ from typing import Any
 import pandas as pd
 import psutil
 
-from lab.analysis import window_ratios
-from lab.analysis.selection import MACHINE
+from lab.analysis import selection, window_ratios
 from lab.analysis.verdict import INVALID
 from lab.errors import LabError
 from lab.experiments.reproduction.publication import JudgedClaim, Part, Publication, Repeat, ReproducedRow
@@ -305,7 +304,7 @@ def _is_alike(run: Run, other: Run) -> bool:
     """Whether another run has repeats of the same scenario, with the settings and on the machine of this one."""
     mine, theirs = ((each.plan.scenario.name, *_settings(each.plan)) for each in (run, other))
     here, there = (each.folder.environment() for each in (run, other))
-    return _has_repeats(other.plan) and mine == theirs and all(here.get(name) == there.get(name) for name in MACHINE)
+    return _has_repeats(other.plan) and mine == theirs and not selection.of_machines(here, there)
 
 
 def _settings(plan: Plan) -> tuple[Any, ...]:
