@@ -81,6 +81,11 @@ class MetricRow:
         return self.metric not in UNTESTED and not self.instead
 
     @property
+    def is_throughput(self) -> bool:
+        """Whether it is right answers a second."""
+        return self.metric == THROUGHPUT
+
+    @property
     def is_trivial(self) -> bool:
         """Whether nothing failed on either side: no test could find a difference, however many there were."""
         return self.metric == FAILED and not self.a_value and not self.b_value

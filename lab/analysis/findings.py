@@ -94,7 +94,7 @@ def _undecided(comparison: Comparison, rows: Sequence[MetricRow]) -> str:
     """The metrics that are undecided, each with the repeats that would decide it; failures are only named."""
     needed = [f"{_short(row)}{_needed(comparison, row)}" for row in rows]
     unit = "usable repeats" if comparison.interleaved else "usable runs a side"
-    margin = next((f"{100 * row.margin:g} %" for row in rows if row.ratio), "")
+    margin = next((f"{100 * row.margin:g} %" for row in rows if _needed(comparison, row)), "")
     what = f" (in brackets: how many {unit} would tell {margin} from nothing)" * bool(margin)
     return f"undecided: {', '.join(needed)}{what}"
 
@@ -107,7 +107,8 @@ def _unseen(row: MetricRow) -> str:
 
 
 def _needed(comparison: Comparison, row: MetricRow) -> str:
-    if row.ratio is None:
+    """How many repeats would decide a metric; empty of failures, and of what windows say how to measure better."""
+    if row.ratio is None or (comparison.in_windows and row.is_throughput):
         return ""
     noise, tests = row.ratio.noise_cv or 0.0, max(comparison.tested, 1)
     repeats = inference.repeats_to_decide(noise, row.margin, tests, seen_in=row.pairs)

@@ -53,6 +53,7 @@ class WindowRatio:
         at_once: how many variants took turns.
         by_way_of: the variant beside which each of both took turns, where memory did not hold them at once; else empty.
         measured: how many starts were measured to their end, those that were left out as invalid or suspect too.
+        suspect: how many of the starts that count are suspect.
 
     """
 
@@ -69,6 +70,7 @@ class WindowRatio:
     at_once: int
     by_way_of: str = ""
     measured: int = 0
+    suspect: int = 0
 
     @property
     def ratio(self) -> float:
@@ -86,7 +88,9 @@ class WindowRatio:
         """The ratio, its interval, and what it rests on."""
         levels, interval, explained = self.levels, self.interval, f"{self.explained:.0%}"
         found = f" (95 %: {interval[0]:.3f} to {interval[1]:.3f})" if interval else ", which one start cannot judge"
-        starts = f"{levels.starts} start{'s' * (levels.starts != 1)}"
+        starts = f"{levels.starts} start{'s' * (levels.starts != 1)}" + f" ({self.suspect} suspect)" * bool(
+            self.suspect
+        )
         of = f"{starts} of {levels.windows:.3g} windows" + f", each beside {self.by_way_of}" * bool(self.by_way_of)
         speed = f"; the cores' speed explains {explained} of how rounds differ, and is taken out"
         rests_on = f"{of}{speed * (explained != '0%')}"
@@ -139,6 +143,10 @@ def usable(folder: CellFolder) -> bool:
     return folder.settled and folder.read("summary").get("verdict") in verdict.BELIEVED
 
 
+def _is_suspect(folder: CellFolder) -> bool:
+    return bool(folder.read("summary").get("verdict") == verdict.SUSPECT)
+
+
 def of_run(
     run: RunFolder,
     figures: Sequence[str] = tuple(FIGURES),
@@ -185,8 +193,9 @@ def _ratio(
     by_way_of = "" if len(starts[0]) == 1 else plan.variants[0].name
     at_once = max(len(_at_once(plan, one.cell)) for one, _ in starts[0])
     measured = sum(all(folder.settled for both in start for folder in both) for start in beside)
+    suspect = sum(any(_is_suspect(folder) for both in start for folder in both) for start in starts)
     of_starts = a, b, at, figure, tuple(logs), levels, start_s, round_s, window_s, explained
-    return WindowRatio(*of_starts, at_once, by_way_of, measured)
+    return WindowRatio(*of_starts, at_once, by_way_of, measured, suspect)
 
 
 def _beside(plan: Plan, position: float, a: str, b: str) -> list[list[tuple[Cell, Cell]]]:
