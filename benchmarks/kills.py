@@ -301,9 +301,9 @@ def carried_out(
 def left_on_disk(data: Path) -> list[str]:
     """What of a run is on the disk, but for its record: data of databases, port files, files not yet in their place.
 
-    That is in the folder of runs, and in what the checkout keeps for all of them: seeds, corpora, builds, calibrations;
-    volumes of the engine count too, whoever has made them. Temporary folders count once the next lab has tidied up, as
-    every one does when it starts.
+    That is in the folder of runs, and in what the checkout keeps for all of them: seeds, corpora, builds, calibrations.
+    Volumes of the engine count too, whoever has made them, so that nothing else should use it meanwhile. Temporary
+    folders count once the next lab has tidied up, as every one does when it starts.
     """
     for folder in temporary.left_behind():
         with suppress(OSError):
@@ -331,7 +331,7 @@ def volumes() -> list[str]:
 
 
 def as_table(found: dict[str, Any]) -> str:
-    """Scenario, phase and victim, and what is left."""
+    """Scenario, phase and victim, and how much is left; below it, what."""
     lines = ["| scenario | variant | phase | killed | lab's status | left running | left on disk | samples lost |"]
     lines += ["|---|---|---|---|---|---|---|---|"]
     for kill in found["kills"]:
@@ -339,6 +339,10 @@ def as_table(found: dict[str, Any]) -> str:
         ended = kill["ended"] if kill["done"] else "was not there"
         who = (kill["scenario"], kill["variant"], kill["phase"], kill["victim"], ended)
         lines.append("| " + " | ".join(map(str, (*who, *left))) + " |")
+    for kill in found["kills"]:
+        what = [*kill["running"], *kill["on_disk"]]
+        if what:
+            lines += ["", f"Left after {kill['victim']} in {kill['phase']} of {kill['scenario']}: {', '.join(what)}."]
     lines += ["", *(f"{who} stands for {', '.join(others)}." for who, others in found["stand_for"].items())]
     return "\n".join(lines)
 

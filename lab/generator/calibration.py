@@ -25,6 +25,8 @@ ALSO_OURS = (
     "locustfiles/calibration.py",
 )
 GENERATOR, SERVER, UNKNOWN = "generator", "server", "something else"
+# A process with less than this share of a core is not the bottleneck.
+BUSY_SHARE = 0.90
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,8 @@ class Calibration:
 
         Where the server was the limit of several workers, they send at least what it took, and as much as one sends
         times as many as have a core of their own. A lower bound is no less safe: what is far below it is far below the
-        ceiling.
+        ceiling. But where neither was the limit, other programs had their cores, and what was reached says more of
+        these: then it is what the generator would send with its cores at the CPU time that a request was seen to take.
         """
         measured = {c.workers: c for c in self.ceilings if c.kind == kind}
         if workers not in measured:
@@ -95,6 +98,8 @@ class Calibration:
         found, one = measured[workers], measured.get(1)
         if found.limited_by != GENERATOR and one and one.limited_by == GENERATOR:
             return max(found.rps, one.rps * min(workers, cores))
+        if found.limited_by == UNKNOWN and found.generator_cpu > 0:
+            return found.rps * max(1.0, BUSY_SHARE / found.generator_cpu)
         return found.rps
 
     def with_ceilings(self, found: Iterable[Ceiling]) -> Calibration:

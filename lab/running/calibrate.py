@@ -22,8 +22,6 @@ from lab.system.databases import tokens
 USERS = 50
 # The rate of a step is users / delay: this many users are enough for 100,000 requests a second.
 MOST_USERS, DELAY_MS = 2000, 20
-# A process with less than this share of a core is not the bottleneck.
-BUSY_SHARE = 0.90
 
 
 @dataclass(frozen=True)
@@ -146,9 +144,9 @@ def users_for(rps: float, cycle_s: float) -> int:
 
 def limited_by(peak: BenchResult) -> str:
     """The bottleneck at the highest rate: the generator, the server, or something else."""
-    if peak.generator_cpu >= BUSY_SHARE:
+    if peak.generator_cpu >= calibration.BUSY_SHARE:
         return calibration.GENERATOR
-    return calibration.SERVER if peak.server_cpu >= BUSY_SHARE else calibration.UNKNOWN
+    return calibration.SERVER if peak.server_cpu >= calibration.BUSY_SHARE else calibration.UNKNOWN
 
 
 def _run_load(ready: Bench, kind: str, users: int, delay_ms: int, duration_s: float) -> BenchResult:

@@ -31,7 +31,7 @@ def calibrate(as_json: bool) -> None:
     out.print(_table(found))
     out.print(EXPLAINED)
     for ceiling in found.ceilings:
-        if reason := _lower_bound_reason(ceiling):
+        if reason := _lower_bound_reason(found, ceiling):
             out.print(f"[yellow]{escape(reason)}[/]")
     out.print(f"\nIn [bold]{escape(short(file))}[/]; runs on this machine are judged by it from now on.")
 
@@ -55,10 +55,15 @@ def _ms(seconds: float | None) -> str:
     return "–" if seconds is None else f"{seconds * 1000:.2f} ms"
 
 
-def _lower_bound_reason(ceiling: Ceiling) -> str:
-    """The reason why a ceiling is only a lower bound; empty if the generator was the limit."""
+def _lower_bound_reason(found: Calibration, ceiling: Ceiling) -> str:
+    """Why a ceiling is only a lower bound, and what runs are judged by; empty if the generator was the limit."""
     if ceiling.limited_by == calibration.GENERATOR:
         return ""
     use = f"generator {ceiling.generator_cpu:.0%}, server {ceiling.server_cpu:.0%} of a core"
-    who = "the server was the limit" if ceiling.limited_by == calibration.SERVER else "other programs were in the way"
-    return f"{ceiling.kind}: {who} ({use}), so that the ceiling is at least this; no run is judged by it."
+    if ceiling.limited_by == calibration.SERVER:
+        return f"{ceiling.kind}: the server was the limit ({use}), so that the ceiling is at least this."
+    by_cpu = found.ceiling_rps(ceiling.kind, ceiling.workers, 1) or ceiling.rps
+    return (
+        f"{ceiling.kind}: other programs were in the way ({use}). By the CPU time of a request the ceiling is about "
+        f"{by_cpu:,.0f} requests/s, by which runs are judged: calibrate again when they have ended."
+    )
