@@ -1,14 +1,15 @@
-"""Make a measured run one that ships with the lab: ``python data/example/pack.py RUN NAME [--without-samples]``.
+"""Make a measured run one that ships with the lab: ``python data/example/pack.py RUN NAME [--samples-of 1,2]``.
 
-Logs, pictures and the samples of the warm-up stay behind, and so does what names the machine and its folders. Without
-samples a run still has its table, its windows and their ratios, and no figure of single answers.
+Logs, pictures and the samples of the warm-up stay behind, and so does what names the machine and its folders. With
+the samples of some repeats only (``--samples-of ''`` for none) a run still has its table, its windows and their ratios,
+and in figures of single answers these repeats.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +24,11 @@ GROWING = ("planned_us", "sent_us", "latency_us", "user", "session")
 LEFT_BEHIND = shutil.ignore_patterns("logs", "scratch", "*.lock", "*.arrows", "*.png")
 
 
-def pack(name: str, example: Path, samples: bool = True) -> None:
+def pack(name: str, example: Path, samples_of: str | None = None) -> None:
     """Copy a run, by name or path, to a folder, which is replaced.
 
     Args:
-        samples: whether those of the measured load are part of it.
+        samples_of: the numbers of the repeats whose measured samples are part of it, joined by commas; None for all.
 
     """
     shutil.rmtree(example, ignore_errors=True)
@@ -39,8 +40,9 @@ def pack(name: str, example: Path, samples: bool = True) -> None:
     if "--data" in command:
         del command[command.index("--data") : command.index("--data") + 2]
     change(example / "run.json", command=command)
+    kept = None if samples_of is None else samples_of.split(",")
     for path in example.glob("cells/*/samples.parquet"):
-        if not samples:
+        if kept is not None and path.parent.name.rpartition("-r")[2] not in kept:
             path.unlink()
             continue
         rows = pq.read_table(path)
@@ -61,4 +63,9 @@ def change(path: Path, **values: Any) -> None:
 
 
 if __name__ == "__main__":
-    pack(sys.argv[1], Path(__file__).parent / sys.argv[2], samples="--without-samples" not in sys.argv[3:])
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("run", metavar="RUN", help="name or path of the run")
+    parser.add_argument("name", metavar="NAME", help="its name as an example")
+    parser.add_argument("--samples-of", metavar="REPEATS", help="keep the samples of these repeats; all without it")
+    asked = parser.parse_args()
+    pack(asked.run, Path(__file__).parent / asked.name, asked.samples_of)
