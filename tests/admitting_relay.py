@@ -4,38 +4,23 @@ from __future__ import annotations
 
 import socket
 import struct
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import Any
 
 import bson
+from relay import Relay
 
 # Message and, for the first words of a connection, query: the two forms of a command.
 OP_REPLY, OP_QUERY, OP_MSG = 1, 2004, 2013
 ADMITTED = {"conversationId": 1, "done": True, "payload": b"", "ok": 1.0}
 
 
-class AdmittingRelay:
+class AdmittingRelay(Relay):
     """What clients ask goes to the server, but for logins by the mechanism PLAIN, which it grants itself."""
 
     def __init__(self, to: tuple[str, int]) -> None:
+        super().__init__(to)
         self.told = list[str]()
-        self._to, self._listener = to, socket.create_server(("127.0.0.1", 0))
-        self.port: int = self._listener.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def close(self) -> None:
-        """Let nobody in any more."""
-        self._listener.close()
-
-    def _accept(self) -> None:
-        with suppress(OSError):
-            while True:
-                client, _ = self._listener.accept()
-                server = socket.create_connection(self._to)
-                threading.Thread(target=self._ask, args=(client, server), daemon=True).start()
-                threading.Thread(target=_pass_on, args=(server, client), daemon=True).start()
 
     def _ask(self, client: socket.socket, server: socket.socket) -> None:
         with server, suppress(OSError), client.makefile("rb") as words:
@@ -60,19 +45,3 @@ def _granted(kind: int, number: int) -> bytes:
     before = b"\0" * 5 if kind == OP_MSG else struct.pack("<iqii", 8, 0, 0, 1)
     answers_as = OP_MSG if kind == OP_MSG else OP_REPLY
     return struct.pack("<iiii", 16 + len(before) + len(document), 1, number, answers_as) + before + document
-
-
-def _pass_on(source: socket.socket, target: socket.socket) -> None:
-    with target, suppress(OSError):
-        while piece := source.recv(65536):
-            target.sendall(piece)
-
-
-@contextmanager
-def admitting(to: tuple[str, int]) -> Iterator[AdmittingRelay]:
-    """A relay to an address, closed with the context."""
-    relay = AdmittingRelay(to)
-    try:
-        yield relay
-    finally:
-        relay.close()

@@ -88,9 +88,8 @@ class WindowRatio:
         """The ratio, its interval, and what it rests on."""
         levels, interval, explained = self.levels, self.interval, f"{self.explained:.0%}"
         found = f" (95 %: {interval[0]:.3f} to {interval[1]:.3f})" if interval else ", which one start cannot judge"
-        starts = f"{levels.starts} start{'s' * (levels.starts != 1)}" + f" ({self.suspect} suspect)" * bool(
-            self.suspect
-        )
+        suspect = f" ({self.suspect} suspect)" * (self.suspect > 0)
+        starts = f"{levels.starts} start{'s' * (levels.starts != 1)}{suspect}"
         of = f"{starts} of {levels.windows:.3g} windows" + f", each beside {self.by_way_of}" * bool(self.by_way_of)
         speed = f"; the cores' speed explains {explained} of how rounds differ, and is taken out"
         rests_on = f"{of}{speed * (explained != '0%')}"

@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 
 import pytest
-from holding_relay import holding
+from holding_relay import HoldingRelay
 from patience import await_that
 
 from lab.experiments import scenarios
@@ -43,7 +43,7 @@ def found_rows(server) -> int:
 @pytest.mark.thorough
 def test_a_seeding_that_was_killed_is_mended_by_the_next(server, tmp_path, typed):
     """SIGKILL with part of the rows written; then ``lab seed`` makes them whole, and then finds them whole."""
-    with holding((server.host, server.port), after=2_000_000) as relay:
+    with HoldingRelay((server.host, server.port), after=2_000_000) as relay:
         command = [sys.executable, "-m", "lab", "seed", "jwt", "--mysql-url", server.via(relay.port).url]
         with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL) as first:
             try:

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from admitting_relay import admitting
+from admitting_relay import AdmittingRelay
 from docker.errors import DockerException
 from one_sentence import assert_refused
 from patience import PATIENCE_S
@@ -134,7 +134,7 @@ def test_the_password_of_a_mongodb_is_found_nowhere(tmp_path):
     with ProcessRuntime() as runtime:
         (jar,) = build.jars(["mongo-standin"], jdk, runtime, print).values()
         site = Site(runtime, folder / "data", folder / "logs", jdk.home, stand_in=jar)
-        with mongo.server(site) as database, admitting((database.host, database.port)) as relay:
+        with mongo.server(site) as database, AdmittingRelay((database.host, database.port)) as relay:
             url = f"mongodb://planted:{PASSWORD}@127.0.0.1:{relay.port}/?authMechanism=PLAIN"
             run = ("run", "document", "--variants", "webflux", "--users", "5", "--duration", "2", "--heap-mb", "256")
             given = ("--mongo-url", "env:PLANTED", "--allow-suspect")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from holding_relay import holding
+from holding_relay import HoldingRelay
 from one_sentence import assert_refused
 from patience import PATIENCE_S, await_that
 
@@ -358,7 +358,7 @@ def test_a_lab_killed_while_it_seeds_somebodys_server_is_made_good(server, sql):
     sql("drop table users")
     call = "mysql.seed_users(mysql.parse(values['url']))"
     with (
-        holding((server.host, server.port), after=2_000_000) as relay,
+        HoldingRelay((server.host, server.port), after=2_000_000) as relay,
         another_lab(call, url=server.via(relay.port).url) as lab,
     ):
         kill_when(lab, lambda: relay.holds.is_set() and found_rows(server) > 0)
