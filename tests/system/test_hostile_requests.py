@@ -7,7 +7,7 @@ import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 import hostile_requests
@@ -17,12 +17,15 @@ from patience import PATIENCE_S
 from lab.experiments import scenarios
 from lab.running.invocation import Invocation
 from lab.running.progress import Reporter
-from lab.running.testbed import Testbed, set_up
+from lab.running.testbed import set_up
 from lab.spec import planning
 from lab.spec.options import Options
 from lab.spec.scenario import Scenario
 from lab.system.databases import SEEDS, rows, tokens
 from lab.telemetry import actuator
+
+if TYPE_CHECKING:  # pytest would take it for a class of tests
+    from lab.running.testbed import Testbed
 
 pytestmark = [pytest.mark.java, pytest.mark.thorough]
 
