@@ -283,7 +283,7 @@ def _http(path: str) -> Iterator[HostileRequest]:
         "a null byte": ["X-A: \0"],
     }.items():
         yield HostileRequest(f"fields: {name}", _get(path, fields))
-    # With its last chunk: Tomcat waits for it, a minute long, before it closes a connection whose request it has refused.
+    # With its last chunk: for which Tomcat waits, a minute long, before it closes a connection that it has refused.
     both = _get(path, ["Content-Length: 4", "Transfer-Encoding: chunked"]) + b"0\r\n\r\n"
     yield HostileRequest("fields: length and chunks", both)
     yield HostileRequest("HTTP/1.1 without a host", f"GET {path} HTTP/1.1\r\nConnection: close\r\n\r\n".encode())
