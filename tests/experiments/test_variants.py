@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import http.client
 import os
 import socket
 import subprocess
@@ -96,6 +97,24 @@ def test_only_delays_up_to_a_minute_are_waited_for(running, path, status):
     assert kind.startswith("application/json" if status == 200 else "application/problem+json")
     if status == 200:
         assert body == f'{{"millis":{path[7:]}}}'
+
+
+@pytest.mark.parametrize("variant", ["mvc", "mvc-virtual", "webflux"])
+def test_requests_that_come_early_are_answered_in_turn(running, variant):
+    """The second before the first has its answer, and a third one later: no connection is left unread.
+
+    As Reactor Netty 1.3.6 and 1.3.7 do (its issue 4361).
+    """
+    address = urlsplit(running[variant].url)
+    asked = [f"GET /delay/{millis} HTTP/1.1\r\nHost: a\r\n\r\n".encode() for millis in (50, 0, 1)]
+    with socket.create_connection((address.hostname, address.port), PATIENCE_S) as connection:
+        answers, got = connection.makefile("rb"), []
+        for together in (asked[0] + asked[1], asked[2]):
+            connection.sendall(together)
+            for _ in range(together.count(b"GET")):
+                assert answers.readline().startswith(b"HTTP/1.1 200")
+                got.append(answers.read(int(http.client.parse_headers(answers)["content-length"])))
+    assert got == [b'{"millis":50}', b'{"millis":0}', b'{"millis":1}']
 
 
 @pytest.mark.parametrize("variant", ["mvc", "mvc-virtual", "webflux"])
