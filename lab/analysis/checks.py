@@ -22,6 +22,8 @@ TAKEN_SUSPECT_SHARE = 0.06
 FOREIGN_SUSPECT_SHARE = 0.05
 # The least change within a load that counts; whether it is more than noise was decided before, see lab.formulas.trend.
 CHANGE_SUSPECT_SHARE = 0.05
+# Of all that took turns: more makes an average over the load one of two states.
+SHARED_SUSPECT_SHARE = 0.25
 # Cores change their speed by a few percent all the time.
 SLOWED_SUSPECT_SHARE = 0.08
 # Shorter stalls are within what a garbage collection or a busy core delays.
@@ -115,6 +117,21 @@ def changed(latency: float, throughput: float, cpu: float) -> list[str]:
         f"{name} {'rose' if share > 0 else 'fell'} by {abs(share):.0%} during the load."
         for name, share in named
         if abs(share) > CHANGE_SUSPECT_SHARE
+    ]
+
+
+def shared(change: float) -> list[str]:
+    """Whether all that took turns changed alike, by so much that no average of the load describes it.
+
+    Args:
+        change: relative, of latency.
+
+    """
+    if max(change, 1 / (1 + change) - 1) <= SHARED_SUSPECT_SHARE:
+        return []
+    return [
+        f"Latency changed by {change:+.0%} during the load, as that of the variants that took turns with it: the "
+        "machine did, or what they share. Repeat it."
     ]
 
 

@@ -54,7 +54,11 @@ def sentences(run: RunFolder) -> list[str]:
         *(f"{plan.label(folder.cell)}: {said}" for folder in run.cells() for said in monitoring.sentences(folder)),
     ]
     if plan.interleave == WINDOWS:  # where an uneven machine disturbs all alike
-        beside = (window_ratios.of_neighbours(run), window_ratios.of_pauses(run))
+        beside = (
+            window_ratios.of_neighbours(run),
+            window_ratios.of_pauses(run),
+            window_ratios.of_shared_changes(run),
+        )
         return [*found, *window_ratios.sentences(run), *filter(None, beside)]
     return found + ([uneven] if plan.scenario.cpu_decides and (uneven := _uneven_machine(run)) else [])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from lab.analysis import checks
 from lab.analysis.evidence import Steadiness
+from lab.analysis.window_figures import CPU, LATENCY, THROUGHPUT
 from lab.formulas import stats, steady_state, trend
 from lab.spec.workload import Load
 from lab.telemetry.running_clock import RunningClock
@@ -30,12 +31,19 @@ MIN_PER_READING = 20
 CONNECTING_S = 1.0
 # Readings of the fixed work are twelve a second. Those above so many medians hold an interrupt or a change of core.
 SMOOTHED_READINGS, OUTLIER = 13, 2.0
+# Windows of those that take turns are a second long.
+PACE_STEP_S = 0.1
 # Of latencies that were sent within a piece of time this long, the fastest tenth shows a service that answered nobody.
 STALL_PIECE_S, FASTEST_PERCENT, MIN_PER_PIECE = 0.05, 10, 10
 
 
 def steadiness(
-    load: Load, samples: pd.DataFrame, rows: Iterable[Reading], cpu_decides: bool, until_s: float = math.inf
+    load: Load,
+    samples: pd.DataFrame,
+    rows: Iterable[Reading],
+    cpu_decides: bool,
+    until_s: float = math.inf,
+    beside: Mapping[str, pd.DataFrame] | None = None,
 ) -> Steadiness:
     """Changes of latency, throughput, CPU cost and core speed within a load that should be steady.
 
@@ -47,6 +55,8 @@ def steadiness(
         rows: those of :func:`lab.analysis.observations.metrics`.
         cpu_decides: whether the scenario measures the service's CPU time a request.
         until_s: when the load was cut off, in seconds since its planned start; infinite if it was not.
+        beside: its windows and those of the variants that took turns with it, see
+            :func:`lab.analysis.window_figures.beside`: what happened to them too is no change of this variant.
 
     """
     if load.steady_span_s is None:
@@ -71,18 +81,23 @@ def steadiness(
         return Steadiness(not_judged="there were too few answers a second")
     owners = dict.fromkeys(target for _, target, name, _ in rows if name == FIXED_WORK)
     slower = partial(slowness, rows, "service") if cpu_decides else _same
-    took = _change(latency, slower)
-    did = _change(throughput, lambda at_s: 1 / slower(at_s))
-    cost = _change(_cpu_per_request(samples, rows, begin_s, end_s), slower) if cpu_decides else 0.0
+    turns = {field: both for field, both in (beside or {}).items() if len(both)}
+    took = _change(latency, slower, turns.get(LATENCY))
+    did = _change(throughput, lambda at_s: 1 / slower(at_s), turns.get(THROUGHPUT))
+    cost = _cpu_per_request(samples, rows, begin_s, end_s) if cpu_decides else pd.Series(dtype=float)
+    dearer = _change(cost, slower, turns.get(CPU))
     longest_s, level = stalled_s(samples, begin_s, end_s), settled(samples, begin_s, end_s)
+    if not level and not load.independent and THROUGHPUT in turns:
+        level = settled(*_at_pace(samples, (begin_s, end_s), turns[THROUGHPUT]["others"]))
     return Steadiness(
         latency_change=took,
         throughput_change=did,
-        cpu_change=cost,
+        cpu_change=dearer,
         slowed={owner: _speed_change(rows, owner, begin_s, end_s) for owner in owners},
+        shared_change=trend.change(latency.to_numpy(dtype=float)) - took if LATENCY in turns else 0.0,
         stalled_s=longest_s,
         settled=level,
-        course=checks.course((took, cost, _between_answers(did)), longest_s, level),
+        course=checks.course((took, dearer, _between_answers(did)), longest_s, level),
     )
 
 
@@ -142,19 +157,46 @@ def _same(at_s: Floats) -> Floats:
     return np.ones(len(at_s))
 
 
-def _change(over_time: pd.Series, slower: Callable[[Floats], Floats]) -> float:
-    """The change of a series as it is and as it would be on cores of one speed, whichever is less.
+def _at_pace(samples: pd.DataFrame, span_s: tuple[float, float], pace: pd.Series) -> tuple[pd.DataFrame, float, float]:
+    """Samples and a span of a closed loop by a clock that goes as fast as those that took turns with it answered.
 
-    So neither a change that slower cores explain is called one of the service, nor one that only the correction made.
+    Args:
+        pace: the others' throughput as a multiple of the usual one, indexed by seconds since the planned start.
+
+    """
+    sent_s, took_s = (samples[name].to_numpy() / 1e6 for name in ("sent_us", "latency_us"))
+    moments_s = np.arange(0.0, max(span_s[1], float((sent_s + took_s).max())) + PACE_STEP_S, PACE_STEP_S)
+    within_s = (moments_s[:-1] + moments_s[1:]) / 2
+    paces = np.interp(within_s, pace.index.to_numpy(dtype=float), pace.to_numpy())
+    shown_s = np.concatenate([[0.0], np.cumsum(paces * PACE_STEP_S)])
+
+    def by_this(at_s: Floats) -> Floats:
+        read_s: Floats = np.interp(at_s, moments_s, shown_s)
+        return read_s
+
+    begun_s = by_this(sent_s)
+    changed = samples.assign(sent_us=begun_s * 1e6, latency_us=(by_this(sent_s + took_s) - begun_s) * 1e6)
+    from_s, to_s = by_this(np.array(span_s))
+    return changed, float(from_s), float(to_s)
+
+
+def _change(over_time: pd.Series, slower: Callable[[Floats], Floats], beside: pd.DataFrame | None) -> float:
+    """The change of a series as it is, as on cores of one speed, and beyond that of others: whichever is least.
+
+    So neither a change that slower cores explain is called one of the service, nor one that only a correction made.
 
     Args:
         over_time: indexed by seconds since the planned start.
-        slower: by how much the cores at given times lengthen what is in the series.
+        slower: by how much the cores at given times multiply what is in the series.
+        beside: the series and that of those that took turns, by window; None where nobody did.
 
     """
     values = over_time.to_numpy(dtype=float)
     seen, corrected = trend.change(values), trend.change(values / slower(over_time.index.to_numpy(dtype=float)))
-    return min(seen, corrected, key=abs) if seen * corrected > 0 else 0.0
+    found = [seen, corrected]
+    if beside is not None:
+        found.append(trend.beyond(seen, beside["own"].to_numpy(), beside["others"].to_numpy()))
+    return min(found, key=abs) if min(found) > 0 or max(found) < 0 else 0.0
 
 
 def _speed_change(rows: list[Reading], owner: str, begin_s: float, end_s: float) -> float:

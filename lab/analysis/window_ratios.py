@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from lab.analysis import verdict
+from lab.analysis.checks import CHANGE_SUSPECT_SHARE
 from lab.analysis.window_figures import SPEEDS
 from lab.formulas.two_levels import TwoLevels, adjusted, least_effort, two_levels
 from lab.spec import in_turns, turns
@@ -305,6 +306,19 @@ def of_pauses(run: RunFolder) -> str:
         return ""
     share = paused_s / sum(window["length_s"] for window in windows)
     return f"The machine itself stood still for {share:.1%} of all windows: the ratios leave that out, tables do not."
+
+
+def of_shared_changes(run: RunFolder) -> str:
+    """By how much latency changed during a load for all that took turns, as a sentence; empty where it did not."""
+    found = {folder.cell.id: folder.read("evidence").get("shared_change") or 0.0 for folder in run.cells()}
+    changed = [name for name, change in found.items() if abs(change) > CHANGE_SUSPECT_SHARE]
+    if not changed:
+        return ""
+    most = max(changed, key=lambda name: abs(found[name]))
+    return (
+        f"Latency changed during the load for all that took turns in {len(changed)} of {len(found)} cells, by "
+        f"{found[most]:+.0%} at most ({most}): the machine did, or what they share, and no variant."
+    )
 
 
 def start_ratios(

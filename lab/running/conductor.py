@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import pandas as pd
 
-from lab.analysis import observations, ramps, steadiness, verdict, window_figures
+from lab.analysis import observations, ramps, steadiness, verdict, window_figures, window_ratios
 from lab.analysis.observations import Conditions, NameCounts
 from lab.analysis.program_use import program_use
 from lab.analysis.service_cost import of_all_pools, of_pools, service_cost
@@ -159,7 +159,10 @@ def measure(testbed: Testbed, *cells: Cell, starts: Starts | None = None) -> Non
             elapsed_s = (time.monotonic() - began) / len(measurements)
             for each in measurements:
                 each.folder.keep("timing", {"elapsed_s": elapsed_s})
-                conclude(testbed, each, others)
+                keep_observations(each)
+            for each in measurements:
+                beside = [other.folder for other in measurements if other is not each]
+                conclude(testbed, each, others, beside)
 
 
 def _measure_programs(testbed: Testbed, measurements: list[Measurement]) -> None:
@@ -303,17 +306,35 @@ def _warm_up_attached(testbed: Testbed, measurement: Measurement) -> None:
         )
 
 
-def conclude(testbed: Testbed, measurement: Measurement, others: list[str]) -> None:
-    """Store all measurements of a cell, judge it, and write the summary last.
-
-    Args:
-        others: other runs of this lab that were in progress when the cell began.
-
-    """
+def keep_observations(measurement: Measurement) -> None:
+    """Store the samples and the metrics of a cell, and the figures of its windows where it took turns."""
     cell, folder, observed = measurement.cell, measurement.folder, measurement.observed
     folder.keep_samples(observed.result.cut, observed.result.stopped)
     metrics = observations.metrics(observed.result, observed.telemetry)
     folder.keep_metrics(metrics)
+    if cell.load.windows > 1:
+        samples = _steady_samples(measurement)
+        folder.keep("windows", {"windows": window_figures.of_windows(observed.windows, cell.load, samples, metrics)})
+
+
+def _steady_samples(measurement: Measurement) -> pd.DataFrame:
+    """What the steadiness of a cell's load is judged by; empty where that is never steady."""
+    if not measurement.cell.load.steady_span_s:
+        return pd.DataFrame()
+    pieces = list(measurement.folder.measured_pieces((*steadiness.COLUMNS, "window")))
+    return pd.concat(pieces) if pieces else pd.DataFrame()
+
+
+def conclude(testbed: Testbed, measurement: Measurement, others: list[str], beside: list[CellFolder]) -> None:
+    """Judge a cell by what was observed and stored of it, and write the summary last.
+
+    Args:
+        others: other runs of this lab that were in progress when the cell began.
+        beside: the cells that took turns with it, whose observations are stored.
+
+    """
+    cell, folder, observed = measurement.cell, measurement.folder, measurement.observed
+    metrics = observations.metrics(observed.result, observed.telemetry)
     summary = stats.summarise_pieces(folder.measured_pieces(stats.SUMMARISED), from_planned=cell.load.independent)
     by_name = NameCounts.of(folder.measured_pieces(NameCounts.COLUMNS))
     # Where the backlog is the server's own, that it drops connections is its property, and no fault of a measurement.
@@ -338,14 +359,10 @@ def conclude(testbed: Testbed, measurement: Measurement, others: list[str]) -> N
         unknown_names=sorted(by_name.sent.keys() - named),
         slow_connects=slow,
         others=list(dict.fromkeys([*others, *run_folder.others_running(testbed.run)])),
+        in_turns=window_figures.beside(*map(window_ratios.windows_of, (folder, *beside))) if beside else {},
     )
-    columns = (*steadiness.COLUMNS, "window")
-    pieces = list(folder.measured_pieces(columns)) if cell.load.steady_span_s else []
-    samples = pd.concat(pieces) if pieces else pd.DataFrame()
-    evidence = observations.evidence(observed, conditions, cell.load, summary, samples)
+    evidence = observations.evidence(observed, conditions, cell.load, summary, _steady_samples(measurement))
     folder.keep("evidence", evidence.as_json())
-    if cell.load.windows > 1:
-        folder.keep("windows", {"windows": window_figures.of_windows(observed.windows, cell.load, samples, metrics)})
     right, steady = summary.requests - sum(summary.errors.values()), prediction.is_steady(testbed.plan, cell)
     span = (summary.began_s, summary.began_s + summary.elapsed_s)
     pools = of_pools(metrics, *span, summary.requests, folder.read("limits"))

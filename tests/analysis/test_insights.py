@@ -102,3 +102,21 @@ def test_what_was_compiled_in_a_load_without_a_course_is_told_by_start():
     )
     assert not [sentence for sentence in lab.open_run("jwt-windows").insights() if "compilers" in sentence]
     assert not [sentence for sentence in lab.open_run("delay-sweep").insights() if "compilers" in sentence]
+
+
+def test_what_changed_for_all_that_took_turns_is_told_once(tmp_path):
+    """With the cell in which it was most; a few percent are not worth a word."""
+    run = shutil.copytree(ROOT / "data" / "example" / "jwt-windows", tmp_path / "run")
+
+    def told(**changes: float) -> list[str]:
+        for cell in (run / "cells").iterdir():
+            path = cell / "evidence.json"
+            change = changes.get(cell.name.replace("-", "_"), 0.0)
+            path.write_text(json.dumps({**json.loads(path.read_text()), "shared_change": change}))
+        return [sentence for sentence in lab.open_run(str(run)).insights() if "for all that took turns" in sentence]
+
+    assert told(mvc_u50_r1=0.04) == []
+    assert told(mvc_u50_r1=0.08, webflux_u50_r2=-0.15) == [
+        "Latency changed during the load for all that took turns in 2 of 15 cells, by -15% at most (webflux-u50-r2): "
+        "the machine did, or what they share, and no variant."
+    ]

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lab.analysis import observations
+from lab.analysis import observations, window_figures
 from lab.analysis.evidence import Steadiness
 from lab.analysis.observations import NameCounts, calls_expected, succeeded_expected
 from lab.analysis.service_cost import of_all_pools, of_pools, service_cost
@@ -244,6 +244,81 @@ def test_a_machine_that_changes_is_not_the_service_that_changes(samples_of):
     known = steadiness(load, samples, cpu + core_speed(lambda at: 1.5 - at / 40), True)
     assert max(map(abs, (known.latency_change, known.cpu_change, known.throughput_change))) < 0.03
     assert known.slowed["service"] == pytest.approx(-1 / 3, abs=0.05)
+
+
+IN_TURNS = Closed(users=50, duration_s=20, windows=20)
+
+
+def beside(own, *others, noise: float = 0.0, seed: int = 1):
+    """What windows say of a load in twenty of a second, of a variant and of others that were so slow at a moment."""
+    chance = np.random.default_rng(seed)
+
+    def records(slow):
+        took = [slow(number + 0.5) * chance.lognormal(0.0, noise) for number in range(20)]
+        return [
+            {
+                **{"number": number, "began_s": float(number), "length_s": 1.0},
+                **{"p50_s": 0.02 * by, "ok_throughput_rps": 2500 / by, "cpu_s_per_1000_requests": 0.4 * by},
+            }
+            for number, by in enumerate(took)
+        ]
+
+    return window_figures.beside(records(own), *map(records, others))
+
+
+def changes(found: Steadiness) -> tuple[float, float, float]:
+    """By how much it became slower."""
+    return found.latency_change, found.cpu_change, -found.throughput_change
+
+
+def test_what_happened_to_all_that_took_turns_is_no_change_of_one(samples_of):
+    """A machine that becomes a fifth faster, while no yardstick of its cores shows it."""
+
+    def slow(at: float) -> float:
+        return 1.25 - at / 80
+
+    samples, cpu = closed_loop(samples_of, slow)
+    alone = steadiness(IN_TURNS, samples, cpu, True)
+    found = steadiness(IN_TURNS, samples, cpu, True, beside=beside(slow, slow, slow, noise=0.03))
+    assert max(changes(alone)) < -0.12
+    assert (alone.course, alone.shared_change) == ("warming", 0.0)
+    assert max(map(abs, changes(found))) < 0.03
+    assert found.course == "flat"
+    assert found.shared_change == pytest.approx(-0.2, abs=0.03)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_slow_leak_is_found_beside_others_that_have_none(samples_of, seed):
+    """A tenth within the load, while the machine's noise lets each window of the others differ by 3 %."""
+
+    def slow(at: float) -> float:
+        return 1 + at / 200
+
+    samples, cpu = closed_loop(samples_of, slow)
+    in_turns = beside(slow, lambda at: 1.0, lambda at: 1.0, noise=0.03, seed=seed)
+    found = steadiness(IN_TURNS, samples, cpu, True, beside=in_turns)
+    assert min(changes(found)) > 0.05
+    assert found.course == "slowing"
+
+
+def test_one_that_did_not_change_is_not_blamed_for_others_that_did(samples_of):
+    """What it would have been beside them is no measurement."""
+    samples, cpu = closed_loop(samples_of, lambda at: 1.0)
+    in_turns = beside(lambda at: 1.0, lambda at: 1 + at / 100)
+    found = steadiness(IN_TURNS, samples, cpu, True, beside=in_turns)
+    assert changes(found) == pytest.approx((0.0, 0.0, 0.0), abs=0.02)
+    assert (found.course, found.shared_change) == ("flat", 0.0)
+
+
+def test_a_level_that_all_left_together_is_one(samples_of):
+    """A step of the machine keeps nobody from having settled; one of this variant alone does."""
+
+    def stepping(at: float) -> float:
+        return 1.0 if at < 12 else 1.3
+
+    samples, cpu = closed_loop(samples_of, stepping)
+    assert not steadiness(IN_TURNS, samples, cpu, True, beside=beside(stepping, lambda at: 1.0)).settled
+    assert steadiness(IN_TURNS, samples, cpu, True, beside=beside(stepping, stepping)).settled
 
 
 def test_a_service_that_warms_up_on_a_steady_machine_is_still_found(samples_of):

@@ -291,6 +291,7 @@ def test_of_an_attached_service_less_is_essential(lacking):
         ),
         ({"paused": 0.6, "windows": 30}, SUSPECT, "itself stood still for 60.0% of the load"),
         ({"slowed": {"service": 0.1}}, SUSPECT, "became 10% slower"),
+        ({"shared_change": -0.3, "windows": 20}, SUSPECT, "changed by -30% during the load, as that of"),
         ({"crowded": 0.5, "beside": {"mysql": 0.5}}, SUSPECT, "(mysql 0.50 of a core)"),
         ({"idle_s": 0.05}, SUSPECT, "idle for 50.0 ms"),
         ({"idle_s": 0.3}, INVALID, "idle for 300.0 ms"),
@@ -308,6 +309,7 @@ def test_evidence_that_speaks_against_it_is_named(changes, word, words):
 def test_cores_that_slow_down_are_no_reason_to_doubt_a_load_in_turns():
     """They slow down everybody who takes turns; what is the service's own is one."""
     assert judged(slowed={"service": 0.5}, windows=20)[0] == VALID
+    assert judged(shared_change=0.2, windows=20)[0] == VALID
     assert judged(slowed={"service": 0.5}, cpu_change=0.1, windows=20)[0] == SUSPECT
 
 

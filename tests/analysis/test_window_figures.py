@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from lab.analysis import comparison, pairing, window_ratios
-from lab.analysis.window_figures import of_windows
+from lab.analysis.window_figures import beside, of_windows
 from lab.experiments import scenarios
 from lab.formulas import inference
 from lab.reporting.run_view import Run
@@ -36,6 +36,19 @@ def in_lockstep(samples_of, latency_s: float, window: int, began_s: float, lengt
 def windows(elapsed_s: float = 2.1) -> list[Window]:
     """Two windows, one after the other."""
     return [Window(k, 0, 100.0, k * elapsed_s, LENGTH_S, elapsed_s, 100, 0, 100) for k in range(2)]
+
+
+def test_what_others_did_is_by_round_and_over_their_own_median():
+    """The geometric mean over those that have the figure, at the moments of one's own windows."""
+    own = [{"number": k, "began_s": 2.0 * k, "length_s": 2.0, "p50_s": 0.5, "ok_throughput_rps": 1.0} for k in range(4)]
+    slow = [{"number": k, "p50_s": 1.0, "ok_throughput_rps": 10.0} for k in range(4)]
+    slow[2] |= {"p50_s": 4.0, "ok_throughput_rps": None}
+    fast = [{"number": k, "p50_s": 0.1, "ok_throughput_rps": 100.0} for k in (1, 7)]
+    found = beside(own, slow, fast)
+    assert found["p50_s"]["own"].to_dict() == pytest.approx({1.0: 1.0, 3.0: 1.0, 5.0: 1.0, 7.0: 1.0})
+    assert found["p50_s"]["others"].to_dict() == pytest.approx({1.0: 1.0, 3.0: 1.0, 5.0: 4.0, 7.0: 1.0})
+    assert list(found["ok_throughput_rps"].index) == [1.0, 3.0, 7.0]
+    assert found["cpu_s_per_1000_requests"].empty
 
 
 @pytest.mark.parametrize("latency_s", [0.01, 0.1, 0.3, 0.7, 1.1])
