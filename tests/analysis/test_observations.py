@@ -249,7 +249,7 @@ def test_a_machine_that_changes_is_not_the_service_that_changes(samples_of):
 IN_TURNS = Closed(users=50, duration_s=20, windows=20)
 
 
-def beside(own, *others, noise: float = 0.0, seed: int = 1):
+def beside(own, *others, noise: float = 0.001, seed: int = 1):
     """What windows say of a load in twenty of a second, of a variant and of others that were so slow at a moment."""
     chance = np.random.default_rng(seed)
 
