@@ -22,7 +22,7 @@ TAKEN_SUSPECT_SHARE = 0.06
 FOREIGN_SUSPECT_SHARE = 0.05
 # The least change within a load that counts; whether it is more than noise was decided before, see lab.formulas.trend.
 CHANGE_SUSPECT_SHARE = 0.05
-# Of all that took turns: more makes an average over the load one of two states.
+# Of the latency of all that took turns: an average over the load is one of two states then.
 SHARED_SUSPECT_SHARE = 0.25
 # Cores change their speed by a few percent all the time.
 SLOWED_SUSPECT_SHARE = 0.08
@@ -124,14 +124,14 @@ def shared(change: float) -> list[str]:
     """Whether all that took turns changed alike, by so much that no average of the load describes it.
 
     Args:
-        change: relative, of latency.
+        change: of latency, relative; beyond what the speed of the cores explains.
 
     """
     if max(change, 1 / (1 + change) - 1) <= SHARED_SUSPECT_SHARE:
         return []
     return [
-        f"Latency changed by {change:+.0%} during the load, as that of the variants that took turns with it: the "
-        "machine did, or what they share. Repeat it."
+        f"Latency changed by {change:+.0%} during the load, as did that of the variants that took turns with it: "
+        "the machine changed, or something that they share. Repeat it."
     ]
 
 

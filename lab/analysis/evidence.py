@@ -136,7 +136,7 @@ class Steadiness:
         cpu_change: the same of the service's CPU time a request, where the CPU decides.
         slowed: by owner, how much slower its cores themselves became; where the CPU decides, the other three are
             corrected for that.
-        shared_change: what the latency changed by besides, as did that of the variants that took turns with it.
+        shared_change: by how much the latency changed besides, as did that of the variants that took turns with it.
         stalled_s: the longest time for which the service answered nobody, beyond the usual latency.
         settled: whether latency and throughput came to a level within the load.
         course: what these make of the load: see :data:`Course`; empty where nothing was judged.

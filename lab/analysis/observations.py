@@ -144,7 +144,7 @@ class Conditions:
         unknown_names: names of requests that the scenario does not have.
         slow_connects: connections that took as long as a lost packet costs, where the lab set the listen backlog.
         others: other runs of this lab that were measuring at the same time.
-        in_turns: what :func:`lab.analysis.window_figures.beside` says of variants that took turns; empty for others.
+        rounds: of a variant that took turns with others what :func:`lab.analysis.window_figures.by_round` says.
 
     """
 
@@ -158,7 +158,7 @@ class Conditions:
     unknown_names: Sequence[str]
     slow_connects: int
     others: Sequence[str]
-    in_turns: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    rounds: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 
 
 def evidence(
@@ -216,7 +216,7 @@ def evidence(
         longest_pause_s=clock.longest_s(0.0, elapsed_s),
     )
     until_s = math.inf if result.whole else elapsed_s
-    steady = steadiness(load, samples, rows, conditions.cpu_decides, until_s, conditions.in_turns)
+    steady = steadiness(load, samples, rows, conditions.cpu_decides, until_s, conditions.rounds)
     service = ServiceState(
         conditions.entry,
         tuple(observed.warm_up),

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from lab.analysis import checks
 from lab.analysis.evidence import Steadiness
-from lab.analysis.window_figures import CPU, LATENCY, THROUGHPUT
+from lab.analysis.window_figures import CPU, P50, THROUGHPUT
 from lab.formulas import stats, steady_state, trend
 from lab.spec.workload import Load
 from lab.telemetry.running_clock import RunningClock
@@ -43,7 +43,7 @@ def steadiness(
     rows: Iterable[Reading],
     cpu_decides: bool,
     until_s: float = math.inf,
-    beside: Mapping[str, pd.DataFrame] | None = None,
+    rounds: Mapping[str, pd.DataFrame] | None = None,
 ) -> Steadiness:
     """Changes of latency, throughput, CPU cost and core speed within a load that should be steady.
 
@@ -55,8 +55,8 @@ def steadiness(
         rows: those of :func:`lab.analysis.observations.metrics`.
         cpu_decides: whether the scenario measures the service's CPU time a request.
         until_s: when the load was cut off, in seconds since its planned start; infinite if it was not.
-        beside: its windows and those of the variants that took turns with it, see
-            :func:`lab.analysis.window_figures.beside`: what happened to them too is no change of this variant.
+        rounds: of a variant that took turns with others, see :func:`lab.analysis.window_figures.by_round`: what
+            happened to them too is no change of this variant.
 
     """
     if load.steady_span_s is None:
@@ -81,20 +81,22 @@ def steadiness(
         return Steadiness(not_judged="there were too few answers a second")
     owners = dict.fromkeys(target for _, target, name, _ in rows if name == FIXED_WORK)
     slower = partial(slowness, rows, "service") if cpu_decides else _same
-    turns = {field: both for field, both in (beside or {}).items() if len(both)}
-    took = _change(latency, slower, turns.get(LATENCY))
-    did = _change(throughput, lambda at_s: 1 / slower(at_s), turns.get(THROUGHPUT))
+    rounds = {field: both for field, both in (rounds or {}).items() if len(both)}
+    alone, took = (_change(latency, slower, both) for both in (None, rounds.get(P50)))
+    did = _change(throughput, lambda at_s: 1 / slower(at_s), rounds.get(THROUGHPUT))
     cost = _cpu_per_request(samples, rows, begin_s, end_s) if cpu_decides else pd.Series(dtype=float)
-    dearer = _change(cost, slower, turns.get(CPU))
+    dearer = _change(cost, slower, rounds.get(CPU))
     longest_s, level = stalled_s(samples, begin_s, end_s), settled(samples, begin_s, end_s)
-    if not level and not load.independent and THROUGHPUT in turns:
-        level = settled(*_at_pace(samples, (begin_s, end_s), turns[THROUGHPUT]["others"]))
+    if not level and not load.independent and THROUGHPUT in rounds:
+        pace = rounds[THROUGHPUT]["others"]
+        pace = pace.set_axis(clock(pace.index.to_numpy(dtype=float)))
+        level = settled(*_at_pace(samples, (begin_s, end_s), pace))
     return Steadiness(
         latency_change=took,
         throughput_change=did,
         cpu_change=dearer,
         slowed={owner: _speed_change(rows, owner, begin_s, end_s) for owner in owners},
-        shared_change=trend.change(latency.to_numpy(dtype=float)) - took if LATENCY in turns else 0.0,
+        shared_change=alone - took,
         stalled_s=longest_s,
         settled=level,
         course=checks.course((took, dearer, _between_answers(did)), longest_s, level),
@@ -180,7 +182,7 @@ def _at_pace(samples: pd.DataFrame, span_s: tuple[float, float], pace: pd.Series
     return changed, float(from_s), float(to_s)
 
 
-def _change(over_time: pd.Series, slower: Callable[[Floats], Floats], beside: pd.DataFrame | None) -> float:
+def _change(over_time: pd.Series, slower: Callable[[Floats], Floats], rounds: pd.DataFrame | None) -> float:
     """The change of a series as it is, as on cores of one speed, and beyond that of others: whichever is least.
 
     So neither a change that slower cores explain is called one of the service, nor one that only a correction made.
@@ -188,14 +190,14 @@ def _change(over_time: pd.Series, slower: Callable[[Floats], Floats], beside: pd
     Args:
         over_time: indexed by seconds since the planned start.
         slower: by how much the cores at given times multiply what is in the series.
-        beside: the series and that of those that took turns, by window; None where nobody did.
+        rounds: the same figure by window, of this variant and of those that took turns with it; None if none did.
 
     """
     values = over_time.to_numpy(dtype=float)
     seen, corrected = trend.change(values), trend.change(values / slower(over_time.index.to_numpy(dtype=float)))
     found = [seen, corrected]
-    if beside is not None:
-        found.append(trend.beyond(seen, beside["own"].to_numpy(), beside["others"].to_numpy()))
+    if rounds is not None:
+        found.append(trend.beyond(seen, rounds["own"].to_numpy(), rounds["others"].to_numpy()))
     return min(found, key=abs) if min(found) > 0 or max(found) < 0 else 0.0
 
 

@@ -23,13 +23,13 @@ SETTLING_SHARE = 0.1
 LEAST_RUNNING_SHARE = 0.1
 # With fewer right answers the 99th percentile is one of the two slowest.
 FEWEST_FOR_P99 = 200
-# Of what changes within a load: the latency that most requests have, the rate, and the service's CPU time a request.
-CHANGING = LATENCY, THROUGHPUT, CPU = ("p50_s", "ok_throughput_rps", "cpu_s_per_1000_requests")
+# The figures by which the course of a load is judged.
+COURSE = P50, THROUGHPUT, CPU = ("p50_s", "ok_throughput_rps", "cpu_s_per_1000_requests")
 # By owner of cores, the field with the CPU seconds of a fixed piece of work on them: how slow they were.
 SPEEDS = {"service": "yardstick_s", "generator": "generator_yardstick_s"}
 
-# Of windows, as :func:`of_windows` makes them.
-Records = Sequence[Mapping[str, Any]]
+# Records of windows, as :func:`of_windows` makes them.
+Windows = Sequence[Mapping[str, Any]]
 
 
 def of_windows(
@@ -63,31 +63,31 @@ def of_windows(
     return found
 
 
-def beside(own: Records, *others: Records) -> dict[str, pd.DataFrame]:
+def by_round(own: Windows, *others: Windows) -> dict[str, pd.DataFrame]:
     """How the figures of a variant and of those that took turns with it changed from round to round.
 
     Args:
-        own: the variant's windows, see :func:`of_windows`.
+        own: the variant's windows.
         others: those of each of the others.
 
     Returns:
-        By each of :data:`CHANGING` the columns ``own`` and ``others``, indexed by the middle of the variant's window in
+        By each of :data:`COURSE` the columns ``own`` and ``others``, indexed by the middle of the variant's window in
         seconds since the planned start: the figure over the median of all windows of its variant, for the others as the
         geometric mean; without rounds in which either is not known.
 
     """
     middle_s = {window["number"]: window["began_s"] + window["length_s"] / 2 for window in own}
     found = {}
-    for field in CHANGING:
-        logs = pd.DataFrame([_logs(records, field) for records in (own, *others)], columns=sorted(middle_s))
+    for field in COURSE:
+        logs = pd.DataFrame([_logs(windows, field) for windows in (own, *others)], columns=sorted(middle_s))
         logs = logs.sub(logs.median(axis=1), axis=0)
         both = pd.DataFrame({"own": logs.iloc[0], "others": logs.iloc[1:].mean(axis=0)}).dropna()
         found[field] = both.map(math.exp).set_axis([middle_s[number] for number in both.index])
     return found
 
 
-def _logs(records: Records, field: str) -> pd.Series:
-    known = {window["number"]: math.log(window[field]) for window in records if window.get(field)}
+def _logs(windows: Windows, field: str) -> pd.Series:
+    known = {window["number"]: math.log(window[field]) for window in windows if window.get(field)}
     return pd.Series(known, dtype=float)
 
 

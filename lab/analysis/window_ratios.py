@@ -14,7 +14,7 @@ import numpy as np
 
 from lab.analysis import verdict
 from lab.analysis.checks import CHANGE_SUSPECT_SHARE
-from lab.analysis.window_figures import SPEEDS
+from lab.analysis.window_figures import CPU, P50, SPEEDS, THROUGHPUT, Windows
 from lab.formulas.two_levels import TwoLevels, adjusted, least_effort, two_levels
 from lab.spec import in_turns, turns
 from lab.spec.plan import WINDOWS, Cell, Plan
@@ -23,11 +23,11 @@ from lab.storage.run_folder import RunFolder
 
 # The figures that are compared, by their names in tables.
 FIGURES = {
-    "throughput": "ok_throughput_rps",
+    "throughput": THROUGHPUT,
     "mean": "mean_s",
-    "p50": "p50_s",
+    "p50": P50,
     "p99": "p99_s",
-    "CPU a request": "cpu_s_per_1000_requests",
+    "CPU a request": CPU,
 }
 # By how much a figure follows the slowness of a core, at least and at most: where that needs 1 % more time for its
 # work, the figure is worse by 1 % at most, and never better. It may seem to be: cores that have more to do are slower
@@ -35,8 +35,6 @@ FIGURES = {
 FOLLOWS = {figure: (-1.0, 0.0) if figure == "throughput" else (0.0, 1.0) for figure in FIGURES}
 # Half of an interval that tells a difference of 5 % from none.
 WANTED_REACH = 0.03
-# Records of windows: see :mod:`lab.analysis.window_figures`.
-Windows = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -309,15 +307,15 @@ def of_pauses(run: RunFolder) -> str:
 
 
 def of_shared_changes(run: RunFolder) -> str:
-    """By how much latency changed during a load for all that took turns, as a sentence; empty where it did not."""
+    """By how much latency changed during a load alike for all that took turns, as a sentence; empty if it did not."""
     found = {folder.cell.id: folder.read("evidence").get("shared_change") or 0.0 for folder in run.cells()}
     changed = [name for name, change in found.items() if abs(change) > CHANGE_SUSPECT_SHARE]
     if not changed:
         return ""
     most = max(changed, key=lambda name: abs(found[name]))
     return (
-        f"Latency changed during the load for all that took turns in {len(changed)} of {len(found)} cells, by "
-        f"{found[most]:+.0%} at most ({most}): the machine did, or what they share, and no variant."
+        f"In {len(changed)} of {len(found)} cells latency changed during the load as that of the other variants did in "
+        f"the same rounds, by {found[most]:+.0%} at most ({most}): the machine changed, or something that all share."
     )
 
 

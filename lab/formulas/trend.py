@@ -53,11 +53,11 @@ def change(values: Floats) -> float:
 
 
 def beyond(seen: float, own: Floats, others: Floats) -> float:
-    """What is left of a change where others changed too, by pairs of neighbours; 0 if chance may explain the rest.
+    """What is left of a change where others changed too, by pairs of neighbours; 0 if it is theirs as much.
 
-    A line through the logarithms of the ratios, and a step at the moment of the clearest one of one's own, each by
-    Student's t. Chance is given little credit, as what is seen was no chance: a tenth along twenty pairs that differ by
-    5 % each is found in three of four draws, and where they differ by 3 % in all.
+    A line through the logarithms of the ratios, and a step at the moment of the clearest one of one's own. Either is
+    left out only where it is the others' rather than one's own: they have more than half of it, and chance may explain
+    the rest (Student's t). So noise of the others hides nothing: they would have to change by chance, and as much.
 
     Args:
         seen: of :func:`change`.
@@ -70,16 +70,27 @@ def beyond(seen: float, own: Floats, others: Floats) -> float:
     """
     if not seen or len(own) < MIN_POINTS:
         return seen
-    pairs, at = np.log(own / others), np.arange(len(own))
-    line = scipy.stats.linregress(at, pairs)
     moment = min(range(MIN_SIDE, len(own) - MIN_SIDE + 1), key=lambda moment: _step_at(own, moment)[0])
-    before, after = pairs[:moment], pairs[moment:]
-    found = (
-        (line.slope * at[-1], line.pvalue),
-        (after.mean() - before.mean(), scipy.stats.ttest_ind(before, after).pvalue),
-    )
-    left = math.expm1(max((size for size, chance in found if chance < PAIRED_CHANCE), key=abs, default=0.0))
+    pairs, theirs = np.log(own / others), np.log(others)
+    left = 0.0
+    for size_of in (_line, lambda values: _step_of(values, moment)):
+        (rest, chance), (shared, _) = size_of(pairs), size_of(theirs)
+        is_shared = chance >= PAIRED_CHANCE and shared * seen > 0 and abs(shared) > abs(rest)
+        left = left if is_shared else max(left, rest, key=abs)
+    left = math.expm1(left)
     return min(seen, left, key=abs) if seen * left > 0 else 0.0
+
+
+def _line(values: Floats) -> tuple[float, float]:
+    """The rise of a line through all points, and the probability of one by chance."""
+    line = scipy.stats.linregress(np.arange(len(values)), values)
+    return float(line.slope * (len(values) - 1)), float(line.pvalue)
+
+
+def _step_of(values: Floats, moment: int) -> tuple[float, float]:
+    """The rise of the mean at a moment, and the probability of one by chance."""
+    before, after = values[:moment], values[moment:]
+    return float(after.mean() - before.mean()), float(scipy.stats.ttest_ind(before, after).pvalue)
 
 
 def _slope(values: Floats) -> float:

@@ -161,8 +161,8 @@ def measure(testbed: Testbed, *cells: Cell, starts: Starts | None = None) -> Non
                 each.folder.keep("timing", {"elapsed_s": elapsed_s})
                 keep_observations(each)
             for each in measurements:
-                beside = [other.folder for other in measurements if other is not each]
-                conclude(testbed, each, others, beside)
+                turned = [other.folder for other in measurements if other is not each]
+                conclude(testbed, each, others, turned)
 
 
 def _measure_programs(testbed: Testbed, measurements: list[Measurement]) -> None:
@@ -325,12 +325,12 @@ def _steady_samples(measurement: Measurement) -> pd.DataFrame:
     return pd.concat(pieces) if pieces else pd.DataFrame()
 
 
-def conclude(testbed: Testbed, measurement: Measurement, others: list[str], beside: list[CellFolder]) -> None:
+def conclude(testbed: Testbed, measurement: Measurement, others: list[str], turned: list[CellFolder]) -> None:
     """Judge a cell by what was observed and stored of it, and write the summary last.
 
     Args:
         others: other runs of this lab that were in progress when the cell began.
-        beside: the cells that took turns with it, whose observations are stored.
+        turned: the cells that took turns with it, whose observations are stored.
 
     """
     cell, folder, observed = measurement.cell, measurement.folder, measurement.observed
@@ -359,7 +359,7 @@ def conclude(testbed: Testbed, measurement: Measurement, others: list[str], besi
         unknown_names=sorted(by_name.sent.keys() - named),
         slow_connects=slow,
         others=list(dict.fromkeys([*others, *run_folder.others_running(testbed.run)])),
-        in_turns=window_figures.beside(*map(window_ratios.windows_of, (folder, *beside))) if beside else {},
+        rounds=window_figures.by_round(*map(window_ratios.windows_of, (folder, *turned))) if turned else {},
     )
     evidence = observations.evidence(observed, conditions, cell.load, summary, _steady_samples(measurement))
     folder.keep("evidence", evidence.as_json())

@@ -113,10 +113,10 @@ def test_what_changed_for_all_that_took_turns_is_told_once(tmp_path):
             path = cell / "evidence.json"
             change = changes.get(cell.name.replace("-", "_"), 0.0)
             path.write_text(json.dumps({**json.loads(path.read_text()), "shared_change": change}))
-        return [sentence for sentence in lab.open_run(str(run)).insights() if "for all that took turns" in sentence]
+        return [sentence for sentence in lab.open_run(str(run)).insights() if "in the same rounds" in sentence]
 
     assert told(mvc_u50_r1=0.04) == []
     assert told(mvc_u50_r1=0.08, webflux_u50_r2=-0.15) == [
-        "Latency changed during the load for all that took turns in 2 of 15 cells, by -15% at most (webflux-u50-r2): "
-        "the machine did, or what they share, and no variant."
+        "In 2 of 15 cells latency changed during the load as that of the other variants did in the same rounds, by "
+        "-15% at most (webflux-u50-r2): the machine changed, or something that all share."
     ]

@@ -249,7 +249,7 @@ def test_a_machine_that_changes_is_not_the_service_that_changes(samples_of):
 IN_TURNS = Closed(users=50, duration_s=20, windows=20)
 
 
-def beside(own, *others, noise: float = 0.001, seed: int = 1):
+def rounds_of(own, *others, noise: float = 0.001, seed: int = 1):
     """What windows say of a load in twenty of a second, of a variant and of others that were so slow at a moment."""
     chance = np.random.default_rng(seed)
 
@@ -263,7 +263,7 @@ def beside(own, *others, noise: float = 0.001, seed: int = 1):
             for number, by in enumerate(took)
         ]
 
-    return window_figures.beside(records(own), *map(records, others))
+    return window_figures.by_round(records(own), *map(records, others))
 
 
 def changes(found: Steadiness) -> tuple[float, float, float]:
@@ -279,7 +279,7 @@ def test_what_happened_to_all_that_took_turns_is_no_change_of_one(samples_of):
 
     samples, cpu = closed_loop(samples_of, slow)
     alone = steadiness(IN_TURNS, samples, cpu, True)
-    found = steadiness(IN_TURNS, samples, cpu, True, beside=beside(slow, slow, slow, noise=0.03))
+    found = steadiness(IN_TURNS, samples, cpu, True, rounds=rounds_of(slow, slow, slow, noise=0.03))
     assert max(changes(alone)) < -0.12
     assert (alone.course, alone.shared_change) == ("warming", 0.0)
     assert max(map(abs, changes(found))) < 0.03
@@ -295,17 +295,29 @@ def test_a_slow_leak_is_found_beside_others_that_have_none(samples_of, seed):
         return 1 + at / 200
 
     samples, cpu = closed_loop(samples_of, slow)
-    in_turns = beside(slow, lambda at: 1.0, lambda at: 1.0, noise=0.03, seed=seed)
-    found = steadiness(IN_TURNS, samples, cpu, True, beside=in_turns)
+    in_turns = rounds_of(slow, lambda at: 1.0, lambda at: 1.0, noise=0.03, seed=seed)
+    found = steadiness(IN_TURNS, samples, cpu, True, rounds=in_turns)
     assert min(changes(found)) > 0.05
     assert found.course == "slowing"
+
+
+def test_what_the_speed_of_the_cores_explains_is_not_called_shared(samples_of):
+    """Cores that all have are no reason for doubt in turns, however much they change."""
+
+    def slow(at: float) -> float:
+        return 1.5 - at / 40
+
+    samples, cpu = closed_loop(samples_of, slow)
+    found = steadiness(IN_TURNS, samples, cpu + core_speed(slow), True, rounds=rounds_of(slow, slow))
+    assert found.slowed["service"] == pytest.approx(-1 / 3, abs=0.05)
+    assert found.shared_change == pytest.approx(0.0, abs=0.03)
 
 
 def test_one_that_did_not_change_is_not_blamed_for_others_that_did(samples_of):
     """What it would have been beside them is no measurement."""
     samples, cpu = closed_loop(samples_of, lambda at: 1.0)
-    in_turns = beside(lambda at: 1.0, lambda at: 1 + at / 100)
-    found = steadiness(IN_TURNS, samples, cpu, True, beside=in_turns)
+    in_turns = rounds_of(lambda at: 1.0, lambda at: 1 + at / 100)
+    found = steadiness(IN_TURNS, samples, cpu, True, rounds=in_turns)
     assert changes(found) == pytest.approx((0.0, 0.0, 0.0), abs=0.02)
     assert (found.course, found.shared_change) == ("flat", 0.0)
 
@@ -317,8 +329,8 @@ def test_a_level_that_all_left_together_is_one(samples_of):
         return 1.0 if at < 12 else 1.3
 
     samples, cpu = closed_loop(samples_of, stepping)
-    assert not steadiness(IN_TURNS, samples, cpu, True, beside=beside(stepping, lambda at: 1.0)).settled
-    assert steadiness(IN_TURNS, samples, cpu, True, beside=beside(stepping, stepping)).settled
+    assert not steadiness(IN_TURNS, samples, cpu, True, rounds=rounds_of(stepping, lambda at: 1.0)).settled
+    assert steadiness(IN_TURNS, samples, cpu, True, rounds=rounds_of(stepping, stepping)).settled
 
 
 def test_a_service_that_warms_up_on_a_steady_machine_is_still_found(samples_of):

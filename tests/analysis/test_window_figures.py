@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from lab.analysis import comparison, pairing, window_ratios
-from lab.analysis.window_figures import beside, of_windows
+from lab.analysis.window_figures import by_round, of_windows
 from lab.experiments import scenarios
 from lab.formulas import inference
 from lab.reporting.run_view import Run
@@ -44,7 +44,7 @@ def test_what_others_did_is_by_round_and_over_their_own_median():
     slow = [{"number": k, "p50_s": 1.0, "ok_throughput_rps": 10.0} for k in range(4)]
     slow[2] |= {"p50_s": 4.0, "ok_throughput_rps": None}
     fast = [{"number": k, "p50_s": 0.1, "ok_throughput_rps": 100.0} for k in (1, 7)]
-    found = beside(own, slow, fast)
+    found = by_round(own, slow, fast)
     assert found["p50_s"]["own"].to_dict() == pytest.approx({1.0: 1.0, 3.0: 1.0, 5.0: 1.0, 7.0: 1.0})
     assert found["p50_s"]["others"].to_dict() == pytest.approx({1.0: 1.0, 3.0: 1.0, 5.0: 4.0, 7.0: 1.0})
     assert list(found["ok_throughput_rps"].index) == [1.0, 3.0, 7.0]

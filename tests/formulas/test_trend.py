@@ -139,3 +139,42 @@ def test_a_few_requests_tell_nothing(samples_of):
     few = samples(samples_of, lambda at: 0.5 / (1 + at), users=1, end_s=4.0)
     assert latency_change(few, end_s=4.0) == 0.0
     assert trend.throughput_over_time(few.head(0), BEGIN_S, 4.0).empty
+
+
+def both(own_share: float, shared: float, noise: float, seed: int, step: bool = False):
+    """Twenty figures of one's own, and the means of those of two others: each has noise of its own."""
+    chance, at = np.random.default_rng(seed), np.arange(20)
+    course = (at >= 14).astype(float) if step else at / 19
+    own = (1 + own_share * course) * (1 + shared * course) * chance.lognormal(0.0, noise, 20)
+    return own, (1 + shared * course) * chance.lognormal(0.0, noise / np.sqrt(2), 20)
+
+
+@pytest.mark.parametrize("step", [False, True])
+@pytest.mark.parametrize(("noise", "found"), [(0.01, 1.0), (0.03, 0.95), (0.05, 0.85)])
+def test_a_change_that_others_do_not_have_is_not_hidden_by_their_noise(noise, found, step):
+    """Of a tenth what counts is left in nearly all draws, though such pairs are often no proof by themselves."""
+    left = [trend.beyond(0.1, *both(0.1, 0.0, noise, seed, step)) for seed in range(200)]
+    assert np.mean(np.array(left) > 0.05) >= found
+
+
+@pytest.mark.parametrize("step", [False, True])
+@pytest.mark.parametrize("shared", [-0.15, 0.2])
+def test_a_change_that_others_have_too_is_left_out(shared, step):
+    """But for chance: neighbours of one in ten draws seem to differ by what counts."""
+    left = [trend.beyond(shared, *both(0.0, shared, 0.03, seed, step)) for seed in range(200)]
+    assert np.mean(np.abs(left) > 0.05) < 0.12
+
+
+def test_of_a_change_that_is_partly_shared_the_rest_is_left():
+    """Neither more than was seen, nor of another sign."""
+    left = [trend.beyond(0.32, *both(0.1, 0.2, 0.01, seed)) for seed in range(50)]
+    assert np.mean(left) == pytest.approx(0.1, abs=0.02)
+    assert trend.beyond(0.05, *both(0.1, 0.0, 0.001, 1)) == 0.05
+    assert trend.beyond(-0.1, *both(0.1, 0.0, 0.001, 1)) == 0.0
+    assert trend.beyond(0.0, *both(0.1, 0.0, 0.001, 1)) == 0.0
+
+
+def test_too_few_pairs_leave_what_was_seen():
+    """Seven are no series."""
+    own, others = both(0.0, 0.2, 0.001, 1)
+    assert trend.beyond(0.2, own[:7], others[:7]) == 0.2
