@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import http.client
 import os
 import socket
 import subprocess
@@ -15,6 +14,7 @@ from urllib.parse import urlsplit
 
 import pytest
 import requests
+from kept_answers import read_answer
 from patience import PATIENCE_S, await_that
 
 from lab.analysis import verdict
@@ -108,13 +108,12 @@ def test_requests_that_come_early_are_answered_in_turn(running, variant):
     address = urlsplit(running[variant].url)
     asked = [f"GET /delay/{millis} HTTP/1.1\r\nHost: a\r\n\r\n".encode() for millis in (50, 0, 1)]
     with socket.create_connection((address.hostname, address.port), PATIENCE_S) as connection:
-        answers, got = connection.makefile("rb"), []
-        for together in (asked[0] + asked[1], asked[2]):
-            connection.sendall(together)
-            for _ in range(together.count(b"GET")):
-                assert answers.readline().startswith(b"HTTP/1.1 200")
-                got.append(answers.read(int(http.client.parse_headers(answers)["content-length"])))
-    assert got == [b'{"millis":50}', b'{"millis":0}', b'{"millis":1}']
+        answers = connection.makefile("rb")
+        connection.sendall(asked[0] + asked[1])
+        got = [read_answer(answers), read_answer(answers)]
+        connection.sendall(asked[2])
+        got.append(read_answer(answers))
+    assert got == [(200, b'{"millis":50}'), (200, b'{"millis":0}'), (200, b'{"millis":1}')]
 
 
 @pytest.mark.parametrize("variant", ["mvc", "mvc-virtual", "webflux"])

@@ -5,9 +5,11 @@ from __future__ import annotations
 import socket
 import subprocess
 from contextlib import ExitStack
+from urllib.parse import urlsplit
 
 import hostile_requests
 import pytest
+from kept_answers import read_answer
 from patience import PATIENCE_S
 
 from lab.experiments import scenarios
@@ -27,11 +29,11 @@ CONNECTIONS, REQUESTS = 8, 3000
 EXCHANGE = "reactor.netty.http.server.HttpServerOperations"
 
 
-def instances(jdk: Jdk, pid: int, of: str) -> int:
-    """How many objects of a class a JVM holds on to, after a collection of garbage."""
-    jcmd = jdk.home / "bin" / "jcmd"
-    histogram = subprocess.run([jcmd, str(pid), "GC.class_histogram"], check=True, capture_output=True, text=True)
-    return sum(int(line.split()[1]) for line in histogram.stdout.splitlines() if line.split()[3:4] == [of])
+def instances(jdk: Jdk, pid: int, of: str, *options: str) -> int:
+    """How many objects of a class a JVM holds on to, after a collection of garbage; with ``-all`` with the garbage."""
+    command = [jdk.home / "bin" / "jcmd", str(pid), "GC.class_histogram", *options]
+    histogram = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return sum(int(line.split()[1]) for line in histogram.splitlines() if line.split()[3:4] == [of])
 
 
 def test_a_kept_connection_holds_on_to_no_request_that_was_answered(jdk, tmp_path):
@@ -45,13 +47,15 @@ def test_a_kept_connection_holds_on_to_no_request_that_was_answered(jdk, tmp_pat
         service = actuator.await_ready(process, tmp_path)
         token = tokens.token(rows.users()[0].email, tokens.signing_key(SEEDS))
         asked = hostile_requests.honest("/users/me", token).replace(b"Connection: close\r\n", b"")
-        at = service.url.rpartition("/")[2].split(":")
+        at = urlsplit(service.url)
         connections = [
-            all_.enter_context(socket.create_connection((at[0], int(at[1])), PATIENCE_S)) for _ in range(CONNECTIONS)
+            all_.enter_context(socket.create_connection((at.hostname, at.port), PATIENCE_S)) for _ in range(CONNECTIONS)
         ]
+        answers = [all_.enter_context(connection.makefile("rb")) for connection in connections]
         for _ in range(REQUESTS):
             for connection in connections:
                 connection.sendall(asked)
-            assert all(connection.recv(65_536).startswith(b"HTTP/1.1 200") for connection in connections)
+            assert {read_answer(each)[0] for each in answers} == {200}
+        made = instances(jdk, process.pid, EXCHANGE, "-all")
         held = instances(jdk, process.pid, EXCHANGE)
-    assert 0 < held <= 2 * CONNECTIONS
+    assert made > 2 * CONNECTIONS >= held
