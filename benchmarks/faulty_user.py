@@ -1,13 +1,12 @@
-"""A locustfile with something wrong: users of ``delay`` with the habit that ``LAB_FAULT`` names, and how much of it.
+"""A locustfile with something wrong: users of ``delay`` with a bad habit.
 
-:mod:`sensitivity` has the lab's own workers play it: ``LAB_FAULT="late 0.015"``. In the warm-up, which does not wait,
-nothing is wrong.
+:mod:`sensitivity` has the lab's own workers play a copy in which :data:`HABIT` is set. In the warm-up, which does not
+wait, nothing is wrong.
 """
 
 from __future__ import annotations
 
 import itertools
-import os
 import time
 
 import gevent
@@ -17,8 +16,9 @@ from lab.experiments.delay.scenario import SCENARIO
 from lab.generator.locust import LabUser
 from lab.generator.locust.recorder import RECORD_BYTES, Recorder
 
-FAULT = "LAB_FAULT"
-HABIT, _, AMOUNT = os.environ.get(FAULT, "").partition(" ")
+# A name, and how much of it, such as "late 0.015".
+HABIT = ""
+NAME, _, AMOUNT = HABIT.partition(" ")
 # Of so many users one is parked; of so many samples one is lost.
 PARKED_OF, LOST_OF = 20, 1000
 
@@ -37,7 +37,7 @@ class FaultyUser(LabUser):
     def wait_for_answer(self) -> None:
         """GET /delay/{delay_ms}, with the habit before or after it."""
         delay_ms = self.parameters["delay_ms"]
-        habit = HABIT * bool(delay_ms)
+        habit = NAME * bool(delay_ms)
         if habit == "late":  # ready to send, but held up
             gevent.sleep(float(AMOUNT))
         self.client.get(self.path, name="/delay", check=b'{"millis":%d}' % delay_ms)
@@ -49,7 +49,7 @@ class FaultyUser(LabUser):
             gevent.sleep(float(AMOUNT))
 
 
-if HABIT == "lost":
+if NAME == "lost":
     take_all = Recorder.take
     samples = itertools.count(1)
 

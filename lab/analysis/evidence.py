@@ -136,6 +136,7 @@ class Steadiness:
         cpu_change: the same of the service's CPU time a request, where the CPU decides.
         slowed: by owner, how much slower its cores themselves became; where the CPU decides, the other three are
             corrected for that.
+        cores_busy: by owner, how many of its cores were busy on average, whoever kept them; without those not read.
         shared_change: by how much the latency changed besides, as did that of the variants that took turns with it.
         stalled_s: the longest time for which the service answered nobody, beyond the usual latency.
         settled: whether latency and throughput came to a level within the load.
@@ -148,6 +149,7 @@ class Steadiness:
     throughput_change: float = 0.0
     cpu_change: float = 0.0
     slowed: Mapping[str, float] = field(default_factory=dict)
+    cores_busy: Mapping[str, float] = field(default_factory=dict)
     shared_change: float = 0.0
     stalled_s: float = 0.0
     settled: bool = True

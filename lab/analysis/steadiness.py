@@ -16,8 +16,8 @@ from lab.analysis.window_figures import CPU, P50, THROUGHPUT
 from lab.formulas import stats, steady_state, trend
 from lab.spec.workload import Load
 from lab.telemetry.running_clock import RunningClock
-from lab.telemetry.sampler import FIXED_WORK, Reading
-from lab.telemetry.series import counter
+from lab.telemetry.sampler import CORES_BUSY, FIXED_WORK, Reading
+from lab.telemetry.series import counter, growth
 
 Floats = NDArray[np.float64]
 
@@ -96,6 +96,7 @@ def steadiness(
         throughput_change=did,
         cpu_change=dearer,
         slowed={owner: _speed_change(rows, owner, begin_s, end_s) for owner in owners},
+        cores_busy={owner: busy for owner in owners if (busy := _busy(rows, owner, begin_s, end_s)) is not None},
         shared_change=alone - took,
         stalled_s=longest_s,
         settled=level,
@@ -205,6 +206,14 @@ def _speed_change(rows: list[Reading], owner: str, begin_s: float, end_s: float)
     """How much slower an owner's cores became from the beginning of a period to its end, as a share."""
     times, spent_s = counter(rows, owner, FIXED_WORK)
     return trend.change(spent_s[(times >= begin_s) & (times <= end_s)])
+
+
+def _busy(rows: list[Reading], owner: str, begin_s: float, end_s: float) -> float | None:
+    """How many of an owner's cores were busy on average within a period; None if it was not read."""
+    times, busy_s = counter(rows, owner, CORES_BUSY)
+    last_s = min(end_s, times[-1]) if len(times) else begin_s
+    spent_s = growth(times, busy_s, begin_s, last_s) if last_s > begin_s else None
+    return None if spent_s is None else spent_s / (last_s - begin_s)
 
 
 def _cpu_per_request(samples: pd.DataFrame, rows: list[Reading], begin_s: float, end_s: float) -> pd.Series:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from typing import Any
 
 from lab.analysis import checks
 from lab.analysis.evidence import Evidence
+from lab.formulas import laws
 from lab.formulas.stats import Summary
 from lab.spec.system import Entry, command_of
 
@@ -275,7 +277,7 @@ def _connected(evidence: Evidence, summary: Summary, answered: int) -> list[Reas
 def _steady(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
     found, collecting_s = evidence.steadiness, (evidence.service.gc_share or 0.0) * summary.elapsed_s
     # Variants that take turns are slowed alike, and what is left of it is taken out of their ratios.
-    slowed = found.slowed if evidence.counts.windows == 1 else {}
+    slowed = _slowed(evidence, summary) if evidence.counts.windows == 1 else {}
     reasons = [
         *checks.changed(found.latency_change, found.throughput_change, found.cpu_change),
         *checks.shared(found.shared_change),
@@ -284,6 +286,23 @@ def _steady(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]
     ]
     unsettled = ["Latency and throughput never settled: measure longer."] * (not found.settled and not reasons)
     return _mild(reasons + unsettled)
+
+
+def _slowed(evidence: Evidence, summary: Summary) -> dict[str, float]:
+    """By owner, how much slower its cores became, without those that cannot have falsified latencies by that.
+
+    Where a core waits most of the time, work that takes a third longer adds little to a second. Of an exponential
+    distribution 1 % take ln 100 times the mean.
+    """
+    found, enough = evidence.steadiness, {}
+    for owner, share in found.slowed.items():
+        slower = max(share, 1 / (1 + share) - 1)
+        busy = found.cores_busy.get(owner, math.inf)
+        added_s = laws.lengthened_s(busy, summary.throughput_rps, slower)
+        judged = ((added_s, summary.mean_s), (math.log(1 / LATEST_SHARE) * added_s, summary.p99_s))
+        if evidence.service.cpu_decides or any(s > LATE_SUSPECT_SHARE * (latency_s or 0.0) for s, latency_s in judged):
+            enough[owner] = share
+    return enough
 
 
 def _late_by_pauses_s(evidence: Evidence) -> tuple[float, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -45,6 +46,24 @@ def total_reactive(requests: int, service_s: float, connections: int | None = No
 def in_system(throughput_rps: float, mean_s: float) -> float:
     """N̄ = X·R: requests under way on average, by Little's law (1961)."""
     return throughput_rps * mean_s
+
+
+def lengthened_s(busy: float, throughput_rps: float, slower: float) -> float:
+    """By how much the mean response time grows on a core that becomes slower; infinite where it is too slow then.
+
+    R = D / (1 - U) of an open queueing centre with the demand D = U / X (Lazowska et al., Quantitative System
+    Performance, 1984, ch. 6). Where the core waits for its users, as in a closed loop, it is less.
+
+    Args:
+        busy: U, the share of its time, while it was fast, in which it was busy; of several cores, how many were.
+        throughput_rps: X, requests a second.
+        slower: by what share it takes longer for the same work, at least 0.
+
+    """
+    then = busy * (1 + slower)
+    if then >= 1 or not throughput_rps:
+        return math.inf if then else 0.0
+    return (then / (1 - then) - busy / (1 - busy)) / throughput_rps
 
 
 @dataclass(frozen=True)

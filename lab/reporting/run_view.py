@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 INCOMPLETE = "incomplete"
 LIMITS = (
     "server",
+    "server_version",
     "transport",
     "request_threads_kind",
     "request_threads_max",

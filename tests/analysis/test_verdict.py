@@ -313,6 +313,30 @@ def test_cores_that_slow_down_are_no_reason_to_doubt_a_load_in_turns():
     assert judged(slowed={"service": 0.5}, cpu_change=0.1, windows=20)[0] == SUSPECT
 
 
+@pytest.mark.parametrize(
+    ("slower", "busy", "cpu_decides", "word"),
+    [
+        (0.35, 0.2, False, VALID),  # some microseconds of two seconds
+        (-0.26, 0.2, False, VALID),  # the same, the other way round
+        (0.35, 0.5, False, VALID),
+        (0.35, 0.7, False, SUSPECT),  # 95 % busy then, so that a queue of seventeen forms
+        (0.35, 0.75, False, SUSPECT),  # more than it can do
+        (0.35, 0.2, True, SUSPECT),
+    ],
+)
+def test_slower_cores_matter_where_they_can_lengthen_latencies(slower, busy, cpu_decides, word):
+    """Not where they wait nearly all the time; a CPU that decides is never such."""
+    long = replace(GOOD, elapsed_s=30.0)
+    found = judged(long, slowed={"service": slower}, cores_busy={"service": busy}, cpu_decides=cpu_decides)
+    assert found[0] == word, found
+
+
+def test_slower_cores_matter_to_short_latencies():
+    """Two milliseconds are lengthened by a fifth where half a millisecond each keeps a core half busy."""
+    short = replace(GOOD, mean_s=0.002, p99_s=0.008, throughput_rps=1000.0)
+    assert judged(short, slowed={"service": 0.35}, cores_busy={"service": 0.5})[0] == SUSPECT
+
+
 @pytest.mark.parametrize("name", verdict.WRONG)
 def test_a_single_wrong_answer_is_invalid(name):
     """If even one answer was wrong, something else than the scenario was measured."""

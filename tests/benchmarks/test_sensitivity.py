@@ -44,12 +44,12 @@ def moment():
         server.shutdown()
 
 
-def test_there_are_at_least_sixteen_faults_and_each_can_be_planned():
+def test_there_are_at_least_sixteen_faults_and_each_can_be_planned(tmp_path):
     """Each with a name of its own, a size, and a plan of one cell."""
     assert len({fault.name for fault in FAULTS}) == len(FAULTS) >= 16
     for fault in FAULTS:
         assert fault.size
-        assert len(sensitivity.plan_of(fault).cells) == 1
+        assert len(sensitivity.plan_of(fault, tmp_path).cells) == 1
 
 
 def test_a_fault_is_found_by_its_own_reason_only():
@@ -59,6 +59,15 @@ def test_a_fault_is_found_by_its_own_reason_only():
     assert Found(fault, SUSPECT, (other, own), {}).word == "found"
     assert Found(fault, INVALID, (other,), {}).word == "MISSED"
     assert Found(fault, VALID, (), {}).word == "MISSED"
+
+
+@pytest.mark.java
+@pytest.mark.usefixtures("brief")
+@pytest.mark.parametrize("name", ["lost-samples", "paused-service"])
+def test_a_fault_is_really_planted_and_found(name, tmp_path):
+    """A habit, which a copy of the locustfile brings to the workers, and something that is done beside a run."""
+    (fault,) = (fault for fault in FAULTS if fault.name == name)
+    assert sensitivity.measured(fault, tmp_path).word == "found"
 
 
 def test_any_reason_is_a_false_alarm_where_nothing_is_wrong():

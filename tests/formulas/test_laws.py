@@ -37,6 +37,14 @@ def test_littles_law():
     assert laws.in_system(100.0, 2.0) == 200.0
 
 
+def test_a_slower_core_lengthens_the_response_time_of_an_open_queue():
+    """From 5/(1 - 0.5) = 10 ms to 6/(1 - 0.6) = 15 ms; without end where it can no longer do the work."""
+    assert laws.lengthened_s(0.5, 100.0, 0.2) == pytest.approx(0.005)
+    assert laws.lengthened_s(0.5, 100.0, 0.0) == 0.0
+    assert laws.lengthened_s(0.5, 100.0, 1.0) == math.inf
+    assert laws.lengthened_s(0.0, 0.0, 0.5) == 0.0
+
+
 def usl(n, rate, contention, coherency):
     """The law as it is printed in books."""
     return rate * n / (1 + contention * (n - 1) + coherency * n * (n - 1))

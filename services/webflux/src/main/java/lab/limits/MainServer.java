@@ -55,7 +55,8 @@ class MainServer implements WebServerFactoryCustomizer<NettyReactiveWebServerFac
 
 	@Override
 	public String version() {
-		return Channel.class.getPackage().getImplementationVersion();
+		return "%s, Reactor Netty %s".formatted(Channel.class.getPackage().getImplementationVersion(),
+				HttpServer.class.getPackage().getImplementationVersion());
 	}
 
 	@Override
