@@ -256,7 +256,18 @@ def clean(setting: Setting) -> Fault:
     return Fault(f"{NOTHING}-{setting.name}", "", setting, "")
 
 
-ALL = tuple(each for setting in SETTINGS for each in (clean(setting), *(f for f in FAULTS if f.setting == setting)))
+# Something that must change no verdict: cores that are slower, and wait for the delay nearly all the time.
+HARMLESS = Fault(
+    f"{NOTHING}-slower-cores",
+    "35 % slower from half of the load on, where they wait nearly all the time",
+    CLOSED,
+    "",
+    planted=faults.slower_reading(0.35),
+)
+ALL = (
+    *(each for setting in SETTINGS for each in (clean(setting), *(f for f in FAULTS if f.setting == setting))),
+    HARMLESS,
+)
 
 
 @dataclass(frozen=True)
@@ -315,11 +326,14 @@ def disturbing(planted: Planted) -> Iterator[None]:
 
     def disturbed(testbed: Testbed, measurements: list[Measurement]) -> None:
         (measurement,) = measurements
+        if not measurement.goes_on:
+            return
         deployment = measurement.deployment
         with planted(Moment(testbed, measurement.cell, deployment, measurement.fleet)) as url:
             measurement.start.deployment = replace(deployment, url=url or deployment.url)
             take_turns(testbed, measurements)
-        measurement.start.deployment = deployment
+        if measurement.goes_on:
+            measurement.start.deployment = deployment
 
     conductor.take_turns = disturbed
     try:

@@ -136,7 +136,8 @@ class Steadiness:
         cpu_change: the same of the service's CPU time a request, where the CPU decides.
         slowed: by owner, how much slower its cores themselves became; where the CPU decides, the other three are
             corrected for that.
-        cores_busy: by owner, how many of its cores were busy on average, whoever kept them; without those not read.
+        cores_busy: by owner, how many of its cores were busy on average with programs and interrupts, whosever they
+            were; without owners of which that was not read.
         shared_change: by how much the latency changed besides, as did that of the variants that took turns with it.
         stalled_s: the longest time for which the service answered nobody, beyond the usual latency.
         settled: whether latency and throughput came to a level within the load.

@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from lab.analysis import verdict, window_ratios
+from lab.analysis import checks, verdict, window_ratios
 from lab.analysis.comparison import (
     AS_PLANNED,
     BREAKER,
@@ -390,6 +390,8 @@ def _value(cell: CellFolder, summary: Mapping[str, Any], field: str, fewest: int
         return float("nan")
     if by_windows and (of_windows := window_ratios.typical(cell, field)) is not None:
         return of_windows
+    if of_cpu and checks.slowed({"service": cell.read("evidence").get("slowed", {}).get("service", 0.0)}):
+        return float("nan")  # it was measured at two speeds of the cores, which is a mean of neither
     value = _cpu(cell, summary) if of_cpu else summary.get(field)
     return float("nan") if value is None else float(value)
 

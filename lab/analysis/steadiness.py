@@ -16,7 +16,7 @@ from lab.analysis.window_figures import CPU, P50, THROUGHPUT
 from lab.formulas import stats, steady_state, trend
 from lab.spec.workload import Load
 from lab.telemetry.running_clock import RunningClock
-from lab.telemetry.sampler import CORES_BUSY, FIXED_WORK, Reading
+from lab.telemetry.sampler import CORES_BUSY, FIXED_WORK, INTERRUPTS, Reading
 from lab.telemetry.series import counter, growth
 
 Floats = NDArray[np.float64]
@@ -209,11 +209,16 @@ def _speed_change(rows: list[Reading], owner: str, begin_s: float, end_s: float)
 
 
 def _busy(rows: list[Reading], owner: str, begin_s: float, end_s: float) -> float | None:
-    """How many of an owner's cores were busy on average within a period; None if it was not read."""
-    times, busy_s = counter(rows, owner, CORES_BUSY)
-    last_s = min(end_s, times[-1]) if len(times) else begin_s
-    spent_s = growth(times, busy_s, begin_s, last_s) if last_s > begin_s else None
-    return None if spent_s is None else spent_s / (last_s - begin_s)
+    """How many of an owner's cores were busy on average within a period, interrupts included; None if not read."""
+    total = 0.0
+    for name in (CORES_BUSY, INTERRUPTS):
+        times, busy_s = counter(rows, owner, name)
+        last_s = min(end_s, times[-1]) if len(times) else begin_s
+        spent_s = growth(times, busy_s, begin_s, last_s) if last_s > begin_s else None
+        if spent_s is None:
+            return None
+        total += spent_s / (last_s - begin_s)
+    return total
 
 
 def _cpu_per_request(samples: pd.DataFrame, rows: list[Reading], begin_s: float, end_s: float) -> pd.Series:

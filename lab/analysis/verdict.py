@@ -289,20 +289,20 @@ def _steady(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]
 
 
 def _slowed(evidence: Evidence, summary: Summary) -> dict[str, float]:
-    """By owner, how much slower its cores became, without those that cannot have falsified latencies by that.
+    """By owner, how much slower its cores became; empty where that cannot have falsified latencies.
 
-    Where a core waits most of the time, work that takes a third longer adds little to a second. Of an exponential
-    distribution 1 % take ln 100 times the mean.
+    Where cores wait most of the time, work that takes a third longer adds little to a second. What it adds is held
+    against the fastest answer: the others may have waited for those before them, each of which takes longer by it too.
+    Of an exponential distribution 1 % take ln 100 times the mean. How busy cores were is known of the whole load, and
+    not of the time before they became slower, which errs on the side of doubt.
     """
-    found, enough = evidence.steadiness, {}
+    found, added_s = evidence.steadiness, 0.0
     for owner, share in found.slowed.items():
-        slower = max(share, 1 / (1 + share) - 1)
-        busy = found.cores_busy.get(owner, math.inf)
-        added_s = laws.lengthened_s(busy, summary.throughput_rps, slower)
-        judged = ((added_s, summary.mean_s), (math.log(1 / LATEST_SHARE) * added_s, summary.p99_s))
-        if evidence.service.cpu_decides or any(s > LATE_SUSPECT_SHARE * (latency_s or 0.0) for s, latency_s in judged):
-            enough[owner] = share
-    return enough
+        slower, busy = max(share, 1 / (1 + share) - 1), found.cores_busy.get(owner, math.inf)
+        added_s += laws.lengthened_s(busy, summary.throughput_rps, slower)
+    judged = ((added_s, summary.min_s or summary.mean_s), (math.log(1 / LATEST_SHARE) * added_s, summary.p99_s))
+    matters = any(s > LATE_SUSPECT_SHARE * (latency_s or 0.0) for s, latency_s in judged)
+    return dict(found.slowed) if evidence.service.cpu_decides or matters else {}
 
 
 def _late_by_pauses_s(evidence: Evidence) -> tuple[float, float]:

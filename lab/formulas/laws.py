@@ -49,13 +49,14 @@ def in_system(throughput_rps: float, mean_s: float) -> float:
 
 
 def lengthened_s(busy: float, throughput_rps: float, slower: float) -> float:
-    """By how much the mean response time grows on a core that becomes slower; infinite where it is too slow then.
+    """By how much the mean response time grows on a core that becomes slower; infinite where it is overloaded then.
 
     R = D / (1 - U) of an open queueing centre with the demand D = U / X (Lazowska et al., Quantitative System
-    Performance, 1984, ch. 6). Where the core waits for its users, as in a closed loop, it is less.
+    Performance, 1984, ch. 6): an estimate for requests that arrive spread over time. Those in step wait longer.
 
     Args:
-        busy: U, the share of its time, while it was fast, in which it was busy; of several cores, how many were.
+        busy: U, the share of its time in which it was busy before. Of several cores that are taken for one, how many
+            were: more than all of them need to wait.
         throughput_rps: X, requests a second.
         slower: by what share it takes longer for the same work, at least 0.
 

@@ -28,7 +28,7 @@ MACHINE = "machine"
 NEIGHBOURS, IDLE_GENERATORS = "neighbours", "idle generators"
 PROBE_NICENESS = 19
 # CPU time of all programs on an owner's cores, without interrupts, which some kernels count as program time too.
-CORES_BUSY = "cores_busy_s"
+CORES_BUSY, INTERRUPTS = "cores_busy_s", "interrupts_s"
 # CPU seconds of a fixed piece of work on one of an owner's cores; see lab/telemetry/cpu_speed.py.
 FIXED_WORK = "yardstick_s"  # as runs have stored it
 # Seconds in which the machine itself stood still, by the moment at which that began; see lab/telemetry/pauses.py.
@@ -240,9 +240,11 @@ def _of_cores(now: float, cores: Mapping[str, frozenset[int]]) -> list[Reading]:
         each = dict(enumerate(psutil.cpu_times(percpu=True)))
         # Where some cores are offline, positions are not core numbers: skip an owner rather than read other cores.
         known = {owner: own for owner, own in cores.items() if own <= each.keys()}
-        rows += [
-            (now, owner, CORES_BUSY, sum(now - _idle_s(each[core]) for core in own)) for owner, own in known.items()
-        ]
+        for owner, own in known.items():
+            rows += [
+                (now, owner, CORES_BUSY, sum(now - _idle_s(each[core]) for core in own)),
+                (now, owner, INTERRUPTS, sum(_interrupts_s(each[core]) for core in own)),
+            ]
     return rows
 
 
@@ -258,7 +260,12 @@ def _idle_s(times: Any) -> float:
     Linux knows the idle time to the microsecond, but program time by what runs at each tick of its clock: it does not
     see programs that run in step with the ticks, or always between them.
     """
-    return float(sum(getattr(times, name, 0.0) for name in ("idle", "iowait", "irq", "softirq")))
+    return float(sum(getattr(times, name, 0.0) for name in ("idle", "iowait"))) + _interrupts_s(times)
+
+
+def _interrupts_s(times: Any) -> float:
+    """Seconds so far in which a core handled interrupts, such as the kernel's work for the packets that it received."""
+    return float(sum(getattr(times, name, 0.0) for name in ("irq", "softirq")))
 
 
 def _usage(process: psutil.Process) -> dict[str, float]:

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from lab.telemetry.sampler import CORES_BUSY, Reading
+from lab.telemetry.sampler import CORES_BUSY, INTERRUPTS, Reading
 
 Floats = NDArray[np.float64]
 # Readings that only ever grow: seconds spent, and Prometheus' counters by their endings.
-GROWING, GROWING_ENDS = ("cpu_s", CORES_BUSY), ("_count", "_sum", "_total")
+GROWING, GROWING_ENDS = ("cpu_s", CORES_BUSY, INTERRUPTS), ("_count", "_sum", "_total")
 
 
 def is_counter(name: str) -> bool:

@@ -241,9 +241,10 @@ def test_a_machine_that_changes_is_not_the_service_that_changes(samples_of):
     load = Closed(users=50, duration_s=20)
     unknown = steadiness(load, samples, cpu, True)
     assert max(unknown.latency_change, unknown.cpu_change, -unknown.throughput_change) < -0.15
-    busy = [(t, "service", "cores_busy_s", 0.75 * t) for t in np.arange(0, 20.5).tolist()]
+    shares = {"cores_busy_s": 0.75, "interrupts_s": 0.05}
+    busy = [(t, "service", name, share * t) for name, share in shares.items() for t in np.arange(0, 20.5).tolist()]
     known = steadiness(load, samples, cpu + busy + core_speed(lambda at: 1.5 - at / 40), True)
-    assert known.cores_busy == {"service": pytest.approx(0.75)}
+    assert known.cores_busy == {"service": pytest.approx(0.8)}
     assert max(map(abs, (known.latency_change, known.cpu_change, known.throughput_change))) < 0.03
     assert known.slowed["service"] == pytest.approx(-1 / 3, abs=0.05)
 

@@ -325,7 +325,7 @@ def test_cores_that_slow_down_are_no_reason_to_doubt_a_load_in_turns():
     ],
 )
 def test_slower_cores_matter_where_they_can_lengthen_latencies(slower, busy, cpu_decides, word):
-    """Not where they wait nearly all the time; a CPU that decides is never such."""
+    """Not where they wait nearly all the time, unless the CPU decides."""
     long = replace(GOOD, elapsed_s=30.0)
     found = judged(long, slowed={"service": slower}, cores_busy={"service": busy}, cpu_decides=cpu_decides)
     assert found[0] == word, found
@@ -335,6 +335,22 @@ def test_slower_cores_matter_to_short_latencies():
     """Two milliseconds are lengthened by a fifth where half a millisecond each keeps a core half busy."""
     short = replace(GOOD, mean_s=0.002, p99_s=0.008, throughput_rps=1000.0)
     assert judged(short, slowed={"service": 0.35}, cores_busy={"service": 0.5})[0] == SUSPECT
+
+
+def test_slower_cores_matter_where_latencies_are_waits_for_others():
+    """Each of twenty threads takes 3 % longer, and so does the queue for them, however long it is."""
+    queued = replace(GOOD, mean_s=0.42, p99_s=0.45, throughput_rps=950.0)
+    of_cores = {"slowed": {"service": 0.25}, "cores_busy": {"service": 0.48}}
+    assert judged(replace(queued, min_s=0.0205), **of_cores)[0] == SUSPECT
+    assert judged(replace(queued, min_s=0.4), **of_cores)[0] == VALID
+
+
+def test_slower_cores_of_both_sides_lengthen_the_same_latencies():
+    """What is little of each is too much of both; and cores of which nobody knows how busy they were may be full."""
+    slowed, busy = {"service": 0.3, "generator": 0.3}, {"service": 0.6, "generator": 0.6}
+    assert judged(slowed={"service": 0.3}, cores_busy=busy)[0] == VALID
+    assert judged(slowed=slowed, cores_busy=busy)[0] == SUSPECT
+    assert judged(slowed={"generator": 0.3}, cores_busy={"service": 0.6})[0] == SUSPECT
 
 
 @pytest.mark.parametrize("name", verdict.WRONG)
