@@ -127,7 +127,7 @@ def shared(change: float) -> list[str]:
         change: of latency, relative; beyond what the speed of the cores explains.
 
     """
-    if max(change, 1 / (1 + change) - 1) <= SHARED_SUSPECT_SHARE:
+    if magnitude(change) <= SHARED_SUSPECT_SHARE:
         return []
     return [
         f"Latency changed by {change:+.0%} during the load, as did that of the variants that took turns with it: "
@@ -196,5 +196,15 @@ def slowed(cores: Mapping[str, float]) -> list[str]:
         f"The {owner}'s cores themselves became {abs(share):.0%} {'slower' if share > 0 else 'faster'} during the "
         "load: the machine shares them with others, or is hot. Repeat it."
         for owner, share in cores.items()
-        if max(share, 1 / (1 + share) - 1) > SLOWED_SUSPECT_SHARE
+        if at_two_speeds(share)
     ]
+
+
+def at_two_speeds(slower: float) -> bool:
+    """Whether cores changed their speed by more than they do all the time; by how much slower they became."""
+    return magnitude(slower) > SLOWED_SUSPECT_SHARE
+
+
+def magnitude(change: float) -> float:
+    """The size of a relative change, whichever way it went: 0.25 for a quarter more, and for a fifth less."""
+    return max(change, 1 / (1 + change) - 1)

@@ -37,6 +37,7 @@ from lab.formulas.inference import Count
 from lab.spec import in_turns
 from lab.spec.plan import Cell
 from lab.spec.sample import BY_BREAKER
+from lab.spec.system import SERVICE
 from lab.spec.workload import Closed, Open, Total
 from lab.storage.cell_folder import CellFolder
 from lab.storage.run_folder import RunFolder
@@ -390,8 +391,8 @@ def _value(cell: CellFolder, summary: Mapping[str, Any], field: str, fewest: int
         return float("nan")
     if by_windows and (of_windows := window_ratios.typical(cell, field)) is not None:
         return of_windows
-    if of_cpu and checks.slowed({"service": cell.read("evidence").get("slowed", {}).get("service", 0.0)}):
-        return float("nan")  # it was measured at two speeds of the cores, which is a mean of neither
+    if of_cpu and checks.at_two_speeds(cell.read("evidence").get("slowed", {}).get(SERVICE, 0.0)):
+        return float("nan")  # a mean of what the same work takes at either speed
     value = _cpu(cell, summary) if of_cpu else summary.get(field)
     return float("nan") if value is None else float(value)
 

@@ -298,8 +298,8 @@ def _slowed(evidence: Evidence, summary: Summary) -> dict[str, float]:
     """
     found, added_s = evidence.steadiness, 0.0
     for owner, share in found.slowed.items():
-        slower, busy = max(share, 1 / (1 + share) - 1), found.cores_busy.get(owner, math.inf)
-        added_s += laws.lengthened_s(busy, summary.throughput_rps, slower)
+        busy = found.cores_busy.get(owner, math.inf)
+        added_s += laws.lengthened_s(busy, summary.throughput_rps, checks.magnitude(share))
     judged = ((added_s, summary.min_s or summary.mean_s), (math.log(1 / LATEST_SHARE) * added_s, summary.p99_s))
     matters = any(s > LATE_SUSPECT_SHARE * (latency_s or 0.0) for s, latency_s in judged)
     return dict(found.slowed) if evidence.service.cpu_decides or matters else {}

@@ -61,9 +61,11 @@ def lengthened_s(busy: float, throughput_rps: float, slower: float) -> float:
         slower: by what share it takes longer for the same work, at least 0.
 
     """
+    if not busy or not slower:
+        return 0.0
     then = busy * (1 + slower)
     if then >= 1 or not throughput_rps:
-        return math.inf if then else 0.0
+        return math.inf
     return (then / (1 - then) - busy / (1 - busy)) / throughput_rps
 
 

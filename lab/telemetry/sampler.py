@@ -28,7 +28,9 @@ MACHINE = "machine"
 NEIGHBOURS, IDLE_GENERATORS = "neighbours", "idle generators"
 PROBE_NICENESS = 19
 # CPU time of all programs on an owner's cores, without interrupts, which some kernels count as program time too.
-CORES_BUSY, INTERRUPTS = "cores_busy_s", "interrupts_s"
+CORES_BUSY = "cores_busy_s"
+# CPU time of these interrupts on an owner's cores.
+INTERRUPTS = "interrupts_s"
 # CPU seconds of a fixed piece of work on one of an owner's cores; see lab/telemetry/cpu_speed.py.
 FIXED_WORK = "yardstick_s"  # as runs have stored it
 # Seconds in which the machine itself stood still, by the moment at which that began; see lab/telemetry/pauses.py.

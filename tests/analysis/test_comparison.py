@@ -54,6 +54,19 @@ def test_the_cpu_of_a_few_requests_is_not_compared(made, requests, word, compari
     assert f"corrected for {comparisons} comparisons" in found.correction
 
 
+def test_the_cpu_of_a_service_whose_cores_changed_their_speed_is_not_compared(made):
+    """Half of it was measured at another speed; latencies are compared all the same, and so is the CPU of others."""
+    run = made({"mvc": 0.1, "webflux": 0.1})
+    before = lab.compare(str(run.path)).table().set_index("metric")
+    for folder in run.cells():
+        if folder.cell.variant == "webflux":
+            folder.keep("evidence", {"slowed": {"service": -0.2, "generator": 0.0}})
+    after = lab.compare(str(run.path)).table().set_index("metric")
+    assert before.loc["CPU s per 1000 requests", "verdict"] != "no value"
+    assert after.loc["CPU s per 1000 requests", "verdict"] == "no value"
+    assert after.loc["mean s", "ratio"] == before.loc["mean s", "ratio"]
+
+
 def test_the_slowest_one_in_a_thousand_is_shown_and_not_tested(made, compared):
     """It is in the table with its ratio, but makes no other p value larger, scores nothing, and claims nothing."""
     run = made({"mvc": 0.1, "webflux": 0.13})

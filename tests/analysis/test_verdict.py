@@ -316,7 +316,7 @@ def test_cores_that_slow_down_are_no_reason_to_doubt_a_load_in_turns():
 @pytest.mark.parametrize(
     ("slower", "busy", "cpu_decides", "word"),
     [
-        (0.35, 0.2, False, VALID),  # some microseconds of two seconds
+        (0.35, 0.2, False, VALID),  # a third of a millisecond, of two seconds
         (-0.26, 0.2, False, VALID),  # the same, the other way round
         (0.35, 0.5, False, VALID),
         (0.35, 0.7, False, SUSPECT),  # 95 % busy then, so that a queue of seventeen forms
@@ -332,7 +332,7 @@ def test_slower_cores_matter_where_they_can_lengthen_latencies(slower, busy, cpu
 
 
 def test_slower_cores_matter_to_short_latencies():
-    """Two milliseconds are lengthened by a fifth where half a millisecond each keeps a core half busy."""
+    """Two milliseconds become three where half a millisecond of CPU time each keeps a core half busy."""
     short = replace(GOOD, mean_s=0.002, p99_s=0.008, throughput_rps=1000.0)
     assert judged(short, slowed={"service": 0.35}, cores_busy={"service": 0.5})[0] == SUSPECT
 
@@ -351,6 +351,13 @@ def test_slower_cores_of_both_sides_lengthen_the_same_latencies():
     assert judged(slowed={"service": 0.3}, cores_busy=busy)[0] == VALID
     assert judged(slowed=slowed, cores_busy=busy)[0] == SUSPECT
     assert judged(slowed={"generator": 0.3}, cores_busy={"service": 0.6})[0] == SUSPECT
+
+
+def test_cores_that_kept_their_speed_add_nothing_however_busy_they_were():
+    """Neither those of which that was not read, nor several that were busy for more than one."""
+    slowed = {"service": 0.3, "generator": 0.0}
+    assert judged(slowed=slowed, cores_busy={"service": 0.2})[0] == VALID
+    assert judged(slowed=slowed, cores_busy={"service": 0.2, "generator": 1.5})[0] == VALID
 
 
 @pytest.mark.parametrize("name", verdict.WRONG)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import os
+import re
 import signal
 import threading
 import time
@@ -160,6 +161,7 @@ def test_the_service_behind_answers_every_call(runtime, variant, tmp_path):
         assert set(cell.metrics()["target"]) >= {"service", "backend"}
     facts = run.folder.note("components")["backend"]
     assert facts["limits"]["server"] == "netty"
+    assert re.fullmatch(r"4\.\d\S+, Reactor Netty 1\.\d\S+", facts["limits"]["server_version"])
     assert (run.folder.logs / "backend" / "service.log").exists()
 
 

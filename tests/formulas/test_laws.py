@@ -43,6 +43,7 @@ def test_a_slower_core_lengthens_the_response_time_of_an_open_queue():
     assert laws.lengthened_s(0.5, 100.0, 0.0) == 0.0
     assert laws.lengthened_s(0.5, 100.0, 1.0) == math.inf
     assert laws.lengthened_s(0.0, 0.0, 0.5) == 0.0
+    assert laws.lengthened_s(1.5, 100.0, 0.0) == 0.0  # several cores that did not become slower
 
 
 def usl(n, rate, contention, coherency):
