@@ -85,7 +85,7 @@ def slowed_down() -> Iterator[None]:
         if measurement.cell.variant != SLOWER:
             drive(testbed, measurement, turn)
             return
-        with planted(Moment(testbed, measurement.cell, measurement.deployment, measurement.fleet)):
+        with planted(Moment(testbed, measurement)):
             drive(testbed, measurement, turn)
 
     turn_taking.drive = slower

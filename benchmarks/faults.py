@@ -23,9 +23,9 @@ import psutil
 
 from lab.errors import LabError
 from lab.generator.fleet import Fleet
+from lab.running.measurement import Measurement
 from lab.running.testbed import Testbed
 from lab.runtimes import Launch
-from lab.spec.plan import Cell
 from lab.system.deployment import Deployment
 from lab.telemetry import cpu_speed, sampler
 
@@ -59,17 +59,31 @@ class NotPlantedError(Exception):
 
 @dataclass(frozen=True)
 class Moment:
-    """A run just before its load is measured."""
+    """A run just before its load is measured, and the one of its measurements that is disturbed."""
 
     testbed: Testbed
-    cell: Cell
-    deployment: Deployment
-    fleet: Fleet
+    measurement: Measurement
+
+    @property
+    def deployment(self) -> Deployment:
+        """What is loaded."""
+        return self.measurement.deployment
+
+    @property
+    def fleet(self) -> Fleet:
+        """What loads it."""
+        return self.measurement.fleet
 
     @property
     def load_s(self) -> float:
         """How long the load lasts that is about to begin."""
-        return float(self.cell.load.duration_s)  # type: ignore[union-attr]  # only such loads are asked for it
+        return float(self.measurement.cell.load.duration_s)  # type: ignore[union-attr]  # only such are asked for it
+
+    def share_over(self, elapsed_s: float) -> float:
+        """The share of the load that is over so many seconds after this moment: of its windows, where it has some."""
+        if (windows := self.measurement.cell.load.windows) > 1:
+            return len(self.measurement.observed.windows) / windows
+        return min(1.0, elapsed_s / self.load_s)
 
 
 Planted = Callable[[Moment], AbstractContextManager[str | None]]
@@ -158,15 +172,16 @@ def hold_service(share: float) -> Callable[[Moment, threading.Event], None]:
     """Hold the service for a growing share of its time, from none at the beginning to ``share`` at the end."""
 
     def act(moment: Moment, over: threading.Event) -> None:
-        began, held_s = time.monotonic(), 0.0
+        began = looked = time.monotonic()
+        # What it should be held for; a turn that comes late, or stops it for longer, is made up for.
+        due_s = 0.0
         while not over.wait(TURN_S):
-            elapsed_s = min(time.monotonic() - began, moment.load_s)
-            # What it should have been held until now; a turn that came late is made up for.
-            due_s = share * elapsed_s**2 / moment.load_s / 2
-            if due_s - held_s > TURN_S / 10:
-                stopped = time.monotonic()
-                _stop(moment.deployment.running[0].pid, due_s - held_s)
-                held_s += time.monotonic() - stopped
+            now = time.monotonic()
+            due_s += share * moment.share_over(now - began) * (now - looked)
+            looked = now
+            if due_s > TURN_S / 10:
+                _stop(moment.deployment.running[0].pid, due_s)
+                due_s -= time.monotonic() - now
 
     return act
 

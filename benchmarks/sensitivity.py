@@ -46,7 +46,7 @@ OF_DELAY: dict[str, Any] = {**DELAYED, "parameters": {"delay_ms": round(DELAY_S 
 
 @dataclass(frozen=True)
 class Setting:
-    """What is measured where nothing is wrong."""
+    """What is measured where nothing is wrong; of several variants the first is the one that faults are planted in."""
 
     name: str
     scenario: str
@@ -72,8 +72,10 @@ BURST = Setting("burst", "delay", {**OF_DELAY, "users": [400], "ramp_up": 0, "du
 FANOUT = Setting(
     "fanout", "fanout", {**DELAYED, "users": [60], "link_latency_ms": 300, "parameters": {"calls": 1}, "ramp_up": 1}
 )
-JWT = Setting("jwt", "jwt", {"users": [50], "variants": ["mvc"], "duration": 20})
-SETTINGS = (CLOSED, OPEN, QUEUE, BURST, FANOUT, JWT)
+# As ``lab run jwt`` measures: each variant for a second at a time, in turns.
+JWT = Setting("jwt", "jwt", {"users": [50], "variants": ["mvc", "mvc-virtual", "webflux"], "duration": 20})
+JWT_ALONE = Setting("jwt-alone", "jwt", {**JWT.options, "variants": ["mvc"]})
+SETTINGS = (CLOSED, OPEN, QUEUE, BURST, FANOUT, JWT, JWT_ALONE)
 
 
 def _as_it_is(scenario: Scenario) -> Scenario:
@@ -216,7 +218,7 @@ FAULTS = (
     Fault(
         "slower-cores",
         "cores are 10 % slower from half of 44 s on: planted in the reading, as a guest cannot slow its cores",
-        JWT,
+        JWT_ALONE,
         "cores themselves became",
         {"duration": 44},  # readings scatter by 15 % where guests share cores, so that four a second find less in 11 s
         planted=faults.slower_reading(0.1),
@@ -238,8 +240,14 @@ FAULTS = (
         "Latency rose by|Throughput fell by",
         planted=beside(faults.hold_component("mongo", 0.055, 0.065)),
     ),
-    Fault("cold-jvm-cpu-bound", "one round of warm-up a stage", JWT, "was not warm", scenario=_hardly_rehearsed),
-    Fault("measured-too-short", "11 s of a service that the CPU decides", JWT, "It was measured for", {"duration": 11}),
+    Fault("cold-jvm-cpu-bound", "one round of warm-up a stage", JWT_ALONE, "was not warm", scenario=_hardly_rehearsed),
+    Fault(
+        "measured-too-short",
+        "11 s of a service that the CPU decides",
+        JWT_ALONE,
+        "It was measured for",
+        {"duration": 11},
+    ),
     Fault(
         "slow-leak-cpu-bound",
         "the service is held by SIGSTOP in turns of 10 ms, for 10 % of the time at the end of the load",
@@ -272,9 +280,10 @@ ALL = (
 
 @dataclass(frozen=True)
 class Found:
-    """One run with a fault, or with none.
+    """One measurement with a fault, or with none.
 
     Attributes:
+        variant: the one that was measured; empty if none was.
         planted: whether the machine let the fault be planted; if not, ``reasons`` says why.
 
     """
@@ -283,6 +292,7 @@ class Found:
     verdict: str
     reasons: tuple[str, ...]
     evidence: Mapping[str, Any]
+    variant: str = ""
     planted: bool = True
 
     @property
@@ -320,16 +330,16 @@ def plan_of(fault: Fault, folder: Path) -> Plan:
 
 
 @contextmanager
-def disturbing(planted: Planted) -> Iterator[None]:
-    """Plant a fault in every load that is measured within the context, between warm-up and the end of the load."""
+def disturbing(planted: Planted, variant: str) -> Iterator[None]:
+    """Plant a fault in every load of a variant within the context, between warm-up and the end of the load."""
     take_turns = conductor.take_turns
 
     def disturbed(testbed: Testbed, measurements: list[Measurement]) -> None:
-        (measurement,) = measurements
+        (measurement,) = (each for each in measurements if each.cell.variant == variant)
         if not measurement.goes_on:
             return
         deployment = measurement.deployment
-        with planted(Moment(testbed, measurement.cell, deployment, measurement.fleet)) as url:
+        with planted(Moment(testbed, measurement)) as url:
             measurement.start.deployment = replace(deployment, url=url or deployment.url)
             take_turns(testbed, measurements)
         if measurement.goes_on:
@@ -342,17 +352,21 @@ def disturbing(planted: Planted) -> Iterator[None]:
         conductor.take_turns = take_turns
 
 
-def measured(fault: Fault, data: Path) -> Found:
-    """Measure one run with a fault, and see what its verdict says."""
+def measured(fault: Fault, data: Path) -> list[Found]:
+    """Measure one run with a fault, and see what the verdict of its variant says; all verdicts, if nothing is wrong."""
     invocation = Invocation(["benchmarks/sensitivity.py"], data, Reporter(Console(quiet=True)))
-    with disturbing(fault.planted):
+    variant = fault.setting.options["variants"][0]
+    with disturbing(fault.planted, variant):
         try:
             run = conductor.conduct(plan_of(fault, data), invocation)
         except faults.NotPlantedError as error:
-            return Found(fault, "", (str(error),), {}, planted=False)
-    (cell,) = run.cells()
-    summary, evidence = cell.read("summary"), cell.read("evidence")
-    return Found(fault, summary["verdict"], tuple(summary["reasons"]), evidence)
+            return [Found(fault, "", (str(error),), {}, planted=False)]
+    found = []
+    for cell in run.cells():
+        if cell.cell.variant == variant or not fault.alarm:
+            summary, evidence = cell.read("summary"), cell.read("evidence")
+            found.append(Found(fault, summary["verdict"], tuple(summary["reasons"]), evidence, cell.cell.variant))
+    return found
 
 
 def tables(results: list[Found]) -> Iterator[str]:
@@ -381,24 +395,25 @@ def main() -> None:
         for _ in range(options.times):
             for fault in ALL if not options.only else [f for f in ALL if f.name in options.only]:
                 found = measured(fault, Path(data))
-                results.append(found)
-                if not options.json:
-                    print(f"{fault.name:24} {found.word:12} {found.verdict}", *found.reasons, flush=True)
+                results += found
+                for each in found if not options.json else ():
+                    what = f"{fault.name:24} {each.variant:12} {each.word:12} {each.verdict}"
+                    print(what, *each.reasons, flush=True)
     missed = sum(found.word == "MISSED" for found in results)
     false = sum(found.word == "FALSE ALARM" for found in results)
     not_planted = sum(not found.planted for found in results)
     if options.json:
         rows = [
             {
-                **{"name": f.fault.name, "size": f.fault.size, "setting": f.fault.setting.name, "result": f.word},
-                **{"verdict": f.verdict, "reasons": f.reasons, "evidence": f.evidence},
+                **{"name": f.fault.name, "size": f.fault.size, "setting": f.fault.setting.name, "variant": f.variant},
+                **{"result": f.word, "verdict": f.verdict, "reasons": f.reasons, "evidence": f.evidence},
             }
             for f in results
         ]
         print(json.dumps({"missed": missed, "false_alarms": false, "not_planted": not_planted, "runs": rows}, indent=2))
     else:
         print("", *tables(results), sep="\n")
-        print(f"{missed} missed alarms, {false} false alarms, {not_planted} not planted, in {len(results)} runs")
+        print(f"{missed} missed alarms, {false} false alarms, {not_planted} not planted; {len(results)} measurements")
     sys.exit(1 if missed else 2 if not_planted else 0)
 
 

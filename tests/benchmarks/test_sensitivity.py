@@ -45,11 +45,12 @@ def moment():
 
 
 def test_there_are_at_least_sixteen_faults_and_each_can_be_planned(tmp_path):
-    """Each with a name of its own, a size, and a plan of one cell."""
+    """Each with a name of its own, a size, and a plan of its setting's variants, each measured once."""
     assert len({fault.name for fault in FAULTS}) == len(FAULTS) >= 16
     for fault in FAULTS:
         assert fault.size
-        assert len(sensitivity.plan_of(fault, tmp_path).cells) == 1
+        (*planned,) = (cell.variant for cell in sensitivity.plan_of(fault, tmp_path).cells)
+        assert sorted(planned) == sorted(fault.options.get("variants", fault.setting.options["variants"]))
 
 
 def test_a_fault_is_found_by_its_own_reason_only():
@@ -67,7 +68,8 @@ def test_a_fault_is_found_by_its_own_reason_only():
 def test_a_fault_is_really_planted_and_found(name, tmp_path):
     """A habit, which a copy of the locustfile brings to the workers, and something that is done beside a run."""
     (fault,) = (fault for fault in FAULTS if fault.name == name)
-    assert sensitivity.measured(fault, tmp_path).word == "found"
+    (found,) = sensitivity.measured(fault, tmp_path)
+    assert found.word == "found"
 
 
 def test_any_reason_is_a_false_alarm_where_nothing_is_wrong():
