@@ -11,8 +11,11 @@ from lab.spec.nodes import is_node
 from lab.storage.cell_folder import CellFolder
 from lab.system.balancer import UNLIMITED
 from lab.telemetry.actuator import GC_PAUSES
-from lab.telemetry.sampler import SILENT
+from lab.telemetry.sampler import PASSED_ON, SILENT
 from lab.telemetry.series import targets
+
+# What becomes of a request that no node answers: the balancer itself answers with a status, if anybody does.
+BY_NO_NODE = ("refused", "connect timeout", "connect failed", "reset", "timeout", "truncated", "status")
 
 
 def lost_a_node(folder: CellFolder) -> bool:
@@ -44,12 +47,15 @@ def sentences(folder: CellFolder) -> Iterator[str]:
             yield f"{name} left {len(silent_s)} readings without an answer, {span}."
         if out := _out_s(metrics, name):
             yield f"The balancer was seen to have taken {name} out after {out[0]:.0f} s{out[1]}."
-    if lost_a_node(folder) and (failed := _failed_s(folder)):
+    if not lost_a_node(folder):
+        return
+    yield from _taken_over(metrics, list(passed_on))
+    if failed := _unanswered_s(folder):
         first_s, last_s, count = failed
         yield (
-            f"{count:,} requests failed, those sent from {first_s:.1f} s to {last_s:.1f} s of the load, which are "
-            f"{last_s - first_s:.1f} s ({evidence['refused']:,} were answered by the balancer itself); "
-            "all others were answered."
+            f"{count:,} requests were answered by no node, those sent from {first_s:.1f} s to {last_s:.1f} s of the "
+            f"load, which are {last_s - first_s:.1f} s ({evidence['refused']:,} were answered by the balancer itself); "
+            "nodes answered all others."
         )
 
 
@@ -76,8 +82,26 @@ def _out_s(metrics: pd.DataFrame, node: str) -> tuple[float, str] | None:
     return float(out.min()), f", and back in after {back.min():.0f} s" if len(back) else ""
 
 
-def _failed_s(folder: CellFolder) -> tuple[float, float, int] | None:
-    """When the first and the last request was sent that failed, in seconds of the load, and how many did."""
-    pieces = [piece[piece["error"] != ""] for piece in folder.measured_pieces(["sent_us", "error"])]
+def _taken_over(metrics: pd.DataFrame, nodes: list[str]) -> Iterator[str]:
+    """Since when a node has answered nothing while others have, by what the balancer passed on; nothing if all have."""
+    counted = metrics[(metrics["name"] == PASSED_ON) & metrics["target"].isin(nodes)]
+    totals = counted.astype({"target": str}).pivot_table(index="t_s", columns="target", values="value")
+    answers = totals.diff()
+    for name in answers.columns:
+        others = answers.drop(columns=name).sum(axis="columns")
+        since_s = answers.index[answers[name] > 0].max() if (answers[name] > 0).any() else answers.index[0]
+        others_since = others[others.index > since_s]
+        if (others_since > 0).sum() > 1:  # once is how any load ends
+            told = " and ".join(other for other in answers.columns if other != name)
+            yield (
+                f"{name} answered nothing after {since_s:.0f} s of the load, as the balancer was read once a second; "
+                f"{told} answered {others_since.sum():,.0f} requests since then."
+            )
+
+
+def _unanswered_s(folder: CellFolder) -> tuple[float, float, int] | None:
+    """When the first and the last request was sent that no node answered, in seconds of the load, and how many were."""
+    columns = ["sent_us", "error"]
+    pieces = [piece[piece["error"].isin(BY_NO_NODE)] for piece in folder.measured_pieces(columns)]
     sent_s = pd.concat([piece["sent_us"] for piece in pieces]) / 1e6 if pieces else pd.Series(dtype=float)
     return (float(sent_s.min()), float(sent_s.max()), len(sent_s)) if len(sent_s) else None

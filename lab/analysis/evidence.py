@@ -213,13 +213,13 @@ class Monitoring:
         scrapes: by part, those of Prometheus, with the fields of :class:`lab.telemetry.scrapes.Scrapes`; empty where
             there was none.
         gaps: how many of the lab's own readings of the service, once a second, got no page.
-        prometheus_ended: how Prometheus ended in the load or before it, and with it its series; empty if it did not.
+        prometheus_lost: why its series are not known, such as ``was killed by SIGKILL``; empty if they are.
 
     """
 
     scrapes: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     gaps: int = 0
-    prometheus_ended: str = ""
+    prometheus_lost: str = ""
 
 
 @dataclass(frozen=True)

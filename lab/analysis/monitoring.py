@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from lab.storage.cell_folder import CellFolder
+from lab.system.prometheus import EVERY_S
+from lab.telemetry.actuator import POLL_TIMEOUT_S
 
 
 def sentences(folder: CellFolder) -> Iterator[str]:
@@ -12,11 +14,13 @@ def sentences(folder: CellFolder) -> Iterator[str]:
     evidence = folder.read("evidence")
     if not (scrapes := evidence.get("scrapes")):
         return
-    parts = "; ".join(f"{part} {_missed(of)}" for part, of in scrapes.items())
-    own = f"{evidence['gaps']:,} of the lab's own readings of the service were missed"
-    if ending := evidence.get("prometheus_ended"):
-        yield f"Prometheus {ending}: what it had scraped is gone with it, and counts as missed."
-    yield f"Of Prometheus' scrapes these were missed: {parts}. Beside them, {own}."
+    if lost := evidence.get("prometheus_lost"):
+        yield f"Prometheus {lost}: what it had scraped is not known, and counts as missed."
+    else:
+        missed = "; ".join(f"{part} {_missed(of)}" for part, of in scrapes.items())
+        yield f"Of Prometheus' scrapes, each of one part within {EVERY_S} s, these were missed: {missed}."
+    readings = f"of the lab's own readings, each of the whole service within {POLL_TIMEOUT_S:g} s"
+    yield f"{evidence['gaps']:,} {readings}, were missed."
 
 
 def _missed(of: Mapping[str, float]) -> str:

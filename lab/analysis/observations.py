@@ -94,7 +94,7 @@ class Observed:
         served: requests the service counted during the load; None if it does not report that.
         counts: of nodes and balancer during the load, also in a window that was not complete.
         scrapes: by part, how those of Prometheus went during the load; empty where there is none.
-        prometheus_ended: how it ended during the load or before, such as ``was killed by SIGKILL``; empty if not.
+        prometheus_lost: why its series of the load are not known, such as ``was killed by SIGKILL``; empty if they are.
         calls: calls that each component behind the service counted during the load, if it counts them.
         ending: why the measurement was cut short, if it was.
 
@@ -112,12 +112,13 @@ class Observed:
     served: int | None = None
     counts: Served | None = None
     scrapes: dict[str, Scrapes] = field(default_factory=dict)
-    prometheus_ended: str = ""
+    prometheus_lost: str = ""
     calls: dict[str, int] = field(default_factory=dict)
     ending: Ending = field(default_factory=Ending)
 
-    def add_scrapes(self, scrapes: Mapping[str, Scrapes]) -> None:
-        """Add how Prometheus' scrapes of each part went in a window."""
+    def add_scrapes(self, scrapes: Mapping[str, Scrapes], lost: str) -> None:
+        """Add how Prometheus' scrapes of each part went in a window, and why that is not known, if so."""
+        self.prometheus_lost = self.prometheus_lost or lost
         self.scrapes |= {part: self.scrapes.get(part, Scrapes()).plus(found) for part, found in scrapes.items()}
 
     def add_window(self, window: Window, calls: Mapping[str, int]) -> None:
@@ -229,7 +230,7 @@ def evidence(
         tuple(observed.warm_up_before),
     )
     scrapes_of = {part: asdict(scrapes) for part, scrapes in observed.scrapes.items()}
-    monitoring = Monitoring(scrapes_of, len(telemetry.gaps), observed.prometheus_ended)
+    monitoring = Monitoring(scrapes_of, len(telemetry.gaps), observed.prometheus_lost)
     return Evidence(counts, generator, interference, steady, service, observed.ending, monitoring)
 
 

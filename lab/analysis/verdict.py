@@ -270,7 +270,9 @@ def _long_enough(evidence: Evidence, summary: Summary, answered: int) -> list[Re
 
 def _connected(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
     count = evidence.service.slow_connects
-    text = f"{count:,} connections took a second or more, as a packet was lost: raise --accept-count."
+    # A balancer that listens in front of several nodes has as long a backlog as the system allows.
+    remedy = "raise net.core.somaxconn" if evidence.counts.nodes else "raise --accept-count"
+    text = f"{count:,} connections took a second or more, as a packet was lost: {remedy}."
     return _mild([text] * bool(count))
 
 

@@ -164,9 +164,7 @@ def drive(testbed: Testbed, measurement: Measurement, turn: Turn) -> None:
     observed.counts = observed.counts.plus(counts) if observed.counts else counts
     if testbed.prometheus:
         span = (result.unix_start, result.unix_start + elapsed_s)
-        found = scrapes.read(testbed.prometheus, measurement.start.name, *span, deployment.metrics)
-        observed.add_scrapes(found)
-        observed.prometheus_ended = testbed.prometheus.running.exit_reason()
+        observed.add_scrapes(*scrapes.read(testbed.prometheus, measurement.start.name, *span))
     deployment.check_whole()
     # Of several kinds of request the ones with the most calls: then a count is awaited in vain, for a moment.
     most = {

@@ -66,15 +66,21 @@ class Prometheus:
             pages: their addresses.
 
         """
-        self._change({**self._scraped, start: pages})
+        self._change(start, pages)
         try:
             yield
         finally:
-            self._change({name: of for name, of in self._scraped.items() if name != start})
+            self._change(start, {})
 
-    def _change(self, scraped: dict[str, Mapping[str, str]]) -> None:
-        """Write the list of targets, which Prometheus reads anew when it changes."""
+    def parts(self, start: str) -> list[str]:
+        """The parts of a start of services, and of all of a run, that are being scraped."""
         with self._changing:
+            return sorted({part for name in ("", start) for part in self._scraped.get(name, {})})
+
+    def _change(self, start: str, pages: Mapping[str, str]) -> None:
+        """Write the list of targets with other ones of a start; Prometheus reads it anew when it changes."""
+        with self._changing:
+            scraped = {name: of for name, of in {**self._scraped, start: pages}.items() if of}
             self._scraped = scraped
             # Beside the folder, in which a container may have put a link of that name; and never half of it.
             written = self._file.parent.with_suffix(".new")

@@ -37,6 +37,8 @@ FIXED_WORK = "yardstick_s"  # as runs have stored it
 PAUSED = "paused_s"
 # That one of several nodes did not answer a reading.
 SILENT = "silent"
+# How many answers of a node the balancer has passed on.
+PASSED_ON = "passed_on_total"
 CPU_SPEED_SCRIPT, PAUSES_SCRIPT = (Path(__file__).with_name(name) for name in ("cpu_speed.py", "pauses.py"))
 JOIN_WITHIN_S = 5.0
 
@@ -228,8 +230,7 @@ def _of_balancer(deployment: Deployment) -> dict[str, dict[str, float]]:
     ):
         return {}
     of_nodes = {
-        name: {"up": float(found.up[name]), "passed_on_total": float(found.passed_on[name])}
-        for name in deployment.nodes
+        name: {"up": float(found.up[name]), PASSED_ON: float(found.passed_on[name])} for name in deployment.nodes
     }
     own = {"received_total": found.received, "refused_total": found.refused}
     return {**of_nodes, BALANCER: {name: float(value) for name, value in own.items()}}

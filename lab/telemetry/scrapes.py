@@ -12,7 +12,6 @@ from typing import Any
 
 import requests
 
-from lab.errors import ComponentError
 from lab.runtimes import await_exit_reasons, loopback
 from lab.system.prometheus import ANSWER_WITHIN_S, EVERY_S, PART, START, Prometheus
 
@@ -90,24 +89,22 @@ def _lacking(begin_s: float, end_s: float, times: Sequence[float]) -> int:
     return sum(begin_s <= t <= end_s for t in due)
 
 
-def read(
-    prometheus: Prometheus, start: str, begin_s: float, end_s: float, parts: Iterable[str] = ()
-) -> dict[str, Scrapes]:
+def read(prometheus: Prometheus, start: str, begin_s: float, end_s: float) -> tuple[dict[str, Scrapes], str]:
     """By part, the scrapes of a start of services, and of what all share, that began between two moments.
 
-    Where Prometheus has ended, its series are gone with it, and all scrapes of the parts were missed: those that it had
-    made before its end too. ComponentError if it lives, and does not answer.
+    Each part that is being scraped is there: of one without a series all were missed.
 
-    Args:
-        parts: those that must have been scraped: of one without a series all were missed.
+    Returns:
+        The scrapes, and why Prometheus' series are not known, such as ``was killed by SIGKILL``, or nothing. Where they
+        are not, all scrapes were missed: those that it had made before its end too.
 
     """
+    parts = prometheus.parts(start)
     try:
-        return _read(prometheus, start, begin_s, end_s, parts)
-    except ComponentError:
-        if not await_exit_reasons(prometheus.running.exit_reason):
-            raise
-        return {part: of_span(begin_s, end_s, {}, {}, {}) for part in sorted(parts)}
+        return _read(prometheus, start, begin_s, end_s, parts), ""
+    except (requests.RequestException, ValueError, KeyError):
+        lost = await_exit_reasons(prometheus.running.exit_reason) or "did not say how its scrapes went"
+        return {part: of_span(begin_s, end_s, {}, {}, {}) for part in parts}, lost
 
 
 def _read(prometheus: Prometheus, start: str, begin_s: float, end_s: float, parts: Iterable[str]) -> dict[str, Scrapes]:
@@ -129,12 +126,7 @@ def _series(prometheus: Prometheus, start: str, name: str, begin_s: float) -> di
     """A series since a little before a moment, by part, with the times of its scrapes."""
     now = time.time()
     query = f'{name}{{{START}=~"|{start}"}}[{int(now - begin_s) + 2 * EVERY_S}s]'
-    try:
-        answer = loopback.get(f"{prometheus.url}/api/v1/query", ANSWER_WITHIN_S, {"query": query, "time": str(now)})
-        answer.raise_for_status()
-        found: list[dict[str, Any]] = answer.json()["data"]["result"]
-    except (requests.RequestException, ValueError, KeyError) as error:
-        raise ComponentError(
-            f"Prometheus did not say how its scrapes went: {error}.", "", prometheus.running.log_tail()
-        ) from error
+    answer = loopback.get(f"{prometheus.url}/api/v1/query", ANSWER_WITHIN_S, {"query": query, "time": str(now)})
+    answer.raise_for_status()
+    found: list[dict[str, Any]] = answer.json()["data"]["result"]
     return {of["metric"][PART]: {float(t): float(value) for t, value in of["values"]} for of in found}

@@ -13,6 +13,7 @@ from lab.spec import sample
 from lab.spec.plan import Plan
 from lab.storage.cell_folder import CellFolder
 from lab.telemetry.actuator import GC_PAUSES
+from lab.telemetry.sampler import PASSED_ON
 
 BY_NODE = {"node 1": 120, "node 2": 80}
 COUNTED = {"passed_on": BY_NODE, "nodes": BY_NODE, "received": 200, "refused": 0, "component_errors": []}
@@ -72,10 +73,39 @@ def test_requests_that_came_to_no_node_are_told_by_when_they_were_sent(tmp_path,
     cell.keep("evidence", {**COUNTED, "refused": 5})
     *_, last = balancing.sentences(cell)
     assert last.startswith(
-        "200 requests failed, those sent from 0.0 s to 1.0 s of the load, which are 1.0 s (5 were answered by"
+        "200 requests were answered by no node, those sent from 0.0 s to 1.0 s of the load, which are 1.0 s (5 were "
     )
     windows = ramps.outcomes(cell)
     assert windows["failed"].sum() == windows["offered"].sum() == 200
+
+
+def test_answers_that_were_wrong_are_not_those_of_a_lost_node(tmp_path, plan):
+    """A node has given them: as stale ones, which may come as long as the load lasts."""
+    cell = CellFolder(tmp_path / "cell", plan.cells[0])
+    cell.path.mkdir()
+    fill(cell, 0.01, np.random.default_rng(1), error=sample.STALE)
+    cell.keep("evidence", {**COUNTED, "refused": 5})
+    assert not [said for said in balancing.sentences(cell) if "by no node" in said]
+
+
+def test_when_a_node_answered_last_is_told_with_what_the_other_answered_since(cell):
+    """By what the balancer passed on; where both answer to the end, or one only a reading longer, nothing is."""
+
+    def passed_on(one: tuple[int, ...], two: tuple[int, ...]) -> list[str]:
+        totals = {"node 1": one, "node 2": two}
+        cell.keep_metrics([(t, of, PASSED_ON, float(n)) for of, all_ in totals.items() for t, n in enumerate(all_)])
+        return [said for said in balancing.sentences(cell) if "answered nothing" in said]
+
+    cell.keep("evidence", {**COUNTED, "nodes": {"node 1": 120}})
+    since = "answered nothing after {} s of the load, as the balancer was read once a second;"
+    (said,) = passed_on((5, 10, 15, 25, 35), (5, 10, 12, 12, 12))
+    assert said == f"node 2 {since.format(2)} node 1 answered 20 requests since then."
+    (said,) = passed_on((5, 10, 15, 25, 35), (5, 5, 5, 5, 5))
+    assert said == f"node 2 {since.format(0)} node 1 answered 30 requests since then."
+    assert passed_on((5, 10, 15, 25), (5, 10, 12, 12)) == []
+    assert passed_on((5, 10, 15, 25), (5, 10, 10, 14)) == []
+    cell.keep("evidence", COUNTED)
+    assert passed_on((5, 10, 15, 25, 35), (5, 10, 12, 12, 12)) == []
 
 
 def test_only_what_happens_to_a_node_is_a_lost_node(cell):
@@ -110,9 +140,9 @@ def test_missed_scrapes_are_told_beside_our_own_readings(cell):
     assert list(monitoring.sentences(cell)) == []
     of_node = {"due": 10, "missed": 2, "skipped": 1, "late": 3, "longest_s": 1.0004, "samples": 90.0}
     cell.keep("evidence", {"scrapes": {"node 1": of_node}, "gaps": 1})
-    (said,) = monitoring.sentences(cell)
-    assert "node 1 3 of 10 (1 of these were not made, 3 others late, the longest took 1.000 s)" in said
-    assert "1 of the lab's own readings" in said
-    cell.keep("evidence", {"scrapes": {"node 1": of_node}, "gaps": 1, "prometheus_ended": "was killed by SIGKILL"})
-    ended, _ = monitoring.sentences(cell)
-    assert ended == "Prometheus was killed by SIGKILL: what it had scraped is gone with it, and counts as missed."
+    missed, own = monitoring.sentences(cell)
+    assert "node 1 3 of 10 (1 of these were not made, 3 others late, the longest took 1.000 s)" in missed
+    assert own == "1 of the lab's own readings, each of the whole service within 2 s, were missed."
+    cell.keep("evidence", {"scrapes": {"node 1": of_node}, "gaps": 1, "prometheus_lost": "was killed by SIGKILL"})
+    lost = "Prometheus was killed by SIGKILL: what it had scraped is not known, and counts as missed."
+    assert list(monitoring.sentences(cell)) == [lost, own]

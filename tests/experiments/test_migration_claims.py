@@ -143,17 +143,41 @@ def test_a_scrape_that_was_lost_in_one_of_the_loads_was_lost():
     )
 
 
-def test_what_follows_from_the_ramp_is_judged_by_the_documents_ramp_alone():
-    """How long answers take, and whether scrapes are lost: not who takes longer than whom."""
+@pytest.mark.parametrize(
+    ("ramp_s", "p90_s", "word"),
+    [
+        (5.0, 1.0, REFUTED),
+        (5.0, 200.0, NOT_JUDGED),
+        (60.0, 1.0, REFUTED),
+        (60.0, 200.0, CONFIRMED),
+        (300.0, 1.0, NOT_JUDGED),
+        (300.0, 200.0, CONFIRMED),
+    ],
+)
+def test_a_steeper_ramp_than_the_documents_refutes_and_a_longer_one_confirms(ramp_s, p90_s, word):
+    """What even a heavier load does not show; of what it does show, a lighter one need not."""
     here = find_publication("migration")
     stress = next(part for part in here.parts if part.name == claims.STRESS)
-    as_there = replace(here, parts=(replace(stress, ramp_instead_of_s=0.0),))
-    rows = of_all(claims.STRESS, "p90_s", 1.0, 1.0, 1.0)
-    not_judged = {each.claim: each.evidence for each in here.judge(rows) if each.word == NOT_JUDGED}
-    assert [claim.partition(" ")[2][:12] for claim in not_judged] == ["a tenth of W", "Prometheus l"]
-    assert set(not_judged.values()) == {"It was made for a ramp of 60 s, and that of stress lasts 5 s."}
-    words = {each.claim: each.word for each in as_there.judge(rows) if each.claim in not_judged}
-    assert list(words.values()) == [REFUTED, UNDECIDED]
+    other_s = 60.0 if ramp_s != 60.0 else 0.0
+    asked = replace(stress, options=replace(stress.options, ramp_up=ramp_s), ramp_instead_of_s=other_s)
+    found = replace(here, parts=(asked,)).judge(of_all(claims.STRESS, "p90_s", p90_s, 1.0, 1.0))
+    (tenth,) = [each for each in found if each.claim.startswith("Stress: a tenth")]
+    assert tenth.word == word
+    assert ("It was made for a ramp of 60 s" in tenth.evidence) == bool(other_s)
+
+
+def test_a_steeper_ramp_leaves_what_was_not_measured_undecided():
+    """No scrapes, no verdict."""
+    found = find_publication("migration").judge(of_all(claims.STRESS, "p90_s", 1.0, 1.0, 1.0))
+    assert [each.word for each in found if "loses scrapes" in each.claim] == [UNDECIDED]
+
+
+@pytest.mark.parametrize(
+    ("other", "webflux", "word"), [(0.0, 0.1, CONFIRMED), (0.1, 0.0, REFUTED), (0.0, 0.0, UNDECIDED)]
+)
+def test_collecting_for_longer_than_never_is_longer(other, webflux, word):
+    """A ratio of nothing would not be."""
+    assert judged("Stress: WebFlux collects", *of_all(claims.STRESS, "gc_pause_s", webflux, other, other)) == word
 
 
 @pytest.mark.parametrize(
@@ -165,19 +189,18 @@ def test_hops_are_a_share_of_what_was_found(hops, here, word):
     assert judged("Half of what", row(claims.CACHED, claims.NORMAL, **{"cache hops": hops, "cache here": here})) == word
 
 
+@pytest.mark.parametrize("name", ["jvm_bytes", "cpu_s"])
 @pytest.mark.parametrize(
-    ("ample", "scarce", "word"),
-    [(1.0, 0.5, CONFIRMED), (1.0, 1.0, REFUTED), (1.5, 1.0, REFUTED), (0.5, 0.3, REFUTED), (0.9, None, UNDECIDED)],
+    ("equal", "unequal", "word"),
+    [(1.0, 0.5, CONFIRMED), (1.0, 1.0, REFUTED), (1.5, 1.2, REFUTED), (0.5, 0.3, REFUTED), (0.9, None, UNDECIDED)],
 )
-def test_equal_settings_are_the_reason_if_others_bring_a_gain(ample, scarce, word):
-    """A gain with few threads and little memory alone; without both measured, nothing is said."""
-    rows = [
-        row(variant, part, all_mean_s=mean_s)
-        for part, webflux in ((claims.STRESS, ample), (claims.SCARCE, scarce))
-        if webflux
-        for variant, mean_s in ((claims.WEBFLUX, webflux), (claims.NO_CACHE, 1.0))
-    ]
-    assert judged("WebFlux gains nothing because", *rows) == word
+def test_equal_settings_are_the_reason_if_unequal_ones_bring_an_advantage(name, equal, unequal, word):
+    """Of WebFlux with few threads and little memory over JPA with many and much; without both nothing is said."""
+    rows = [row(claims.WEBFLUX, claims.STRESS, **{name: equal}), row(claims.NO_CACHE, claims.STRESS, **{name: 1.0})]
+    if unequal:
+        rows.append(row(claims.WEBFLUX, claims.SCARCE, **{name: unequal}))
+    needs = {"jvm_bytes": "no less memory", "cpu_s": "no less CPU"}[name]
+    assert judged(f"Stress: with equal threads and memory WebFlux needs {needs}", *rows) == word
 
 
 @pytest.mark.parametrize(

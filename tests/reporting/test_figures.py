@@ -14,6 +14,8 @@ from lab.reporting import figures, run_view
 from lab.reporting.figures.forest import Bar
 from lab.reporting.figures.panel import Panel, step_of, thinned
 from lab.reporting.figures.style import KNOWN, OTHERS, styles_of
+from lab.telemetry.actuator import HEAP, JVM_MEMORY
+from lab.telemetry.sampler import PASSED_ON
 
 METRICS = ["t_s", "target", "name", "value"]
 
@@ -191,6 +193,30 @@ def test_the_cpu_of_whatever_runs_beside_the_service_is_in_the_timeline(samples_
     legend = others.get_legend().get_window_extent()
     highest = others.transData.transform((0, 1.0))[1]
     assert legend.y0 > highest
+
+
+def test_the_answers_of_each_node_are_in_the_timeline(samples_of):
+    """By what the balancer passed on, second by second, so that one that is lost is a line at nothing."""
+    rows = [(t, name, "cpu_s", 1.0) for name in ("node 1", "node 2") for t in (0.0, 1.0, 2.0)]
+    rows += [(t, "node 1", PASSED_ON, n) for t, n in ((0.0, 0.0), (1.0, 10.0), (2.0, 30.0))]
+    rows += [(t, "node 2", PASSED_ON, n) for t, n in ((0.0, 0.0), (1.0, 10.0), (2.0, 10.0))]
+    metrics = pd.DataFrame(rows, columns=METRICS)
+    figure = figures.timeline_figure("title", [panel(samples_of([2.0]), metrics=metrics)])
+    (answers,) = [axes for axes in figure.axes if axes.get_ylabel().startswith("answers/s")]
+    drawn = {patch.get_label(): list(patch.get_data().values) for patch in answers.patches}
+    assert drawn == {"node 1": [10.0, 20.0], "node 2": [10.0, 0.0]}
+
+
+def test_the_memory_of_the_jvm_and_the_heap_in_it_are_in_the_timeline(samples_of):
+    """In MiB, at each reading; where the service reports neither there is no row."""
+    of_heap = dict.fromkeys((0.0, 1.0, 2.0), 64 * 2.0**20)
+    rows = [(t, "service", HEAP, heap) for t, heap in of_heap.items()]
+    rows += [(t, "service", JVM_MEMORY, heap + 32 * 2.0**20) for t, heap in of_heap.items()]
+    figure = figures.timeline_figure("title", [panel(samples_of([2.0]), metrics=pd.DataFrame(rows, columns=METRICS))])
+    (memory,) = [axes for axes in figure.axes if axes.get_ylabel().startswith("JVM's")]
+    assert {max(patch.get_data().values) for patch in memory.patches} == {64.0, 96.0}
+    without = figures.timeline_figure("title", [panel(samples_of([2.0]))])
+    assert not [axes for axes in without.axes if axes.get_ylabel().startswith(("JVM's", "answers/s"))]
 
 
 def test_a_run_without_readings_beside_the_service_has_no_row_for_them(samples_of):

@@ -284,8 +284,8 @@ def test_what_dies_of_two_nodes_and_beside_them_is_named(start):
     assert set(folders) == {ended, "The balancer was killed by SIGKILL during the measurement."} <= set(cells)
     # What came before is kept of each load; without Prometheus there is a further one, and what it missed is counted.
     assert min(len(folder.measured()) for _, folder in found) > 100
-    unseen = [of for of, _ in found if of["prometheus_ended"]]
-    assert [of["prometheus_ended"] for of in unseen] == ["was killed by SIGKILL"] * 2
+    unseen = [of for of, _ in found if of["prometheus_lost"]]
+    assert [of["prometheus_lost"] for of in unseen] == ["was killed by SIGKILL"] * 2
     assert all(of["whole"] and not of["component_errors"] for of in unseen)
     missed = [part for of in unseen for part in of["scrapes"].values()]
     assert len(missed) == 6
@@ -448,6 +448,22 @@ def test_nodes_in_containers_find_one_another_and_are_counted_exactly(start, eng
     assert evidence["begun"] == evidence["received"] == evidence["served"] > 100
     assert evidence["nodes"] == evidence["passed_on"]
     assert set(evidence["scrapes"]) == {"node 1", "node 2", "balancer"}
+
+
+@pytest.mark.thorough
+@pytest.mark.docker
+def test_a_clustered_cache_in_containers_finds_half_at_the_other_node(start, engine):
+    """By the names that its nodes are told: what either has looked up is found by both, and counted exactly."""
+    load = "--users 20 --duration 5 --heap-mb 128 --runtime docker"
+    lab = start(f"--nodes 2 --variants mvc-jpa-cached {load} --allow-suspect", "run migration")
+    assert lab.end() in (0, 1)
+    assert containers_of(engine, lab, "") == []
+    evidence = lab.run().folder.cells()[0].read("evidence")
+    assert evidence["component_errors"] == []
+    assert evidence["begun"] == evidence["received"] == evidence["served"] > 100
+    here, hops = (evidence["calls"][name] for name in ("cache here", "cache hops"))
+    assert here + hops >= 2 * evidence["served"] - evidence["calls"]["cache misses"] - 40  # each asks twice
+    assert hops == pytest.approx(here, rel=0.1)
 
 
 @pytest.mark.thorough

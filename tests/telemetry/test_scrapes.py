@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -13,7 +15,7 @@ import pytest
 from patience import await_that
 from programs import needs_prometheus
 
-from lab.errors import ComponentError, LabError
+from lab.errors import LabError
 from lab.system import prometheus
 from lab.system.prometheus import running_prometheus, targets
 from lab.telemetry import scrapes
@@ -72,9 +74,10 @@ def test_as_many_are_missed_as_were_refused(runtime, tmp_path):
         began_s = time.time()
         with found.scraping("mvc-r1", {"node 1": server.page}), found.scraping("of another", {"node 1": NOBODY}):
             await_that(lambda: len(server.asked) > SCRAPES)
-            of_parts = scrapes.read(found, "mvc-r1", began_s, time.time())
+            of_parts, lost = scrapes.read(found, "mvc-r1", began_s, time.time())
     of_node = of_parts["node 1"]
     assert list(of_parts) == ["node 1"]
+    assert not lost
     assert set(server.asked) == {"/own/metrics"}
     assert of_node.missed == len(HABITS) == 3
     assert SCRAPES <= of_node.due - of_node.skipped <= len(server.asked)
@@ -110,14 +113,16 @@ def test_what_lacks_at_an_end_of_a_load_was_missed_too(made, due, skipped):
 
 @needs_prometheus
 def test_a_part_that_nobody_has_scraped_has_missed_them_all(runtime, tmp_path):
-    """It is to be there, and has no series: that is no reason to leave it out."""
+    """It is to be scraped, of this start or of all of a run, and was not: that is no reason to leave it out."""
     with running_prometheus(runtime, tmp_path / "logs", tmp_path / "data") as found, refusing() as server:
         began_s = time.time()
         with found.scraping("mvc-r1", {"node 1": server.page}):
             await_that(lambda: len(server.asked) > SCRAPES)
-            of_parts = scrapes.read(found, "mvc-r1", began_s, time.time(), ["node 1", "node 2"])
-    absent = of_parts["node 2"]
-    assert list(of_parts) == ["node 1", "node 2"]
+            end_s = time.time()
+            with found.scraping("", {"backend": server.page}), found.scraping("of another", {"node 2": NOBODY}):
+                of_parts, _ = scrapes.read(found, "mvc-r1", began_s, end_s)
+    absent = of_parts["backend"]
+    assert list(of_parts) == ["backend", "node 1"]
     assert absent.skipped == absent.due >= SCRAPES - 1
 
 
@@ -149,18 +154,20 @@ def test_a_target_is_named_by_its_start_and_its_part():
 
 
 @needs_prometheus
-def test_a_prometheus_that_has_ended_has_missed_everything(runtime, tmp_path):
-    """What it had scraped too, since that is gone with it; one that lives, and does not answer, is named."""
+def test_a_prometheus_that_tells_nothing_has_missed_everything(runtime, tmp_path, monkeypatch):
+    """Frozen or ended, with what it had scraped before; and the load that it looked at is not lost with it."""
+    monkeypatch.setattr(scrapes, "ANSWER_WITHIN_S", 0.5)
     with running_prometheus(runtime, tmp_path / "logs", tmp_path / "data") as found, refusing() as server:
         began_s = time.time()
-        with found.scraping("mvc-r1", {"node 1": server.page}):
+        with found.scraping("mvc-r1", {"node 2": server.page, "node 1": NOBODY}):
             await_that(lambda: len(server.asked) > SCRAPES)
-        elsewhere = prometheus.Prometheus(found.running, "http://127.0.0.1:9", tmp_path / "logs")
-        with pytest.raises(ComponentError, match="did not say how its scrapes went"):
-            scrapes.read(elsewhere, "mvc-r1", began_s, time.time())
-        found.running.kill()
-        of_parts = scrapes.read(found, "mvc-r1", began_s, began_s + 7, ["node 2", "node 1"])
-    assert of_parts == dict.fromkeys(("node 1", "node 2"), Scrapes(due=7, skipped=7))
+            os.kill(found.running.pid, signal.SIGSTOP)
+            frozen = scrapes.read(found, "mvc-r1", began_s, began_s + 7)
+            found.running.kill()
+            ended = scrapes.read(found, "mvc-r1", began_s, began_s + 7)
+    nothing = dict.fromkeys(("node 1", "node 2"), Scrapes(due=7, skipped=7))
+    assert frozen == (nothing, "did not say how its scrapes went")
+    assert ended == (nothing, "was killed by SIGKILL")
 
 
 def test_without_prometheus_a_sentence_says_how_to_install_it(monkeypatch, tmp_path):

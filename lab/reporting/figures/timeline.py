@@ -1,4 +1,4 @@
-"""The rows of a timeline: answers, throughput, CPU on both sides, garbage collection and pool over the same seconds."""
+"""The rows of a timeline: answers, throughput, CPU on both sides, memory, collections and pool, second by second."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from matplotlib.axes import Axes
 
 from lab.reporting.figures.panel import MOST_POINTS, Curve, Panel, step_of
 from lab.reporting.figures.style import INK, SOFT_INK, few_ticks, say_empty
-from lab.telemetry.actuator import BREAKER_OPEN, GC_PAUSES
+from lab.telemetry.actuator import BREAKER_OPEN, GC_PAUSES, HEAP, JVM_MEMORY
 from lab.telemetry.pools import POOLS, Pool
-from lab.telemetry.sampler import CORES_BUSY
+from lab.telemetry.sampler import CORES_BUSY, PASSED_ON
 
 DASHED = (0, (2, 1.2))
+MIB = 2**20
 # What is behind the service: colours that none of the lab's own variants has, with dashes for print.
 BEHIND = (("#CC79A7", "-"), ("#56B4E9", (0, (5, 1))), ("#E69F00", (0, (4, 1, 1, 1))))
 
@@ -103,6 +104,22 @@ def _line(axes: Axes, edges: np.ndarray, values: np.ndarray, label: str, colour:
         axes.stairs(values, edges, baseline=None, color=colour, linestyle=dashes, linewidth=1.3, label=label)
 
 
+def _passed_on(axes: Axes, panel: Panel) -> None:
+    """A line for each node, by the answers that the balancer passed on, with room for their names."""
+    for node, (colour, dashes) in zip(panel.nodes, cycle(BEHIND)):
+        _line(axes, *panel.growth(node, PASSED_ON), node, colour, dashes)
+    axes.set_ylim(0, 1.6 * axes.dataLim.y1 or 1.0)
+    few_ticks(axes)
+
+
+def _memory(axes: Axes, panel: Panel) -> None:
+    """All that the JVM has in use, and within it the heap."""
+    at, used = panel.readings("service", [JVM_MEMORY])
+    _steps(axes, panel, at, used[:-1] / MIB)
+    at, heap = panel.readings("service", [HEAP])
+    _line(axes, at, heap[:-1] / MIB, "heap", INK, DASHED)
+
+
 def _gc(axes: Axes, panel: Panel) -> None:
     edges, share = panel.growth("service", GC_PAUSES)
     _steps(axes, panel, edges, 1000 * share)
@@ -151,6 +168,14 @@ def _is_read(name: str) -> Callable[[Panel], bool]:
     return lambda panel: len(panel.growth("service", name)[1]) > 0
 
 
+def _has_memory(panel: Panel) -> bool:
+    return len(panel.growth("service", JVM_MEMORY)[1]) > 0 and len(panel.growth("service", HEAP)[1]) > 0
+
+
+def _is_balanced(panel: Panel) -> bool:
+    return any(len(panel.growth(node, PASSED_ON)[1]) for node in panel.nodes)
+
+
 def _is_measured(panel: Panel) -> bool:
     return not panel.samples.empty
 
@@ -173,6 +198,8 @@ STRIPS = (
     Strip("right\nanswers/s", 0.9, _rate, _is_measured, shared=False),
     Strip("service's\nCPU, cores", 0.95, _service_cpu, _is_read("cpu_s"), cores_of="service", headroom=1.15),
     Strip("CPU of the\nothers, cores", 1.35, _other_cpu, _has_other_cpu, cores_of="generator", headroom=1.75),
+    Strip("answers/s\nof each node", 0.95, _passed_on, _is_balanced),
+    Strip("JVM's\nmemory, MiB", 0.9, _memory, _has_memory, headroom=1.25),
     Strip("GC pauses,\nms/s", 0.9, _gc, _is_read(GC_PAUSES)),
     Strip("waiting for\na connection", 0.95, _pool_wait, _waits_for_a_pool),
     Strip("circuit\nbreaker", 0.8, _breaker, _was_open),
