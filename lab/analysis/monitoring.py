@@ -14,13 +14,12 @@ def sentences(folder: CellFolder) -> Iterator[str]:
     evidence = folder.read("evidence")
     if not (scrapes := evidence.get("scrapes")):
         return
+    own = f"{evidence['gaps']:,} of the lab's own readings, each of the whole service within {POLL_TIMEOUT_S:g} s"
     if lost := evidence.get("prometheus_lost"):
-        yield f"Prometheus {lost}: what it had scraped is not known, and counts as missed."
-    else:
-        missed = "; ".join(f"{part} {_missed(of)}" for part, of in scrapes.items())
-        yield f"Of Prometheus' scrapes, each of one part within {EVERY_S} s, these were missed: {missed}."
-    readings = f"of the lab's own readings, each of the whole service within {POLL_TIMEOUT_S:g} s"
-    yield f"{evidence['gaps']:,} {readings}, were missed."
+        yield f"Prometheus {lost}: what it had scraped is not known, and counts as missed. Beside it were missed {own}."
+        return
+    parts = "; ".join(f"{part} {_missed(of)}" for part, of in scrapes.items())
+    yield f"Of Prometheus' scrapes, each of one part within {EVERY_S} s, these were missed: {parts}. Beside them {own}."
 
 
 def _missed(of: Mapping[str, float]) -> str:

@@ -28,7 +28,8 @@ def check_machine(plan: Plan, users: int, runs: Path) -> None:
     """LabError if this machine's limits, memory or disk space are too small for a plan."""
     check_open_files(plan, users)
     on_loopback = plan.scenario.entry == "service" and not plan.bind
-    host.check_ports(users, http_address.LOOPBACK_ADDRESSES if on_loopback else 1)
+    # A balancer reaches a node from one address, and the last node alone would get all connections.
+    host.check_ports(users, http_address.LOOPBACK_ADDRESSES if on_loopback and not plan.is_balanced else 1)
     host.check_backlog(max(plan.limits_of(cell.variant).accept_count or 0 for cell in plan.cells))
     heaps_mb = (plan.nodes * sum(plan.limits_of(cell.variant).heap_mb or 0 for cell in group) for group in plan.groups)
     called_mb = sum(CALLED_HEAP_MB for component in plan.components if component.module)

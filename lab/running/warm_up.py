@@ -16,7 +16,8 @@ from lab.system.deployment import Deployment
 from lab.telemetry import actuator
 
 MIN_ROUNDS = 3
-FEW_USERS = 8
+# With 8 the first stage took mvc five seconds longer in jwt, as all cores were busy while the compiler had work to do.
+FEW_USERS = 3
 SETTLED_SHARE, AT_REST_SHARE = 0.15, 0.10
 WITHIN_S = 120.0
 
@@ -26,7 +27,7 @@ def warm_up(
 ) -> None:
     """Run rounds of the load, without waiting times and pauses, until the service's CPU cost of a request has settled.
 
-    Where the CPU decides, in three stages: with a few users, since dozens of busy threads leave the compiler no time;
+    Where the CPU decides, in three stages: with a few users, since busy threads leave the compiler no time;
     with as many as will be measured, since they take other code paths; and with these, pinned to the service's cores.
     A start that was warm before, for another load, is warmed up for this one in the last of these stages.
     """

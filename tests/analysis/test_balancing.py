@@ -140,9 +140,10 @@ def test_missed_scrapes_are_told_beside_our_own_readings(cell):
     assert list(monitoring.sentences(cell)) == []
     of_node = {"due": 10, "missed": 2, "skipped": 1, "late": 3, "longest_s": 1.0004, "samples": 90.0}
     cell.keep("evidence", {"scrapes": {"node 1": of_node}, "gaps": 1})
-    missed, own = monitoring.sentences(cell)
-    assert "node 1 3 of 10 (1 of these were not made, 3 others late, the longest took 1.000 s)" in missed
-    assert own == "1 of the lab's own readings, each of the whole service within 2 s, were missed."
+    (said,) = monitoring.sentences(cell)
+    assert "node 1 3 of 10 (1 of these were not made, 3 others late, the longest took 1.000 s)" in said
+    own = "1 of the lab's own readings, each of the whole service within 2 s."
+    assert said.endswith(f"Beside them {own}")
     cell.keep("evidence", {"scrapes": {"node 1": of_node}, "gaps": 1, "prometheus_lost": "was killed by SIGKILL"})
     lost = "Prometheus was killed by SIGKILL: what it had scraped is not known, and counts as missed."
-    assert list(monitoring.sentences(cell)) == [lost, own]
+    assert list(monitoring.sentences(cell)) == [f"{lost} Beside it were missed {own}"]

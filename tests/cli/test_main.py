@@ -578,6 +578,15 @@ def test_more_memory_than_there_is_is_refused(typed, tmp_path, monkeypatch, argu
     assert not data.exists()
 
 
+def test_more_users_than_a_balancer_has_ports_to_a_node_are_refused(typed, tmp_path, monkeypatch):
+    """It has one address; users of their own have as many as they need."""
+    monkeypatch.setattr(host, "raise_open_file_limit", lambda needed: needed)
+    data = tmp_path / "runs"
+    many = ("--users", "70000", "--nodes", "2", "--variants", "webflux", "--data", str(data))
+    assert_said(typed("run", "delay", *many), "local ports", "ip_local_port_range")
+    assert not data.exists()
+
+
 def test_what_is_to_be_typed_next_works_as_it_is_printed(command, plan, tmp_path):
     """Without an activated environment, and where runs are not in the usual folder."""
     said = command("show", "nothing", "--data", str(tmp_path), PATH=os.defpath).stderr
