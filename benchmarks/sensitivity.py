@@ -43,6 +43,8 @@ DELAY_S, LOAD_S = 0.5, 11.0
 DELAYED: dict[str, Any] = {"users": [200], "variants": ["mvc-virtual"], "duration": LOAD_S}
 OF_DELAY: dict[str, Any] = {**DELAYED, "parameters": {"delay_ms": round(DELAY_S * 1000)}}
 
+SLOWER = "Latency rose by|Throughput fell by|CPU time a request rose by"
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -251,9 +253,17 @@ FAULTS = (
     Fault(
         "slow-leak-cpu-bound",
         "the service is held by SIGSTOP in turns of 10 ms, for 10 % of the time at the end of the load",
-        JWT,
-        "Latency rose by|Throughput fell by|CPU time a request rose by",
+        JWT_ALONE,
+        SLOWER,
         planted=beside(faults.hold_service(0.1)),
+    ),
+    Fault(
+        "slow-leak-in-turns",
+        "the same of one of three that take turns, for 20 % of the time at the end of a minute of each",
+        JWT,
+        SLOWER,
+        {"duration": 60},  # windows of a second scatter by 5 %, so that 10 % in a minute are mostly missed
+        planted=beside(faults.hold_service(0.2)),
     ),
 )
 NOTHING = "nothing"
