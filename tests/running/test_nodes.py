@@ -45,7 +45,7 @@ def test_two_nodes_are_one_service_that_is_counted_at_each(run):
     assert all(of["samples"] and of["missed"] < of["due"] for of in evidence["scrapes"].values())
     said = " ".join(insights.sentences(run.folder))
     assert f"The balancer received {REQUESTS} requests, and passed on the answers of node 1 ({REQUESTS // 2})" in said
-    assert "Of Prometheus' scrapes these were missed: balancer " in said
+    assert "Of Prometheus' scrapes, each of one part within 1 s, these were missed: balancer " in said
     logs = {str(path.relative_to(cell.logs)) for path in cell.logs.rglob("*.*")}
     assert {"node-1/service.log", "node-2/service.log", "node-1/gc.log", "balancer/haproxy.cfg"} <= logs
     assert not {path for path in logs if path.endswith(".port") or "scratch" in path}
