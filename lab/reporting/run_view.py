@@ -566,7 +566,7 @@ def _row(folder: CellFolder, at: float) -> dict[str, Any]:
     evidence = folder.read("evidence")
     if calls := evidence.get("calls"):
         row["calls"] = calls
-    if (scrapes := evidence.get("scrapes")) and not evidence.get("prometheus_ended"):
+    if (scrapes := evidence.get("scrapes")) and not evidence.get("prometheus_lost"):
         missed = {name: part["missed"] + part["skipped"] for name, part in scrapes.items()}
         row["scrapes_missed"] = sum(missed.values())
         row["service_scrapes_missed"] = sum(of for name, of in missed.items() if name == SERVICE or is_node(name))

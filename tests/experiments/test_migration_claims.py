@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -243,6 +245,16 @@ WHOLE = b'{"success":true,"records":[{"id":"r1","content":"000a"}]}'.ljust(recor
 def test_an_answer_is_right_if_it_says_success_and_has_all_records(status, body, saved, said):
     """As the document's own check asks, by its length, and none older than it may be; what is wrong is named."""
     assert records.check(status, body, saved) == said
+
+
+def test_scrapes_of_which_prometheus_told_nothing_are_no_figure(tmp_path):
+    """They count as missed where they are told, and decide no claim."""
+    copy = tmp_path / "migration"
+    shutil.copytree(lab.open_run("migration").folder.path, copy)
+    evidence = next(copy.glob("cells/*-r1/evidence.json"))
+    evidence.write_text(json.dumps({**json.loads(evidence.read_text()), "prometheus_lost": "was killed by SIGKILL"}))
+    rows = lab.open_run(str(copy)).cells
+    assert sum(claims.MISSED in each for each in rows) == len(rows) - 1
 
 
 def test_the_example_is_judged_as_the_part_that_it_is(tmp_path):
