@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from http import HTTPStatus
 
 import pandas as pd
 
@@ -14,8 +15,10 @@ from lab.telemetry.actuator import GC_PAUSES
 from lab.telemetry.sampler import PASSED_ON, SILENT
 from lab.telemetry.series import targets
 
-# What becomes of a request that no node answers: the balancer itself answers with a status, if anybody does.
-BY_NO_NODE = ("refused", "connect timeout", "connect failed", "reset", "timeout", "truncated", "status")
+# What becomes of a request that nobody answers to its end, and the status with which the balancer itself answers, if it
+# does: it could reach no node, or the node did not answer.
+UNANSWERED = ("refused", "connect timeout", "connect failed", "reset", "timeout", "truncated")
+BY_BALANCER = (HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT)
 
 
 def lost_a_node(folder: CellFolder) -> bool:
@@ -38,7 +41,7 @@ def sentences(folder: CellFolder) -> Iterator[str]:
     if folder.read("limits").get("balancer_node_connections") == UNLIMITED:
         yield "It limits the connections to no node, so that no queue can form in it: what waits does so in the nodes."
     if again := evidence.get("sent_again"):
-        why = "as their idle connection had ended: they may have come to another node"
+        why = "as their connection had ended without an answer: they may have come to another node, or to two"
         yield f"{again:,} requests were sent once more by their client, {why}."
     silent = _silent_s(metrics)
     for name in filter(is_node, targets(metrics)):
@@ -101,7 +104,9 @@ def _taken_over(metrics: pd.DataFrame, nodes: list[str]) -> Iterator[str]:
 
 def _unanswered_s(folder: CellFolder) -> tuple[float, float, int] | None:
     """When the first and the last request was sent that no node answered, in seconds of the load, and how many were."""
-    columns = ["sent_us", "error"]
-    pieces = [piece[piece["error"].isin(BY_NO_NODE)] for piece in folder.measured_pieces(columns)]
+    pieces = [
+        piece[piece["error"].isin(UNANSWERED) | ((piece["error"] == "status") & piece["status"].isin(BY_BALANCER))]
+        for piece in folder.measured_pieces(["sent_us", "error", "status"])
+    ]
     sent_s = pd.concat([piece["sent_us"] for piece in pieces]) / 1e6 if pieces else pd.Series(dtype=float)
     return (float(sent_s.min()), float(sent_s.max()), len(sent_s)) if len(sent_s) else None

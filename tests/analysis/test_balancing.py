@@ -79,11 +79,12 @@ def test_requests_that_came_to_no_node_are_told_by_when_they_were_sent(tmp_path,
     assert windows["failed"].sum() == windows["offered"].sum() == 200
 
 
-def test_answers_that_were_wrong_are_not_those_of_a_lost_node(tmp_path, plan):
-    """A node has given them: as stale ones, which may come as long as the load lasts."""
+@pytest.mark.parametrize("error", [sample.STALE, sample.STATUS])
+def test_answers_that_were_wrong_are_not_those_of_a_lost_node(tmp_path, plan, error):
+    """A node has given them: stale ones, which may come as long as the load lasts, or a status that is its own."""
     cell = CellFolder(tmp_path / "cell", plan.cells[0])
     cell.path.mkdir()
-    fill(cell, 0.01, np.random.default_rng(1), error=sample.STALE)
+    fill(cell, 0.01, np.random.default_rng(1), error=error)
     cell.keep("evidence", {**COUNTED, "refused": 5})
     assert not [said for said in balancing.sentences(cell) if "by no node" in said]
 
