@@ -46,10 +46,7 @@ def clean_cells(scenario: str, number: int, data: str) -> list[dict[str, Any]]:
     load = LOADS[scenario](number)
     run = lab.run(scenario, data=data, quiet=True, seed=number, **load)
     kind = "burst" if "loops" in load else "closed"
-    return [
-        {"scenario": scenario, "load": kind, **{key: cell[key] for key in ("variant", "verdict", "reasons")}}
-        for cell in run.cells
-    ]
+    return [{"load": kind, **{key: cell[key] for key in ("variant", "verdict", "reasons")}} for cell in run.cells]
 
 
 def main() -> None:

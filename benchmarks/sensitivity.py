@@ -262,7 +262,7 @@ FAULTS = (
         "the same of one of three that take turns, for 20 % of the time at the end of a minute of each",
         JWT,
         SLOWER,
-        {"duration": 60},  # windows of a second scatter by 5 %, so that 10 % in a minute are mostly missed
+        {"duration": 60},  # windows of a second scatter too much for 10 %, or for a shorter load
         planted=beside(faults.hold_service(0.2)),
     ),
 )

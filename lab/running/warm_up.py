@@ -16,7 +16,7 @@ from lab.system.deployment import Deployment
 from lab.telemetry import actuator
 
 MIN_ROUNDS = 3
-# With 8 the first stage took mvc five seconds longer in jwt, as all cores were busy while the compiler had work to do.
+# Enough for thousands of requests a second, and few enough to leave the compiler a core of two.
 FEW_USERS = 3
 SETTLED_SHARE, AT_REST_SHARE = 0.15, 0.10
 WITHIN_S = 120.0
