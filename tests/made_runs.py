@@ -19,18 +19,24 @@ PER_CELL = 200
 
 
 def fill(
-    folder: CellFolder, mean_s: float, chance, requests: int = PER_CELL, error: int = sample.OK, tail: float = 1.0
+    folder: CellFolder,
+    mean_s: float,
+    chance,
+    requests: int = PER_CELL,
+    error: int = sample.OK,
+    tail: float = 1.0,
+    status: int = 0,
 ) -> None:
     """Put a cell on disk the way a run does: so many requests in a row of a second, of about this mean latency.
 
-    The slowest tenth takes ``tail`` times as long.
+    The slowest tenth takes ``tail`` times as long. Those with an error have a status, unless that is 0.
     """
     records = np.zeros(requests, dtype=sample.RECORD)
     records["sent_us"] = records["planned_us"] = np.linspace(0, 1e6, requests).astype(int)
     took = np.sort(chance.lognormal(0, 0.05, requests))
     took[len(took) - len(took) // 10 :] *= tail
     records["latency_us"] = 1e6 * mean_s * chance.permutation(took)
-    records["status"] = 200 if error == sample.OK else 0
+    records["status"] = 200 if error == sample.OK else status
     records["error"] = error
     with folder.stream.open("wb") as file, pa.ipc.new_stream(file, sample.SCHEMA) as writer:
         writer.write_batch(sample.to_batch(records.tobytes(), [("GET", "/delay")], 0, 0))

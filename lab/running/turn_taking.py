@@ -162,7 +162,7 @@ def drive(testbed: Testbed, measurement: Measurement, turn: Turn) -> None:
         observed.between_cpu_s = joined.between_s(SERVICE)
     counts = served.counted(deployment, before, result.finished).since(before)
     observed.counts = observed.counts.plus(counts) if observed.counts else counts
-    if testbed.prometheus:
+    if testbed.prometheus and not observed.prometheus_lost:  # whose answer each window would await in vain
         span = (result.unix_start, result.unix_start + elapsed_s)
         observed.add_scrapes(*scrapes.read(testbed.prometheus, measurement.start.name, *span))
     deployment.check_whole()

@@ -80,12 +80,11 @@ class Prometheus:
     def _change(self, start: str, pages: Mapping[str, str]) -> None:
         """Write the list of targets with other ones of a start; Prometheus reads it anew when it changes."""
         with self._changing:
-            scraped = {name: of for name, of in {**self._scraped, start: pages}.items() if of}
-            self._scraped = scraped
+            self._scraped = {name: of for name, of in {**self._scraped, start: pages}.items() if of}
             # Beside the folder, in which a container may have put a link of that name; and never half of it.
             written = self._file.parent.with_suffix(".new")
             temporary.tell_unfinished(written)
-            written.write_text(json.dumps(targets(scraped)))
+            written.write_text(json.dumps(targets(self._scraped)))
             written.replace(self._file)
 
 

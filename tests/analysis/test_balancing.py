@@ -79,14 +79,17 @@ def test_requests_that_came_to_no_node_are_told_by_when_they_were_sent(tmp_path,
     assert windows["failed"].sum() == windows["offered"].sum() == 200
 
 
-@pytest.mark.parametrize("error", [sample.STALE, sample.STATUS])
-def test_answers_that_were_wrong_are_not_those_of_a_lost_node(tmp_path, plan, error):
+@pytest.mark.parametrize(
+    ("error", "status", "told"),
+    [(sample.STALE, 200, 0), (sample.STATUS, 500, 0), (sample.STATUS, 503, 1), (sample.RESET, 0, 1)],
+)
+def test_answers_that_were_wrong_are_not_those_of_a_lost_node(tmp_path, plan, error, status, told):
     """A node has given them: stale ones, which may come as long as the load lasts, or a status that is its own."""
     cell = CellFolder(tmp_path / "cell", plan.cells[0])
     cell.path.mkdir()
-    fill(cell, 0.01, np.random.default_rng(1), error=error)
+    fill(cell, 0.01, np.random.default_rng(1), error=error, status=status)
     cell.keep("evidence", {**COUNTED, "refused": 5})
-    assert not [said for said in balancing.sentences(cell) if "by no node" in said]
+    assert len([said for said in balancing.sentences(cell) if "200 requests were answered by no node" in said]) == told
 
 
 def test_when_a_node_answered_last_is_told_with_what_the_other_answered_since(cell):

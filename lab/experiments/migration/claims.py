@@ -307,11 +307,11 @@ MIGRATION = Publication(
         Claim("Stress: for each right answer it has no more memory in use.", _no_more("jvm_bytes_per_1000_right")),
         Claim("Stress: for each right answer it has no more heap in use.", _no_more("heap_bytes_per_1000_right")),
         Claim(
-            "Stress: with equal threads and memory WebFlux needs no less memory; with few of its own it does.",
+            "Stress: with JPA's threads and heap WebFlux needs no less memory; with few and little, less.",
             partial(equality_hides_an_advantage, name="jvm_bytes"),
         ),
         Claim(
-            "Stress: with equal threads and memory WebFlux needs no less CPU; with few of its own it does.",
+            "Stress: with JPA's threads and heap WebFlux needs no less CPU; with few and little, less.",
             partial(equality_hides_an_advantage, name="cpu_s"),
         ),
         Claim("Stress: Prometheus loses scrapes.", scrapes_are_lost, by_ramp_of=STRESS),

@@ -153,8 +153,8 @@ class Claim:
         judge: returns a verdict and its evidence from rows.
         made_for: the settings that it was made for, by name; any if empty.
         elsewhere: the publication that measures these, if this one does not.
-        by_ramp_of: the part whose ramp should be the document's, of a claim that is no comparison, and that a steeper
-            ramp makes true rather than false: under such a one it can be refuted, and not confirmed; any if empty.
+        by_ramp_of: the part whose ramp should be the document's, of a claim that is no comparison, and that a heavier
+            load makes true rather than false: under a steeper ramp it can be refuted, and not confirmed; any if empty.
         of_database: whether it is about the speed of the database itself, of which a stand-in says nothing.
 
     """
@@ -387,17 +387,15 @@ class Publication:
 
     def _by_ramp(self, claim: Claim, word: str, evidence: str) -> tuple[str, str]:
         """What is left of a verdict on a claim, with its evidence, where the ramp is not the document's."""
-        for part in self.parts:
-            ramp_s, published_s = part.options.ramp_up, part.ramp_instead_of_s
-            if part.name != claim.by_ramp_of or not published_s or ramp_s is None or word == UNDECIDED:
-                continue
-            said = f"It was made for a ramp of {published_s:g} s, and that of {part.name} lasts {ramp_s:g} s"
-            # What is not seen while users come faster would not be seen while they come more slowly; nor is what is
-            # seen while they come more slowly missed while they come faster.
-            if word == (REFUTED if ramp_s < published_s else CONFIRMED):
-                return word, f"{evidence} {said}, which is a {'heavier' if ramp_s < published_s else 'lighter'} load."
-            return NOT_JUDGED, f"{said}."
-        return word, evidence
+        part = next((part for part in self.parts if part.ramp_instead_of_s and part.name == claim.by_ramp_of), None)
+        if not part or word == UNDECIDED:
+            return word, evidence
+        ramp_s, published_s = part.options.ramp_up or 0.0, part.ramp_instead_of_s
+        said = f"It was made for a ramp of {published_s:g} s, and that of {part.name} lasts {ramp_s:g} s"
+        # What is not seen while users come faster would not be seen while they come more slowly.
+        if word == REFUTED and ramp_s < published_s:
+            return word, f"{evidence} {said}, which is a heavier load."
+        return NOT_JUDGED, f"{said}."
 
 
 def _by_stand_in(claim: Claim, rows: Sequence[ReproducedRow]) -> tuple[str, str] | None:

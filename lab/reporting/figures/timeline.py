@@ -1,4 +1,4 @@
-"""The rows of a timeline: answers, throughput, CPU on both sides, memory, collections and pool, second by second."""
+"""The rows of a timeline: answers, throughput, CPU on both sides, memory, garbage collection, pool, over the load."""
 
 from __future__ import annotations
 
@@ -168,10 +168,6 @@ def _is_read(name: str) -> Callable[[Panel], bool]:
     return lambda panel: len(panel.growth("service", name)[1]) > 0
 
 
-def _has_memory(panel: Panel) -> bool:
-    return len(panel.growth("service", JVM_MEMORY)[1]) > 0 and len(panel.growth("service", HEAP)[1]) > 0
-
-
 def _is_balanced(panel: Panel) -> bool:
     return any(len(panel.growth(node, PASSED_ON)[1]) for node in panel.nodes)
 
@@ -199,7 +195,7 @@ STRIPS = (
     Strip("service's\nCPU, cores", 0.95, _service_cpu, _is_read("cpu_s"), cores_of="service", headroom=1.15),
     Strip("CPU of the\nothers, cores", 1.35, _other_cpu, _has_other_cpu, cores_of="generator", headroom=1.75),
     Strip("answers/s\nby node", 0.95, _passed_on, _is_balanced),
-    Strip("JVM in\nuse, MiB", 0.9, _memory, _has_memory, headroom=1.25),
+    Strip("JVM in\nuse, MiB", 0.9, _memory, _is_read(JVM_MEMORY), headroom=1.25),
     Strip("GC pauses,\nms/s", 0.9, _gc, _is_read(GC_PAUSES)),
     Strip("waiting for\na connection", 0.95, _pool_wait, _waits_for_a_pool),
     Strip("circuit\nbreaker", 0.8, _breaker, _was_open),
