@@ -9,6 +9,7 @@ from http import HTTPStatus
 import pandas as pd
 
 from lab.spec.nodes import is_node
+from lab.spec.system import BALANCER
 from lab.storage.cell_folder import CellFolder
 from lab.system.balancer import UNLIMITED
 from lab.telemetry.actuator import GC_PAUSES
@@ -44,10 +45,10 @@ def sentences(folder: CellFolder) -> Iterator[str]:
         why = "as their connection had ended without an answer: they may have come to another node, or to two"
         yield f"{again:,} requests were sent once more by their client, {why}."
     silent = _silent_s(metrics)
-    for name in filter(is_node, targets(metrics)):
+    for name in filter(lambda target: is_node(target) or target == BALANCER, targets(metrics)):
         if (silent_s := silent.get(name)) is not None:
             span = f"the first after {silent_s.min():.0f} s of the load and the last after {silent_s.max():.0f} s"
-            yield f"{name} left {len(silent_s)} readings without an answer, {span}."
+            yield f"{'The ' * (name == BALANCER)}{name} left {len(silent_s)} readings without an answer, {span}."
         if out := _out_s(metrics, name):
             yield f"The balancer was seen to have taken {name} out after {out[0]:.0f} s{out[1]}."
     if not lost_a_node(folder):
@@ -63,7 +64,7 @@ def sentences(folder: CellFolder) -> Iterator[str]:
 
 
 def _silent_s(metrics: pd.DataFrame) -> dict[str, pd.Series]:
-    """By node, when it did not answer a reading, in seconds of the load; of those to which that happened repeatedly."""
+    """By node, or the balancer, when it did not answer a reading, in seconds of the load; nobody of whom it was one."""
     silent = metrics[metrics["name"] == SILENT]
     return {str(name): t_s for name, t_s in silent.groupby("target")["t_s"] if len(t_s) > 1}
 
@@ -71,8 +72,8 @@ def _silent_s(metrics: pd.DataFrame) -> dict[str, pd.Series]:
 def _silent_to_the_end(metrics: pd.DataFrame) -> list[str]:
     """The nodes that answered none of the last readings, of which one alone is nobody's loss: it may come late."""
     answered_s = metrics[metrics["name"] == GC_PAUSES].groupby("target")["t_s"].max()  # which is in every answer
-    silent_s = _silent_s(metrics).items()
-    return [name for name, t_s in silent_s if (t_s > answered_s.get(name, -math.inf)).sum() > 1]
+    silent_s = {name: t_s for name, t_s in _silent_s(metrics).items() if is_node(name)}
+    return [name for name, t_s in silent_s.items() if (t_s > answered_s.get(name, -math.inf)).sum() > 1]
 
 
 def _out_s(metrics: pd.DataFrame, node: str) -> tuple[float, str] | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from lab.analysis.evidence import Course
+from lab.spec.system import BALANCER
 
 # Near its ceiling a generator queues its own work: at 90 % answers wait for a multiple of their latency until a user
 # handles them and sends again, so that the load is not the planned one. The same shares hold for a worker's CPU.
@@ -145,6 +146,20 @@ def stalled(longest_s: float, collecting_s: float) -> list[str]:
     if longest_s <= max(STALL_SUSPECT_S, collecting_s):
         return []
     return [f"The service answered nobody for {longest_s:.1f} s: it, or what is behind it, stood still."]
+
+
+def silent(spans: Mapping[str, tuple[float, float]]) -> list[str]:
+    """Whether a node, or the balancer in front of several, gave no sign for a while.
+
+    Args:
+        spans: by name, from when to when, in seconds since the planned start of the load.
+
+    """
+    return [
+        f"{'The ' * (name == BALANCER)}{name} gave no sign from {begin_s:.0f} s to {end_s:.0f} s of the load, "
+        "neither to the lab nor to users: it stood still, or was overloaded."
+        for name, (begin_s, end_s) in spans.items()
+    ]
 
 
 def paused(share: float, longest_s: float, in_turns: bool, added: float = 0.0) -> list[str]:

@@ -172,6 +172,8 @@ class ServiceState:
         cpu_decides: whether the CPU time of a request determines the result.
         slow_connects: connections that took as long as a lost packet costs.
         warm_up_before: the rounds for earlier loads of the same start; in older runs they are the first of ``warm_up``.
+        silent: of several nodes and their balancer, by name, the longest time in which one gave no sign: see
+            :func:`lab.analysis.silence.silent_spans`.
 
     """
 
@@ -184,6 +186,7 @@ class ServiceState:
     cpu_decides: bool = False
     slow_connects: int = 0
     warm_up_before: tuple[Mapping[str, float], ...] = ()
+    silent: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     @property
     def rounds(self) -> int:

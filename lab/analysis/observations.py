@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from lab.analysis.evidence import Counts, Ending, Evidence, GeneratorState, Interference, Monitoring, ServiceState
+from lab.analysis.silence import silent_spans
 from lab.analysis.steadiness import steadiness
 from lab.formulas.stats import Summary
 from lab.generator.fleet import PhaseResult
@@ -228,6 +229,7 @@ def evidence(
         conditions.cpu_decides,
         conditions.slow_connects,
         tuple(observed.warm_up_before),
+        silent_spans(rows),
     )
     scrapes_of = {part: asdict(scrapes) for part, scrapes in observed.scrapes.items()}
     monitoring = Monitoring(scrapes_of, len(telemetry.gaps), observed.prometheus_lost)

@@ -35,6 +35,8 @@ SMOOTHED_READINGS, OUTLIER = 13, 2.0
 PACE_STEP_S = 0.1
 # Of latencies that were sent within a piece of time this long, the fastest tenth shows a service that answered nobody.
 STALL_PIECE_S, FASTEST_PERCENT, MIN_PER_PIECE = 0.05, 10, 10
+# So does a time without an answer, while so many were waited for: of fewer, all may be slow ones by chance.
+MIN_WAITING, SLOWEST_PERCENT = 10, 99
 
 
 def steadiness(
@@ -121,21 +123,39 @@ def settled(samples: pd.DataFrame, begin_s: float, end_s: float) -> bool:
 def stalled_s(samples: pd.DataFrame, begin_s: float, end_s: float) -> float:
     """The longest time by which all requests of a moment were answered late, in seconds: a stall of the service.
 
-    Of the requests that were sent within a twentieth of a second even the fastest tenth took so much longer than the
-    median of all; what only some of them waited for is no stall.
+    Either even the fastest tenth of those that were sent within a twentieth of a second took so much longer than the
+    median of all; or no right answer came for so much longer than other requests take, while several were waited for.
+    What only some wait for is no stall.
 
     Args:
         samples: with :data:`COLUMNS`.
-        begin_s: seconds since the planned start; what was sent before is left out.
-        end_s: what was sent later is left out.
+        begin_s: seconds since the planned start; what happens before is left out.
+        end_s: what happens later is left out.
 
     """
     right = samples[(samples["error"] == "") & samples["sent_us"].between(begin_s * 1e6, end_s * 1e6)]
     pieces = right["latency_us"].groupby(right["sent_us"] // round(STALL_PIECE_S * 1e6))
     fastest_us = pieces.quantile(FASTEST_PERCENT / 100)[pieces.size() >= MIN_PER_PIECE]
-    if fastest_us.empty:
+    late_s = float(fastest_us.max() - right["latency_us"].median()) / 1e6 if len(fastest_us) else 0.0
+    return max(0.0, late_s, _without_answer_s(samples, begin_s, end_s))
+
+
+def _without_answer_s(samples: pd.DataFrame, begin_s: float, end_s: float) -> float:
+    """The longest time within a span without a right answer, beyond the latency of those that it did not delay."""
+    sent_us, took_us = samples["sent_us"].to_numpy(), samples["latency_us"].to_numpy()
+    ended_us, is_right = sent_us + took_us, (samples["error"] == "").to_numpy()
+    within = (begin_s * 1e6 < ended_us) & (ended_us < end_s * 1e6)
+    answered_us = np.concatenate([[begin_s * 1e6], np.sort(ended_us[is_right & within]), [end_s * 1e6]])
+    begin_us, end_us = answered_us[:-1], answered_us[1:]
+    waiting = np.searchsorted(np.sort(sent_us), begin_us, "right") - np.searchsorted(
+        np.sort(ended_us), begin_us, "right"
+    )
+    gaps_us = np.where(waiting >= MIN_WAITING, end_us - begin_us, 0.0)
+    longest = int(np.argmax(gaps_us))
+    others = is_right & ((ended_us <= begin_us[longest]) | (sent_us >= end_us[longest]))
+    if not gaps_us[longest] or not others.any():
         return 0.0
-    return max(0.0, float(fastest_us.max() - right["latency_us"].median()) / 1e6)
+    return float(gaps_us[longest] - np.percentile(took_us[others], SLOWEST_PERCENT)) / 1e6
 
 
 def slowness(rows: Iterable[Reading], owner: str, at_s: Floats) -> Floats:

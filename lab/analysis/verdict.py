@@ -229,6 +229,10 @@ def _limits(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]
     return _severe([f"A limit is not in force: {limit}." for limit in evidence.service.limits_broken])
 
 
+def _responsive(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
+    return _mild(checks.silent(evidence.service.silent))
+
+
 def _clock(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
     return _severe(checks.clock(evidence.generator.clock_step_s))
 
@@ -455,6 +459,7 @@ CHECKS = (
         LOADED,
         STARTED,
     ),
+    Check("that nodes and balancer were responsive", _responsive, of=STARTED),
     Check("that no clock was set", _clock, of=LOADED),
     Check("that requests succeeded", _failed, of=LOADED),
     Check(

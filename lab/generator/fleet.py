@@ -33,6 +33,8 @@ REMOTE_WITHIN_S = 300.0
 # burst lasts a second, so workers whose clocks differ by a tenth of one still send one burst.
 CLOCK_WITHIN_S = 0.1
 DISMISS_WITHIN_S = 5.0
+# Ending ten thousand users and sending their samples takes a second.
+BROKEN_OFF_WITHIN_S = 5.0
 JOIN_TOKEN_CHARACTERS = 20
 # The folder of locustfiles in the workers' image.
 LOCUSTFILES = "/lab/locustfiles"
@@ -73,7 +75,8 @@ class PhaseResult:
         ticks: by worker, (microseconds since the planned start, requests under way) about twenty times a second.
         clock_step_s: the largest step by which a worker's clock was set during the phase.
         cpu: by worker, (Unix time, CPU seconds so far) as it read them itself, a few times a second.
-        whole: whether every worker reported the end of the phase.
+        whole: whether the phase came to its end, and every worker reported it; where it was broken off, every request
+            that was begun has ended too, unless a worker was lost.
 
     """
 
@@ -215,10 +218,25 @@ class Fleet:
             into: the result to fill as the phase goes, so that it is there if the phase is aborted.
 
         Raises:
-            ComponentError: a watched process, the master or a worker ended, or the phase timed out.
+            ComponentError: a watched process, the master or a worker ended, or the phase timed out. The load is broken
+                off then, and what was under way has failed as that.
 
         """
         result = into or PhaseResult()
+        try:
+            return self._run_phase(phase, within_s, watched, progress, result)
+        except ComponentError:
+            self._break_off(result)
+            raise
+
+    def _run_phase(
+        self,
+        phase: LoadPhase,
+        within_s: float,
+        watched: Iterable[Watched],
+        progress: Callable[[PhaseResult], None],
+        result: PhaseResult,
+    ) -> PhaseResult:
         self._send_command(do="phase", delay_s=phase.start_delay_s, **self._same, **msgspec.to_builtins(phase))
         deadline = time.monotonic() + within_s
         while time.monotonic() < deadline:
@@ -231,11 +249,24 @@ class Fleet:
             elif event["event"] in ("progress", "over"):
                 _update_result(result, event)
                 progress(result)
-                if result.whole:
+                if event["event"] == "over":
+                    result.whole = True
                     return result
         raise ComponentError(
             f"The load was not over after {within_s:.0f} s, {result.begun - result.finished:,} requests under way."
         )
+
+    def _break_off(self, result: PhaseResult) -> None:
+        """Have all users end at once, and wait for what their workers have recorded; for a moment if one is gone."""
+        with contextlib.suppress(ComponentError):
+            self._send_command(do="break_off")
+            deadline = time.monotonic() + BROKEN_OFF_WITHIN_S
+            while time.monotonic() < deadline:
+                event = self._next_event()
+                if event["event"] in ("progress", "over"):
+                    _update_result(result, event)
+                if event["event"] == "over":
+                    return
 
     def await_workers(self) -> None:
         """Wait until all workers have joined the master. ComponentError if a worker's clock is off."""
@@ -302,7 +333,6 @@ def _update_result(result: PhaseResult, event: dict[str, Any]) -> None:
     result.clock_step_s = event["clock_step_s"]
     for worker, readings in event["cpu"].items():
         result.cpu.setdefault(worker, []).extend((float(t), float(spent)) for t, spent in readings)
-    result.whole = event["event"] == "over"
 
 
 @contextmanager

@@ -49,11 +49,14 @@ ERRORS = (
     "breaker open",
     "breaker fallback",
     "stale",
+    "broken off",
 )
 OK, REFUSED, CONNECT_TIMEOUT, CONNECT_FAILED, RESET, TIMEOUT, TRUNCATED, MALFORMED, STATUS, WRONG_BODY = range(10)
 EXIT_STATUS, WRONG_OUTPUT = 10, 11
 # Answers with what was there before a save of the same user.
 STALE = 14
+# Under way when the load was broken off, since a component had failed.
+BROKEN_OFF = 15
 # Answers of a service whose circuit breaker did not let its own call through: a refusal, or a substitute in its place.
 # Both come fast, since nothing was done for them, so neither is a right answer.
 BREAKER_OPEN, BREAKER_FALLBACK = 12, 13

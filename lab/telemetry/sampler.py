@@ -35,10 +35,12 @@ INTERRUPTS = "interrupts_s"
 FIXED_WORK = "yardstick_s"  # as runs have stored it
 # Seconds in which the machine itself stood still, by the moment at which that began; see lab/telemetry/pauses.py.
 PAUSED = "paused_s"
-# That one of several nodes did not answer a reading.
+# That one of several nodes, or their balancer, did not answer a reading.
 SILENT = "silent"
 # How many answers of a node the balancer has passed on.
 PASSED_ON = "passed_on_total"
+# How many requests the balancer has received.
+RECEIVED = "received_total"
 CPU_SPEED_SCRIPT, PAUSES_SCRIPT = (Path(__file__).with_name(name) for name in ("cpu_speed.py", "pauses.py"))
 JOIN_WITHIN_S = 5.0
 
@@ -225,14 +227,15 @@ def _rows(now: float, readings: Mapping[str, Mapping[str, float]]) -> list[Readi
 
 def _of_balancer(deployment: Deployment) -> dict[str, dict[str, float]]:
     """What the balancer says: how many requests it received and refused, and by node whether it gets requests."""
-    if not deployment.balancer or not (
-        found := balancer.counted(deployment.balancer, deployment.nodes, POLL_TIMEOUT_S)
-    ):
+    if not deployment.balancer:
         return {}
+    found = balancer.counted(deployment.balancer, deployment.nodes, POLL_TIMEOUT_S)
+    if not found:
+        return {BALANCER: {SILENT: 1.0}}
     of_nodes = {
         name: {"up": float(found.up[name]), PASSED_ON: float(found.passed_on[name])} for name in deployment.nodes
     }
-    own = {"received_total": found.received, "refused_total": found.refused}
+    own = {RECEIVED: found.received, "refused_total": found.refused}
     return {**of_nodes, BALANCER: {name: float(value) for name, value in own.items()}}
 
 

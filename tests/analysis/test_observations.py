@@ -448,6 +448,24 @@ def test_a_service_that_stands_still_for_half_a_second_is_seen(samples_of):
     assert mixed.stalled_s < 0.1
 
 
+@pytest.mark.parametrize(("begin_s", "end_s", "found_s"), [(4.0, 7.0, 3.0), (0.5, 5.0, 3.0), (9.0, 30.0, 3.0)])
+def test_a_service_that_stands_still_for_few_users_is_seen_wherever_it_does(samples_of, begin_s, end_s, found_s):
+    """All of them wait, from before the time that is judged, which is from 2 s on, or to the end, at 12 s."""
+
+    def latency_s(at: float) -> float:
+        return end_s - at + 0.05 if begin_s < at + 0.05 < end_s else 0.05
+
+    assert steady_loop(samples_of, latency_s, users=12).stalled_s == pytest.approx(found_s, abs=0.06)
+    assert steady_loop(samples_of, latency_s, users=9).stalled_s == 0.0  # all of them may be slow by chance
+
+
+def test_slow_answers_among_few_are_no_standstill(samples_of):
+    """Latencies that scatter, and those of users who all ask at the same time."""
+    drawn = np.random.default_rng(3)
+    assert steady_loop(samples_of, lambda at: float(drawn.exponential(0.5)), users=12).stalled_s < 0.2
+    assert steady_loop(samples_of, lambda at: 1.0 - at % 1.0 or 1.0, users=20).stalled_s < 0.05
+
+
 def test_a_service_that_answers_nobody_any_more_is_slowing(samples_of):
     """Half of the load without an answer; of one that is cut off there, only what came before is judged."""
     load, sent = Closed(users=10, duration_s=3600), list(np.linspace(0, 12, 1200))

@@ -249,9 +249,9 @@ def test_an_outage_is_over_when_the_called_service_is_as_before(variant, breaker
     assert (readings_during(cell, "lab_breaker_open", AFTER_S, 18) == 0).all()
 
 
-# Of an outage from 2 s to 8 s after the first call: by when an answer came before it, whatever kept its request; what is
-# sent within it, but for the moments in which it begins and ends; and what is sent when a breaker, which stays open for a
-# second, has tried again.
+# Of an outage from 2 s to 8 s after the first call: by when an answer came before it, whatever kept its request; what
+# is sent within it, but for the moments in which it begins and ends; and what is sent when a breaker, which stays open
+# for a second, has tried again.
 ANSWERED_S, DEAD_S, ALIVE_S = 2, (2.3, 7.5), 11
 
 

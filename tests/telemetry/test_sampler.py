@@ -16,7 +16,16 @@ from lab.runtimes import Launch
 from lab.system.deployment import Deployment
 from lab.system.service import Service
 from lab.telemetry.actuator import scrape
-from lab.telemetry.sampler import CORES_BUSY, FIXED_WORK, SILENT, Telemetry, sampling, watching_cores, with_sum
+from lab.telemetry.sampler import (
+    CORES_BUSY,
+    FIXED_WORK,
+    PASSED_ON,
+    SILENT,
+    Telemetry,
+    sampling,
+    watching_cores,
+    with_sum,
+)
 
 # Where nobody listens.
 NOBODY = "http://127.0.0.1:9"
@@ -102,6 +111,15 @@ def test_several_nodes_are_read_apart_and_summed(runtime, tmp_path):
     assert len(rows_of(telemetry, "node 1", SILENT)) == len(telemetry.gaps)
     assert with_sum({"node 1": {"a": 1.0, "b": 2.0}, "node 2": {"a": 3.0}})["service"] == {"a": 4.0}
     assert with_sum({"service": {"a": 1.0}}) == {"service": {"a": 1.0}}
+
+
+def test_a_balancer_that_does_not_answer_is_silent(runtime, tmp_path):
+    """As nodes are; of the nodes nothing is known that only it tells."""
+    with started(runtime, tmp_path, SPIN) as one, started(runtime, tmp_path, SPIN) as front, serving() as server:
+        nodes = {f"node {number}": Service(one, NOBODY, server.url) for number in (1, 2)}
+        with sampling(Deployment(nodes, NOBODY, Service(front, NOBODY, NOBODY)), {}, every_s=0.2) as telemetry:
+            await_that(lambda: len(rows_of(telemetry, "balancer", SILENT)) > 2)
+    assert rows_of(telemetry, "node 1", PASSED_ON) == []
 
 
 @pytest.mark.parametrize(("states", "together"), [((0.5, 0.5), 0.5), ((0.0, 1.0), 1.0), ((0.0, 0.0), 0.0)])

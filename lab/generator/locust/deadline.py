@@ -15,6 +15,10 @@ class DeadlinePassed(BaseException):
     """A request timed out: raised in its greenlet. Not an Exception, so that no handler in between catches it."""
 
 
+class LoadBrokenOff(BaseException):
+    """The load is broken off in the middle: raised in each user's greenlet. No Exception either, for the same reason."""
+
+
 class Deadline:
     """The timeout of one user's requests, with one timer for all of them.
 

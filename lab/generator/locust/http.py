@@ -17,7 +17,7 @@ import gevent
 import gevent.socket
 
 from lab.generator.locust.answer import Reader, Response, failed
-from lab.generator.locust.deadline import Deadline, DeadlinePassed
+from lab.generator.locust.deadline import Deadline, DeadlinePassed, LoadBrokenOff
 from lab.generator.locust.sockets import Connection, connect
 from lab.spec import http_address, sample
 
@@ -197,7 +197,8 @@ class HttpClient:
             if not isinstance(end, gevent.GreenletExit):  # else the user was stopped, which is no failed request
                 now_ns = monotonic_ns()
                 times = (planned_ns, sent_ns, self._connect_ns, now_ns, now_ns)
-                self.sink.ended(name, times, failed(sample.TIMEOUT), method)
+                broken_off = isinstance(end, LoadBrokenOff)
+                self.sink.ended(name, times, failed(sample.BROKEN_OFF if broken_off else sample.TIMEOUT), method)
             raise
         finally:
             self._deadline.end()

@@ -1,8 +1,8 @@
 """The lab's Locust master: reads commands as JSON lines on stdin, and writes events as JSON lines on stdout.
 
 Commands: ``{"do": "tokens", "file": FILE}``, ``{"do": "spawn", "users": N}`` and ``{"do": "phase", …}`` with the
-fields that :class:`lab.generator.locust.phases.Phase` reads; ``{"do": "dismiss"}`` releases the workers. The end of
-stdin ends the master and, through Locust, its workers.
+fields that :class:`lab.generator.locust.phases.Phase` reads; ``{"do": "break_off"}`` ends that phase early, and
+``{"do": "dismiss"}`` releases the workers. The end of stdin ends the master and, through Locust, its workers.
 
 Events: ``listening`` (port), ``worker`` (count, and by how many seconds its clock is ahead), ``tokens`` (count),
 ``spawned``, ``problem`` (sentence, detail), ``progress`` (:data:`lab.generator.counts.COUNTS`, the largest step of a
@@ -268,6 +268,9 @@ class Master:
         order = {"number": self._phase, "counts": playing, "unix_start": unix_start, "load": load, **how}
         self._runner.send_message("lab-phase", order)
         emit("started", unix_start=unix_start)
+
+    def _do_break_off(self) -> None:
+        self._runner.send_message("lab-break-off", {})
 
     def _on_report(self, environment: Environment, msg: Any) -> None:
         report = msg.data

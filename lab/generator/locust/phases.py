@@ -19,6 +19,7 @@ from locust.runners import WorkerRunner
 from lab.generator.locust import token_pool
 from lab.generator.locust.arrivals import assigned_requests, assigned_sends, assigned_users
 from lab.generator.locust.clock import ClockWatch
+from lab.generator.locust.deadline import LoadBrokenOff
 from lab.generator.locust.http import HttpClient, resolve
 from lab.generator.locust.recorder import Recorder, SessionCut, UserSink, add_to_statistics
 from lab.generator.locust.session import SESSION_ENDS, SessionStop, session_of
@@ -79,7 +80,9 @@ class Phase:
         self.ticks: list[tuple[int, int]] = []
         self.clock = ClockWatch()
         self.problem: dict[str, str] = {}
+        self.broken_off = False
         self.over = Event()
+        self._users: set[gevent.Greenlet] = set()
 
     def _planned_ns(self, seed: schedule.Seed, counts: list[int], worker: int) -> memoryview:
         """The worker's planned send times: the first of each user, or all of its part of an open loop."""
@@ -92,17 +95,29 @@ class Phase:
 
         So is the end of a user by Locust, which stops all users of a worker whose heartbeats are missing for seconds.
         """
+        itself = gevent.getcurrent()
+        self._users.add(itself)
         try:
-            self._run_user(user, number)
+            if not self.broken_off:
+                self._run_user(user, number)
+        except LoadBrokenOff:
+            pass
         except Exception:
             self.problem = self.problem or {"sentence": TASK_RAISED, "detail": traceback.format_exc()}
         except BaseException:
             self.problem = self.problem or {"sentence": USERS_STOPPED, "detail": ""}
             raise
         finally:
+            self._users.discard(itself)
             self.running_users -= 1
             if not self.running_users:
                 self.over.set()
+
+    def break_off(self) -> None:
+        """End all users where they are: a request that is under way is recorded as broken off; call it in the hub."""
+        self.broken_off = True
+        for user in list(self._users):
+            user.throw(LoadBrokenOff)
 
     def _prepare(self, user: LabUser, number: int) -> None:
         """Tell a user all that it knows of the load."""
@@ -131,6 +146,9 @@ class Phase:
                     sink.stop_session()
                 except SESSION_ENDS:
                     sink.complete_session()
+                except LoadBrokenOff:
+                    sink.cut_session()
+                    raise
                 else:
                     sink.complete_session()
                 if not sink.step:
@@ -191,6 +209,7 @@ class PhaseRunner:
         self._problem: dict[str, str] = {}
         self._phase_arrived = Event()
         runner.register_message("lab-phase", self._on_phase)
+        runner.register_message("lab-break-off", self._on_break_off)
         runner.register_message("lab-tokens", self._on_tokens)
 
     @classmethod
@@ -235,6 +254,10 @@ class PhaseRunner:
         arrived, self._phase_arrived = self._phase_arrived, Event()
         arrived.set()
         gevent.spawn(self._report, phase)
+
+    def _on_break_off(self, environment: Environment, msg: Any) -> None:
+        if self._phase:
+            gevent.get_hub().loop.run_callback(self._phase.break_off)
 
     def _report(self, phase: Phase) -> None:
         ticker = gevent.spawn(_count_under_way, phase)

@@ -253,6 +253,36 @@ def test_a_request_that_ends_its_session_after_the_end_is_complete():
     assert (playing.recorder.sessions, playing.recorder.complete, playing.recorder.cut) == (1, 1, [])
 
 
+def test_each_request_of_a_load_that_is_broken_off_has_an_outcome(server):
+    """What waits has failed by that name, who thinks or has not begun sends nothing more, and no user is left."""
+
+    def script(connection: Connection) -> None:
+        while b"GET /answered" in connection.request():
+            connection.say(answer())
+        connection.request()  # which comes when the client has closed
+
+    def ask(user: LabUser) -> None:
+        user.client.get("/answered")
+        if user.number == 1:
+            user.pause(LONG_S)
+        user.client.get("/left waiting")
+
+    with Server(script) as waiting:
+        playing = phase_of(waiting.url, users=3, ramp_s=2.0, loops=9)
+        users = [gevent.spawn(playing.run_user, user_of(ask), number) for number in range(3)]
+        gevent.sleep(1.0)
+        gevent.get_hub().loop.run_callback(playing.break_off)
+        gevent.joinall(users, timeout=5)
+    assert playing.over.is_set()
+    rows, recorder = np.frombuffer(playing.recorder.take(), sample.RECORD), playing.recorder
+    assert recorder.begun == recorder.finished == len(rows) == 3
+    assert sorted(rows["error"]) == [sample.OK, sample.OK, sample.BROKEN_OFF]
+    assert rows["latency_us"].max() > 500_000
+    assert (recorder.complete, sorted(recorder.cut), playing.problem) == (0, [(0, 0), (1, 0)], {})
+    playing.run_user(user_of(ask), 2)  # who had not heard of the load yet
+    assert recorder.begun == 3
+
+
 @pytest.mark.parametrize(
     "load",
     [
