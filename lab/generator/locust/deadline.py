@@ -16,7 +16,7 @@ class DeadlinePassed(BaseException):
 
 
 class LoadBrokenOff(BaseException):
-    """The load is broken off in the middle: raised in each user's greenlet. No Exception either, for the same reason."""
+    """The load is broken off in the middle: raised in each user's greenlet. No Exception, for the same reason."""
 
 
 class Deadline:
