@@ -214,32 +214,34 @@ def test_shares_of_few_requests_have_the_exact_interval():
     assert there == (-back[1], -back[0])
 
 
-def test_rare_failures_that_differ_by_the_margin_are_called_alike_in_at_most_one_of_twenty():
+@pytest.mark.parametrize("requests", [100, *(pytest.param(n, marks=pytest.mark.thorough) for n in (700, 2000))])
+def test_rare_failures_that_differ_by_the_margin_are_called_alike_in_at_most_one_of_twenty(requests):
     """One side has none, the other one in a thousand: few requests or many, it seldom passes for none."""
     chance = np.random.default_rng(11)
-    for requests in (100, 700, 2000):
-        alike = [
-            inference.percentage_difference(
-                [(0, requests)] * 5, [(int(n), requests) for n in chance.binomial(requests, 0.001, 5)], paired=True
-            ).alike_p(0.1)
-            < 0.05
-            for _ in range(SIMULATIONS)
-        ]
-        assert np.mean(alike) <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / SIMULATIONS)
+    alike = [
+        inference.percentage_difference(
+            [(0, requests)] * 5, [(int(n), requests) for n in chance.binomial(requests, 0.001, 5)], paired=True
+        ).alike_p(0.1)
+        < 0.05
+        for _ in range(SIMULATIONS)
+    ]
+    assert np.mean(alike) <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / SIMULATIONS)
 
 
-def test_equal_failures_are_called_different_in_at_most_one_of_twenty():
+@pytest.mark.parametrize(
+    "shares", [(0.0, 0.0, 0.05), *(pytest.param(of, marks=pytest.mark.thorough) for of in ((0.0005,), (0.1,)))]
+)
+def test_equal_failures_are_called_different_in_at_most_one_of_twenty(shares):
     """Few or many of them, by pure chance or in bursts that some repeats have: 5 % at most of a thousand tries."""
     chance = np.random.default_rng(10)
-    for shares in ((0.0005,), (0.1,), (0.0, 0.0, 0.05)):
-        p = [
-            inference.percentage_difference(
-                *([(int(chance.binomial(2000, chance.choice(shares))), 2000) for _ in range(5)] for _ in "ab"),
-                paired=True,
-            ).p
-            for _ in range(SIMULATIONS)
-        ]
-        assert np.mean(np.array(p) < 0.05) <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / SIMULATIONS)
+    p = [
+        inference.percentage_difference(
+            *([(int(chance.binomial(2000, chance.choice(shares))), 2000) for _ in range(5)] for _ in "ab"),
+            paired=True,
+        ).p
+        for _ in range(SIMULATIONS)
+    ]
+    assert np.mean(np.array(p) < 0.05) <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / SIMULATIONS)
 
 
 def test_holm_by_hand():

@@ -111,6 +111,7 @@ def test_what_lacks_at_an_end_of_a_load_was_missed_too(made, due, skipped):
     assert (found.due, found.skipped, found.missed) == (due, skipped, 0)
 
 
+@pytest.mark.thorough
 @needs_prometheus
 def test_a_part_that_nobody_has_scraped_has_missed_them_all(runtime, tmp_path):
     """It is to be scraped, of this start or of all of a run, and was not: that is no reason to leave it out."""
@@ -153,6 +154,7 @@ def test_a_target_is_named_by_its_start_and_its_part():
     ]
 
 
+@pytest.mark.thorough
 @needs_prometheus
 def test_a_prometheus_that_tells_nothing_has_missed_everything(runtime, tmp_path, monkeypatch):
     """Frozen or ended, with what it had scraped before; and the load that it looked at is not lost with it."""
