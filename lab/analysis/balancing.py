@@ -9,6 +9,7 @@ from http import HTTPStatus
 import pandas as pd
 
 from lab.spec.nodes import is_node
+from lab.spec.sample import UNANSWERED
 from lab.spec.system import BALANCER
 from lab.storage.cell_folder import CellFolder
 from lab.system.balancer import UNLIMITED
@@ -16,9 +17,7 @@ from lab.telemetry.actuator import GC_PAUSES
 from lab.telemetry.sampler import PASSED_ON, SILENT
 from lab.telemetry.series import targets
 
-# What becomes of a request that nobody answers to its end, and the status with which the balancer itself answers, if it
-# does: it could reach no node, or the node did not answer.
-UNANSWERED = ("refused", "connect timeout", "connect failed", "reset", "timeout", "truncated")
+# The status with which the balancer itself answers: it could reach no node, or the node did not answer.
 BY_BALANCER = (HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT)
 
 
@@ -64,7 +63,7 @@ def sentences(folder: CellFolder) -> Iterator[str]:
 
 
 def _silent_s(metrics: pd.DataFrame) -> dict[str, pd.Series]:
-    """By node, or the balancer, when it did not answer a reading, in seconds of the load; nobody of whom it was one."""
+    """By node, or the balancer, when it did not answer readings, in seconds of the load; a single time is left out."""
     silent = metrics[metrics["name"] == SILENT]
     return {str(name): t_s for name, t_s in silent.groupby("target")["t_s"] if len(t_s) > 1}
 

@@ -145,19 +145,19 @@ def stalled(longest_s: float, collecting_s: float) -> list[str]:
     """
     if longest_s <= max(STALL_SUSPECT_S, collecting_s):
         return []
-    return [f"The service answered nobody for {longest_s:.1f} s: it, or what is behind it, stood still."]
+    return [f"The service answered nobody for {longest_s:.1f} s: it, or what is before or behind it, stood still."]
 
 
 def silent(spans: Mapping[str, tuple[float, float]]) -> list[str]:
-    """Whether a node, or the balancer in front of several, gave no sign for a while.
+    """Whether a node, or the balancer in front of several, answered nothing for a while.
 
     Args:
         spans: by name, from when to when, in seconds since the planned start of the load.
 
     """
     return [
-        f"{'The ' * (name == BALANCER)}{name} gave no sign from {begin_s:.0f} s to {end_s:.0f} s of the load, "
-        "neither to the lab nor to users: it stood still, or was overloaded."
+        f"{'The ' * (name == BALANCER)}{name} answered nothing from {begin_s:.0f} s to {end_s:.0f} s of the load, "
+        "neither readings of the lab nor, as far as was counted, requests: it stood still, or was overloaded."
         for name, (begin_s, end_s) in spans.items()
     ]
 

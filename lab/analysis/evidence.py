@@ -172,8 +172,8 @@ class ServiceState:
         cpu_decides: whether the CPU time of a request determines the result.
         slow_connects: connections that took as long as a lost packet costs.
         warm_up_before: the rounds for earlier loads of the same start; in older runs they are the first of ``warm_up``.
-        silent: of several nodes and their balancer, by name, the longest time in which one gave no sign: see
-            :func:`lab.analysis.silence.silent_spans`.
+        silent: of several nodes and their balancer, by name, from when to when one answered nothing, in seconds since
+            the planned start: see :func:`lab.analysis.silence.silent_spans`.
 
     """
 

@@ -229,7 +229,7 @@ def evidence(
         conditions.cpu_decides,
         conditions.slow_connects,
         tuple(observed.warm_up_before),
-        silent_spans(rows),
+        silent_spans(rows, samples) if result.unix_start else {},
     )
     scrapes_of = {part: asdict(scrapes) for part, scrapes in observed.scrapes.items()}
     monitoring = Monitoring(scrapes_of, len(telemetry.gaps), observed.prometheus_lost)

@@ -14,6 +14,7 @@ from lab.analysis import checks
 from lab.analysis.evidence import Steadiness
 from lab.analysis.window_figures import CPU, P50, THROUGHPUT
 from lab.formulas import stats, steady_state, trend
+from lab.spec.sample import BROKEN_OFF, ERRORS, UNANSWERED
 from lab.spec.workload import Load
 from lab.telemetry.running_clock import RunningClock
 from lab.telemetry.sampler import CORES_BUSY, FIXED_WORK, INTERRUPTS, Reading
@@ -35,8 +36,11 @@ SMOOTHED_READINGS, OUTLIER = 13, 2.0
 PACE_STEP_S = 0.1
 # Of latencies that were sent within a piece of time this long, the fastest tenth shows a service that answered nobody.
 STALL_PIECE_S, FASTEST_PERCENT, MIN_PER_PIECE = 0.05, 10, 10
-# So does a time without an answer, while so many were waited for: of fewer, all may be slow ones by chance.
-MIN_WAITING, SLOWEST_PERCENT = 10, 99
+# So does a time without any answer, if so many requests wait to its end for longer than one in a thousand usually does.
+MIN_WAITING, SLOW_PERCENT = 3, 99.9
+NO_ANSWER = (*UNANSWERED, ERRORS[BROKEN_OFF])
+# The longest times without an answer of a load, of which this many are looked at.
+LONGEST_GAPS = 10
 
 
 def steadiness(
@@ -53,7 +57,7 @@ def steadiness(
     judged. Times in which the machine itself stood still are left out.
 
     Args:
-        samples: with :data:`COLUMNS`, of the measured load.
+        samples: with :data:`COLUMNS`, of the measured load; with ``name`` if its requests are of several kinds.
         rows: those of :func:`lab.analysis.observations.metrics`.
         cpu_decides: whether the scenario measures the service's CPU time a request.
         until_s: when the load was cut off, in seconds since its planned start; infinite if it was not.
@@ -124,38 +128,53 @@ def stalled_s(samples: pd.DataFrame, begin_s: float, end_s: float) -> float:
     """The longest time by which all requests of a moment were answered late, in seconds: a stall of the service.
 
     Either even the fastest tenth of those that were sent within a twentieth of a second took so much longer than the
-    median of all; or no right answer came for so much longer than other requests take, while several were waited for.
-    What only some wait for is no stall.
+    median of all; or no answer came, right or not, for so much longer than the slowest of the other requests take. What
+    only some wait for is no stall.
 
     Args:
         samples: with :data:`COLUMNS`.
         begin_s: seconds since the planned start; what happens before is left out.
-        end_s: what happens later is left out.
+        end_s: what is sent later is left out.
 
     """
     right = samples[(samples["error"] == "") & samples["sent_us"].between(begin_s * 1e6, end_s * 1e6)]
     pieces = right["latency_us"].groupby(right["sent_us"] // round(STALL_PIECE_S * 1e6))
     fastest_us = pieces.quantile(FASTEST_PERCENT / 100)[pieces.size() >= MIN_PER_PIECE]
     late_s = float(fastest_us.max() - right["latency_us"].median()) / 1e6 if len(fastest_us) else 0.0
-    return max(0.0, late_s, _without_answer_s(samples, begin_s, end_s))
+    return max(0.0, late_s, _without_answer_s(samples, begin_s))
 
 
-def _without_answer_s(samples: pd.DataFrame, begin_s: float, end_s: float) -> float:
-    """The longest time within a span without a right answer, beyond the latency of those that it did not delay."""
+def _without_answer_s(samples: pd.DataFrame, begin_s: float) -> float:
+    """The longest time without an answer after a moment, beyond what the slowest other requests take, in seconds.
+
+    It counts from when so many had been sent that wait to its end, or in vain. Each is held against others of its name:
+    those that waited through no such time.
+    """
     sent_us, took_us = samples["sent_us"].to_numpy(), samples["latency_us"].to_numpy()
-    ended_us, is_right = sent_us + took_us, (samples["error"] == "").to_numpy()
-    within = (begin_s * 1e6 < ended_us) & (ended_us < end_s * 1e6)
-    answered_us = np.concatenate([[begin_s * 1e6], np.sort(ended_us[is_right & within]), [end_s * 1e6]])
-    begin_us, end_us = answered_us[:-1], answered_us[1:]
-    waiting = np.searchsorted(np.sort(sent_us), begin_us, "right") - np.searchsorted(
-        np.sort(ended_us), begin_us, "right"
-    )
-    gaps_us = np.where(waiting >= MIN_WAITING, end_us - begin_us, 0.0)
-    longest = int(np.argmax(gaps_us))
-    others = is_right & ((ended_us <= begin_us[longest]) | (sent_us >= end_us[longest]))
-    if not gaps_us[longest] or not others.any():
+    ended_us, is_answered = sent_us + took_us, ~samples["error"].isin(NO_ANSWER).to_numpy()
+    begin_us = 1e6 * begin_s
+    answered_us = np.sort(ended_us[is_answered & (ended_us > begin_us)])
+    edges_us = np.concatenate([[begin_us], answered_us, [max(ended_us.max(initial=0), begin_us)]])
+    gaps_us = np.diff(edges_us)
+    longest = np.argsort(gaps_us)[-LONGEST_GAPS:]
+    longest = longest[gaps_us[longest] >= max(0.5 * gaps_us.max(), 1e6 * checks.STALL_SUSPECT_S)]
+    spans_us = [(float(edges_us[gap]), float(edges_us[gap + 1])) for gap in longest]
+    waiting = [
+        (sent_us < to_us) & ((ended_us >= to_us) | ~is_answered & (ended_us > from_us)) for from_us, to_us in spans_us
+    ]
+    if not waiting:
         return 0.0
-    return float(gaps_us[longest] - np.percentile(took_us[others], SLOWEST_PERCENT)) / 1e6
+    others = is_answered & ~np.logical_or.reduce(waiting)
+    names = samples["name"].to_numpy() if "name" in samples else np.zeros(len(samples))
+    usual_us = pd.Series(took_us[others]).groupby(names[others]).quantile(SLOW_PERCENT / 100)
+    found_us = 0.0
+    for (from_us, to_us), still in zip(spans_us, waiting, strict=True):
+        # How long each waited in that time, beyond what is usual, which is not known of a kind that has no others.
+        waited_us = to_us - np.maximum(sent_us[still], from_us) - pd.Series(names[still]).map(usual_us).to_numpy()
+        longest_us = np.sort(waited_us[~np.isnan(waited_us)])[::-1]
+        if len(longest_us) >= MIN_WAITING:
+            found_us = max(found_us, float(longest_us[MIN_WAITING - 1]))
+    return found_us / 1e6
 
 
 def slowness(rows: Iterable[Reading], owner: str, at_s: Floats) -> Floats:

@@ -163,6 +163,8 @@ def _sent(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
 
 def _samples_kept(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
     counts = evidence.counts
+    if not counts.whole and counts.begun > summary.requests:
+        return _severe([f"What became of {counts.begun - summary.requests:,} requests that were sent is not known."])
     if summary.requests == counts.finished or not counts.whole:
         return []
     return _severe([f"The workers finished {counts.finished:,} requests, but {summary.requests:,} samples arrived."])
@@ -230,7 +232,9 @@ def _limits(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]
 
 
 def _responsive(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
-    return _mild(checks.silent(evidence.service.silent))
+    # What has ended is named as the cause, and is silent since.
+    ended = " ".join(evidence.ending.component_errors)
+    return _mild(checks.silent({of: span for of, span in evidence.service.silent.items() if f"{of} " not in ended}))
 
 
 def _clock(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:

@@ -75,8 +75,8 @@ class PhaseResult:
         ticks: by worker, (microseconds since the planned start, requests under way) about twenty times a second.
         clock_step_s: the largest step by which a worker's clock was set during the phase.
         cpu: by worker, (Unix time, CPU seconds so far) as it read them itself, a few times a second.
-        whole: whether the phase came to its end, and every worker reported it; where it was broken off, every request
-            that was begun has ended too, unless a worker was lost.
+        whole: whether the phase came to its end, and every worker reported it. Where it was broken off, every request
+            that was begun has ended too, unless a worker or the master was lost.
 
     """
 
@@ -219,14 +219,14 @@ class Fleet:
 
         Raises:
             ComponentError: a watched process, the master or a worker ended, or the phase timed out. The load is broken
-                off then, and what was under way has failed as that.
+                off then, as by Ctrl-C, and what is under way is recorded as ``broken off``.
 
         """
         result = into or PhaseResult()
         try:
             return self._run_phase(phase, within_s, watched, progress, result)
-        except ComponentError:
-            self._break_off(result)
+        except (ComponentError, KeyboardInterrupt):
+            self._break_off(result, progress)
             raise
 
     def _run_phase(
@@ -242,30 +242,26 @@ class Fleet:
         while time.monotonic() < deadline:
             self._check_alive(*watched)
             event = self._next_event()
-            if event["event"] == "started":
-                result.unix_start = event["unix_start"]
-            elif event["event"] == "problem":
+            _update_result(result, event, progress)
+            if event["event"] == "problem":
                 raise ComponentError(event["sentence"], "", event["detail"])
-            elif event["event"] in ("progress", "over"):
-                _update_result(result, event)
-                progress(result)
-                if event["event"] == "over":
-                    result.whole = True
-                    return result
+            if event["event"] == "over":
+                result.whole = True
+                return result
         raise ComponentError(
             f"The load was not over after {within_s:.0f} s, {result.begun - result.finished:,} requests under way."
         )
 
-    def _break_off(self, result: PhaseResult) -> None:
-        """Have all users end at once, and wait for what their workers have recorded; for a moment if one is gone."""
+    def _break_off(self, result: PhaseResult, progress: Callable[[PhaseResult], None]) -> None:
+        """Have all users end at once, and wait until each worker that is left has reported what it has recorded."""
         with contextlib.suppress(ComponentError):
             self._send_command(do="break_off")
-            deadline = time.monotonic() + BROKEN_OFF_WITHIN_S
-            while time.monotonic() < deadline:
+            left = self.remote + sum(not worker.exit_reason() for worker in self.workers)
+            gone, deadline = self.remote + len(self.workers) - left, time.monotonic() + BROKEN_OFF_WITHIN_S
+            while left and time.monotonic() < deadline:
                 event = self._next_event()
-                if event["event"] in ("progress", "over"):
-                    _update_result(result, event)
-                if event["event"] == "over":
+                _update_result(result, event, progress)
+                if event.get("unfinished", gone + 1) <= gone:
                     return
 
     def await_workers(self) -> None:
@@ -323,7 +319,12 @@ class Fleet:
                 raise ComponentError(f"The {name} {ending} during the measurement.", "", running.log_tail())
 
 
-def _update_result(result: PhaseResult, event: dict[str, Any]) -> None:
+def _update_result(result: PhaseResult, event: dict[str, Any], progress: Callable[[PhaseResult], None]) -> None:
+    """Add what an event tells of a phase, and show its progress."""
+    if event["event"] == "started":
+        result.unix_start = event["unix_start"]
+    if event["event"] not in ("progress", "over"):
+        return
     for name in COUNTS:
         setattr(result, name, event[name])
     result.cut.extend((int(user), int(session)) for user, session in event["cut"])
@@ -333,6 +334,7 @@ def _update_result(result: PhaseResult, event: dict[str, Any]) -> None:
     result.clock_step_s = event["clock_step_s"]
     for worker, readings in event["cpu"].items():
         result.cpu.setdefault(worker, []).extend((float(t), float(spent)) for t, spent in readings)
+    progress(result)
 
 
 @contextmanager

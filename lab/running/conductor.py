@@ -225,6 +225,8 @@ def _start(testbed: Testbed, measurement: Measurement) -> None:
 
 def _restore(testbed: Testbed, cell: Cell) -> None:
     """Leave databases as they were seeded; if they cannot be, say so, and the next run that uses them mends them."""
+    if testbed.backing.exit_reasons():  # as has been said
+        return
     try:
         testbed.backing.restore(testbed.plan.scenario, testbed.plan.parameters_of(cell))
     except ComponentError as error:
@@ -321,7 +323,7 @@ def _steady_samples(measurement: Measurement) -> pd.DataFrame:
     """What the steadiness of a cell's load is judged by; empty where that is never steady."""
     if not measurement.cell.load.steady_span_s:
         return pd.DataFrame()
-    pieces = list(measurement.folder.measured_pieces((*steadiness.COLUMNS, "window")))
+    pieces = list(measurement.folder.measured_pieces((*steadiness.COLUMNS, "name", "window")))
     return pd.concat(pieces) if pieces else pd.DataFrame()
 
 

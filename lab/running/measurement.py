@@ -68,6 +68,9 @@ def note_failure(testbed: Testbed, measurement: Measurement, error: ComponentErr
     """Note and say why a cell ends."""
     # If a database or link has ended, that is the cause of a service's errors, and comes first.
     nodes = measurement.start.deployment.exit_reasons() if measurement.start.deployment else []
-    causes = dict.fromkeys([*testbed.backing.exit_reasons(), *nodes, error.problem])
+    # Which of these processes has ended is said by the name of what it is for, and not once more by its own.
+    ended = [each.launch.name for each in testbed.backing.needed().values() if each.exit_reason()]
+    same = any(error.problem.startswith(f"The {name} ") for name in ended)
+    causes = dict.fromkeys([*testbed.backing.exit_reasons(), *nodes, *([] if same else [error.problem])])
     measurement.observed.ending = Ending(tuple(causes))
     testbed.reporter.say(f"  {error}", error.problem, "red")

@@ -61,6 +61,8 @@ BROKEN_OFF = 15
 # Both come fast, since nothing was done for them, so neither is a right answer.
 BREAKER_OPEN, BREAKER_FALLBACK = 12, 13
 BY_BREAKER = (ERRORS[BREAKER_OPEN], ERRORS[BREAKER_FALLBACK])
+# What becomes of a request that nobody answers to its end.
+UNANSWERED = ("refused", "connect timeout", "connect failed", "reset", "timeout", "truncated")
 
 # What a record holds in place of an error for a right answer that the check called a fallback.
 FALLBACK = len(ERRORS)

@@ -104,7 +104,8 @@ def sampling(
         pages = dict(zip(deployment.nodes, at_once.map(scrape, deployment.nodes.values()), strict=True))
         telemetry.rows += _rows(now, with_sum(pages))
         telemetry.rows += [(now, name, SILENT, 1.0) for name, page in pages.items() if is_node(name) and not page]
-        telemetry.rows += _rows(now, _of_balancer(deployment))
+        # By now a node that is silent has been waited for.
+        telemetry.rows += _rows(time.monotonic() + ahead_s, _of_balancer(deployment))
         if deployment.is_ours and not all(pages.values()):
             telemetry.gaps.append(now)
 

@@ -283,7 +283,7 @@ def test_of_an_attached_service_less_is_essential(lacking):
         ({"throughput_change": -0.1}, SUSPECT, "Throughput fell by 10%"),
         ({"cpu_change": -0.3}, SUSPECT, "CPU time a request fell by 30%"),
         ({"stalled_s": 0.5}, SUSPECT, "answered nobody for 0.5 s"),
-        ({"silent": {"node 2": (5.0, 14.0)}}, SUSPECT, "node 2 gave no sign from 5 s to 14 s"),
+        ({"silent": {"node 2": (5.0, 14.0)}}, SUSPECT, "node 2 answered nothing from 5 s to 14 s"),
         ({"settled": False}, SUSPECT, "never settled"),
         (
             {"paused": 0.03, "longest_pause_s": 0.2},

@@ -6,9 +6,9 @@ fields that :class:`lab.generator.locust.phases.Phase` reads; ``{"do": "break_of
 
 Events: ``listening`` (port), ``worker`` (count, and by how many seconds its clock is ahead), ``tokens`` (count),
 ``spawned``, ``problem`` (sentence, detail), ``progress`` (:data:`lab.generator.counts.COUNTS`, the largest step of a
-worker's clock, user and number of sessions that were cut off or stopped early, and by worker ticks and readings of its
-own CPU time), ``over`` (the same, when all workers have reported all records of a phase), ``lost`` (a worker that has
-joined does not answer any more) and ``dismissed``.
+worker's clock, user and number of sessions that were cut off or stopped early, by worker ticks and readings of its own
+CPU time, and how many workers have not reported the end), ``over`` (the same, when all workers have reported all
+records of a phase), ``lost`` (a worker that has joined does not answer any more) and ``dismissed``.
 """
 
 from __future__ import annotations
@@ -299,7 +299,8 @@ class Master:
             self._keep_statistics()
         readings = {"ticks": self._ticks, "cpu": self._cpu, "clock_step_s": self._clock_step_s}
         ended_early = {"cut": self._cut, "stopped": self._stopped}
-        emit("progress" if self._pending else "over", **totals, **readings, **ended_early)
+        left = {"unfinished": len(self._pending)}
+        emit("progress" if self._pending else "over", **totals, **readings, **ended_early, **left)
         self._forget_readings()
 
     def _forget_readings(self) -> None:

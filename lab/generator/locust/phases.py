@@ -116,6 +116,7 @@ class Phase:
     def break_off(self) -> None:
         """End all users where they are: a request that is under way is recorded as broken off; call it in the hub."""
         self.broken_off = True
+        self.end_ns = self.recorder.end_ns = monotonic_ns()  # whatever a task does on its way out
         for user in list(self._users):
             user.throw(LoadBrokenOff)
 
@@ -180,6 +181,8 @@ class Phase:
         if self.load.independent:
             for planned_ns in self.pending_sends:
                 _sleep_until(planned_ns)
+                if self.broken_off:
+                    return
                 yield planned_ns
             return
         planned_ns, sent = self.sends_ns[number], 0
@@ -189,6 +192,8 @@ class Phase:
             planned_ns, sent = 0, sent + 1
 
     def _sends_more(self, sent: int) -> bool:
+        if self.broken_off:
+            return False
         if isinstance(self.load, Closed):
             return monotonic_ns() < self.end_ns
         if isinstance(self.load, Burst):

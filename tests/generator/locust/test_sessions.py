@@ -263,9 +263,12 @@ def test_each_request_of_a_load_that_is_broken_off_has_an_outcome(server):
 
     def ask(user: LabUser) -> None:
         user.client.get("/answered")
-        if user.number == 1:
-            user.pause(LONG_S)
-        user.client.get("/left waiting")
+        try:
+            if user.number == 1:
+                user.pause(LONG_S)
+            user.client.get("/left waiting")
+        finally:
+            user.client.get("/on the way out")
 
     with Server(script) as waiting:
         playing = phase_of(waiting.url, users=3, ramp_s=2.0, loops=9)
