@@ -157,7 +157,7 @@ def silent(spans: Mapping[str, tuple[float, float]]) -> list[str]:
     """
     return [
         f"{'The ' * (name == BALANCER)}{name} answered nothing from {begin_s:.0f} s to {end_s:.0f} s of the load, "
-        "neither readings of the lab nor, as far as was counted, requests: it stood still, or was overloaded."
+        "neither readings of the lab nor, as far as could be seen, requests: it stood still, or was overloaded."
         for name, (begin_s, end_s) in spans.items()
     ]
 
