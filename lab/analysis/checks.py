@@ -145,7 +145,9 @@ def stalled(longest_s: float, collecting_s: float) -> list[str]:
     """
     if longest_s <= max(STALL_SUSPECT_S, collecting_s):
         return []
-    return [f"The service answered nobody for {longest_s:.1f} s: it, or what is before or behind it, stood still."]
+    return [
+        f"The service answered nobody for {longest_s:.1f} s: it, or what is in front of it or behind it, stood still."
+    ]
 
 
 def silent(spans: Mapping[str, tuple[float, float]]) -> list[str]:

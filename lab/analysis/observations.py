@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 
 from lab.analysis.evidence import Counts, Ending, Evidence, GeneratorState, Interference, Monitoring, ServiceState
-from lab.analysis.silence import silent_spans
 from lab.analysis.steadiness import steadiness
 from lab.formulas.stats import Summary
 from lab.generator.fleet import PhaseResult
@@ -146,6 +145,7 @@ class Conditions:
         unknown_names: names of requests that the scenario does not have.
         slow_connects: connections that took as long as a lost packet costs, where the lab set the listen backlog.
         others: other runs of this lab that were measuring at the same time.
+        silent: of several nodes and their balancer, see :func:`lab.analysis.silence.silent_spans`.
         rounds: of a variant that took turns with others what :func:`lab.analysis.window_figures.by_round` says.
 
     """
@@ -160,6 +160,7 @@ class Conditions:
     unknown_names: Sequence[str]
     slow_connects: int
     others: Sequence[str]
+    silent: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     rounds: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 
 
@@ -229,7 +230,7 @@ def evidence(
         conditions.cpu_decides,
         conditions.slow_connects,
         tuple(observed.warm_up_before),
-        silent_spans(rows, samples) if result.unix_start else {},
+        conditions.silent,
     )
     scrapes_of = {part: asdict(scrapes) for part, scrapes in observed.scrapes.items()}
     monitoring = Monitoring(scrapes_of, len(telemetry.gaps), observed.prometheus_lost)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 
 import numpy as np
 import pandas as pd
 
 from lab.spec.nodes import is_node
-from lab.spec.sample import UNANSWERED
+from lab.spec.sample import NO_ANSWER
 from lab.spec.system import BALANCER
 from lab.telemetry.actuator import GC_PAUSES, POLL_TIMEOUT_S
 from lab.telemetry.sampler import PASSED_ON, RECEIVED, SILENT, Reading
@@ -20,8 +21,10 @@ SILENT_READINGS = 2
 ANSWERED = (GC_PAUSES, RECEIVED)
 
 
-def silent_spans(rows: Iterable[Reading], samples: pd.DataFrame) -> dict[str, tuple[float, float]]:
-    """By name of a node or the balancer, the longest time in which it answered nothing at least, as (begin, end).
+def silent_spans(
+    rows: Iterable[Reading], pieces: Callable[[Sequence[str]], Iterable[pd.DataFrame]]
+) -> dict[str, tuple[float, float]]:
+    """By name of a node or the balancer, the longest time in which it is known to have answered nothing: (begin, end).
 
     It begins with its first reading without an answer, and ends when the last one was given up: it may have been silent
     for up to two seconds longer. Who answers requests meanwhile is not silent: a node whose answers the balancer has
@@ -29,7 +32,7 @@ def silent_spans(rows: Iterable[Reading], samples: pd.DataFrame) -> dict[str, tu
 
     Args:
         rows: of (seconds since the planned start, target, name, value).
-        samples: with ``sent_us``, ``latency_us`` and ``error``; may be empty.
+        pieces: gives the samples of the load in pieces, with the columns that it is asked for.
 
     Returns:
         Seconds since the planned start; nothing of those that never left two readings in a row without an answer.
@@ -40,29 +43,28 @@ def silent_spans(rows: Iterable[Reading], samples: pd.DataFrame) -> dict[str, tu
         if (is_node(target) or target == BALANCER) and name in (SILENT, PASSED_ON, *ANSWERED):
             read.setdefault(target, []).append((t_s, name, value))
     spans = {target: _silent_s(sorted(readings)) for target, readings in read.items()}
-    answered_s = _answered_s(samples)
-    spans[BALANCER] = [span for span in spans.get(BALANCER, []) if not _is_any_within(answered_s, *span)]
+    if spans.get(BALANCER):
+        answered_s = _answered_s(pieces(("sent_us", "latency_us", "error")))
+        spans[BALANCER] = [span for span in spans[BALANCER] if not _is_any_within(answered_s, *span)]
     return {target: max(found, key=lambda span: span[1] - span[0]) for target, found in spans.items() if found}
 
 
 def _silent_s(readings: list[tuple[float, str, float]]) -> list[tuple[float, float]]:
     asked = [(t_s, name == SILENT) for t_s, name, _ in readings if name != PASSED_ON]
+    runs = [(is_silent, [t_s for t_s, _ in run]) for is_silent, run in groupby(asked, key=lambda reading: reading[1])]
     found = []
-    for is_silent, run in groupby(asked, key=lambda reading: reading[1]):
-        times = [t_s for t_s, _ in run]
-        begin_s, end_s = times[0], times[-1] + POLL_TIMEOUT_S
-        totals = {total for t_s, name, total in readings if name == PASSED_ON and begin_s <= t_s <= end_s}
+    for (is_silent, times), (_, after) in zip(runs, [*runs[1:], (False, [math.inf])], strict=True):
+        totals = {total for t_s, name, total in readings if name == PASSED_ON and times[0] <= t_s <= after[0]}
         if is_silent and len(times) >= SILENT_READINGS and len(totals) <= 1:
-            found.append((begin_s, end_s))
+            found.append((times[0], times[-1] + POLL_TIMEOUT_S))
     return found
 
 
-def _answered_s(samples: pd.DataFrame) -> np.ndarray:
+def _answered_s(pieces: Iterable[pd.DataFrame]) -> np.ndarray:
     """When the answers of some samples came, in order, in seconds since the planned start."""
-    if samples.empty:
-        return np.empty(0)
-    answered = samples[~samples["error"].isin(UNANSWERED)]
-    return np.sort((answered["sent_us"] + answered["latency_us"]).to_numpy()) / 1e6
+    answered = [piece[~piece["error"].isin(NO_ANSWER)] for piece in pieces]
+    ended_us = [(piece["sent_us"] + piece["latency_us"]).to_numpy() for piece in answered]
+    return np.sort(np.concatenate(ended_us or [np.empty(0)])) / 1e6
 
 
 def _is_any_within(moments_s: np.ndarray, begin_s: float, end_s: float) -> bool:

@@ -14,7 +14,7 @@ from lab.analysis import checks
 from lab.analysis.evidence import Steadiness
 from lab.analysis.window_figures import CPU, P50, THROUGHPUT
 from lab.formulas import stats, steady_state, trend
-from lab.spec.sample import BROKEN_OFF, ERRORS, UNANSWERED
+from lab.spec.sample import NO_ANSWER
 from lab.spec.workload import Load
 from lab.telemetry.running_clock import RunningClock
 from lab.telemetry.sampler import CORES_BUSY, FIXED_WORK, INTERRUPTS, Reading
@@ -36,9 +36,8 @@ SMOOTHED_READINGS, OUTLIER = 13, 2.0
 PACE_STEP_S = 0.1
 # Of latencies that were sent within a piece of time this long, the fastest tenth shows a service that answered nobody.
 STALL_PIECE_S, FASTEST_PERCENT, MIN_PER_PIECE = 0.05, 10, 10
-# So does a time without any answer, if so many requests wait to its end for longer than one in a thousand usually does.
+# So does a time without any answer, if so many requests wait through it longer than one in a thousand usually does.
 MIN_WAITING, SLOW_PERCENT = 3, 99.9
-NO_ANSWER = (*UNANSWERED, ERRORS[BROKEN_OFF])
 # The longest times without an answer of a load, of which this many are looked at.
 LONGEST_GAPS = 10
 
@@ -93,6 +92,8 @@ def steadiness(
     cost = _cpu_per_request(samples, rows, begin_s, end_s) if cpu_decides else pd.Series(dtype=float)
     dearer = _change(cost, slower, rounds.get(CPU))
     longest_s, level = stalled_s(samples, begin_s, end_s), settled(samples, begin_s, end_s)
+    if load.windows == 1:  # at the end of each window nobody asks any more
+        longest_s = max(longest_s, without_answer_s(samples, begin_s, end_s))
     if not level and not load.independent and THROUGHPUT in rounds:
         pace = rounds[THROUGHPUT]["others"]
         pace = pace.set_axis(clock(pace.index.to_numpy(dtype=float)))
@@ -127,53 +128,60 @@ def settled(samples: pd.DataFrame, begin_s: float, end_s: float) -> bool:
 def stalled_s(samples: pd.DataFrame, begin_s: float, end_s: float) -> float:
     """The longest time by which all requests of a moment were answered late, in seconds: a stall of the service.
 
-    Either even the fastest tenth of those that were sent within a twentieth of a second took so much longer than the
-    median of all; or no answer came, right or not, for so much longer than the slowest of the other requests take. What
-    only some wait for is no stall.
+    Of the requests that were sent within a twentieth of a second even the fastest tenth took so much longer than the
+    median of all; what only some of them waited for is no stall.
 
     Args:
         samples: with :data:`COLUMNS`.
-        begin_s: seconds since the planned start; what happens before is left out.
-        end_s: what is sent later is left out.
+        begin_s: seconds since the planned start; what was sent before is left out.
+        end_s: what was sent later is left out.
 
     """
     right = samples[(samples["error"] == "") & samples["sent_us"].between(begin_s * 1e6, end_s * 1e6)]
     pieces = right["latency_us"].groupby(right["sent_us"] // round(STALL_PIECE_S * 1e6))
     fastest_us = pieces.quantile(FASTEST_PERCENT / 100)[pieces.size() >= MIN_PER_PIECE]
-    late_s = float(fastest_us.max() - right["latency_us"].median()) / 1e6 if len(fastest_us) else 0.0
-    return max(0.0, late_s, _without_answer_s(samples, begin_s))
+    if fastest_us.empty:
+        return 0.0
+    return max(0.0, float(fastest_us.max() - right["latency_us"].median()) / 1e6)
 
 
-def _without_answer_s(samples: pd.DataFrame, begin_s: float) -> float:
-    """The longest time without an answer after a moment, beyond what the slowest other requests take, in seconds.
+def without_answer_s(samples: pd.DataFrame, begin_s: float, end_s: float) -> float:
+    """The longest time in which requests waited and none was answered, beyond what is usual, in seconds: a standstill.
 
-    It counts from when so many had been sent that wait to its end, or in vain. Each is held against others of its name:
-    those that waited through no such time.
+    It counts where several waited to its end, or until they timed out, each for longer than one in a thousand of its
+    name usually does. What waited through any such time does not tell what is usual.
+
+    Args:
+        samples: with :data:`COLUMNS`; with ``name`` if its requests are of several kinds.
+        begin_s: seconds since the planned start; waiting before is left out.
+        end_s: when the load ends. What is overdue by then is slow by itself, as nobody asks any more who is answered.
+
     """
     sent_us, took_us = samples["sent_us"].to_numpy(), samples["latency_us"].to_numpy()
     ended_us, is_answered = sent_us + took_us, ~samples["error"].isin(NO_ANSWER).to_numpy()
-    begin_us = 1e6 * begin_s
+    begin_us, end_us = 1e6 * begin_s, 1e6 * end_s
     answered_us = np.sort(ended_us[is_answered & (ended_us > begin_us)])
     edges_us = np.concatenate([[begin_us], answered_us, [max(ended_us.max(initial=0), begin_us)]])
     gaps_us = np.diff(edges_us)
-    longest = np.argsort(gaps_us)[-LONGEST_GAPS:]
-    longest = longest[gaps_us[longest] >= max(0.5 * gaps_us.max(), 1e6 * checks.STALL_SUSPECT_S)]
-    spans_us = [(float(edges_us[gap]), float(edges_us[gap + 1])) for gap in longest]
-    waiting = [
-        (sent_us < to_us) & ((ended_us >= to_us) | ~is_answered & (ended_us > from_us)) for from_us, to_us in spans_us
-    ]
-    if not waiting:
-        return 0.0
-    others = is_answered & ~np.logical_or.reduce(waiting)
+    long = np.flatnonzero(gaps_us >= max(0.5 * gaps_us.max(), 1e6 * checks.STALL_SUSPECT_S))
+    froms_us, tos_us = edges_us[long], edges_us[long + 1]
+    done = np.searchsorted(tos_us, sent_us, "right")
+    to_the_end = np.searchsorted(tos_us, ended_us, "right") > done
+    in_vain = ~is_answered & (np.searchsorted(froms_us, ended_us) > done)
+    others = is_answered & ~to_the_end
     names = samples["name"].to_numpy() if "name" in samples else np.zeros(len(samples))
     usual_us = pd.Series(took_us[others]).groupby(names[others]).quantile(SLOW_PERCENT / 100)
+    waiting = np.flatnonzero(to_the_end | in_vain)
+    sent_us, ended_us = sent_us[waiting], ended_us[waiting]
+    # What is usual is not known of a kind that has no others.
+    most_us = pd.Series(names[waiting]).map(usual_us).fillna(np.inf).to_numpy()
     found_us = 0.0
-    for (from_us, to_us), still in zip(spans_us, waiting, strict=True):
-        # How long each waited in that time, beyond what is usual, which is not known of a kind that has no others.
-        waited_us = to_us - np.maximum(sent_us[still], from_us) - pd.Series(names[still]).map(usual_us).to_numpy()
-        longest_us = np.sort(waited_us[~np.isnan(waited_us)])[::-1]
-        if len(longest_us) >= MIN_WAITING:
-            found_us = max(found_us, float(longest_us[MIN_WAITING - 1]))
+    for gap in np.argsort(tos_us - froms_us)[-LONGEST_GAPS:]:
+        from_us, to_us = float(froms_us[gap]), float(tos_us[gap])
+        waited_us = np.minimum(ended_us, to_us) - np.maximum(sent_us, from_us) - most_us
+        waited_us = waited_us[(to_us <= end_us) | (from_us - sent_us <= most_us)]
+        if len(waited_us) >= MIN_WAITING:
+            found_us = max(found_us, float(np.partition(waited_us, -MIN_WAITING)[-MIN_WAITING]))
     return found_us / 1e6
 
 

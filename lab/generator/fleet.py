@@ -33,8 +33,8 @@ REMOTE_WITHIN_S = 300.0
 # burst lasts a second, so workers whose clocks differ by a tenth of one still send one burst.
 CLOCK_WITHIN_S = 0.1
 DISMISS_WITHIN_S = 5.0
-# Ending ten thousand users and sending their samples takes a second.
-BROKEN_OFF_WITHIN_S = 5.0
+# Ending ten thousand users and sending their samples takes a second. What comes earlier may have been on its way.
+BROKEN_OFF_AFTER_S, BROKEN_OFF_WITHIN_S = 1.0, 5.0
 JOIN_TOKEN_CHARACTERS = 20
 # The folder of locustfiles in the workers' image.
 LOCUSTFILES = "/lab/locustfiles"
@@ -68,7 +68,7 @@ class PhaseResult:
         sessions: sessions begun; ``complete`` of them came to their end, ``not_single`` sent several requests or none.
         sent_again: requests that were sent once more, on a new connection, as the one that was idle had ended.
         pauses: how often users thought.
-        cut: user and number of each session that the end of a closed loop cut off.
+        cut: user and number of each session that the end of a closed loop, or who broke the load off, cut off.
         stopped: the same of those that their user stopped early, since what failed was needed for the rest.
         unix_start: the planned start.
         dispatch_delay_s: how long received answers waited until the worker handled them, summed over all answers.
@@ -219,7 +219,7 @@ class Fleet:
 
         Raises:
             ComponentError: a watched process, the master or a worker ended, or the phase timed out. The load is broken
-                off then, as by Ctrl-C, and what is under way is recorded as ``broken off``.
+                off then, as by KeyboardInterrupt, and what is under way is recorded as ``broken off``.
 
         """
         result = into or PhaseResult()
@@ -253,15 +253,20 @@ class Fleet:
         )
 
     def _break_off(self, result: PhaseResult, progress: Callable[[PhaseResult], None]) -> None:
-        """Have all users end at once, and wait until each worker that is left has reported what it has recorded."""
+        """Have all users end at once, and wait, for seconds at most, until each worker has reported what it recorded.
+
+        A worker that is gone will never report its end; then that of as many others as are left has to do.
+        """
         with contextlib.suppress(ComponentError):
             self._send_command(do="break_off")
             left = self.remote + sum(not worker.exit_reason() for worker in self.workers)
-            gone, deadline = self.remote + len(self.workers) - left, time.monotonic() + BROKEN_OFF_WITHIN_S
-            while left and time.monotonic() < deadline:
+            gone, asked = self.remote + len(self.workers) - left, time.monotonic()
+            while left and (passed_s := time.monotonic() - asked) < BROKEN_OFF_WITHIN_S:
                 event = self._next_event()
                 _update_result(result, event, progress)
-                if event.get("unfinished", gone + 1) <= gone:
+                if event["event"] == "over":
+                    return
+                if passed_s > BROKEN_OFF_AFTER_S and event.get("unfinished", gone) <= gone:
                     return
 
     def await_workers(self) -> None:

@@ -18,6 +18,7 @@ from lab.analysis import observations, ramps, steadiness, verdict, window_figure
 from lab.analysis.observations import Conditions, NameCounts
 from lab.analysis.program_use import program_use
 from lab.analysis.service_cost import of_all_pools, of_pools, service_cost
+from lab.analysis.silence import silent_spans
 from lab.errors import ComponentError
 from lab.formulas import stats
 from lab.formulas.breakdown import breakdown
@@ -361,6 +362,8 @@ def conclude(testbed: Testbed, measurement: Measurement, others: list[str], turn
         unknown_names=sorted(by_name.sent.keys() - named),
         slow_connects=slow,
         others=list(dict.fromkeys([*others, *run_folder.others_running(testbed.run)])),
+        # Of a load that was broken off before it began no time is known.
+        silent=silent_spans(metrics, folder.measured_pieces) if observed.result.unix_start else {},
         rounds=window_figures.by_round(*map(window_ratios.windows_of, (folder, *turned))) if turned else {},
     )
     evidence = observations.evidence(observed, conditions, cell.load, summary, _steady_samples(measurement))

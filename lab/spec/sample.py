@@ -55,14 +55,15 @@ OK, REFUSED, CONNECT_TIMEOUT, CONNECT_FAILED, RESET, TIMEOUT, TRUNCATED, MALFORM
 EXIT_STATUS, WRONG_OUTPUT = 10, 11
 # Answers with what was there before a save of the same user.
 STALE = 14
-# Under way when the load was broken off, since a component had failed.
+# Under way when the load was broken off, by Ctrl-C or since a component had failed.
 BROKEN_OFF = 15
 # Answers of a service whose circuit breaker did not let its own call through: a refusal, or a substitute in its place.
 # Both come fast, since nothing was done for them, so neither is a right answer.
 BREAKER_OPEN, BREAKER_FALLBACK = 12, 13
 BY_BREAKER = (ERRORS[BREAKER_OPEN], ERRORS[BREAKER_FALLBACK])
-# What becomes of a request that nobody answers to its end.
+# What becomes of a request that nobody answers to its end; and with it what was not waited for to its end.
 UNANSWERED = ("refused", "connect timeout", "connect failed", "reset", "timeout", "truncated")
+NO_ANSWER = (*UNANSWERED, ERRORS[BROKEN_OFF])
 
 # What a record holds in place of an error for a right answer that the check called a fallback.
 FALLBACK = len(ERRORS)
@@ -70,8 +71,9 @@ MOST_STEPS = np.iinfo(np.int16).max
 
 # samples.parquet. connect_us is 0 where an open connection was reused. session counts a user's sessions from 0, and
 # step the requests of a session. warm_up is the number of the warm-up round, 0 for the measured load. error is empty
-# for a right answer; fallback says of a right one that it is a substitute. cut says that the end of a closed loop cut
-# the session off, so that it is not complete; stopped that its user did, as a request failed that it needed.
+# for a right answer; fallback says of a right one that it is a substitute. cut says that the end of a closed loop, or
+# who broke the load off, cut the session off, so that it is not complete; stopped that its user did, as a request
+# failed that it needed.
 # waited_us is for how long the planned start of the session waited for a free user, in an open loop: a user is busy
 # until its last answer has come, or its last pause is over. window is the
 # number of the window, from 0, in which it was sent; all times go on from one window to the next, without the time

@@ -463,17 +463,39 @@ def test_a_service_that_stands_still_for_few_users_is_seen_wherever_it_does(samp
     assert steady_loop(samples_of, latency_s, users=2).stalled_s == 0.0  # both may be slow by chance
 
 
-@pytest.mark.parametrize(("error", "found_s"), [("", 3.0), ("refused", 3.0), ("timeout", 3.0), ("wrong body", 0.0)])
-def test_who_sends_while_a_service_stands_still_waits_too(samples_of, error, found_s):
-    """As in an open loop of few requests a second; in vain or not, but an answer that is wrong is one."""
+@pytest.mark.parametrize(
+    ("error", "waits", "found_s"),
+    [("", True, 3.0), ("timeout", True, 3.0), ("reset", False, 0.0), ("wrong body", False, 0.0)],
+)
+def test_who_sends_while_a_service_stands_still_waits_too(samples_of, error, waits, found_s):
+    """As in an open loop, or in vain; what fails at once does not wait, nor does anybody where answers are wrong."""
     sent_s = np.arange(0, 20, 0.04)
     still = (sent_s >= 8.0) & (sent_s < 11.0)
-    took_s = np.where(still, 0.05 if error else 11.05 - sent_s, 0.05)
-    samples = samples_of(
-        list(took_s), sent_s=list(sent_s), planned_s=list(sent_s), error=list(np.where(still, error, ""))
-    )
+    took_s, errors = np.where(still & waits, 11.05 - sent_s, 0.05), np.where(still, error, "")
+    samples = samples_of(list(took_s), sent_s=list(sent_s), planned_s=list(sent_s), error=list(errors))
     found = steadiness(Open(users=100, rate_rps=25.0, duration_s=20.0), samples, (), False)
     assert found.stalled_s == pytest.approx(found_s, abs=0.3)
+
+
+def test_every_one_of_many_standstills_is_one(samples_of):
+    """Those who wait through the others do not make it usual."""
+    assert steady_loop(samples_of, lambda at: max(0.5 - at % 3, 0.01), users=10, seconds=60).stalled_s > 0.4
+
+
+@pytest.mark.parametrize("error", ["", "timeout"])
+def test_what_is_overdue_at_the_end_of_a_load_is_slow_by_itself(samples_of, error):
+    """Nobody asks any more who is answered meanwhile; where a standstill begins late, who asked just now waits."""
+    sent_s = [at for user in range(20) for at in np.arange(user / 20, 28, 0.02)]
+    late_s = [27.0 + user / 50 for user in range(4)]
+    load = Closed(users=24, duration_s=30)
+    names = [""] * len(sent_s) + [error] * 4
+    slow = samples_of([0.01] * len(sent_s) + [9.0] * 4, sent_s=sent_s + late_s, error=names)
+    assert steadiness(load, slow, (), False).stalled_s < 0.3
+    stuck_s = [28 + user / 1000 for user in range(20)]
+    stuck = samples_of(
+        [0.01] * len(sent_s) + [9.0] * 20, sent_s=sent_s + stuck_s, error=[""] * len(sent_s) + [error] * 20
+    )
+    assert steadiness(load, stuck, (), False).stalled_s > 7
 
 
 def test_slow_answers_among_few_are_no_standstill(samples_of):
