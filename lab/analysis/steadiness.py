@@ -23,7 +23,7 @@ from lab.telemetry.series import counter, growth
 Floats = NDArray[np.float64]
 
 # The columns of the samples that :func:`steadiness` needs.
-COLUMNS = ("planned_us", "sent_us", "latency_us", "error")
+COLUMNS = ("planned_us", "sent_us", "latency_us", "error", "name")
 # Ten seconds minus the usual ramp: in a shorter time a trend cannot be distinguished from chance.
 MIN_STEADY_S = 9.0
 # With fewer requests between two readings, their number is mostly chance.
@@ -38,7 +38,7 @@ PACE_STEP_S = 0.1
 STALL_PIECE_S, FASTEST_PERCENT, MIN_PER_PIECE = 0.05, 10, 10
 # So does a time without any answer, if so many requests wait through it longer than one in a thousand usually does.
 MIN_WAITING, SLOW_PERCENT = 3, 99.9
-# The longest times without an answer of a load, of which this many are looked at.
+# How many of the longest times without an answer are looked at.
 LONGEST_GAPS = 10
 
 
@@ -56,7 +56,7 @@ def steadiness(
     judged. Times in which the machine itself stood still are left out.
 
     Args:
-        samples: with :data:`COLUMNS`, of the measured load; with ``name`` if its requests are of several kinds.
+        samples: with :data:`COLUMNS`, of the measured load.
         rows: those of :func:`lab.analysis.observations.metrics`.
         cpu_decides: whether the scenario measures the service's CPU time a request.
         until_s: when the load was cut off, in seconds since its planned start; infinite if it was not.
@@ -152,7 +152,7 @@ def without_answer_s(samples: pd.DataFrame, begin_s: float, end_s: float) -> flo
     name usually does. What waited through any such time does not tell what is usual.
 
     Args:
-        samples: with :data:`COLUMNS`; with ``name`` if its requests are of several kinds.
+        samples: with :data:`COLUMNS`.
         begin_s: seconds since the planned start; waiting before is left out.
         end_s: when the load ends. What is overdue by then is slow by itself, as nobody asks any more who is answered.
 
@@ -169,7 +169,7 @@ def without_answer_s(samples: pd.DataFrame, begin_s: float, end_s: float) -> flo
     to_the_end = np.searchsorted(tos_us, ended_us, "right") > done
     in_vain = ~is_answered & (np.searchsorted(froms_us, ended_us) > done)
     others = is_answered & ~to_the_end
-    names = samples["name"].to_numpy() if "name" in samples else np.zeros(len(samples))
+    names = samples["name"].to_numpy()
     usual_us = pd.Series(took_us[others]).groupby(names[others]).quantile(SLOW_PERCENT / 100)
     waiting = np.flatnonzero(to_the_end | in_vain)
     sent_us, ended_us = sent_us[waiting], ended_us[waiting]

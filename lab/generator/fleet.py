@@ -261,12 +261,14 @@ class Fleet:
             self._send_command(do="break_off")
             left = self.remote + sum(not worker.exit_reason() for worker in self.workers)
             gone, asked = self.remote + len(self.workers) - left, time.monotonic()
+            unfinished = gone + left
             while left and (passed_s := time.monotonic() - asked) < BROKEN_OFF_WITHIN_S:
                 event = self._next_event()
                 _update_result(result, event, progress)
                 if event["event"] == "over":
                     return
-                if passed_s > BROKEN_OFF_AFTER_S and event.get("unfinished", gone) <= gone:
+                unfinished = event.get("unfinished", unfinished)
+                if passed_s > BROKEN_OFF_AFTER_S and unfinished <= gone:
                     return
 
     def await_workers(self) -> None:

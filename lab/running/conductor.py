@@ -324,7 +324,7 @@ def _steady_samples(measurement: Measurement) -> pd.DataFrame:
     """What the steadiness of a cell's load is judged by; empty where that is never steady."""
     if not measurement.cell.load.steady_span_s:
         return pd.DataFrame()
-    pieces = list(measurement.folder.measured_pieces((*steadiness.COLUMNS, "name", "window")))
+    pieces = list(measurement.folder.measured_pieces((*steadiness.COLUMNS, "window")))
     return pd.concat(pieces) if pieces else pd.DataFrame()
 
 

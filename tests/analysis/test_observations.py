@@ -488,8 +488,8 @@ def test_what_is_overdue_at_the_end_of_a_load_is_slow_by_itself(samples_of, erro
     sent_s = [at for user in range(20) for at in np.arange(user / 20, 28, 0.02)]
     late_s = [27.0 + user / 50 for user in range(4)]
     load = Closed(users=24, duration_s=30)
-    names = [""] * len(sent_s) + [error] * 4
-    slow = samples_of([0.01] * len(sent_s) + [9.0] * 4, sent_s=sent_s + late_s, error=names)
+    errors = [""] * len(sent_s) + [error] * 4
+    slow = samples_of([0.01] * len(sent_s) + [9.0] * 4, sent_s=sent_s + late_s, error=errors)
     assert steadiness(load, slow, (), False).stalled_s < 0.3
     stuck_s = [28 + user / 1000 for user in range(20)]
     stuck = samples_of(

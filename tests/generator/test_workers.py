@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
@@ -81,6 +82,35 @@ def played(service, shape: Load, folder, **options) -> tuple[PhaseResult, CellFo
 
 
 @pytest.mark.thorough
+def test_a_worker_that_is_slow_to_end_its_users_is_waited_for(service, tmp_path):
+    """A load that is broken off has an outcome of every request, also of a worker that is held up for two seconds."""
+    cell = CellFolder(tmp_path, Cell("webflux", Closed(users=20, duration_s=60, workers=2)))
+    cell.logs.mkdir(parents=True)
+    so_far = PhaseResult()
+    with (
+        ProcessRuntime() as runtime,
+        runtime.started(Launch("bystander", ("sleep", "600"), tmp_path / "bystander.log")) as bystander,
+        running_fleet("delay", cell.cell.load, Placement(runtime, frozenset(), cell.logs, cell.stream)) as fleet,
+    ):
+        fleet.await_workers()
+        fleet.spawn(20)
+        slow = fleet.workers[1]
+
+        def break_off(result: PhaseResult) -> None:
+            if result.finished > 100 and not bystander.exit_reason():
+                os.kill(slow.pid, signal.SIGSTOP)
+                threading.Timer(2.0, os.kill, (slow.pid, signal.SIGCONT)).start()
+                bystander.kill()
+
+        phase = LoadPhase(service.url, cell.cell.load, {"delay_ms": 200})
+        with pytest.raises(ComponentError, match="bystander was killed"):
+            fleet.run_phase(phase, 120, [service.running, bystander], break_off, into=so_far)
+    cell.keep_samples()
+    samples = cell.measured()
+    assert so_far.begun == so_far.finished == len(samples) > 100
+    assert set(samples.loc[samples["error"] == "broken off", "worker"]) == {0, 1}
+
+
 def test_a_worker_elsewhere_joins_one_fleet_after_the_other(service, tmp_path):
     """It needs no folder and no file, plays its part of each, gets the tokens, and ends with Ctrl-C."""
     address = ("127.0.0.1", free_ports(1)[0])

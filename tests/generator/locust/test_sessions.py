@@ -253,7 +253,7 @@ def test_a_request_that_ends_its_session_after_the_end_is_complete():
     assert (playing.recorder.sessions, playing.recorder.complete, playing.recorder.cut) == (1, 1, [])
 
 
-def test_each_request_of_a_load_that_is_broken_off_has_an_outcome(server):
+def test_each_request_of_a_load_that_is_broken_off_has_an_outcome():
     """What waits has failed by that name, who thinks or has not begun sends nothing more, and no user is left."""
 
     def script(connection: Connection) -> None:
