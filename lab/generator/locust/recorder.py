@@ -38,7 +38,7 @@ class Recorder:
 
     Attributes:
         sessions: begun; ``complete`` of them have come to their end.
-        cut: user and number of the sessions that the end of the load has cut off since the last report, early or in time.
+        cut: user and number of the sessions that the end of the load has cut off since the last report, early or not.
         stopped: the same of those that their user has stopped early.
         not_single: sessions that have sent several requests, or none to their end.
         sent_again: requests that were sent once more, on a new connection.
