@@ -44,6 +44,8 @@ from lab.storage.run_folder import RunFolder
 from lab.telemetry import series
 
 INCOMPLETE = "incomplete"
+# The factor of variants that name a release of Java.
+JAVA = "java"
 # With fewer requests, the JVM's own background work outweighs the CPU cost of the requests.
 FEWEST_FOR_CPU = 100
 
@@ -101,6 +103,7 @@ def compare(a: str | None, b: str | None, terms: Terms, runs: Path) -> Compariso
             paired.append(cells.competing())
     by_design = list(dict.fromkeys(filter(None, (_by_design(*pair) for pair in pairs))))
     by_design += list(dict.fromkeys(sentence for pair in pairs for sentence in _own_rates(*pair)))
+    by_design += _paced(sides)
     notes = [f"Also different: {difference}." for difference in differing]
     notes += _left_over(one, other, pairs)
     notes += [note for side in sides for note in _notes(side, terms, summaries)]
@@ -114,13 +117,23 @@ def compare(a: str | None, b: str | None, terms: Terms, runs: Path) -> Compariso
 
 
 def _by_design(one: Side, other: Side) -> str:
-    """The factors in which two variants differ, as a sentence; empty where they have the same, or either has none."""
+    """The factors in which two variants differ, and the release of Java if both name it; empty where there is neither.
+
+    Nothing is known of a service of the user's own, nor of what an older lab recorded.
+    """
     mine, theirs = (side.run.plan().scenario.variant(side.variant).factors for side in (one, other))
-    if not mine or not theirs:
-        return ""  # nothing is known of a service of the user's own, nor of what an older lab recorded
     names = [name for name in dict.fromkeys((*mine, *theirs)) if mine.get(name) != theirs.get(name)]
     factors = [f"{name} ({mine.get(name, 'none')}, {theirs.get(name, 'none')})" for name in names]
-    return f"{one.variant} and {other.variant} differ by design in {', '.join(factors)}." if factors else ""
+    differ = f"{one.variant} and {other.variant} differ by design in {', '.join(factors)}." if mine and theirs else ""
+    java = f"Both run on Java {mine[JAVA]}." if JAVA in mine and mine[JAVA] == theirs.get(JAVA) else ""
+    return " ".join(filter(None, (differ * bool(factors), java)))
+
+
+def _paced(sides: Sequence[Side]) -> Iterator[str]:
+    """A sentence on each pace but 1 at which users paused and began."""
+    for pace in dict.fromkeys(folder.cell.load.pace for side in sides for folder in side.cells()):
+        if pace != 1:
+            yield f"At pace {pace:g}: pauses and ramp-up lasted {pace:g} times as long as they are written."
 
 
 def _own_rates(one: Side, other: Side) -> Iterator[str]:

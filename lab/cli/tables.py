@@ -138,14 +138,16 @@ def _table(run: Run) -> Table:
 def _names_table(run: Run) -> Table:
     """The figures of each name, for cells that have several."""
     names = run.by_name()
+    marks = {tuple(row[key] for key in OF_A_CELL): formatting.survivors_mark(row) for row in run.cells}
     statistics = _statistics(names, "p999_s")
     numbers = ("requests", "failed", *statistics, "req/s", "fallbacks")
     table = _parts_table("by name", ("name", "method"), numbers, run)
     for (_, _, _), rows in names.groupby(list(OF_A_CELL), sort=False) if len(names) else ():
         for row in rows.head(MOST_NAMES).to_dict("records"):
-            times = [formatting.seconds_text(row[f"{key}_s"]) for key in statistics.values()]
+            mark = marks[tuple(row[key] for key in OF_A_CELL)]
+            times = [_marked(formatting.seconds_text(row[f"{key}_s"]), mark) for key in statistics.values()]
             counts = [f"{row[key]:,}" for key in ("requests", "failed")]
-            more = [formatting.rate_text(row["throughput_rps"]), f"{row['fallbacks']:,}"]
+            more = [_marked(formatting.rate_text(row["throughput_rps"]), mark), f"{row['fallbacks']:,}"]
             table.add_row(*_which_cell(row, run), escape(row["name"]), row["method"], *counts, *times, *more)
         if len(rows) > MOST_NAMES:
             table.add_row(*_which_cell(rows.iloc[0].to_dict(), run), f"… and {len(rows) - MOST_NAMES:,} more names")
@@ -218,13 +220,7 @@ def _parts_table(title: str, words: Sequence[str], numbers: Sequence[str], run: 
 
 
 def _which_cell(row: Mapping[Any, Any], run: Run) -> list[str]:
-    return [row["variant"], _position(row["at"], run), *[str(row["repeat"])] * _has_repeats(run)]
-
-
-def _position(at: float, run: Run) -> str:
-    """The value of what is varied: a number, or a name."""
-    names = run.scenario.choices(run.plan.axis)
-    return names[int(at)] if names else f"{at:,g}"
+    return [row["variant"], run.plan.value_at(row["at"]), *[str(row["repeat"])] * _has_repeats(run)]
 
 
 def _limits_table(limits: pd.DataFrame, stance: str) -> Table:
@@ -264,17 +260,22 @@ def _cells(row: Mapping[str, Any], peer: PublishedRow | None, optional: Optional
     mark, word = formatting.survivors_mark(row), f"[{COLOURS[row['verdict']]}]{row['verdict']}[/]"
     cells = [
         row["variant"],
-        *[_position(row["at"], run)] * bool(optional.varied),
+        *[run.plan.value_at(row["at"])] * bool(optional.varied),
         *[f"{row['users']:,}"] * optional.users,
         *[str(row["repeat"])] * optional.repeat,
         f"{row['requests']:,}",
-        *(text if text == "–" else text + mark for text in (*latencies, *rates)),
+        *(_marked(text, mark) for text in (*latencies, *rates)),
         *(_used(key, row.get(key)) for key in optional.used.values()),
         escape(formatting.errors_text(row["errors"])),
     ]
     if optional.published:
         cells.append(_published(peer, optional.users))
     return [*cells, word]
+
+
+def _marked(text: str, mark: str) -> str:
+    """A figure with the mark of its cell; a dash needs none."""
+    return text if text == "–" else text + mark
 
 
 def _used(key: str, value: float | None) -> str:

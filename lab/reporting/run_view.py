@@ -127,12 +127,13 @@ class Run:
         """One row a cell, with the published figures beside ours where the settings are the same.
 
         ``at`` is what is varied. Where that is one of several names, ``at`` counts them, and the column with the
-        parameter's name has them.
+        parameter's name has them. ``java`` is the release that each variant names, where any does.
         """
-        rows = []
+        rows, releases = [], formatting.releases(self.plan.variants)
         for cell, row in zip(self.plan.cells, self.cells, strict=True):
             peer = published.row_beside(self.plan, cell)
             whole = {key: value for key, value in row.items() if key not in PARTS}
+            whole |= {"java": self.scenario.variant(cell.variant).jdk or None} if releases else {}
             rows.append(
                 {**whole, "published_mean_s": peer and peer.mean_s, "published_rps": peer and peer.throughput_rps}
             )
@@ -164,7 +165,7 @@ class Run:
         """A table of rows about cells; where names are varied, with them."""
         frame = pd.DataFrame(rows)
         if len(frame) and self.scenario.choices(self.plan.axis):
-            names = [self.plan.at_position(at) for at in frame["at"]]
+            names = [self.plan.value_at(at) for at in frame["at"]]
             frame.insert(list(frame).index("at") + 1, self.plan.axis, names)
         return frame
 

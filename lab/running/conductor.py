@@ -82,12 +82,14 @@ def shared_starts(plans: Sequence[Plan]) -> Iterator[list[tuple[int, Cell]]]:
     """The cells that each start serves, one after the other, with the place of their plan; by the first plan's seed.
 
     A repeat has a start of each variant, in random order. Its loads are in one order for all variants, since each load
-    finds the service as the one before has left it; in the next repeat another plan is the first.
+    finds the service as the one before has left it; in the next repeat another plan is the first. Those that lack
+    variants come last, or what all have would be measured after them in some variants only.
     """
     chance = random.Random(plans[0].seed)
     order = deque(_shuffled([*range(len(plans))], chance))
     for repeat in sorted({cell.repeat for plan in plans for cell in plan.cells}):
-        of_repeat = [(place, cell) for place in order for cell in plans[place].cells if cell.repeat == repeat]
+        places = sorted(order, key=lambda place: -len(plans[place].variants))
+        of_repeat = [(place, cell) for place in places for cell in plans[place].cells if cell.repeat == repeat]
         for variant in _shuffled(sorted({cell.variant for _, cell in of_repeat}), chance):
             yield [(place, cell) for place, cell in of_repeat if cell.variant == variant]
         order.rotate(-1)

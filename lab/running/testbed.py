@@ -194,17 +194,18 @@ def in_common(plans: Sequence[Plan], invocation: Invocation) -> Iterator[list[Te
 
     Raises:
         LabError: as from :func:`set_up`, recorded in each folder that there is by then; or plans differ in more than
-            their loads, so that no start can serve them all.
+            their loads, so that no start can serve them all. Some may have fewer variants.
 
     """
-    _check_alike(plans)
-    largest = max(plans, key=lambda plan: plan.most_users)
-    users = max(plan.scenario.rehearsal.users for plan in plans)
-    with set_up(largest, invocation, max(users, largest.most_users)) as first, ExitStack() as stack:
+    # Of several that have all variants the one of the most users.
+    whole = max(plans, key=lambda plan: (len(plan.variants), plan.most_users))
+    _check_alike(whole, plans)
+    users = max(max(plan.scenario.rehearsal.users, plan.most_users) for plan in plans)
+    with set_up(whole, invocation, users) as first, ExitStack() as stack:
         testbeds = []
         for plan in plans:
             testbed = first
-            if plan is not largest:
+            if plan is not whole:
                 testbed = stack.enter_context(_with_folder(first, plan, invocation))
             testbeds.append(replace(testbed, beside=tuple(other for other in plans if other is not plan)))
         for testbed in testbeds:
@@ -213,10 +214,13 @@ def in_common(plans: Sequence[Plan], invocation: Invocation) -> Iterator[list[Te
         yield testbeds
 
 
-def _check_alike(plans: Sequence[Plan]) -> None:
-    systems = [_system_of(plan) for plan in plans]
-    differing = [name for name, value in systems[0].items() if any(system[name] != value for system in systems)]
-    if differing or (systems[0]["entry"], systems[0]["interleave"]) != ("service", CELLS):
+def _check_alike(whole: Plan, plans: Sequence[Plan]) -> None:
+    """LabError if plans differ from the one with all variants in more than their loads, and the variants they lack."""
+    wanted, systems = _system_of(whole), [_system_of(plan) for plan in plans]
+    differing = [name for name, value in wanted.items() if any(system[name] != value for system in systems)]
+    if not {cell.variant for plan in plans for cell in plan.cells} <= {cell.variant for cell in whole.cells}:
+        differing.append("variants")
+    if differing or (wanted["entry"], wanted["interleave"]) != ("service", CELLS):
         raise LabError(
             "The same start of a service cannot serve these loads: "
             f"{' and '.join(differing) or 'its variants take turns'} would have to differ.",
@@ -225,19 +229,16 @@ def _check_alike(plans: Sequence[Plan]) -> None:
 
 
 def _system_of(plan: Plan) -> dict[str, Any]:
-    """All settings of a plan but its loads, by name."""
-    of_loads = {"cells", "seed", "axis"}
-    return {name: value for name, value in vars(plan).items() if name not in of_loads} | {
-        "variants": sorted(variant.name for variant in plan.variants),
-        "entry": plan.scenario.entry,
-    }
+    """All settings of a plan but its cells, by name."""
+    of_cells = {"cells", "seed", "axis"}
+    return {name: value for name, value in vars(plan).items() if name not in of_cells} | {"entry": plan.scenario.entry}
 
 
 @contextmanager
 def _with_folder(testbed: Testbed, plan: Plan, invocation: Invocation) -> Iterator[Testbed]:
     """A testbed for another plan of the same system, with the folder of a run of its own."""
     found = _calibrated(plan, testbed.reporter)
-    facts = {**testbed.run.environment(), "calibration": found.as_json()}
+    facts = {**testbed.run.environment(), "calibration": found.as_json(), **_sources(plan)}
     run = RunFolder.create(plan, invocation.command, facts, invocation.runs)
     for name in ("components", "databases", "images"):
         if noted := testbed.run.note(name):
@@ -258,12 +259,10 @@ def _start(plan: Plan, invocation: Invocation, users: int, opened: Opener) -> It
     join_token = announce_master(plan, chosen, reporter, invocation.endpoints.join)
     if invocation.runtime != chosen:
         reporter.say(f"  runtime: {chosen} ({why})")
-    found, modules = _calibrated(plan, reporter), {variant.module for variant in plan.variants}
-    modules |= {component.module for component in plan.components if component.module}
+    found, modules = _calibrated(plan, reporter), _modules(plan)
     facts = {**_facts(cores, found), "jdk": {"version": jdk.version, "found_in": jdk.found_in}}
     facts |= {"service_cores": sorted(cores.service), "runtime": chosen, "runtime_because": why}
-    facts["sources"] = {module: build.source_hash(module) for module in sorted(modules)}
-    run = opened(facts)
+    run = opened({**facts, **_sources(plan)})
     with (
         failure_noted(run, reporter),
         build.in_use(),
@@ -272,7 +271,7 @@ def _start(plan: Plan, invocation: Invocation, users: int, opened: Opener) -> It
     ):
         runtime.discard(run.scratch)
         behind = set() if chosen == "docker" else backends.modules(plan, invocation.endpoints)
-        javas = _installed({variant.jdk for variant in plan.variants if variant.jdk}, runtime, reporter)
+        javas = _installed([(variant.name, variant.jdk) for variant in plan.variants], runtime, reporter)
         note_javas(run, javas)
         has_caches = not any(variant.jdk for variant in plan.scenario.variants)
         made = _built(modules, behind, jdk, runtime, reporter, has_caches)
@@ -290,6 +289,17 @@ def _start(plan: Plan, invocation: Invocation, users: int, opened: Opener) -> It
                 reporter.say(f"  Prometheus: {scraper.url}, as long as this lasts")
             at = (plan, run, reporter, runtime, cores, made, backing, found)
             yield Testbed(*at, join_token=join_token, prometheus=scraper)
+
+
+def _modules(plan: Plan) -> set[str]:
+    """The Maven modules of a plan's services, and of what these call."""
+    called = {component.module for component in plan.components if component.module}
+    return {variant.module for variant in plan.variants} | called
+
+
+def _sources(plan: Plan) -> dict[str, dict[str, str]]:
+    """What ``environment.json`` says of the sources that a plan's services are built from."""
+    return {"sources": {module: build.source_hash(module) for module in sorted(_modules(plan))}}
 
 
 @contextmanager
@@ -403,12 +413,16 @@ def runtime_of(name: str, run: str) -> AbstractContextManager[ProcessRuntime | D
     return DockerRuntime(run) if name == "docker" else ProcessRuntime()
 
 
-def _installed(releases: set[int], runtime: Runtime, reporter: Reporter) -> dict[int, Jdk]:
-    """The releases of Java that variants name, installed once."""
-    if not releases:
+def _installed(services: Iterable[tuple[str, int]], runtime: Runtime, reporter: Reporter) -> dict[int, Jdk]:
+    """The releases of Java that services name, installed once: 0 names none."""
+    needed: dict[int, list[str]] = {}
+    for name, release in services:
+        if release:
+            needed.setdefault(release, []).append(name)
+    if not needed:
         return {}
     with reporter.phase("install the releases of Java") as update:
-        javas = java_releases.installed(releases, runtime, _shortened(update))
+        javas = java_releases.installed(needed, runtime, _shortened(update))
         update(1, " and ".join(java.version for java in javas.values()))
     return javas
 
@@ -496,7 +510,7 @@ def build_all_images(services: Iterable[tuple[str, int]], reporter: Reporter) ->
     """
     jdk, services = find_jdk(), sorted(set(services))
     with build.in_use(), DockerRuntime("images") as runtime:
-        javas = _installed({release for _, release in services if release}, runtime, reporter)
+        javas = _installed(services, runtime, reporter)
         with reporter.phase("build the services") as update:
             jars = build.jars({module for module, _ in services}, jdk, runtime, _shortened(update))
         with reporter.phase("build the images") as update:

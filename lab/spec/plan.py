@@ -133,8 +133,15 @@ class Plan:
             return f"a ramp to {rate}" if self.axis == RAMP else rate
         if self.axis == USERS:
             return f"{position:,.0f} user{'s' * (position != 1)}"
+        if not self.scenario.choices(self.axis):
+            return f"{self.axis} {position:,.0f}"
+        name = self.value_at(position)
+        return f"{self.axis} {name}" if name.isdigit() else name
+
+    def value_at(self, position: float) -> str:
+        """A value of what is varied, without saying what that is: a number, or a name."""
         choices = self.scenario.choices(self.axis)
-        return choices[int(position)] if choices else f"{self.axis} {position:,.0f}"
+        return choices[int(position)] if choices else f"{position:,g}"
 
     @property
     def is_balanced(self) -> bool:

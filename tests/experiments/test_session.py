@@ -112,15 +112,16 @@ def test_who_cannot_go_on_stops_early_and_is_counted(stopped):
 
 
 def test_figures_of_survivors_are_marked_as_such(stopped, typed):
-    """In the table, by a sentence under it, in the report, and in what programs read."""
+    """In the tables, by a sentence under them, in the report and its figures, and in what programs read."""
     where = ("--data", str(stopped.path.parent))
     said = " ".join(typed("show", stopped.name, *where).stdout.split())
     assert "† 3 of 5 sessions were stopped early" in said
     assert "requests were never sent" in said
-    assert said.count("†") > 3
+    assert all(re.search(rf"{name}[ │]+(GET|POST|DELETE)([ │]+[\d.,]+)+†", said) for name in TIMES)
     page = html.render(stopped)
     assert "Users alive" in page
-    assert "</strong>†" in page
+    assert page.count("</strong>†") == 2 + len(TIMES)  # mean and rate of the cell, and the mean of each name
+    assert all(panel.label.endswith("† users stopped early") for panel in stopped.panels())
     (row,) = json.loads(typed("show", stopped.name, "--json", *where).stdout)["cells"]
     assert row["sessions"]["stopped"] == 3
 

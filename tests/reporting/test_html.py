@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -44,6 +45,15 @@ class Elements(HTMLParser):
         if tag == "img":
             self.images.append(found["src"])
         self.references += [found[name] for name in ("src", "href", "action", "data") if name in found]
+
+
+def test_a_choice_is_shown_by_its_name_in_every_table():
+    """And not by its place among the choices; of sessions too, whose rows could not be told apart."""
+    run = run_view.open_run("operations")
+    rows = Counter(re.findall(r'<td class="name">mvc</td><td>([^<]*)</td>', html.render(run)))
+    of_mvc = [cell for cell in run.cells if cell["variant"] == "mvc"]
+    names = len(of_mvc[0]["by_name"])
+    assert rows == {"10": len(of_mvc) // 2 * (2 + names), "4": len(of_mvc) // 2 * (2 + names)}
 
 
 @pytest.fixture

@@ -217,19 +217,26 @@ def test_a_closed_loop_lasts_as_long_as_asked(closed):
 
 
 def test_the_same_starts_serve_the_loads_of_two_plans(tmp_path, brief):
-    """A variant is started once, whichever load is first; each plan has a run of its own that is whole."""
+    """A variant is started once, whichever load is first; each plan has a run of its own that is whole.
+
+    One of them lacks a variant, and knows nothing of it.
+    """
     options = Options(variants=("mvc",), users=(60,), heap_mb=256, threads=50, seed=3)
     delay = {"delay_ms": 100}
     plans = [
-        planning.make_plan(scenarios()["delay"], replace(options, loops=loops, users=(users,), parameters=delay))
-        for users, loops in ((60, 1), (80, 2))
+        planning.make_plan(
+            scenarios()["delay"], replace(options, loops=loops, users=(users,), parameters=delay, variants=variants)
+        )
+        for users, loops, variants in ((60, 1, ("mvc", "webflux")), (80, 2, ("mvc",)))
     ]
     folders = conductor.conduct_together(plans, Invocation(["test"], tmp_path, Reporter(quiet=True)))
     cells = [cell for folder in folders for cell in folder.cells()]
     assert [folder.state() for folder in folders] == ["complete", "complete"]
     assert [folder.environment()["together"] for folder in folders] == [[folders[1].name], [folders[0].name]]
-    assert [cell.read("summary")["requests"] for cell in cells] == [60, 160]
-    assert [cell.read("evidence")["served"] for cell in cells] == [60, 160]
+    assert [cell.read("summary")["requests"] for cell in cells] == [60, 60, 160]
+    assert [cell.read("evidence")["served"] for cell in cells] == [60, 60, 160]
+    assert [set(folder.environment()["sources"]) for folder in folders] == [{"mvc", "webflux"}, {"mvc"}]
+    cells = [cell for cell in cells if cell.cell.variant == "mvc"]
     assert all(cell.read("contract") and cell.read("limits")["request_threads_max"] == 50 for cell in cells)
     first, second = sorted(cells, key=lambda cell: cell.read("start")["load"])
     assert [cell.read("start")["load"] for cell in (first, second)] == [1, 2]
@@ -250,6 +257,7 @@ def test_a_start_is_not_shared_by_loads_that_need_another_system(tmp_path):
         (replace(one, limits=replace(one.limits, threads=7)), "limits would have to differ"),
         (replace(one, nodes=2), "nodes would have to differ"),
         (replace(one, parameters={**one.parameters, "delay_ms": 7}), "parameters would have to differ"),
+        (replace(one, cells=tuple(replace(cell, variant="webflux") for cell in one.cells)), "variants would have"),
     ):
         with pytest.raises(LabError, match=named):
             conductor.conduct_together([one, other], Invocation(["test"], tmp_path, Reporter(quiet=True)))
@@ -270,6 +278,17 @@ def test_shared_starts_favour_no_variant_and_no_load(seed):
     orders = {(loads[0][1].repeat, tuple(place for place, _ in loads)) for loads in starts}
     assert len(orders) == 3
     assert all(sorted(order[place] for _, order in orders) == [0, 1, 2] for place in range(3))
+
+
+def test_loads_that_lack_variants_follow_those_that_have_all():
+    """Else the first of two variants would be measured before them, and the second after them, in the same repeat."""
+    options = Options(variants=("mvc", "webflux"), users=(5,), repeat=3, seed=1)
+    few = replace(options, variants=("mvc",), loops=2)
+    plans = [planning.make_plan(scenarios()["delay"], each) for each in (few, options, replace(options, loops=3))]
+    orders = [[place for place, _ in loads] for loads in conductor.shared_starts(plans)]
+    assert sorted(map(len, orders)) == [2] * 3 + [3] * 3
+    assert all(order[2:] in ([], [0]) for order in orders)
+    assert {tuple(order[:2]) for order in orders} == {(1, 2), (2, 1)}
 
 
 def test_nothing_is_left_running(run):

@@ -256,6 +256,16 @@ def test_a_parameter_may_be_one_of_several_names():
     assert formatting.positions(plan) == "put, get"
     assert Plan.from_json(json.loads(json.dumps(plan.as_json()))) == plan
     assert planning.make_plan(NAMED, Options()).parameters["operation"] == "get"
+    assert [plan.value_at(at) for at in plan.positions] == ["put", "get"]
+
+
+def test_a_choice_that_is_a_number_is_said_with_what_it_is():
+    """As one of a parameter that may be any number is; the largest is the last of the choices."""
+    strengths = replace(DELAY, parameters=(*DELAY.parameters, Parameter("bcrypt", "10", help="", choices=("4", "10"))))
+    asked = Options(users=[10], variants=["mvc"], parameters={"bcrypt": ["10", "4"]})
+    plan = planning.make_plan(strengths, asked)
+    assert {plan.at(cell): plan.position(cell) for cell in plan.cells} == {"bcrypt 10": 1, "bcrypt 4": 0}
+    assert [plan.value_at(at) for at in plan.positions] == ["4", "10"]
 
 
 @pytest.mark.parametrize("given", ["gte", "", 0])

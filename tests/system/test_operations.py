@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+import zipfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -75,6 +76,15 @@ def metrics(service: Service) -> str:
     return page.text
 
 
+SAME_LIBRARIES = ("HikariCP-", "mysql-connector-j-", "jjwt-api-", "jjwt-impl-", "jjwt-jackson-")
+
+
+def libraries(jar: Path) -> set[str]:
+    """The file names of the libraries in an executable jar."""
+    with zipfile.ZipFile(jar) as packed:
+        return {Path(name).name for name in packed.namelist() if name.startswith("BOOT-INF/lib/")}
+
+
 @contextmanager
 def started(variants: Sequence[str], folder: Path, threads: int | None = None) -> Iterator[shared.Testbed]:
     """What the cells of a run of these variants share."""
@@ -103,6 +113,19 @@ def test_the_first_variant_meets_the_contract(tmp_path):
 def test_a_variant_answers_as_the_others_do(testbed, name, tmp_path):
     """Stacks, styles and generations alike."""
     proved(testbed, name, tmp_path)
+
+
+@pytest.mark.thorough
+def test_generations_have_the_same_libraries_where_these_are_not_compared(testbed):
+    """Pool, driver and tokens are of one release in all of them, so that none of these is called a generation."""
+    found = {
+        module: {library for library in libraries(jar) if library.startswith(SAME_LIBRARIES)}
+        for module, jar in testbed.artifacts.jars.items()
+        if module == "mvc-operations" or module.startswith("boot-")
+    }
+    assert len(found) == 5
+    assert all(len(libraries) == len(SAME_LIBRARIES) for libraries in found.values())
+    assert len(set(map(frozenset, found.values()))) == 1, found
 
 
 @pytest.mark.thorough

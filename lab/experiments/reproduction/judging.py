@@ -66,6 +66,7 @@ class ClaimCheck:
         noise: that of a single measurement; None if it is not known. Of a ratio that of its logarithm.
         repeat_s: how long one more repeat of everything takes; 0 if that is not known.
         usable: which share of the repeats that were measured could be used, above 0.
+        doubt: why the number decides nothing whatever it is, as the end of a sentence; empty if it does.
         by_chance: of a percentage, or a difference of two, where it may lie by how few requests were counted, however
             alike repeats are; else None. The interval covers it.
         is_ratio: whether the values are ratios of positive numbers, of which half is as far from 1 as twice: their mean
@@ -85,6 +86,7 @@ class ClaimCheck:
     others: tuple[float, ...] = ()
     usable: float = 1.0
     by_chance: tuple[float, float] | None = None
+    doubt: str = ""
 
     @property
     def mean(self) -> float:
@@ -134,7 +136,7 @@ class ClaimCheck:
     @property
     def word(self) -> str:
         """The claim's verdict by this number alone."""
-        if self.interval is None:
+        if self.interval is None or self.doubt:
             return UNDECIDED
         low, high = self.interval
         if self.low <= low and high <= self.high:
@@ -171,7 +173,8 @@ class ClaimCheck:
             where = "within" if self.low <= self.mean <= self.high else "outside"
             return f"{self.label}: {found}, {where} the claimed {self._range()}"
         low, high = self.interval
-        return f"{self.label}: {found} ({_short(low)} to {_short(high)}), claimed {self._range()}"
+        claimed = f"{self.label}: {found} ({_short(low)} to {_short(high)}), claimed {self._range()}"
+        return f"{claimed}, {self.doubt}" if self.doubt else claimed
 
     def _range(self) -> str:
         if math.isinf(self.high):
@@ -228,7 +231,7 @@ def mostly(checks: Iterable[ClaimCheck]) -> tuple[str, str]:
 
 def _advice(undecided: Sequence[ClaimCheck]) -> str:
     """What it would take to decide, as a sentence; empty where repeats are not what is missing."""
-    if any(check.repeats < 2 for check in undecided):
+    if any(check.repeats < 2 or check.doubt for check in undecided):
         return ""
     needed = [check.repeats_needed for check in undecided]
     known = [count for count in needed if count is not None]

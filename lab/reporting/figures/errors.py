@@ -8,7 +8,7 @@ import numpy as np
 
 from lab.formulas import stats
 from lab.reporting.figures.panel import Panel, step_of
-from lab.reporting.figures.style import Picture, label_of, legend, picture, prepare, say_empty
+from lab.reporting.figures.style import Picture, legend, picture, prepare, say_empty
 
 # Light to dark, with a hatch each, so that classes are told apart in grey too.
 LOOKS = (("#E69F00", ""), ("#D55E00", "//"), ("#CC79A7", ".."), ("#0072B2", "xx"), ("#56B4E9", "--"), ("#222222", ""))
@@ -25,7 +25,7 @@ def errors_figure(title: str, panels: Sequence[Panel]) -> Picture:
         say_empty(rows[0], "no request failed")
     for axes, panel in zip(rows, failing, strict=False):
         share = float((~panel.right).mean())
-        heading = f"{label_of(panel.variant, panel.verdict)}: {share:.2%} of {len(panel.samples):,} requests failed"
+        heading = f"{panel.label}: {share:.2%} of {len(panel.samples):,} requests failed"
         prepare(axes, heading, "time since the start, s" if panel is failing[-1] else "", "failed requests/s")
         step_s = step_of(panel.end_s)
         edges = np.arange(0, panel.end_s + step_s, step_s)

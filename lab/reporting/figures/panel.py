@@ -10,7 +10,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from lab.formulas import stats
-from lab.reporting.figures.style import KNOWN, Style
+from lab.reporting.figures.style import KNOWN, Style, label_of
+from lab.reporting.formatting import SURVIVORS
 from lab.spec.nodes import is_node
 
 Curve = tuple[NDArray[np.float64], NDArray[np.float64]]
@@ -44,6 +45,12 @@ class Panel:
     style: Style = KNOWN["mvc"]
     metrics: pd.DataFrame = field(default_factory=_no_metrics)
     from_planned: bool = False
+
+    @property
+    def label(self) -> str:
+        """What a legend calls it: variant, verdict unless that is good, and whether it shows only who went on."""
+        stopped = "stopped" in self.samples and bool(self.samples["stopped"].any())
+        return label_of(self.variant, self.verdict) + f" {SURVIVORS} users stopped early" * stopped
 
     @property
     def right(self) -> pd.Series:

@@ -14,7 +14,6 @@ from lab.reporting.figures.style import (
     SOFT_INK,
     Picture,
     alpha_of,
-    label_of,
     legend,
     picture,
     prepare,
@@ -66,7 +65,7 @@ def _answers(axes: Axes, panel: Panel, course: Course, is_first: bool) -> None:
         axes.plot(middle_s, offered, color=SOFT_INK, linestyle=":", linewidth=1.2, label="sent")
     axes.plot(
         middle_s, windows["answered_rps"], color=style.colour, linestyle=style.dashes, linewidth=1.7,
-        alpha=alpha_of(panel.verdict), label=label_of(panel.variant, panel.verdict),
+        alpha=alpha_of(panel.verdict), label=panel.label,
     )  # fmt: skip
     if course.knee:
         knee = course.knee

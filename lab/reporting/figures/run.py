@@ -14,7 +14,6 @@ from lab.reporting.figures.style import (
     SOFT_INK,
     Picture,
     alpha_of,
-    label_of,
     legend,
     mark_doubt,
     percentile_axis,
@@ -57,7 +56,7 @@ def _last_percentile(panel: Panel) -> float:
 
 
 def _distribution(axes: Axes, panel: Panel) -> None:
-    style, label = panel.style, label_of(panel.variant, panel.verdict)
+    style, label = panel.style, panel.label
     share, latency = panel.percentiles()
     label = label if len(share) else f"{label}: no right answer"
     axes.plot(
@@ -85,7 +84,7 @@ def _under_way(axes: Axes, panel: Panel) -> None:
     at, count = panel.under_way()
     axes.plot(
         at, count, color=style.colour, linestyle=style.dashes, linewidth=1.6, alpha=alpha_of(panel.verdict),
-        label=label_of(panel.variant, panel.verdict),
+        label=panel.label,
     )  # fmt: skip
 
 
@@ -127,7 +126,7 @@ def _column(stack: Sequence[Axes], strips: Sequence[Strip], panel: Panel, is_fir
         strip.draw(axes, panel)
         axes.set_xlim(0, panel.end_s * 1.02)
         axes.tick_params(labelbottom=axes is stack[-1])
-    stack[0].set_title(label_of(panel.variant, panel.verdict), loc="left", fontsize=10, fontweight="bold")
+    stack[0].set_title(panel.label, loc="left", fontsize=10, fontweight="bold")
     stack[-1].set_xlabel("time since the start, s", fontsize=9)
     mark_doubt(stack[0], panel.verdict)
     if panel.samples.empty:

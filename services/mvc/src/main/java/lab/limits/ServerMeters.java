@@ -8,8 +8,8 @@ import org.springframework.stereotype.Component;
 
 /**
  * Tomcat's connections and threads, under the names that they have where Micrometer reads
- * them from Tomcat's MBeans. These are off, as in any application of Spring Boot's: each
- * request in flight would register one.
+ * them from Tomcat's MBeans. Spring Boot switches these off from 2.2 on: each request in
+ * flight would register one.
  */
 @Component
 class ServerMeters implements MeterBinder {
