@@ -255,7 +255,8 @@ def _failed(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]
 def _warm(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
     rounds = evidence.service.rounds
     after = f"{rounds} round{'s' * (rounds > 1)}"
-    text = f"The service was not warm after {after}: CPU time a request still changed."
+    still = "its compilers were still at work" if evidence.service.cpu_decides else "CPU time a request still changed"
+    text = f"The service was not warm after {after}: {still}."
     return _mild([text] * (rounds > 0 and not evidence.service.warm))
 
 

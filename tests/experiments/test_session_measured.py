@@ -12,7 +12,7 @@ USERS = 8
 @pytest.mark.thorough
 @pytest.mark.java
 @pytest.mark.parametrize("variant", ["mvc", "webflux-mongo"])
-def test_client_service_and_database_count_the_same_26_requests(variant, tmp_path):
+def test_client_service_and_database_count_the_same_26_requests(variant, tmp_path, brief):
     """Of each session, by name and by command; every one goes through to its end, and nothing of it is left."""
     how = {"pace": 0.02, "bcrypt": "4", "heap_mb": 256, "timeout": 120, "seed": 1}
     run = lab.run("operations", users=USERS, variants=[variant], data=tmp_path, quiet=True, **how)

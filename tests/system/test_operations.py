@@ -137,7 +137,8 @@ def test_one_that_answers_otherwise_is_named_and_not_measured(tmp_path):
         for each in SCENARIO.variants
     ]
     options = Options(users=[1], heap_mb=256, variants=["mvc", CHANGED], seed=1, pace=0.02)
-    plan = planning.make_plan(replace(SCENARIO, variants=tuple(changed)), options)
+    brief = replace(SCENARIO.rehearsal, requests=8, rounds=1)
+    plan = planning.make_plan(replace(SCENARIO, variants=tuple(changed), rehearsal=brief), options)
     before = set(psutil.Process().children(recursive=True))
     folder = conductor.conduct(plan, Invocation(["test"], tmp_path, Reporter(quiet=True)))
     measured = {cell.cell.variant: cell.read("summary") for cell in folder.cells()}
