@@ -18,21 +18,22 @@ TOKEN, BEGUN_WITH = "x" * 180, 100
 KEPT = {**OPERATION, "id": "1000"}
 
 
-def answer(status: str, value: object = None) -> bytes:
-    """A whole answer, with a body of JSON unless there is no value."""
-    body = b"" if value is None else json.dumps(value).encode()
+def answer(status: str, value: object) -> bytes:
+    """A whole answer with a body of JSON."""
+    body = json.dumps(value).encode()
     head = f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-    return (head.encode() if body else f"HTTP/1.1 {status}\r\n\r\n".encode()) + body
+    return head.encode() + body
 
 
 REFUSAL = b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n"
+DELETED = b"HTTP/1.1 204 No Content\r\n\r\n"
 ANSWERS = {
     f"GET {ACCOUNT}": answer("200 OK", {"login": "admin"}),
     f"POST {AUTHENTICATE}": answer("200 OK", {"id_token": TOKEN}),
     f"GET {OPERATIONS}": answer("200 OK", [KEPT] * BEGUN_WITH),
     f"POST {OPERATIONS}": answer("201 Created", KEPT),
     f"GET {OPERATIONS}/{KEPT['id']}": answer("200 OK", KEPT),
-    f"DELETE {OPERATIONS}/{KEPT['id']}": answer("204 No Content"),
+    f"DELETE {OPERATIONS}/{KEPT['id']}": DELETED,
 }
 
 

@@ -9,12 +9,9 @@ more, if the memory is more than 100 MB and 32 kB a user, or if it grows by more
 
 from __future__ import annotations
 
-import json
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import goals
@@ -22,13 +19,12 @@ import psutil
 
 from lab.errors import LabError
 from lab.experiments.operations.scenario import SCENARIO, THINK_S
+from lab.generator.bench import running_server
 from lab.generator.fleet import LoadPhase, PhaseResult, Placement, running_fleet
-from lab.runtimes import Launch, Running, Runtime
-from lab.runtimes.checkout import OWN_MODULES
 from lab.runtimes.process import ProcessRuntime
 from lab.spec.workload import Burst
 
-SERVER = Path(__file__).with_name("session_server.py")
+SERVER = str(Path(__file__).with_name("session_server.py"))
 SESSIONS = 2
 RAMP_SHARE, GOAL_SHARE, GROWTH = 0.1, 0.30, 0.05
 WORKER_BYTES, USER_BYTES = 100_000_000, 32_000
@@ -58,7 +54,7 @@ def measure(users: int, pace: float) -> dict:
         folder = Path(temporary)
         placement = Placement(runtime, core, folder, folder / "samples.arrows")
         with (
-            running_server(runtime, server_core, folder) as (server, url),
+            running_server(runtime, server_core, folder, (SERVER,)) as (server, url),
             running_fleet(SCENARIO.name, load, placement) as fleet,
         ):
             fleet.await_workers()
@@ -79,17 +75,6 @@ def measure(users: int, pace: float) -> dict:
     if len(busy) < 4:
         raise LabError("There were too few readings.", "Use a larger --pace.")
     return summary(users, busy, result)
-
-
-@contextmanager
-def running_server(runtime: Runtime, cores: frozenset[int], folder: Path) -> Iterator[tuple[Running, str]]:
-    """Start the server of the session; yields its process and its address."""
-    command = (sys.executable, str(SERVER))
-    launch = Launch("session server", command, folder / "server.log", OWN_MODULES, cores, talks=True, alone=True)
-    with runtime.started(launch) as server:
-        if not (line := server.stdout.readline()):
-            raise LabError(f"The session server {server.exit_reason()}.", "See below.", server.log_tail())
-        yield server, f"http://{runtime.host}:{json.loads(line)['port']}"
 
 
 def summary(users: int, readings: list[Reading], result: PhaseResult) -> dict:

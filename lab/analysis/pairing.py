@@ -44,8 +44,6 @@ from lab.storage.run_folder import RunFolder
 from lab.telemetry import series
 
 INCOMPLETE = "incomplete"
-# The factor of variants that name a release of Java.
-JAVA = "java"
 # With fewer requests, the JVM's own background work outweighs the CPU cost of the requests.
 FEWEST_FOR_CPU = 100
 
@@ -101,7 +99,8 @@ def compare(a: str | None, b: str | None, terms: Terms, runs: Path) -> Compariso
             cells = _Cells(*pair, at, interleaved, terms, summaries)
             rows += cells.rows()
             paired.append(cells.competing())
-    by_design = list(dict.fromkeys(filter(None, (_by_design(*pair) for pair in pairs))))
+    said = (sentence for pair in pairs for sentence in (_by_design(*pair), _same_java(*pair)))
+    by_design = list(dict.fromkeys(filter(None, said)))
     by_design += list(dict.fromkeys(sentence for pair in pairs for sentence in _own_rates(*pair)))
     by_design += _paced(sides)
     notes = [f"Also different: {difference}." for difference in differing]
@@ -117,16 +116,20 @@ def compare(a: str | None, b: str | None, terms: Terms, runs: Path) -> Compariso
 
 
 def _by_design(one: Side, other: Side) -> str:
-    """The factors in which two variants differ, and the release of Java if both name it; empty where there is neither.
-
-    Nothing is known of a service of the user's own, nor of what an older lab recorded.
-    """
+    """The factors in which two variants differ, as a sentence; empty where they have the same, or either has none."""
     mine, theirs = (side.run.plan().scenario.variant(side.variant).factors for side in (one, other))
+    if not mine or not theirs:
+        return ""  # nothing is known of a service of the user's own, nor of what an older lab recorded
     names = [name for name in dict.fromkeys((*mine, *theirs)) if mine.get(name) != theirs.get(name)]
     factors = [f"{name} ({mine.get(name, 'none')}, {theirs.get(name, 'none')})" for name in names]
-    differ = f"{one.variant} and {other.variant} differ by design in {', '.join(factors)}." if mine and theirs else ""
-    java = f"Both run on Java {mine[JAVA]}." if JAVA in mine and mine[JAVA] == theirs.get(JAVA) else ""
-    return " ".join(filter(None, (differ * bool(factors), java)))
+    return f"{one.variant} and {other.variant} differ by design in {', '.join(factors)}." if factors else ""
+
+
+def _same_java(one: Side, other: Side) -> str:
+    """The release of Java that two variants both name, as a sentence; empty where they name others, or none."""
+    mine, theirs = (side.run.plan().scenario.variant(side.variant).jdk for side in (one, other))
+    names = ", ".join(dict.fromkeys((one.variant, other.variant)))
+    return f"On Java {mine}: {names}." if mine and mine == theirs else ""
 
 
 def _paced(sides: Sequence[Side]) -> Iterator[str]:

@@ -138,13 +138,13 @@ def _table(run: Run) -> Table:
 def _names_table(run: Run) -> Table:
     """The figures of each name, for cells that have several."""
     names = run.by_name()
-    marks = {tuple(row[key] for key in OF_A_CELL): formatting.survivors_mark(row) for row in run.cells}
+    marks = formatting.survivors_marks(run.cells)
     statistics = _statistics(names, "p999_s")
     numbers = ("requests", "failed", *statistics, "req/s", "fallbacks")
     table = _parts_table("by name", ("name", "method"), numbers, run)
     for (_, _, _), rows in names.groupby(list(OF_A_CELL), sort=False) if len(names) else ():
         for row in rows.head(MOST_NAMES).to_dict("records"):
-            mark = marks[tuple(row[key] for key in OF_A_CELL)]
+            mark = marks[row["variant"], row["at"], row["repeat"]]
             times = [_marked(formatting.seconds_text(row[f"{key}_s"]), mark) for key in statistics.values()]
             counts = [f"{row[key]:,}" for key in ("requests", "failed")]
             more = [_marked(formatting.rate_text(row["throughput_rps"]), mark), f"{row['fallbacks']:,}"]

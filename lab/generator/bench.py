@@ -24,6 +24,7 @@ from lab.spec.scenario import KINDS
 from lab.spec.workload import Burst, Closed
 
 LOCUSTFILE = "calibration"
+KNOWN_DELAY_SERVER = ("-m", "lab.generator.known_delay_server")
 # Answers in this first part of the duration are not counted: connections are opened then.
 UNCOUNTED_SHARE = 0.25
 WITHIN_S = 30.0
@@ -133,19 +134,29 @@ def _ended(server: Running) -> ComponentError:
 
 
 @contextmanager
-def running_server(runtime: Runtime, cores: frozenset[int], folder: Path) -> Iterator[tuple[Running, str]]:
-    """Start a server of known delay, :mod:`lab.generator.known_delay_server`; yields its process and its address.
+def running_server(
+    runtime: Runtime, cores: frozenset[int], folder: Path, program: tuple[str, ...] = KNOWN_DELAY_SERVER
+) -> Iterator[tuple[Running, str]]:
+    """Start a server to measure the generator against; yields its process and its address.
 
     Args:
         cores: that it may use; empty for all.
         folder: for its log.
+        program: arguments for Python; it listens on loopback, and prints its port as ``{"port": …}``.
 
     Raises:
         ComponentError: it did not start.
 
     """
-    command = (sys.executable, "-m", "lab.generator.known_delay_server")
-    launch = Launch("reference server", command, folder / "server.log", OWN_MODULES, cores, talks=True, alone=True)
+    launch = Launch(
+        "reference server",
+        (sys.executable, *program),
+        folder / "server.log",
+        OWN_MODULES,
+        cores,
+        talks=True,
+        alone=True,
+    )
     with runtime.started(launch) as server:
         if not (line := server.stdout.readline()):
             raise _ended(server)

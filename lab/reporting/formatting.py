@@ -218,6 +218,11 @@ def survivors_mark(row: Mapping[str, Any]) -> str:
     return SURVIVORS if survivors(row) else ""
 
 
+def survivors_marks(rows: Iterable[Mapping[str, Any]]) -> dict[tuple[Any, Any, Any], str]:
+    """That mark of each cell, by its variant, the value of what is varied, and its repeat."""
+    return {(row["variant"], row["at"], row["repeat"]): survivors_mark(row) for row in rows}
+
+
 def closed_loop(plan: Plan) -> str:
     """What the tail of a closed loop cannot show, as a sentence; empty for any other load.
 

@@ -129,11 +129,11 @@ class Run:
         ``at`` is what is varied. Where that is one of several names, ``at`` counts them, and the column with the
         parameter's name has them. ``java`` is the release that each variant names, where any does.
         """
-        rows, releases = [], formatting.releases(self.plan.variants)
+        rows, names_java = [], any(variant.jdk for variant in self.plan.variants)
         for cell, row in zip(self.plan.cells, self.cells, strict=True):
             peer = published.row_beside(self.plan, cell)
             whole = {key: value for key, value in row.items() if key not in PARTS}
-            whole |= {"java": self.scenario.variant(cell.variant).jdk or None} if releases else {}
+            whole |= {"java": self.scenario.variant(cell.variant).jdk or None} if names_java else {}
             rows.append(
                 {**whole, "published_mean_s": peer and peer.mean_s, "published_rps": peer and peer.throughput_rps}
             )

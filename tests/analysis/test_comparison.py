@@ -170,6 +170,26 @@ def test_a_run_that_records_no_factors_differs_by_design_in_none(made):
     assert len(lab.compare(str(made({"mvc": 0.1, "webflux": 0.1}).path)).by_design) == 1
 
 
+def test_the_java_that_both_variants_name_is_said(made):
+    """Beside the comparison, and in the table of the run; nothing where variants name none."""
+    run = made({"mvc": 0.1, "webflux": 0.1})
+    assert not [sentence for sentence in lab.compare(str(run.path)).by_design if "Java" in sentence]
+    assert "java" not in lab.open_run(str(run.path)).table()
+    document = run.path / "run.json"
+    stored = json.loads(document.read_text())
+    for variant in stored["plan"]["scenario"]["variants"]:
+        variant["jdk"] = 25
+    document.write_text(json.dumps(stored))
+    assert "On Java 25: mvc, webflux." in lab.compare(str(run.path)).by_design
+    assert set(lab.open_run(str(run.path)).table()["java"]) == {25}
+
+
+def test_the_pace_at_which_users_paused_is_said():
+    """Where it is not that of the locustfile."""
+    said = [lab.compare(name, allow_suspect=True).by_design for name in ("operations", "delay-sweep")]
+    assert [[text[:11] for text in of if "pace" in text] for of in said] == [["At pace 0.2"], []]
+
+
 def test_the_python_face_gives_table_figure_and_sentence(made):
     """lab.compare takes a run, or names; its result draws a forest plot and shows itself in a notebook."""
     run = made({"mvc": 0.1, "webflux": 0.13}, repeat=3)

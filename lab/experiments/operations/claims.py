@@ -103,7 +103,7 @@ def refuses_at_once(rows: Rows) -> tuple[str, str]:
     """Whether a REST layer on ``parallel`` refuses who is not logged in within a tenth of a second."""
     layers = [row for row in rows if row.users == USERS and row.variant in ON_PARALLEL]
     checks = zip(layers, at_most(layers, sum_s(REFUSED), lambda _: AT_ONCE_S, " s"), strict=True)
-    return decide(_with_failures(check, row, REFUSED) if check.word == CONFIRMED else check for row, check in checks)
+    return decide(_unless_failed(check, row, REFUSED) if check.word == CONFIRMED else check for row, check in checks)
 
 
 def slow_login(rows: Rows) -> tuple[str, str]:
@@ -123,11 +123,11 @@ def _compared(pairs: Pairs, name: str, low: float, high: float) -> Iterator[Clai
         # Which of the two rows, if it took longer, would turn each word.
         words = (REFUTED, CONFIRMED) if math.isinf(high) else (CONFIRMED, REFUTED)
         turning = dict(zip(words, (one, other), strict=True)).get(check.word)
-        yield _with_failures(check, turning, name) if turning else check
+        yield _unless_failed(check, turning, name) if turning else check
 
 
-def _with_failures(check: ClaimCheck, row: ReproducedRow, name: str) -> ClaimCheck:
-    """A check that decides nothing where requests of a row failed, of a name or of any, as they would have waited."""
+def _unless_failed(check: ClaimCheck, row: ReproducedRow, name: str) -> ClaimCheck:
+    """A check, which decides nothing where requests of a row failed, of a name or of any, as they would have waited."""
     if not _failed(row, name):
         return check
     return replace(check, doubt=f"which decides nothing, as requests of {row.variant} failed")

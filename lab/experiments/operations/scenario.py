@@ -52,7 +52,7 @@ SCENARIO = Scenario(
     variants=tuple(map(_as_published, VARIANTS)),
     load=Burst(users=200, ramp_s=60.0, timeout_s=60.0),
     # Users who do not pause log in all the time: a few, with weak hashes, else they would wait for nothing but that.
-    # Who creates and deletes twice a session takes thousands of these until the code for it is compiled.
+    # Code that runs twice a session is compiled only after thousands of sessions.
     rehearsal=Rehearsal(requests=128, rounds=30, most_users=8, parameters={"bcrypt": "4"}),
     sweep={"users": (50, 100, 200, 400)},
     components=COMPONENTS,

@@ -49,7 +49,7 @@ class Panel:
     @property
     def label(self) -> str:
         """What a legend calls it: variant, verdict unless that is good, and whether it shows only who went on."""
-        stopped = "stopped" in self.samples and bool(self.samples["stopped"].any())
+        stopped = bool(self.samples["stopped"].any())
         return label_of(self.variant, self.verdict) + f" {SURVIVORS} users stopped early" * stopped
 
     @property

@@ -26,6 +26,7 @@ from lab.reporting.formatting import (
     seconds_text,
     settings,
     survivors_mark,
+    survivors_marks,
 )
 from lab.reporting.html import rerun_command
 from lab.reporting.run_view import INCOMPLETE, Run
@@ -112,8 +113,8 @@ class Page:
     @cached_property
     def names(self) -> list[dict[str, Any]]:
         """The figures of each name, with their ``mark``, one dictionary a cell and name; none where a cell has one."""
-        marks = {_which(cell): survivors_mark(cell) for cell in self.run.cells}
-        return [{**row, "mark": marks[_which(row)]} for row in _records(self.run.by_name())]
+        marks, rows = survivors_marks(self.run.cells), _records(self.run.by_name())
+        return [{**row, "mark": marks[row["variant"], row["at"], row["repeat"]]} for row in rows]
 
     @cached_property
     def sessions(self) -> list[dict[str, Any]]:
@@ -305,11 +306,6 @@ def write(run: Run, file: Path) -> None:
 def _plate(title: str, caption: str, draw: Callable[[], Picture]) -> ReportFigure:
     picture = base64.b64encode(draw().png(DPI)).decode()
     return ReportFigure(title, caption, f"data:image/png;base64,{picture}")
-
-
-def _which(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    """What tells the cell of a row from the others."""
-    return tuple(row[key] for key in ("variant", "at", "repeat"))
 
 
 def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
