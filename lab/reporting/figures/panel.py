@@ -50,7 +50,7 @@ class Panel:
     def label(self) -> str:
         """What a legend calls it: variant, verdict unless that is good, and whether it shows only who went on."""
         stopped = bool(self.samples["stopped"].any())
-        return label_of(self.variant, self.verdict) + f" {SURVIVORS} users stopped early" * stopped
+        return label_of(self.variant, self.verdict) + f" {SURVIVORS} some stopped" * stopped
 
     @property
     def right(self) -> pd.Series:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lab.reporting.figures.panel import Panel
-from lab.reporting.figures.style import Picture, alpha_of, legend, picture, prepare, thousands
+from lab.reporting.figures.style import Picture, alpha_of, label_of, legend, picture, prepare, thousands
 
 
 def users_figure(title: str, panels: Sequence[Panel]) -> Picture:
@@ -20,7 +20,7 @@ def users_figure(title: str, panels: Sequence[Panel]) -> Picture:
     for panel in panels:
         style = panel.style
         how = {"color": style.colour, "linestyle": style.dashes, "alpha": alpha_of(panel.verdict)}
-        label = panel.label
+        label = label_of(panel.variant, panel.verdict)
         alive.plot(*panel.users_alive(), linewidth=1.9, label=label, **how)
         at, count = panel.stops()
         stopped.step(at, count, where="post", linewidth=1.6, label=f"{label}: {count[-1]:,.0f}", **how)
