@@ -25,6 +25,8 @@ class Counts:
         served: requests the service counted during the load; None if it does not report that.
         succeeded: those of them with a status of 2xx.
         succeeded_expected: the least and the most of these that the samples allow.
+        answers: those that the service counted, such as ``GET /operations with status 200``.
+        answers_expected: the least and the most of these that the samples allow; only of right answers.
         calls: calls that each component behind the service counted during the load; without those that do not count.
         calls_expected: by component, the least and the most calls that the requests make to it.
         called_services: those of the components that are services of ours, which nobody but the requests calls.
@@ -47,6 +49,8 @@ class Counts:
     served: int | None = None
     succeeded: int | None = None
     succeeded_expected: tuple[int, int] | None = None
+    answers: Mapping[str, int] = field(default_factory=dict)
+    answers_expected: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     calls: Mapping[str, int] = field(default_factory=dict)
     calls_expected: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     called_services: tuple[str, ...] = ()

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import math
 import os
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from lab.analysis import expected_counts
 from lab.analysis.evidence import Counts, Ending, Evidence, GeneratorState, Interference, Monitoring, ServiceState
 from lab.analysis.steadiness import steadiness
 from lab.formulas.stats import Summary
 from lab.generator.fleet import PhaseResult
 from lab.spec.nodes import is_node
-from lab.spec.prediction import CallsMade
-from lab.spec.sample import BY_BREAKER
 from lab.spec.system import Entry
 from lab.spec.window import Window
 from lab.spec.workload import Closed, Load, OpenLoop
@@ -39,40 +37,6 @@ CROWDED_SHARE, SPARE_SHARE = 0.95, 0.85
 OF_GENERATOR = ("master", "lab", IDLE_GENERATORS, MACHINE)
 # What runs on the service's cores: the one that is loaded, and those that are up meanwhile.
 OF_SERVICE = ("service", NEIGHBOURS)
-
-
-@dataclass(frozen=True)
-class NameCounts:
-    """The samples of a load by the name of their request.
-
-    Attributes:
-        sent: all that were sent.
-        answered: those that hold an answer.
-        succeeded: those of them with a status of 2xx.
-        right: those of them whose answer was right.
-        kept_back: those of them whose call the service's circuit breaker kept back, since it was open.
-
-    """
-
-    sent: Counter[str]
-    answered: Counter[str]
-    succeeded: Counter[str]
-    right: Counter[str]
-    kept_back: Counter[str]
-
-    COLUMNS = ("name", "status", "error")
-
-    @staticmethod
-    def of(pieces: Iterable[pd.DataFrame]) -> NameCounts:
-        """Count samples that are read in pieces, with :attr:`COLUMNS`."""
-        counts = NameCounts(*(Counter() for _ in fields(NameCounts)))
-        for piece in pieces:
-            counts.sent.update(piece["name"].astype(str))
-            counts.answered.update(piece.loc[piece["status"] > 0, "name"].astype(str))
-            counts.succeeded.update(piece.loc[piece["status"].floordiv(100) == 2, "name"].astype(str))
-            counts.right.update(piece.loc[piece["error"] == "", "name"].astype(str))
-            counts.kept_back.update(piece.loc[piece["error"].isin(BY_BREAKER), "name"].astype(str))
-        return counts
 
 
 @dataclass
@@ -140,6 +104,7 @@ class Conditions:
         owned_cores: by owner (service, generator), its cores; empty where all cores are shared.
         ceiling_rps: the generator's ceiling for this kind of request; None if unknown.
         succeeded_expected: the least and the most answers with a status of 2xx that the service must have counted.
+        answers_expected: the same by endpoint and status (:func:`lab.analysis.expected_counts.answers_expected`).
         calls_expected: by component behind the service, the least and the most calls that it must have counted.
         called_services: those of these components that are services of ours, and no databases.
         unknown_names: names of requests that the scenario does not have.
@@ -155,6 +120,7 @@ class Conditions:
     owned_cores: Mapping[str, frozenset[int]]
     ceiling_rps: float | None
     succeeded_expected: tuple[int, int]
+    answers_expected: Mapping[str, tuple[int, int]]
     calls_expected: Mapping[str, tuple[int, int]]
     called_services: Sequence[str]
     unknown_names: Sequence[str]
@@ -187,6 +153,8 @@ def evidence(
         served=observed.served,
         succeeded=observed.counts.total_succeeded if observed.counts else None,
         succeeded_expected=conditions.succeeded_expected,
+        answers=expected_counts.answers(observed.counts or Served()),
+        answers_expected=conditions.answers_expected,
         **_of_nodes(observed.counts or Served()),
         calls=observed.calls,
         calls_expected=conditions.calls_expected,
@@ -243,57 +211,6 @@ def _of_nodes(counts: Served) -> dict[str, Any]:
         return {}
     known = {name: count for name, count in counts.nodes.items() if count is not None}
     return {"nodes": known, "received": counts.received, "passed_on": counts.passed_on, "refused": counts.refused}
-
-
-def succeeded_expected(by_name: NameCounts, begun: int) -> tuple[int, int]:
-    """The least and the most answers with a status of 2xx that a service must have counted.
-
-    Those of the samples; of a request whose client has no answer it may have counted one.
-
-    Args:
-        begun: requests sent, of which some may have left no sample.
-
-    """
-    least = by_name.succeeded.total()
-    return least, least + begun - by_name.answered.total()
-
-
-def calls_expected(
-    made: Mapping[str, CallsMade],
-    by_name: NameCounts,
-    begun: int,
-    guarded: Collection[str] = (),
-    refused: int = 0,
-) -> dict[str, tuple[int, int]]:
-    """The least and the most calls that must have been counted: those of all answers, and of all requests.
-
-    A wrong answer must have made its calls too: one that did not is another request than the one that is measured. Not
-    so of what is behind a circuit breaker: a call that failed may not have come that far, and one that the breaker has
-    kept back must have made none.
-
-    Args:
-        made: by what is counted, the calls that each request makes, by the request's name; names that it does not have
-            make none. Where those of one that was sent are unknown, so is the count.
-        by_name: the samples by name.
-        begun: requests sent, of which some may have left no sample.
-        guarded: of what is counted, that which is behind the service's circuit breaker.
-        refused: answers of the balancer's own, which need no call.
-
-    """
-    lost = begun - by_name.sent.total()
-    expected = {}
-    for counted, each in made.items():
-        sent = each if lost else {name: calls for name, calls in each.items() if name in by_name.sent}
-        known = {name: calls for name, calls in sent.items() if calls is not None}
-        if len(known) == len(sent):
-            surely, possibly = by_name.answered, by_name.sent
-            if counted in guarded:
-                surely, possibly = by_name.right, by_name.sent - by_name.kept_back
-            least = sum(known[name][0] * count for name, count in surely.items() if name in known)
-            most = sum(known[name][1] * count for name, count in possibly.items() if name in known)
-            least = max(0, least - refused * max((calls[0] for calls in known.values()), default=0))
-            expected[counted] = (least, most + lost * max((calls[1] for calls in known.values()), default=0))
-    return expected
 
 
 def metrics(result: PhaseResult, telemetry: Telemetry) -> list[Reading]:

@@ -180,9 +180,18 @@ def _served(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]
         least, most = counts.succeeded_expected
         most += counts.refused  # a node may have answered what the balancer then refused
         if not least <= counts.succeeded <= most:
-            held = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+            held = _range(least, most)
             reasons.append(f"The service counted {counts.succeeded:,} answers of status 2xx, the samples hold {held}.")
+    for kind, (least, most) in counts.answers_expected.items():
+        counted = counts.answers.get(kind, 0)
+        if not least <= counted <= most + counts.refused:
+            held = _range(least, most)
+            reasons.append(f"The service counted {counted:,} answers to {kind}, the samples hold {held}.")
     return _severe(reasons)
+
+
+def _range(least: int, most: int) -> str:
+    return f"{least:,}" if least == most else f"{least:,} to {most:,}"
 
 
 def _balanced(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
@@ -217,8 +226,7 @@ def _called(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]
         is_exact = command_of(name) or name in counts.called_services
         own = 0 if is_exact else OWN_QUERIES * counts.windows
         if counted is not None and not least <= counted <= most + own:
-            needed = f"{least:,}" if least == most else f"{least:,} to {most:,}"
-            reasons.append(f"{name} counted {counted:,} calls, but the requests made {needed}.")
+            reasons.append(f"{name} counted {counted:,} calls, but the requests made {_range(least, most)}.")
     return _severe(reasons)
 
 

@@ -14,8 +14,9 @@ from typing import TypeVar
 
 import pandas as pd
 
-from lab.analysis import observations, ramps, steadiness, verdict, window_figures, window_ratios
-from lab.analysis.observations import Conditions, NameCounts
+from lab.analysis import expected_counts, observations, ramps, steadiness, verdict, window_figures, window_ratios
+from lab.analysis.expected_counts import NameCounts
+from lab.analysis.observations import Conditions
 from lab.analysis.program_use import program_use
 from lab.analysis.service_cost import of_all_pools, of_pools, service_cost
 from lab.analysis.silence import silent_spans
@@ -43,6 +44,7 @@ from lab.system.attached import attached_service
 from lab.system.deployment import Deployment
 from lab.system.launch import promised_limits
 from lab.telemetry import actuator
+from lab.telemetry.served import Served
 
 T = TypeVar("T")
 COLOURS = {verdict.VALID: "green", verdict.SUSPECT: "yellow", verdict.INVALID: "red"}
@@ -347,18 +349,16 @@ def conclude(testbed: Testbed, measurement: Measurement, others: list[str], turn
     slow = observations.slow_connects(folder.measured_pieces(["connect_us"])) if backlog_set else 0
     variant = testbed.plan.scenario.variant(cell.variant)
     named = {request.name for request in testbed.plan.scenario.requests}
+    begun, counts = observed.result.begun, observed.counts or Served()
     conditions = Conditions(
         cpu_decides=testbed.plan.scenario.cpu_decides,
         entry=testbed.plan.scenario.entry,
         owned_cores=testbed.cores.owned,
         ceiling_rps=testbed.ceiling_rps(cell.load),
-        succeeded_expected=observations.succeeded_expected(by_name, observed.result.begun),
-        calls_expected=observations.calls_expected(
-            calls_made(testbed.plan, cell),
-            by_name,
-            observed.result.begun,
-            variant.guarded,
-            observed.counts.refused if observed.counts else 0,
+        succeeded_expected=expected_counts.succeeded_expected(by_name, begun),
+        answers_expected=expected_counts.answers_expected(testbed.plan.scenario.requests, by_name, begun, counts),
+        calls_expected=expected_counts.calls_expected(
+            calls_made(testbed.plan, cell), by_name, begun, variant.guarded, counts.refused
         ),
         called_services=[component.name for component in testbed.plan.components if not component.database],
         unknown_names=sorted(by_name.sent.keys() - named),

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import requests
 from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.samples import Sample
 
 from lab.errors import ComponentError
 from lab.runtimes import Running, await_exit_reasons, loopback
@@ -177,21 +179,29 @@ def empty_caches(service: Service) -> None:
 
 def scrape(service: Service, within_s: float = POLL_TIMEOUT_S) -> dict[str, float]:
     """One reading of the metrics that are kept; empty if the service does not answer in time, or is not the lab's."""
+    return _kept(_samples(service, within_s))
+
+
+def _samples(service: Service, within_s: float) -> list[Sample]:
+    """One reading of all metrics but those of the lab's own requests; empty as :func:`scrape`."""
     if not service.management:
-        return {}
+        return []
     try:
         page = loopback.get(service.metrics, within_s)
         page.raise_for_status()
         families = list(text_string_to_metric_families(page.text))
     except (requests.RequestException, ValueError):
-        return {}
+        return []
+    # The management server counts the lab's own requests under the same name.
+    own = "/actuator"
+    return [each for family in families for each in family.samples if not each.labels.get("uri", "").startswith(own)]
+
+
+def _kept(samples: Iterable[Sample]) -> dict[str, float]:
     values: dict[str, float] = {}
-    for family in families:
-        for sample in family.samples:
-            # The management server counts the lab's own requests under the same name.
-            if not sample.labels.get("uri", "").startswith("/actuator"):
-                for name in _kept_as(sample.name, sample.labels):
-                    values[name] = values.get(name, 0.0) + sample.value
+    for sample in samples:
+        for name in _kept_as(sample.name, sample.labels):
+            values[name] = values.get(name, 0.0) + sample.value
     return {GC_PAUSES: 0.0, **values} if values else {}
 
 
@@ -215,15 +225,45 @@ def counted(service: Service) -> dict[str, int]:
     }
 
 
-def requests_answered(service: Service) -> tuple[int | None, int | None]:
-    """How many requests the service has counted as answered so far, and those of them with a status of 2xx.
+class EndpointStatus(NamedTuple):
+    """A kind of answers: its endpoint's method and path, such as ``/operations/{id}``, and its status."""
 
-    None if it does not report that.
+    method: str
+    path: str
+    status: str
+
+
+@dataclass(frozen=True)
+class Answered:
+    """How many requests a service has counted as answered so far.
+
+    Attributes:
+        total: all of them; None if it does not report that.
+        succeeded: those with a status of 2xx; None as ``total``.
+        by_status: all of them by endpoint and status; what was refused before it came to an endpoint has the path
+            ``UNKNOWN``.
+
     """
-    found = scrape(service, ANSWER_WITHIN_S)
+
+    total: int | None = None
+    succeeded: int | None = None
+    by_status: Mapping[EndpointStatus, int] = field(default_factory=dict)
+
+
+def requests_answered(service: Service) -> Answered:
+    """How many requests the service has counted as answered so far, as it says in one reading."""
+    samples = _samples(service, ANSWER_WITHIN_S)
+    found = _kept(samples)
     if ANSWERED not in found:
-        return None, None
-    return int(found[ANSWERED]), int(found.get(SUCCEEDED, 0))
+        return Answered()
+    by_status: Counter[EndpointStatus] = Counter()
+    for sample in samples:
+        if sample.name == ANSWERED:
+            # By exception, too, which is of no interest here.
+            by_status[EndpointStatus(*(sample.labels.get(each, "") for each in ("method", "uri", "status")))] += int(
+                sample.value
+            )
+    return Answered(int(found[ANSWERED]), int(found.get(SUCCEEDED, 0)), by_status)
 
 
 def requests_served(service: Service, expected: int | None = None) -> int | None:
@@ -233,7 +273,7 @@ def requests_served(service: Service, expected: int | None = None) -> int | None
     """
     deadline = time.monotonic() + SETTLE_WITHIN_S
     while True:
-        count, _ = requests_answered(service)
+        count = requests_answered(service).total
         if count is None or expected is None or count >= expected or time.monotonic() > deadline:
             return count
         time.sleep(0.1)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lab.system import balancer
 from lab.system.deployment import Deployment
 from lab.telemetry import actuator
+from lab.telemetry.actuator import EndpointStatus
 
 ByNode = Mapping[str, int | None]
 
@@ -23,6 +25,7 @@ class Served:
         received: the requests that the balancer has received; None where there is none, or it does not report that.
         passed_on: by node, its answers that the balancer has passed on; of a load only where both ends are known.
         refused: the answers that the balancer gave by itself (see :class:`lab.system.balancer.Counted`); never below 0.
+        by_status: the requests that nodes have answered, by endpoint and status.
 
     """
 
@@ -31,6 +34,7 @@ class Served:
     received: int | None = None
     passed_on: Mapping[str, int] = field(default_factory=dict)
     refused: int = 0
+    by_status: Mapping[EndpointStatus, int] = field(default_factory=dict)
 
     @property
     def total(self) -> int | None:
@@ -54,7 +58,11 @@ class Served:
                 if name in (by := other.passed_on)
             },
             max(0, self.refused + sign * other.refused),
+            {kind: self._of(kind, other, sign) for kind in {**self.by_status, **other.by_status}},
         )
+
+    def _of(self, kind: EndpointStatus, other: Served, sign: int) -> int:
+        return self.by_status.get(kind, 0) + sign * other.by_status.get(kind, 0)
 
     def since(self, before: Served) -> Served:
         """What was counted between two moments."""
@@ -95,7 +103,11 @@ def _counted_now(deployment: Deployment) -> Served:
     # First, as it counts an answer after the node has: so it has never passed on more than the node has counted.
     front = balancer.counted(deployment.balancer, deployment.nodes) if deployment.balancer else None
     answered = {name: actuator.requests_answered(node) for name, node in deployment.nodes.items()}
-    nodes, succeeded = ({name: both[which] for name, both in answered.items()} for which in (0, 1))
+    of_nodes = Served(
+        {name: each.total for name, each in answered.items()},
+        {name: each.succeeded for name, each in answered.items()},
+        by_status=sum((Counter(each.by_status) for each in answered.values()), Counter()),
+    )
     if not front:
-        return Served(nodes, succeeded)
-    return Served(nodes, succeeded, front.received, front.passed_on, front.refused)
+        return of_nodes
+    return replace(of_nodes, received=front.received, passed_on=front.passed_on, refused=front.refused)

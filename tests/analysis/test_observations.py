@@ -10,10 +10,8 @@ import pytest
 
 from lab.analysis import observations, window_figures
 from lab.analysis.evidence import Steadiness
-from lab.analysis.observations import NameCounts, calls_expected, succeeded_expected
 from lab.analysis.service_cost import of_all_pools, of_pools, service_cost
 from lab.analysis.steadiness import slowness, steadiness
-from lab.experiments import scenarios
 from lab.generator.fleet import PhaseResult
 from lab.spec.window import Window
 from lab.spec.workload import Burst, Closed, Open, Ramp
@@ -383,47 +381,6 @@ def test_the_speed_of_the_cores_is_kept_for_the_time_of_the_load():
     rows = core_speed(lambda at: 2.0 if at >= 10 else 1.0) + core_speed(lambda at: 9.0, owner="generator")
     assert service_cost(rows, 0.0, 9.0, 1)["yardstick_s"] == pytest.approx(0.0004)
     assert service_cost(rows, 10.0, 20.0, 1)["yardstick_s"] == pytest.approx(0.0008)
-
-
-def test_calls_are_expected_of_what_was_sent_and_answered(samples_of):
-    """By the name of each request; one that left no sample may have made as many as any."""
-    made = {"mysql": {"/list": (2, 2), "/create": (3, 3)}, "mongo": {"/list": (0, 0), "/create": (1, 1)}}
-    samples = samples_of([0.1] * 4, name=["/list", "/list", "/create", "/create"], status=[200, 500, 200, 0])
-    by_name = NameCounts.of([samples[:2], samples[2:]])
-    assert calls_expected(made, by_name, begun=4) == {"mysql": (7, 10), "mongo": (1, 2)}
-    assert calls_expected(made, by_name, begun=5) == {"mysql": (7, 13), "mongo": (1, 3)}
-    assert calls_expected(made, NameCounts.of([samples.assign(name="/other")]), begun=4)["mysql"] == (0, 0)
-    assert calls_expected({}, by_name, begun=4) == {}
-    assert calls_expected(made, by_name, begun=4, refused=1) == {"mysql": (4, 10), "mongo": (0, 2)}
-
-
-def test_a_service_counts_as_success_what_samples_hold_and_maybe_what_has_no_answer(samples_of):
-    """One of four has none, and a fifth has left no sample; a wrong answer of status 200 is counted as well."""
-    errors = ["", "status", "timeout", "body"]
-    by_name = NameCounts.of([samples_of([0.1] * 4, status=[201, 404, 0, 200], error=errors)])
-    assert succeeded_expected(by_name, begun=4) == (2, 3)
-    assert succeeded_expected(by_name, begun=5) == (2, 4)
-
-
-def test_calls_that_a_breaker_kept_back_are_not_expected(samples_of):
-    """One kept back was not made, and one that failed may not have come there; what is before the breaker was done."""
-    errors = ["", "status", "breaker open", "breaker fallback"]
-    by_name = NameCounts.of([samples_of([0.1] * 4, name="/chain", status=[200, 502, 503, 200], error=errors)])
-    made = {"backend": {"/chain": (1, 1)}, "mongo find": {"/chain": (1, 1)}}
-    expected = calls_expected(made, by_name, begun=4, guarded={"backend"})
-    assert expected == {"backend": (1, 2), "mongo find": (4, 4)}
-    (variant,) = [each for each in scenarios()["chain-mongo"].variants if each.name == "webflux"]
-    assert variant.guarded == {"backend"}
-
-
-def test_nothing_is_expected_where_the_calls_of_a_request_that_was_sent_are_unknown(samples_of):
-    """Of one that was not sent it does not matter, unless a sample is missing, which may be of that one."""
-    made = {"mongo find": {"/list": (1, 1), "/all": (1, 1)}, "mongo getMore": {"/list": (0, 1), "/all": None}}
-    by_name = NameCounts.of([samples_of([0.1] * 2, name=["/list", "/list"], status=[200, 200])])
-    assert calls_expected(made, by_name, begun=2) == {"mongo find": (2, 2), "mongo getMore": (0, 2)}
-    assert calls_expected(made, by_name, begun=3) == {"mongo find": (2, 3)}
-    both = NameCounts.of([samples_of([0.1] * 2, name=["/list", "/all"], status=[200, 200])])
-    assert calls_expected(made, both, begun=2) == {"mongo find": (2, 2)}
 
 
 def steady_loop(samples_of, latency_at, users: int = 100, seconds: float = 12.0):

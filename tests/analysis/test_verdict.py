@@ -98,6 +98,17 @@ def test_services_and_samples_must_agree_on_how_many_succeeded(counted, of_sampl
     assert (f"The service counted {counted:,} answers of status 2xx" in reasons) == (word == INVALID)
 
 
+@pytest.mark.parametrize(("counted", "word"), [(2, INVALID), (3, VALID), (4, VALID), (5, INVALID), (None, INVALID)])
+def test_services_and_samples_must_agree_on_each_endpoint(counted, word):
+    """Totals may agree where two kinds of requests were taken for one another."""
+    kind = "GET /things/{id} with status 200"
+    counts = {"answers": {} if counted is None else {kind: counted}, "answers_expected": {kind: (3, 4)}}
+    found, reasons = judged(served=1000, **counts)
+    assert found == word
+    said = f"The service counted {counted or 0} answers to {kind}, the samples hold 3 to 4."
+    assert (said in reasons) == (word == INVALID)
+
+
 def test_a_node_may_have_answered_what_the_balancer_refused():
     """It has counted a success of which the client was told by the balancer that there was none."""
     refused = replace(GOOD, errors={"HTTP 502": 1}, ok_throughput_rps=332.7)

@@ -23,6 +23,13 @@ def test_client_service_and_database_count_the_same_26_requests(variant, tmp_pat
     times = {request.name: request.times for request in run.scenario.requests}
     assert {of["name"]: of["requests"] for of in row["by_name"]} == {n: USERS * count for n, count in times.items()}
     assert (evidence["begun"], evidence["finished"], evidence["served"]) == (USERS * 26,) * 3
+    account, one = "GET /api/account with status ", " /api/operations/{id} with status "
+    assert {kind: count / USERS for kind, count in evidence["answers"].items()} == {
+        **{f"{account}401": 1, "POST /api/authenticate with status 200": 1, f"{account}200": 2},
+        **{"GET /api/operations with status 200": 2, "POST /api/operations with status 201": 2},
+        **{f"GET{one}200": 16, f"DELETE{one}204": 2},
+    }
+    assert evidence["answers_expected"] == {kind: [count] * 2 for kind, count in evidence["answers"].items()}
     assert evidence["calls_expected"]
     for counted, (least, most) in evidence["calls_expected"].items():
         assert least <= evidence["calls"][counted] <= most + 10 * (" " not in counted)

@@ -12,7 +12,7 @@ import pytest
 from lab.errors import ComponentError
 from lab.runtimes import Launch
 from lab.system.service import Service
-from lab.telemetry.actuator import HEAP, HEAP_EDEN, JVM_MEMORY, await_ready, requests_answered, scrape
+from lab.telemetry.actuator import HEAP, HEAP_EDEN, JVM_MEMORY, Answered, await_ready, requests_answered, scrape
 from lab.telemetry.pools import HTTP_LEASED
 
 # As the JVM's areas and the pools of Apache's client are written there, shortened.
@@ -102,5 +102,6 @@ def test_the_heap_is_the_heap_and_not_what_is_called_otherwise(service):
 
 def test_what_was_answered_is_counted_in_all_and_by_success(service):
     """By status; without the lab's own questions. A service that says nothing of either has counted nothing known."""
-    assert requests_answered(service) == (18, 11)
-    assert requests_answered(Service(None, "", "")) == (None, None)
+    found = requests_answered(service)
+    assert (found.total, found.succeeded, sum(found.by_status.values())) == (18, 11, 18)
+    assert requests_answered(Service(None, "", "")) == Answered()
