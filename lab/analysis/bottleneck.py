@@ -10,6 +10,9 @@ from dataclasses import dataclass, field
 # a called component works on at once, it is the time of a burst's ramp and of its last answers.
 GENERATOR_FULL, CPU_FULL, FULL, LINK_FULL, CALLED_FULL = 0.90, 0.85, 0.95, 0.80, 0.90
 QUEUED = 1.1
+# A CPU that is full for so many seconds, and for such a share of the load, decides for those who come then, however
+# idle it is afterwards.
+FULL_FOR_S, FULL_FOR_SHARE = 5.0, 0.1
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,8 @@ class Usage:
     Attributes:
         generator_cpu: the busiest Locust worker's CPU share of one core.
         service_cpu: CPU seconds a second of the service, of at most ``service_cpus`` cores.
+        service_full_s: seconds of the load in which the service used as much of its cores as makes a CPU full.
+        load_s: seconds of the load.
         link_cpu: CPU share of one core of the process that shapes the link to a database.
         database_cpu: CPU seconds a second by database, of at most ``database_cpus`` cores; one core if not known.
         called_cpu: the same by other component that the service calls.
@@ -56,6 +61,8 @@ class Usage:
     generator_cpu: float | None = None
     service_cpu: float | None = None
     service_cpus: float | None = None
+    service_full_s: float = 0.0
+    load_s: float = 0.0
     link_cpu: float | None = None
     database_cpu: Mapping[str, float] = field(default_factory=dict)
     database_cpus: float = 1.0
@@ -86,14 +93,26 @@ class Bottleneck:
 
 
 def find(usage: Usage) -> Bottleneck:
-    """Find the binding resource of a load.
+    """Find the binding resource of a load, or of the part of it in which the CPU was full.
 
     The generator comes first, as no other reading can be trusted if it is saturated. Without queueing there is no
     bottleneck, however high a utilisation is. Pools come before threads, as threads wait for them; what is called
     before both, as calls that queue there hold them; and the CPU before all, as requests that wait for it hold their
     thread and connection. Of several full pools it is the one that most requests wait for.
     """
-    for rule in (_generator, _unqueued, _link, _database, _called, _cpu, _shared, _called_busy, _pool, _threads):
+    for rule in (
+        _generator,
+        _unqueued,
+        _link,
+        _database,
+        _called,
+        _cpu,
+        _shared,
+        _called_busy,
+        _pool,
+        _threads,
+        _cpu_at_times,
+    ):
         if found := rule(usage):
             return found
     return Bottleneck("nothing", _unbound(usage))
@@ -147,7 +166,7 @@ def _cpu(r: Usage) -> Bottleneck | None:
     if r.service_cpu is None or not r.service_cpus or r.service_cpu < CPU_FULL * r.service_cpus:
         return None
     return Bottleneck(
-        "CPU", f"The CPU was the bottleneck: the service used {r.service_cpu:.2f} of its {r.service_cpus:g} cores."
+        "CPU", f"The CPU was the bottleneck: the service used {r.service_cpu:.2f} of its {_cores(r.service_cpus)}."
     )
 
 
@@ -200,6 +219,17 @@ def _idle(r: Usage) -> str:
     if r.service_cpu is None or not r.service_cpus:
         return ""
     return f", while the service used {r.service_cpu:.2f} of {r.service_cpus:g} cores"
+
+
+def _cpu_at_times(r: Usage) -> Bottleneck | None:
+    if not r.service_cpus or r.service_full_s < max(FULL_FOR_S, FULL_FOR_SHARE * r.load_s):
+        return None
+    used = f"the service used at least {CPU_FULL:.0%} of its {_cores(r.service_cpus)} then"
+    return Bottleneck("CPU", f"The CPU was the bottleneck in {r.service_full_s:.0f} of {r.load_s:.0f} s: {used}.")
+
+
+def _cores(count: float) -> str:
+    return f"{count:g} core{'' if count == 1 else 's'}"
 
 
 def _unbound(r: Usage) -> str:

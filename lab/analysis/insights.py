@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from lab.analysis import balancing, bottleneck, compiling, monitoring, ramps, verdict, window_ratios
-from lab.analysis.bottleneck import Bottleneck, PoolUsage, Usage
+from lab.analysis.bottleneck import CPU_FULL, Bottleneck, PoolUsage, Usage
 from lab.analysis.evidence import Evidence
 from lab.analysis.service_cost import of_pools
 from lab.formulas import inference, laws, stats, steady_state
@@ -38,6 +38,8 @@ THREADS_BUSY = "tomcat_threads_busy_threads"
 UNEVEN_SHARE = 0.05
 # Repeats differ by some 5 %; a law that is off by twice as much does not fit.
 MOST_MISFIT = 0.10
+# Of many cells so many are named, and the rest counted.
+MOST_NAMED = 3
 # Times the rate of a ramp's knee: up to there what was full at the knee is full, and little else is yet.
 OVERLOADED = 1.5
 
@@ -66,7 +68,9 @@ def sentences(run: RunFolder) -> list[str]:
 def _missing_samples(run: RunFolder) -> Iterator[str]:
     """A sentence on cells that have a summary, but no samples any more."""
     if lacking := [folder.cell.id for folder in run.cells() if folder.lacks_samples]:
-        yield f"The samples of {', '.join(lacking)} are missing: tables show these cells, figures do not."
+        named, more = lacking[:MOST_NAMED], len(lacking) - MOST_NAMED
+        which = f"{', '.join(named)} and {more} more cell{'' if more == 1 else 's'}" if more > 0 else ", ".join(named)
+        yield f"The samples of {which} are missing: tables show these cells, figures do not."
 
 
 def _changed_conditions(run: RunFolder) -> Iterator[str]:
@@ -79,13 +83,17 @@ def _changed_conditions(run: RunFolder) -> Iterator[str]:
 
 
 def _commands(run: RunFolder, plan: Plan) -> Iterator[str]:
-    """A sentence on each cell whose commands were counted one by one: how many of them a request made."""
+    """Sentences on cells whose commands were counted one by one: how many of them a request made."""
+    counting: dict[str, list[str]] = {}
     for folder in run.cells():
         evidence = folder.read("evidence")
         of_each = evidence.get("calls", {}).items() if any(stage.command for stage in _stages(plan, folder)) else ()
         counted = {command: count for name, count in of_each if (command := command_of(name))}
         if made := [f"{count / evidence['finished']:,.4g} {name}" for name, count in counted.items() if count]:
-            yield f"{plan.label(folder.cell)}: the database counted {' and '.join(made)} a request."
+            counting.setdefault(" and ".join(made), []).append(plan.label(folder.cell))
+    for made_by_each, labels in counting.items():
+        which = "each measurement" if len(labels) == len(run.cells()) > 1 else "; ".join(labels)
+        yield f"{which}: the database counted {made_by_each} a request."
 
 
 def _stages(plan: Plan, folder: CellFolder) -> tuple[Stage, ...]:
@@ -300,6 +308,8 @@ def usage_of(run: RunFolder, plan: Plan, variant: Variant, folder: CellFolder) -
         spent_s = series.cpu_s(metrics, target, when.from_s, when.until_s, name)
         return None if spent_s is None or when.until_s <= when.from_s else spent_s / (when.until_s - when.from_s)
 
+    cpus = limits.get("cpus")
+    by_second = series.cpu_by_second(metrics, SERVICE, when.from_s, when.until_s) if cpus else np.zeros(0)
     behind = {name for component in scenario.components for name in (component.name, f"{LINK}{component.name}")}
     generators = [folder.read("evidence").get("worker_cpu")]
     generators += [used(target) for target in series.targets(metrics) if target.startswith("worker ")]
@@ -310,7 +320,9 @@ def usage_of(run: RunFolder, plan: Plan, variant: Variant, folder: CellFolder) -
     return Usage(
         generator_cpu=max((cpu for cpu in generators if cpu is not None), default=None),
         service_cpu=used(SERVICE),
-        service_cpus=limits.get("cpus"),
+        service_cpus=cpus,
+        service_full_s=float(np.count_nonzero(by_second >= CPU_FULL * (cpus or 0))),
+        load_s=when.until_s - when.from_s,
         link_cpu=max((cpu for target, cpu in backing.items() if target.startswith(LINK)), default=None),
         database_cpu={target: cpu for target, cpu in backing.items() if target in databases},
         called_cpu={target: cpu for target, cpu in backing.items() if target in called},

@@ -19,6 +19,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,13 @@ class RunFolder:
 
     def plan(self) -> Plan:
         """The run's plan; LabError if run.json is damaged, or names an unknown scenario."""
+        path = self.path / "run.json"
+        if not path.exists():
+            return self._read_plan()  # which says so
+        state = path.stat()
+        return _plan_in(self, (state.st_ino, state.st_mtime_ns, state.st_size))
+
+    def _read_plan(self) -> Plan:
         run = self.read()
         try:
             plan = run["plan"]
@@ -277,6 +285,12 @@ class RunFolder:
             return "running" if _lives(self.read()["owner"]) else "incomplete"
         except (LabError, AttributeError, KeyError, TypeError, ValueError, OverflowError):
             return "damaged"
+
+
+@lru_cache(maxsize=32)
+def _plan_in(folder: RunFolder, state: tuple[int, int, int]) -> Plan:
+    """The plan in a run.json, read once for each state of the file: every table and comparison asks for it."""
+    return folder._read_plan()
 
 
 def _keys(path: Path) -> set[str]:

@@ -34,6 +34,14 @@ def cpu_s(metrics: pd.DataFrame, target: str, from_s: float, until_s: float, nam
     return float(end - begin)
 
 
+def cpu_by_second(metrics: pd.DataFrame, target: str, from_s: float, until_s: float) -> Floats:
+    """CPU seconds that a target used in each whole second of a time; empty with fewer than two readings."""
+    rows = _rows(metrics, target, "cpu_s")
+    if len(rows) < 2:
+        return np.zeros(0)
+    return np.diff(np.interp(np.arange(from_s, until_s + 1e-9), rows["t_s"], rows["value"]))
+
+
 def typical(metrics: pd.DataFrame, target: str, name: str, from_s: float, until_s: float) -> float | None:
     """The median reading between two times since the planned start; None if there was none."""
     rows = _rows(metrics, target, name)

@@ -400,8 +400,7 @@ def test_a_run_says_which_commands_its_requests_made(counted_run):
     """In a sentence, in a table, and for programs; by the name of what was varied."""
     sentences = [sentence for sentence in counted_run.insights() if "the database counted" in sentence]
     assert sentences == [
-        "mvc-template at get-one: the database counted 1 find a request.",
-        "webflux-repository at get-one: the database counted 1 find a request.",
+        "mvc-template at get-one; webflux-repository at get-one: the database counted 1 find a request.",
         "mvc-template at update-one: the database counted 1 update a request.",
         "webflux-repository at update-one: the database counted 1 find and 1 update a request.",
     ]

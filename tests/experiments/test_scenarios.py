@@ -109,7 +109,7 @@ def test_records_are_found_and_saved_alike_with_a_cache_or_without(runtime, vari
     """All variants answer alike and find what they have saved; the database and the cache count exactly."""
     # One for each user: of records that users share, a cache may put one back that somebody has just saved.
     parameters = {"requesters": 20, "saves": 30}
-    run = measured("migration", runtime, variant, tmp_path, users=[20], loops=5, parameters=parameters)
+    run = measured("migration", runtime, variant, tmp_path, users=[20], loops=5, ramp_up=3.0, parameters=parameters)
     for cell in run.folder.cells():
         evidence, contract = cell.read("evidence"), cell.read("contract")
         assert not evidence["component_errors"], evidence["component_errors"]

@@ -58,6 +58,18 @@ def test_a_run_is_read_as_it_was_written(run, plan):
     assert [folder.cell for folder in again.cells()] == list(plan.cells)
 
 
+def test_a_plan_is_read_anew_when_its_file_has_changed(run, plan):
+    """And not for every table: reading it takes as long as it is large."""
+    assert run.plan() is run.plan()
+    written = json.loads((run.path / "run.json").read_text())
+    written["plan"]["seed"] = plan.seed + 1
+    json_file.write_json(run.path / "run.json", written)
+    assert run.plan().seed == plan.seed + 1
+    (run.path / "run.json").write_text("{")
+    with pytest.raises(LabError, match="is damaged"):
+        run.plan()
+
+
 def test_a_cell_is_read_as_it_was_written(run, plan):
     """Samples, metrics and summary are what was given; warm-up rounds are kept, but not measured."""
     cell = run.begin(plan.cells[0])

@@ -28,7 +28,10 @@ MEANING = "ratio; line: its 95 % interval; square: different, diamond: alike, ci
 
 @dataclass(frozen=True)
 class Bar:
-    """One ratio and what was found; ``low`` and ``high`` are None where one run a side gives no interval."""
+    """One ratio and what was found; ``low`` and ``high`` are None where one run a side gives no interval.
+
+    What is neither different nor alike, such as what was not tested, looks undecided.
+    """
 
     group: str
     label: str
@@ -65,7 +68,7 @@ def forest(bars: Sequence[Bar], margin: float) -> Picture:
 def _panel(axes: Axes, bars: Sequence[Bar]) -> None:
     axes.axvline(1, color=INK, linewidth=0.8)
     for at, bar in enumerate(bars):
-        colour, marker, filled = LOOKS[bar.finding or UNDECIDED]
+        colour, marker, filled = LOOKS.get(bar.finding or "", LOOKS[UNDECIDED])
         if bar.low is not None and bar.high is not None:
             axes.plot([bar.low, bar.high], [at, at], color=colour, linewidth=1.8)
         axes.plot(bar.ratio, at, marker, color=colour, markerfacecolor=colour if filled else "white")
