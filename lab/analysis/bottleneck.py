@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 # a called component works on at once, it is the time of a burst's ramp and of its last answers.
 GENERATOR_FULL, CPU_FULL, FULL, LINK_FULL, CALLED_FULL = 0.90, 0.85, 0.95, 0.80, 0.90
 QUEUED = 1.1
-# A CPU that is full for so many seconds, and for such a share of the load, decides for those who come then, however
-# idle it is afterwards.
-FULL_FOR_S, FULL_FOR_SHARE = 5.0, 0.1
+# A CPU that is full for so many seconds together, and in all for such a share of the load, decides for those who come
+# then, however idle it is afterwards.
+FULL_FOR_S, FULL_FOR_SHARE = 5, 0.2
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class Usage:
     Attributes:
         generator_cpu: the busiest Locust worker's CPU share of one core.
         service_cpu: CPU seconds a second of the service, of at most ``service_cpus`` cores.
-        service_full_s: seconds of the load in which the service used as much of its cores as makes a CPU full.
-        load_s: seconds of the load.
+        service_full_s: seconds in which the CPU was full, :data:`FULL_FOR_S` or more together.
+        looked_at_s: of how many seconds: all of the load, or the part of a ramp that is looked at.
         link_cpu: CPU share of one core of the process that shapes the link to a database.
         database_cpu: CPU seconds a second by database, of at most ``database_cpus`` cores; one core if not known.
         called_cpu: the same by other component that the service calls.
@@ -61,8 +61,8 @@ class Usage:
     generator_cpu: float | None = None
     service_cpu: float | None = None
     service_cpus: float | None = None
-    service_full_s: float = 0.0
-    load_s: float = 0.0
+    service_full_s: int = 0
+    looked_at_s: float = 0.0
     link_cpu: float | None = None
     database_cpu: Mapping[str, float] = field(default_factory=dict)
     database_cpus: float = 1.0
@@ -151,7 +151,7 @@ def _database(r: Usage) -> Bottleneck | None:
     if used < CPU_FULL * r.database_cpus:
         return None
     return Bottleneck(
-        "database", f"The database was the bottleneck: {kind} used {used:.2f} of {r.database_cpus:g} cores."
+        "database", f"The database was the bottleneck: {kind} used {used:.2f} of {_cores(r.database_cpus)}."
     )
 
 
@@ -159,7 +159,7 @@ def _called(r: Usage) -> Bottleneck | None:
     name, used = max(r.called_cpu.items(), key=lambda item: item[1], default=("", 0.0))
     if not name or used < CPU_FULL * r.database_cpus:
         return None
-    return Bottleneck(name, f"The called {name} was the bottleneck: it used {used:.2f} of {r.database_cpus:g} cores.")
+    return Bottleneck(name, f"The called {name} was the bottleneck: it used {used:.2f} of {_cores(r.database_cpus)}.")
 
 
 def _cpu(r: Usage) -> Bottleneck | None:
@@ -175,7 +175,7 @@ def _shared(r: Usage) -> Bottleneck | None:
     if not behind or r.shared_busy is None or r.shared_busy < CPU_FULL * r.database_cpus:
         return None
     used = ", ".join(f"{name} {cores:.2f}" for name, cores in behind.items())
-    cores = f"{r.shared_busy:.2f} of {r.database_cpus:g} cores were busy ({used}, the rest the generator)"
+    cores = f"{r.shared_busy:.2f} of {_cores(r.database_cpus)} were busy ({used}, the rest the generator)"
     return Bottleneck("shared cores", f"What shares the generator's cores was the bottleneck: {cores}.")
 
 
@@ -218,14 +218,14 @@ def _threads(r: Usage) -> Bottleneck | None:
 def _idle(r: Usage) -> str:
     if r.service_cpu is None or not r.service_cpus:
         return ""
-    return f", while the service used {r.service_cpu:.2f} of {r.service_cpus:g} cores"
+    return f", while the service used {r.service_cpu:.2f} of {_cores(r.service_cpus)}"
 
 
 def _cpu_at_times(r: Usage) -> Bottleneck | None:
-    if not r.service_cpus or r.service_full_s < max(FULL_FOR_S, FULL_FOR_SHARE * r.load_s):
+    if not r.service_cpus or r.service_full_s < max(FULL_FOR_S, FULL_FOR_SHARE * r.looked_at_s):
         return None
     used = f"the service used at least {CPU_FULL:.0%} of its {_cores(r.service_cpus)} then"
-    return Bottleneck("CPU", f"The CPU was the bottleneck in {r.service_full_s:.0f} of {r.load_s:.0f} s: {used}.")
+    return Bottleneck("CPU", f"The CPU was the bottleneck in {r.service_full_s} of {r.looked_at_s:.0f} s: {used}.")
 
 
 def _cores(count: float) -> str:

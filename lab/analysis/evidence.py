@@ -25,7 +25,7 @@ class Counts:
         served: requests the service counted during the load; None if it does not report that.
         succeeded: those of them with a status of 2xx.
         succeeded_expected: the least and the most of these that the samples allow.
-        answers: those that the service counted, such as ``GET /operations with status 200``.
+        answers: all that the service counted, by endpoint and status, such as ``GET /operations with status 200``.
         answers_expected: the least and the most of these that the samples allow; only of right answers.
         calls: calls that each component behind the service counted during the load; without those that do not count.
         calls_expected: by component, the least and the most calls that the requests make to it.

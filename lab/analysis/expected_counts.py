@@ -149,7 +149,7 @@ def _endpoint(request: Request, counts: Served) -> tuple[str, str]:
 def _fits(path: str, pattern: str) -> bool:
     segments, wanted = path.split("/"), pattern.split("/")
     return len(segments) == len(wanted) and all(
-        want == segment or want.startswith("{") for segment, want in zip(segments, wanted, strict=True)
+        want == segment or "{" in (want[:1], segment[:1]) for segment, want in zip(segments, wanted, strict=True)
     )
 
 

@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from lab.analysis import balancing, bottleneck, compiling, monitoring, ramps, verdict, window_ratios
-from lab.analysis.bottleneck import CPU_FULL, Bottleneck, PoolUsage, Usage
+from lab.analysis.bottleneck import CPU_FULL, FULL_FOR_S, Bottleneck, PoolUsage, Usage
 from lab.analysis.evidence import Evidence
 from lab.analysis.service_cost import of_pools
 from lab.formulas import inference, laws, stats, steady_state
@@ -321,8 +321,8 @@ def usage_of(run: RunFolder, plan: Plan, variant: Variant, folder: CellFolder) -
         generator_cpu=max((cpu for cpu in generators if cpu is not None), default=None),
         service_cpu=used(SERVICE),
         service_cpus=cpus,
-        service_full_s=float(np.count_nonzero(by_second >= CPU_FULL * (cpus or 0))),
-        load_s=when.until_s - when.from_s,
+        service_full_s=series.seconds_above(by_second, CPU_FULL * (cpus or 0), FULL_FOR_S),
+        looked_at_s=when.until_s - when.from_s,
         link_cpu=max((cpu for target, cpu in backing.items() if target.startswith(LINK)), default=None),
         database_cpu={target: cpu for target, cpu in backing.items() if target in databases},
         called_cpu={target: cpu for target, cpu in backing.items() if target in called},

@@ -64,7 +64,8 @@ class Request:
     """A request of the load by its name; what a right answer is, its locustfile says.
 
     Attributes:
-        path: ``{delay_ms}`` and the like are filled from the parameters.
+        path: ``{delay_ms}`` and the like are filled from the parameters; a word such as ``KEY`` stands for what differs
+            from request to request. With the method it names the endpoint that must have counted the request.
         token: whether it carries the bearer token of a seeded user.
         unknown_user: the status of the answer to a valid token of somebody else.
         answer_bytes: bytes of a right answer, where they cost the generator something; 0 for a few.

@@ -240,8 +240,8 @@ class Answered:
     Attributes:
         total: all of them; None if it does not report that.
         succeeded: those with a status of 2xx; None as ``total``.
-        by_status: all of them by endpoint and status; what was refused before it came to an endpoint has the path
-            ``UNKNOWN``.
+        by_status: all of them by endpoint and status; what came to no endpoint has a word in the place of its path,
+            such as ``UNKNOWN``.
 
     """
 

@@ -42,6 +42,15 @@ def cpu_by_second(metrics: pd.DataFrame, target: str, from_s: float, until_s: fl
     return np.diff(np.interp(np.arange(from_s, until_s + 1e-9), rows["t_s"], rows["value"]))
 
 
+def seconds_above(by_second: Floats, least: float, together_s: int) -> int:
+    """How many seconds are part of a span of so many seconds whose mean is so high: one by itself is noise."""
+    if len(by_second) < together_s:
+        return 0
+    means = np.convolve(by_second, np.ones(together_s), "valid") / together_s
+    # Each span that is high makes all of its seconds high.
+    return int(np.count_nonzero(np.convolve(means >= least, np.ones(together_s))))
+
+
 def typical(metrics: pd.DataFrame, target: str, name: str, from_s: float, until_s: float) -> float | None:
     """The median reading between two times since the planned start; None if there was none."""
     rows = _rows(metrics, target, name)

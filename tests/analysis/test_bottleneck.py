@@ -114,15 +114,15 @@ def test_where_nothing_is_full_nothing_is_named(readings, words):
 
 @pytest.mark.parametrize(
     ("full_s", "load_s", "name"),
-    [(4, 20, "nothing"), (5, 20, "CPU"), (12, 31, "CPU"), (19, 200, "nothing"), (20, 200, "CPU")],
+    [(4, 20, "nothing"), (5, 20, "CPU"), (12, 31, "CPU"), (39, 200, "nothing"), (40, 200, "CPU")],
 )
 def test_a_cpu_that_is_full_for_a_part_of_the_load_decides_then(full_s, load_s, name):
     """Users who log in meet a full CPU, however idle it is later; so short a time as a start takes is none."""
-    found = bottleneck.find(Usage(**{**IDLE, "service_cpus": 1}, service_full_s=full_s, load_s=load_s))
+    found = bottleneck.find(Usage(**{**IDLE, "service_cpus": 1}, service_full_s=full_s, looked_at_s=load_s))
     assert found.name == name
     said = f"in {full_s} of {load_s} s: the service used at least 85% of its 1 core then."
     assert (said in found.sentence) == (name == "CPU")
-    threads = bottleneck.find(Usage(**IDLE, **THREADS, service_full_s=full_s, load_s=load_s))
+    threads = bottleneck.find(Usage(**IDLE, **THREADS, service_full_s=full_s, looked_at_s=load_s))
     assert threads.name == "threads"
 
 

@@ -55,6 +55,18 @@ def test_what_has_no_right_answer_may_have_been_counted_at_its_endpoint(samples_
     assert expected == {"GET /operations/{id} with status 200": (1, 3), "GET /account with status 200": (1, 2)}
 
 
+def test_a_placeholder_of_the_scenario_s_fits_any_segment(samples_of):
+    """The service may have an endpoint for each of its values, or a variable by another name."""
+    requests, samples = (
+        (Request("get", "/{style}/operations/KEY"),),
+        samples_of([0.1], name="get", status=200, error=""),
+    )
+    for pattern in ("/reactive/operations/{id}", "/{how}/operations/{id}"):
+        served = Served(by_status={EndpointStatus("GET", pattern, "200"): 1})
+        found = answers_expected(requests, NameCounts.of([samples]), begun=1, counts=served)
+        assert found == {f"GET {pattern} with status 200": (1, 1)}
+
+
 def test_names_that_the_scenario_does_not_have_are_expected_nowhere(samples_of):
     """They are a reason of their own."""
     samples = samples_of([0.1], name="/other", status=200, error="")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 
 import numpy as np
@@ -42,6 +43,19 @@ def test_a_machine_that_was_slower_under_one_variant_is_named_with_it(slowed):
 def test_cores_that_differ_by_chance_are_not_worth_a_word(slowed):
     """Repeats of the same differ by as much."""
     assert slowed(mvc=0.0004, mvc_virtual=0.00041, webflux=0.000415) == []
+
+
+def test_of_many_measurements_a_few_are_named_and_what_is_the_same_is_said_once():
+    """The example of sessions has the samples of one repeat, and a core that is full while users log in."""
+    said = lab.open_run("operations").insights()
+    missing, counted = ([line for line in said if words in line] for words in ("are missing", "the database counted"))
+    named = "boot-1.5-10-r2, boot-1.5-10-r3, boot-2.0-10-r2 and 33 more cells"
+    assert missing == [f"The samples of {named} are missing: tables show these cells, figures do not."]
+    assert counted == ["each measurement: the database counted 0.07692 delete and 0.07692 insert a request."]
+    full = [
+        line for line in said if re.fullmatch(r".* at bcrypt 10: The CPU was the bottleneck in \d+ of 31 s: .*", line)
+    ]
+    assert len(full) == len(lab.open_run("operations").plan.variants)
 
 
 @pytest.fixture

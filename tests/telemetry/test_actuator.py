@@ -12,7 +12,16 @@ import pytest
 from lab.errors import ComponentError
 from lab.runtimes import Launch
 from lab.system.service import Service
-from lab.telemetry.actuator import HEAP, HEAP_EDEN, JVM_MEMORY, Answered, await_ready, requests_answered, scrape
+from lab.telemetry.actuator import (
+    HEAP,
+    HEAP_EDEN,
+    JVM_MEMORY,
+    Answered,
+    EndpointStatus,
+    await_ready,
+    requests_answered,
+    scrape,
+)
 from lab.telemetry.pools import HTTP_LEASED
 
 # As the JVM's areas and the pools of Apache's client are written there, shortened.
@@ -26,7 +35,8 @@ jvm_memory_used_bytes{area="nonheap",id="CodeHeap 'profiled nmethods'"} 2.0E7
 httpcomponents_httpclient_pool_total_connections{httpclient="a",state="leased"} 3.0
 httpcomponents_httpclient_pool_total_connections{httpclient="a",state="available"} 4.0
 # TYPE http_server_requests_seconds summary
-http_server_requests_seconds_count{outcome="SUCCESS",status="200",uri="/a"} 5
+http_server_requests_seconds_count{exception="none",method="GET",outcome="SUCCESS",status="200",uri="/a"} 3
+http_server_requests_seconds_count{exception="Late",method="GET",outcome="SUCCESS",status="200",uri="/a"} 2
 http_server_requests_seconds_count{outcome="SUCCESS",status="201",uri="/b"} 6
 http_server_requests_seconds_count{outcome="SERVER_ERROR",status="503",uri="/a"} 7
 http_server_requests_seconds_count{outcome="SUCCESS",status="200",uri="/actuator/prometheus"} 8
@@ -104,4 +114,5 @@ def test_what_was_answered_is_counted_in_all_and_by_success(service):
     """By status; without the lab's own questions. A service that says nothing of either has counted nothing known."""
     found = requests_answered(service)
     assert (found.total, found.succeeded, sum(found.by_status.values())) == (18, 11, 18)
+    assert found.by_status[EndpointStatus(method="GET", path="/a", status="200")] == 5
     assert requests_answered(Service(None, "", "")) == Answered()
