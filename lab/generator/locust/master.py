@@ -14,6 +14,7 @@ records of a phase), ``lost`` (a worker that has joined does not answer any more
 from __future__ import annotations
 
 import argparse
+import contextlib
 import csv
 import json
 import logging
@@ -196,6 +197,7 @@ class Master:
         self._statistics = statistics
         self._file = path.open("wb")  # open for as long as the process lives
         self._writer = pa.ipc.new_stream(self._file, sample.SCHEMA)
+        self._unkept = False
         self._ready: set[str] = set()
         self._ahead_s: dict[str, float] = {}
         self._holding_tokens: set[str] = set()
@@ -216,9 +218,10 @@ class Master:
         getattr(self, f"_do_{order.pop('do')}")(**order)
 
     def close(self) -> None:
-        """Finish the file of samples."""
-        self._writer.close()
-        self._file.close()
+        """Finish the file of samples, unless something could not be written: then it is read up to where it was."""
+        with contextlib.suppress(*[OSError] * self._unkept):
+            self._writer.close()
+            self._file.close()
 
     def _keep_statistics(self) -> None:
         try:
@@ -280,10 +283,9 @@ class Master:
             raise ValueError(f"worker {worker} is another one")
         if report["phase"] != self._phase:
             return
-        if report["records"]:
+        if report["records"] and not self._unkept:
             which = worker, report["warm_up"], report["window"]
-            self._writer.write_batch(sample.to_batch(report["records"], report["names"], *which))
-            self._file.flush()
+            self._keep(sample.to_batch(report["records"], report["names"], *which))
         self._counts[worker] = {key: report[key] for key in COUNTS}
         self._ticks.setdefault(worker, []).extend(report["ticks"])
         self._cut.extend(report["cut"])
@@ -302,6 +304,15 @@ class Master:
         left = {"unfinished": len(self._pending)}
         emit("progress" if self._pending else "over", **totals, **readings, **ended_early, **left)
         self._forget_readings()
+
+    def _keep(self, records: pa.RecordBatch) -> None:
+        """Write samples; where they cannot be, as on a full disk, none any more: after half ones none could be read."""
+        try:
+            self._writer.write_batch(records)
+            self._file.flush()
+        except OSError as error:
+            self._unkept = True
+            emit("problem", sentence=f"The samples could not be written: {error.strerror}.", detail="")
 
     def _forget_readings(self) -> None:
         """Forget what the last event has told: each tells only what came after the one before."""
