@@ -15,7 +15,6 @@ from typing import TypeVar
 import pandas as pd
 
 from lab.analysis import expected_counts, observations, ramps, steadiness, verdict, window_figures, window_ratios
-from lab.analysis.expected_counts import NameCounts
 from lab.analysis.observations import Conditions
 from lab.analysis.program_use import program_use
 from lab.analysis.service_cost import of_all_pools, of_pools, service_cost
@@ -343,7 +342,7 @@ def conclude(testbed: Testbed, measurement: Measurement, others: list[str], turn
     cell, folder, observed = measurement.cell, measurement.folder, measurement.observed
     metrics = observations.metrics(observed.result, observed.telemetry)
     summary = stats.summarise_pieces(folder.measured_pieces(stats.SUMMARISED), from_planned=cell.load.independent)
-    by_name = NameCounts.of(folder.measured_pieces(NameCounts.COLUMNS))
+    by_name = expected_counts.NameCounts.of(folder.measured_pieces(expected_counts.NameCounts.COLUMNS))
     # Where the backlog is the server's own, that it drops connections is its property, and no fault of a measurement.
     backlog_set = testbed.plan.limits_of(cell.variant).accept_count is not None
     slow = observations.slow_connects(folder.measured_pieces(["connect_us"])) if backlog_set else 0

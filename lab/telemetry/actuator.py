@@ -257,12 +257,9 @@ def requests_answered(service: Service) -> Answered:
     if ANSWERED not in found:
         return Answered()
     by_status: Counter[EndpointStatus] = Counter()
-    for sample in samples:
-        if sample.name == ANSWERED:
-            # By exception, too, which is of no interest here.
-            by_status[EndpointStatus(*(sample.labels.get(each, "") for each in ("method", "uri", "status")))] += int(
-                sample.value
-            )
+    for sample in (each for each in samples if each.name == ANSWERED):
+        method, path, status = (sample.labels.get(label, "") for label in ("method", "uri", "status"))
+        by_status[EndpointStatus(method, path, status)] += int(sample.value)  # a sample for each exception, too
     return Answered(int(found[ANSWERED]), int(found.get(SUCCEEDED, 0)), by_status)
 
 

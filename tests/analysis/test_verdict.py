@@ -115,10 +115,10 @@ def test_a_node_may_have_answered_what_the_balancer_refused():
     counts = {"served": 1000, "succeeded_expected": (999, 999)}
     assert judged(refused, succeeded=1000, refused=1, **counts)[0] == VALID
     assert "the samples hold 999." in judged(refused, succeeded=1000, **counts)[1]
-    of_one = {"served": 1000, "answers": {"GET /a with status 200": 1000}, "answers_expected": {}}
-    of_one["answers_expected"] = {"GET /a with status 200": (999, 999)}
-    assert judged(refused, refused=1, **of_one)[0] == VALID
-    assert "the samples hold 999." in judged(refused, **of_one)[1]
+    kind = "GET /a with status 200"
+    by_kind = {"served": 1000, "answers": {kind: 1000}, "answers_expected": {kind: (999, 999)}}
+    assert judged(refused, refused=1, **by_kind)[0] == VALID
+    assert f"answers to {kind}, the samples hold 999." in judged(refused, **by_kind)[1]
 
 
 def test_requests_without_an_answer_may_have_called_or_not():

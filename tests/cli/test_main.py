@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import json
 import os
@@ -20,6 +19,7 @@ from click.testing import CliRunner
 from one_sentence import assert_refused
 from orphans import orphaned
 from patience import PATIENCE_S
+from small_disk import fill, mounted
 
 from lab.cli import main
 from lab.cli.commands import maintenance
@@ -263,18 +263,9 @@ def test_a_data_folder_that_cannot_be_written_is_said(typed, tmp_path, kind):
 @pytest.fixture
 def full_disk(tmp_path):
     """A file system without a free byte."""
-    folder = tmp_path / "full"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)]
-    if not shutil.which("mount") or subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("mounting a small file system is not permitted here")
-    try:
-        with (folder / "filler").open("wb", buffering=0) as filler, contextlib.suppress(OSError):
-            while filler.write(bytes(1024)):
-                pass
+    with mounted(tmp_path / "full", "64k") as folder:
+        fill(folder)
         yield folder
-    finally:
-        subprocess.run(["umount", str(folder)], check=True)
 
 
 def test_a_full_disk_is_said(typed, full_disk):

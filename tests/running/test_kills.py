@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -24,6 +23,7 @@ import pytest
 from docker.models.containers import Container
 from patience import PATIENCE_S, assert_measured, await_that
 from programs import needs_haproxy, needs_prometheus
+from small_disk import fill, mounted
 
 from lab.analysis import insights, ramps
 from lab.reporting import run_view
@@ -206,28 +206,19 @@ VICTIMS = {
 
 @pytest.fixture
 def disk(tmp_path) -> Iterator[Path]:
-    """A small file system."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=400m", "tmpfs", str(folder)]
-    if not shutil.which("mount") or subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("mounting a small file system is not permitted here")
-    try:
+    """A file system that has room for one run."""
+    with mounted(tmp_path / "disk", "400m") as folder:
         yield folder
-    finally:
-        subprocess.run(["umount", str(folder)], check=True)
 
 
 @pytest.mark.thorough
 def test_a_disk_that_fills_while_users_create_is_named_and_what_came_before_is_kept(disk, start):
     """Samples, logs and database are on it: the load is broken off at once, whatever its users still wait for."""
     load = "run operations --users 20 --ramp-up 1 --duration 60 --pace 0.02 --bcrypt 4 --variants mvc"
-    lab = start(HEAP, load, data="disk/runs")
+    lab = start(HEAP, load, data=f"{disk.name}/runs")
     lab.await_measured(300)
     (stream,) = lab.data.glob("*/cells/*/samples.arrows")
-    with (disk / "filler").open("wb", buffering=0) as filler, suppress(OSError):
-        while filler.write(bytes(1 << 16)):
-            pass
+    fill(disk)
     full_s = time.monotonic()
     assert lab.end() == 2
     assert time.monotonic() - full_s < 45

@@ -14,7 +14,6 @@ records of a phase), ``lost`` (a worker that has joined does not answer any more
 from __future__ import annotations
 
 import argparse
-import contextlib
 import csv
 import json
 import logging
@@ -197,7 +196,7 @@ class Master:
         self._statistics = statistics
         self._file = path.open("wb")  # open for as long as the process lives
         self._writer = pa.ipc.new_stream(self._file, sample.SCHEMA)
-        self._unkept = False
+        self._write_failed = False
         self._ready: set[str] = set()
         self._ahead_s: dict[str, float] = {}
         self._holding_tokens: set[str] = set()
@@ -218,10 +217,13 @@ class Master:
         getattr(self, f"_do_{order.pop('do')}")(**order)
 
     def close(self) -> None:
-        """Finish the file of samples, unless something could not be written: then it is read up to where it was."""
-        with contextlib.suppress(*[OSError] * self._unkept):
+        """Finish the file of samples; one that could not be written whole is read up to where it was cut off."""
+        try:
             self._writer.close()
             self._file.close()
+        except OSError:
+            if not self._write_failed:
+                raise
 
     def _keep_statistics(self) -> None:
         try:
@@ -283,7 +285,7 @@ class Master:
             raise ValueError(f"worker {worker} is another one")
         if report["phase"] != self._phase:
             return
-        if report["records"] and not self._unkept:
+        if report["records"] and not self._write_failed:
             which = worker, report["warm_up"], report["window"]
             self._keep(sample.to_batch(report["records"], report["names"], *which))
         self._counts[worker] = {key: report[key] for key in COUNTS}
@@ -306,12 +308,12 @@ class Master:
         self._forget_readings()
 
     def _keep(self, records: pa.RecordBatch) -> None:
-        """Write samples; where they cannot be, as on a full disk, none any more: after half ones none could be read."""
+        """Write samples; once that fails, as on a full disk, no more: behind half a batch nothing can be read."""
         try:
             self._writer.write_batch(records)
             self._file.flush()
         except OSError as error:
-            self._unkept = True
+            self._write_failed = True
             emit("problem", sentence=f"The samples could not be written: {error.strerror}.", detail="")
 
     def _forget_readings(self) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,6 +16,7 @@ import pytest
 from holding_relay import HoldingRelay
 from one_sentence import assert_refused
 from patience import PATIENCE_S, await_that
+from small_disk import mounted
 
 from lab.errors import LabError
 from lab.experiments import find_scenario
@@ -136,15 +136,8 @@ def test_a_table_that_is_not_the_labs_is_left_alone(site, server, sql, foreign):
 @pytest.fixture
 def small(tmp_path):
     """A folder on a file system that has no room for data."""
-    folder = tmp_path / "small"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(folder)]
-    if not shutil.which("mount") or subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("mounting a small file system is not permitted here")
-    try:
+    with mounted(tmp_path / "small", "4m") as folder:
         yield folder
-    finally:
-        subprocess.run(["umount", str(folder)], check=True)
 
 
 def test_a_disk_that_is_full_before_data_are_made_is_said_and_nothing_is_left(small, site, tmp_path):
