@@ -206,8 +206,8 @@ class HttpClient:
         error = response.error
         if not error:
             assert self._connection is not None
-            arrived_ns = self._connection.arrived_ns(taken_up_ns)
-            # A time of arrival before the send or after now is wrong: the clock was set meanwhile.
+            arrived_ns = self._connection.arrived_ns()
+            # A time before the send or after now is wrong: the clock was set, or this process paused, meanwhile.
             ended_ns = arrived_ns if sent_ns < arrived_ns < taken_up_ns else taken_up_ns
         if error or not self._reader.keep_alive:
             self._disconnect()

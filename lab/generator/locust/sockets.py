@@ -10,7 +10,7 @@ import struct
 import sys
 from errno import EALREADY, EINPROGRESS, EISCONN
 from socket import IPPROTO_IP, IPPROTO_TCP, MSG_TRUNC, SO_ERROR, SO_RCVLOWAT, SOL_SOCKET, TCP_NODELAY
-from time import time_ns
+from time import monotonic_ns, time_ns
 from typing import Any, Protocol
 
 import gevent
@@ -55,14 +55,10 @@ class Connection(Protocol):
     def discard(self, count: int) -> None:
         """Wait for so many bytes, and drop them."""
 
-    def arrived_ns(self, now_ns: int) -> int:
+    def arrived_ns(self) -> int:
         """When the last of the bytes received last had reached this machine, on its monotonic clock; 0 if unknown.
 
         A busy process reads them later, and that delay is not the server's.
-
-        Args:
-            now_ns: what that clock shows now.
-
         """
 
     def has_ended(self) -> bool:
@@ -169,12 +165,14 @@ class TcpConnection:
                 continue
             return received
 
-    def arrived_ns(self, now_ns: int) -> int:
+    def arrived_ns(self) -> int:
         """When the kernel had received the last of the bytes received last, on the monotonic clock; 0 if unknown."""
         if not self._stamps:
             return 0
         seconds, nanoseconds = _timespec.unpack(self._stamps[0][2])
-        return int(now_ns - time_ns() + seconds * 1_000_000_000 + nanoseconds)
+        # In this order: a pause between both readings makes the time too late, and never earlier than it was.
+        wall_ns, now_ns = time_ns(), monotonic_ns()
+        return int(now_ns - wall_ns + seconds * 1_000_000_000 + nanoseconds)
 
     def has_ended(self) -> bool:
         """Whether the server has closed it: one system call."""
@@ -213,7 +211,7 @@ class TlsConnection:
                 raise ConnectionResetError
             count -= received
 
-    def arrived_ns(self, now_ns: int) -> int:
+    def arrived_ns(self) -> int:
         """0, as it is not known."""
         return 0
 

@@ -60,6 +60,28 @@ def test_a_latency_ends_when_the_answer_comes_and_not_when_somebody_has_time_for
     assert 0.1 <= latency_s < 0.5
 
 
+@pytest.mark.skipif(not sockets.STAMPED, reason="only Linux says when bytes came in")
+def test_a_latency_is_never_shorter_than_it_was(monkeypatch):
+    """Not even where the process stands still while it reads the two clocks by which it knows when an answer came."""
+
+    def time_ns_after_a_pause() -> int:
+        time.sleep(0.02)
+        return time.time_ns()
+
+    def script(connection: Connection) -> None:
+        while connection.request():
+            time.sleep(0.1)
+            connection.say(answer(b"x"))
+
+    with Server(script) as server:
+        client = client_of(server.url)
+        client.get("/")
+        monkeypatch.setattr(sockets, "time_ns", time_ns_after_a_pause)
+        client.get("/")
+    row = client.sink.rows[1]
+    assert 0.1 <= (row["ended_ns"] - row["sent_ns"]) / 1e9 <= (row["taken_up_ns"] - row["sent_ns"]) / 1e9
+
+
 def test_an_answer_of_the_same_bytes_is_judged_each_time():
     """Whether the bytes were seen before or not, what counts is what this request takes for right."""
 
