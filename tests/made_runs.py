@@ -38,14 +38,19 @@ def fill(
     records["latency_us"] = 1e6 * mean_s * chance.permutation(took)
     records["status"] = 200 if error == sample.OK else status
     records["error"] = error
-    with folder.stream.open("wb") as file, pa.ipc.new_stream(file, sample.SCHEMA) as writer:
-        writer.write_batch(sample.to_batch(records.tobytes(), [("GET", "/delay")], 0, 0))
-    folder.keep_samples()
+    keep(folder, records)
     summary = stats.summarise(folder.measured())
     cpu_s = requests * mean_s / 100
     folder.keep_metrics([(0.0, "service", "cpu_s", 5.0), (summary.elapsed_s or 1.0, "service", "cpu_s", 5.0 + cpu_s)])
     folder.keep("limits", LIMITS)
     folder.keep("summary", {**asdict(summary), "predicted_mean_s": None, "verdict": "valid", "reasons": []})
+
+
+def keep(folder: CellFolder, records) -> None:
+    """Store records as the samples of a cell."""
+    with folder.stream.open("wb") as file, pa.ipc.new_stream(file, sample.SCHEMA) as writer:
+        writer.write_batch(sample.to_batch(records.tobytes(), [("GET", "/delay")], 0, 0))
+    folder.keep_samples()
 
 
 def judge(folder: CellFolder, word: str, reason: str) -> None:

@@ -38,6 +38,8 @@ THREADS_BUSY = "tomcat_threads_busy_threads"
 UNEVEN_SHARE = 0.05
 # Repeats differ by some 5 %; a law that is off by twice as much does not fit.
 MOST_MISFIT = 0.10
+# A p99 of the whole load that is further from that after its transient depends on how long the load lasts.
+TRANSIENT_SHARE = 0.10
 # Of many cells so many are named, and the rest counted.
 MOST_NAMED = 3
 # Times the rate of a ramp's knee: up to there what was full at the knee is full, and little else is yet.
@@ -62,7 +64,7 @@ def sentences(run: RunFolder) -> list[str]:
             window_ratios.of_shared_changes(run),
         )
         return [*found, *window_ratios.sentences(run), *filter(None, beside)]
-    return found + ([uneven] if plan.scenario.cpu_decides and (uneven := _uneven_machine(run)) else [])
+    return found + ([uneven] if plan.cpu_decides and (uneven := _uneven_machine(run)) else [])
 
 
 def _missing_samples(run: RunFolder) -> Iterator[str]:
@@ -164,12 +166,17 @@ def _of_variant(run: RunFolder, plan: Plan, variant: Variant) -> Iterator[str]:
 
 
 def _settled(folder: CellFolder) -> str | None:
-    found = steady_state.settling(*_answers(folder))
+    ended_s, latency_s = _answers(folder)
+    found = steady_state.settling(ended_s, latency_s)
     if found is None:
         return None
     if found.from_s is None:
         return f"The load had not settled within its {found.elapsed_s:.0f} s: measure longer."
-    return f"Latency and throughput had settled after {found.from_s:.1f} of {found.elapsed_s:.1f} s."
+    sentence = f"Latency and throughput had settled after {found.from_s:.1f} of {found.elapsed_s:.1f} s"
+    of_all, since = (float(np.percentile(of, 99)) for of in (latency_s, latency_s[ended_s >= found.from_s]))
+    if abs(of_all - since) <= TRANSIENT_SHARE * since:
+        return f"{sentence}."
+    return f"{sentence}: its p99 of {of_all:.3g} s depends on how long it lasts, and was {since:.3g} s from then on."
 
 
 def _courses(plan: Plan, cells: list[CellFolder], most: CellFolder) -> str:

@@ -40,6 +40,10 @@ STALL_PIECE_S, FASTEST_PERCENT, MIN_PER_PIECE = 0.05, 10, 10
 MIN_WAITING, SLOW_PERCENT = 3, 99.9
 # How many of the longest times without an answer are looked at.
 LONGEST_GAPS = 10
+# In a closed loop a time by which all are late lacks answers: a third of them at least, as its edges have some.
+MISSING_SHARE = 1 / 3
+# Users of a closed loop that wait for so much of their time do not pause: it is saturated.
+ALWAYS_WAITING_SHARE = 0.9
 
 
 def steadiness(
@@ -88,10 +92,14 @@ def steadiness(
     slower = partial(slowness, rows, "service") if cpu_decides else _same
     rounds = {field: both for field, both in (rounds or {}).items() if len(both)}
     alone, took = (_change(latency, slower, both) for both in (None, rounds.get(P50)))
+    if load.windows == 1 and not load.independent and _is_saturated(load, samples, begin_s, end_s):
+        found = _settling(samples, begin_s, end_s)
+        settled_s = begin_s + found.from_s if found and found.from_s is not None else math.inf
+        alone = took = _beyond_queue(took, latency, throughput, settled_s, slower)
     did = _change(throughput, lambda at_s: 1 / slower(at_s), rounds.get(THROUGHPUT))
     cost = _cpu_per_request(samples, rows, begin_s, end_s) if cpu_decides else pd.Series(dtype=float)
     dearer = _change(cost, slower, rounds.get(CPU))
-    longest_s, level = stalled_s(samples, begin_s, end_s), settled(samples, begin_s, end_s)
+    longest_s, level = stalled_s(samples, begin_s, end_s, closed=not load.independent), settled(samples, begin_s, end_s)
     if load.windows == 1:  # at the end of each window nobody asks any more
         longest_s = max(longest_s, without_answer_s(samples, begin_s, end_s))
     if not level and not load.independent and THROUGHPUT in rounds:
@@ -118,31 +126,45 @@ def _between_answers(did: float) -> float:
 
 def settled(samples: pd.DataFrame, begin_s: float, end_s: float) -> bool:
     """Whether latency and throughput of a load settled within a span of it; True with too few answers to say."""
-    right = samples[(samples["error"] == "").to_numpy()]
-    right = right[right["sent_us"].between(begin_s * 1e6, end_s * 1e6)]
-    ended_s = (right["sent_us"] + right["latency_us"]).to_numpy() / 1e6 - begin_s
-    found = steady_state.settling(ended_s, right["latency_us"].to_numpy() / 1e6)
+    found = _settling(samples, begin_s, end_s)
     return found is None or found.from_s is not None
 
 
-def stalled_s(samples: pd.DataFrame, begin_s: float, end_s: float) -> float:
+def _settling(samples: pd.DataFrame, begin_s: float, end_s: float) -> steady_state.Settling | None:
+    """When a load settled, in seconds after the begin of a span of it; None with too few answers to say."""
+    right = samples[(samples["error"] == "").to_numpy()]
+    right = right[right["sent_us"].between(begin_s * 1e6, end_s * 1e6)]
+    ended_s = (right["sent_us"] + right["latency_us"]).to_numpy() / 1e6 - begin_s
+    return steady_state.settling(ended_s, right["latency_us"].to_numpy() / 1e6)
+
+
+def stalled_s(samples: pd.DataFrame, begin_s: float, end_s: float, closed: bool = True) -> float:
     """The longest time by which all requests of a moment were answered late, in seconds: a stall of the service.
 
     Of the requests that were sent within a twentieth of a second even the fastest tenth took so much longer than the
-    median of all; what only some of them waited for is no stall.
+    median of all; what only some of them waited for is no stall. Nor is, in a closed loop, a wait in which as many
+    others were answered as ever: those were served first, as in a queue that does not keep its order.
 
     Args:
         samples: with :data:`COLUMNS`.
         begin_s: seconds since the planned start; what was sent before is left out.
         end_s: what was sent later is left out.
+        closed: whether users wait for their answers, so that a service that stands still answers fewer.
 
     """
-    right = samples[(samples["error"] == "") & samples["sent_us"].between(begin_s * 1e6, end_s * 1e6)]
-    pieces = right["latency_us"].groupby(right["sent_us"] // round(STALL_PIECE_S * 1e6))
-    fastest_us = pieces.quantile(FASTEST_PERCENT / 100)[pieces.size() >= MIN_PER_PIECE]
-    if fastest_us.empty:
+    right = samples[(samples["error"] == "").to_numpy()]
+    sent = right[right["sent_us"].between(begin_s * 1e6, end_s * 1e6)]
+    pieces = sent["latency_us"].groupby(sent["sent_us"] // round(STALL_PIECE_S * 1e6))
+    fastest_s = pieces.quantile(FASTEST_PERCENT / 100)[pieces.size() >= MIN_PER_PIECE] / 1e6
+    if fastest_s.empty:
         return 0.0
-    return max(0.0, float(fastest_us.max() - right["latency_us"].median()) / 1e6)
+    late_s = fastest_s.to_numpy() - sent["latency_us"].median() / 1e6
+    if closed:
+        from_s, took_s = fastest_s.index.to_numpy() * STALL_PIECE_S, np.maximum(fastest_s.to_numpy(), 1e-6)
+        done = trend.done_by(right, from_s + took_s) - trend.done_by(right, from_s)
+        missing_s = took_s - done / np.median(done / took_s)
+        late_s = late_s[missing_s >= MISSING_SHARE * late_s]
+    return max(0.0, float(late_s.max(initial=0.0)))
 
 
 def without_answer_s(samples: pd.DataFrame, begin_s: float, end_s: float) -> float:
@@ -247,6 +269,41 @@ def _change(over_time: pd.Series, slower: Callable[[Floats], Floats], rounds: pd
     if rounds is not None:
         found.append(trend.beyond(seen, rounds["own"].to_numpy(), rounds["others"].to_numpy()))
     return min(found, key=abs) if min(found) > 0 or max(found) < 0 else 0.0
+
+
+def _is_saturated(load: Load, samples: pd.DataFrame, begin_s: float, end_s: float) -> bool:
+    """Whether users hardly pause between requests, so that latency and throughput say the same by Little's law."""
+    sent = samples["sent_us"].between(begin_s * 1e6, end_s * 1e6)
+    waited_s = float(samples.loc[sent, "latency_us"].sum()) / 1e6
+    return waited_s >= ALWAYS_WAITING_SHARE * load.users * (end_s - begin_s)
+
+
+def _beyond_queue(
+    took: float,
+    latency: pd.Series,
+    throughput: pd.Series,
+    settled_s: float,
+    slower: Callable[[Floats], Floats],
+) -> float:
+    """The change of latency of a saturated closed loop, without that of an initial transient in which its queue formed.
+
+    By Little's law its mean latency is users / throughput. Where the median changed until it settled, and throughput
+    not half as much in the other direction, the service did not change: others waited. So begins a loop with a queue,
+    if those that were just served are served again before those that wait. Then the change is that after the
+    transient, if enough is left to judge it by.
+
+    Args:
+        took: the change of the whole.
+        settled_s: when it had settled, in seconds since the planned start; infinite if it never did.
+
+    """
+    before, after = throughput[throughput.index < settled_s], throughput[throughput.index >= settled_s]
+    if not took or not (before.mean() > 0 < after.mean()) or latency.index[-1] - settled_s < MIN_STEADY_S:
+        return took
+    fell = math.log(before.mean() / after.mean())
+    if fell * took > 0 and abs(fell) >= abs(math.log1p(took)) / 2:
+        return took
+    return _change(latency[latency.index >= settled_s], slower, None)
 
 
 def _speed_change(rows: list[Reading], owner: str, begin_s: float, end_s: float) -> float:

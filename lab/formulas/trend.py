@@ -27,6 +27,8 @@ MOST_LIKE = 0.99
 MAX_CHANCE = 0.001
 # The same for what is left of a change that is beyond doubt.
 PAIRED_CHANCE = 0.05
+# What a request takes beyond so many times the latency of the fastest is the wait for its turn.
+SERVED_WITHIN, FASTEST_PERCENT = 1.5, 1
 
 
 def change(values: Floats) -> float:
@@ -174,10 +176,7 @@ def latency_over_time(samples: pd.DataFrame, begin_s: float, end_s: float) -> pd
 
 
 def throughput_over_time(samples: pd.DataFrame, begin_s: float, end_s: float) -> pd.Series:
-    """Requests done in each whole second between two times, by the middle of the second.
-
-    A request that spans a boundary counts on each side by its share of time there. So users that are all answered at
-    the same moments make no waves.
+    """Requests done in each whole second between two times, by the middle of the second; see :func:`done_by`.
 
     Args:
         begin_s: seconds since the planned start, such as the end of the ramp.
@@ -187,11 +186,28 @@ def throughput_over_time(samples: pd.DataFrame, begin_s: float, end_s: float) ->
     edges = np.arange(math.ceil(begin_s), math.floor(end_s) + 1)
     if samples.empty or len(edges) < 2:
         return pd.Series(dtype=float)
-    begun = samples["sent_us"].to_numpy() / 1e6
+    return pd.Series(np.diff(done_by(samples, edges.astype(float))), index=edges[:-1] + 0.5)
+
+
+def done_by(samples: pd.DataFrame, at_s: Floats) -> Floats:
+    """How many requests were done by given times, shape (n,); not whole numbers, as each is done bit by bit.
+
+    It is done within its last part: as long as it took, but at most one and a half times as long as the fastest take.
+    So users that are all answered at the same moments make no waves, and what waits in a queue is done when it is
+    served.
+
+    Args:
+        samples: at least one.
+        at_s: seconds since the planned start, shape (n,).
+
+    """
     latency = np.maximum(samples["latency_us"].to_numpy() / 1e6, 1e-6)
-    # Each request is done at the rate of 1/latency while it is under way; the integral of the sum of these rates.
-    times, steps = np.concatenate([begun, begun + latency]), np.concatenate([1 / latency, -1 / latency])
+    ended = samples["sent_us"].to_numpy() / 1e6 + latency
+    served = np.minimum(latency, SERVED_WITHIN * np.percentile(latency, FASTEST_PERCENT))
+    # Each is done at the rate of 1/served while it is served; the integral of the sum of these rates.
+    times, steps = np.concatenate([ended - served, ended]), np.concatenate([1 / served, -1 / served])
     order = np.argsort(times, kind="stable")
     times = times[order]
     done = np.concatenate([[0.0], np.cumsum(np.cumsum(steps[order])[:-1] * np.diff(times))])
-    return pd.Series(np.diff(np.interp(edges, times, done)), index=edges[:-1] + 0.5)
+    by: Floats = np.interp(at_s, times, done)
+    return by

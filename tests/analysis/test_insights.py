@@ -8,12 +8,13 @@ import shutil
 
 import numpy as np
 import pytest
-from made_runs import LIMITS, MACHINE, fill
+from made_runs import LIMITS, MACHINE, fill, keep
 from open_loops import overloaded
 
 import lab
 from lab.experiments import scenarios
 from lab.runtimes.checkout import ROOT
+from lab.spec import sample
 from lab.spec.options import Options
 from lab.spec.planning import make_plan
 from lab.storage.run_folder import RunFolder
@@ -77,6 +78,27 @@ def test_an_open_loop_whose_queue_grows_has_not_settled(overload):
     said = " ".join(overload.insights())
     assert "mvc at 100 requests/s: The load had not settled" in said
     assert "had settled after" not in said
+
+
+@pytest.mark.parametrize(("slow_s", "added"), [(3.0, "its p99 of 3 s depends on how long it lasts"), (1.0, "")])
+def test_a_transient_that_shows_in_p99_is_told_with_p99_after_it(tmp_path, slow_s, added):
+    """As in a closed loop whose queue forms: its median settles soon, and its first waits are in p99 all the same."""
+    plan = make_plan(scenarios()["delay"], Options(users=[400], duration=30.0, variants=["mvc"]))
+    run = RunFolder.create(plan, [], MACHINE, tmp_path)
+    (folder,) = run.cells()
+    run.begin(folder.cell)
+    chance = np.random.default_rng(2)
+    fill(folder, 1.0, chance)
+    records = np.zeros(12_000, dtype=sample.RECORD)
+    ended_s = np.linspace(0.5, 30.0, len(records))
+    took_s = np.where(ended_s < 6, 0.5, 1.0) * chance.normal(1, 0.01, len(records))
+    took_s[(ended_s < 6) & (np.arange(len(records)) % 5 == 0)] = slow_s
+    records["sent_us"] = records["planned_us"] = 1e6 * np.maximum(ended_s - took_s, 0)
+    records["latency_us"], records["status"] = 1e6 * took_s, 200
+    keep(folder, records)
+    (said,) = (sentence for sentence in lab.open_run(str(run.path)).insights() if "settled after" in sentence)
+    assert added in said
+    assert ("from then on" in said) == bool(added)
 
 
 @pytest.mark.parametrize(

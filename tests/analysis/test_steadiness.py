@@ -1,0 +1,101 @@
+"""Whether a closed loop with a queue is steady: as its service is, whoever waits first."""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from lab.analysis.steadiness import steadiness
+from lab.formulas import trend
+from lab.spec.workload import Closed
+
+USERS, THREADS, SERVICE_S = 400, 200, 0.5
+
+
+def pooled(
+    samples_of,
+    seconds: float,
+    *,
+    ends_at: Callable[[float], float] = lambda begun_s: begun_s + SERVICE_S,
+    kept_until_s: float = 0.0,
+):
+    """Samples of users who share half as many threads; see Tomcat, which serves a connection again that sent already.
+
+    Args:
+        ends_at: when a request ends whose service begins at a time.
+        kept_until_s: until then four of five users keep their thread; later they queue in order.
+
+    """
+    chance = np.random.default_rng(5)
+    waiting: deque[tuple[float, int]] = deque()
+    served: list[tuple[float, float, int]] = []
+    sent, took = [], []
+    for user in range(USERS):
+        at = user / USERS
+        if len(served) < THREADS:
+            heapq.heappush(served, (ends_at(at), at, user))
+        else:
+            waiting.append((at, user))
+    while served:
+        at, sent_s, user = heapq.heappop(served)
+        sent.append(sent_s)
+        took.append(at - sent_s)
+        kept = at < kept_until_s and chance.random() < 0.8
+        if at < seconds and not kept:
+            waiting.append((at, user))
+        if at < seconds and kept:
+            heapq.heappush(served, (ends_at(at), at, user))
+        elif waiting:
+            sent_s, user = waiting.popleft()
+            heapq.heappush(served, (ends_at(at), sent_s, user))
+    return samples_of(took, sent_s=sent)
+
+
+def judged(samples, seconds: float):
+    """The steadiness of such a loop."""
+    return steadiness(Closed(users=USERS, duration_s=seconds), samples, (), False)
+
+
+def test_a_queue_that_forms_is_no_change_of_the_service(samples_of):
+    """At first half of the users are served again and again; the service answers as many from beginning to end."""
+    samples = pooled(samples_of, 30.0, kept_until_s=6.0)
+    sent_s = samples["sent_us"] / 1e6
+    first, last = (samples["latency_us"][sent_s.between(*span)].median() / 1e6 for span in ((2, 5), (20, 25)))
+    assert (first, last) == (pytest.approx(0.5), pytest.approx(1.0, rel=0.05))
+    assert samples["latency_us"].max() > 2e6  # some wait much longer than the median, and others overtake them
+    found = judged(samples, 30.0)
+    assert found.course == "flat"
+    assert (found.latency_change, found.throughput_change) == (pytest.approx(0.0, abs=0.05),) * 2
+    assert found.stalled_s < 0.1
+    assert trend.throughput_over_time(samples, 1.0, 29.0).to_numpy() == pytest.approx(400.0, rel=0.1)
+
+
+def test_a_load_that_is_mostly_the_beginning_of_its_queue_is_not_steady(samples_of):
+    """What is left after it is too short to be judged."""
+    assert judged(pooled(samples_of, 12.0, kept_until_s=6.0), 12.0).latency_change > 0.3
+
+
+@pytest.mark.parametrize(("first_s", "change"), [(0.4, 0.25), (0.6, -0.17)], ids=["slower", "faster"])
+def test_a_service_that_becomes_slower_or_faster_behind_a_queue_is_seen(samples_of, first_s, change):
+    """Its throughput changes too, and it has settled long before the end, as a service that was not warm."""
+    samples = pooled(samples_of, 30.0, ends_at=lambda at: at + (first_s if at < 6.0 else SERVICE_S))
+    found = judged(samples, 30.0)
+    assert found.latency_change == pytest.approx(change, abs=0.06)
+    assert found.throughput_change == pytest.approx(1 / (1 + change) - 1, abs=0.06)
+    assert found.course == ("slowing" if change > 0 else "warming")
+
+
+@pytest.mark.parametrize("kept_until_s", [0.0, 40.0], ids=["in-order", "out-of-order"])
+def test_a_standstill_behind_a_queue_is_seen(samples_of, kept_until_s):
+    """All that is under way takes so much longer, and what is asked meanwhile begins after it."""
+
+    def ends_at(begun_s: float) -> float:
+        paused = 14.0 < begun_s < 15.0
+        return 15.0 + SERVICE_S - max(14.5 - begun_s, 0.0) if paused else begun_s + SERVICE_S
+
+    assert judged(pooled(samples_of, 30.0, ends_at=ends_at, kept_until_s=kept_until_s), 30.0).stalled_s > 0.3
+    assert judged(pooled(samples_of, 30.0, kept_until_s=kept_until_s), 30.0).stalled_s < 0.2
