@@ -17,8 +17,8 @@ import lab
 from lab.analysis.verdict import VALID
 
 VARIANTS = ("mvc", "mvc-virtual", "webflux")
-# A closed loop, long enough for the reasons that need ten seconds: what rises, falls or never settles.
-LOOP: dict[str, Any] = {"duration": 11.0}
+# A closed loop, long enough for all reasons, and not only for its first seconds, in which a queue forms.
+LOOP = {"duration": 30.0}
 MOST_FALSE = 0.05
 
 
@@ -28,17 +28,12 @@ def delay(number: int) -> dict[str, Any]:
     return {"variants": [variant], "users": 400, "delay_ms": 500, **({"loops": 2} if number % 2 else LOOP)}
 
 
-def document(number: int) -> dict[str, Any]:
-    """One variant after the other with 50 users, in a closed loop."""
-    return {"variants": [VARIANTS[number // 2 % len(VARIANTS)]], "users": 50, **LOOP}
-
-
-def jwt(number: int) -> dict[str, Any]:
-    """50 users, all variants in turns, as ``lab run jwt`` measures what the CPU decides."""
+def in_turns(number: int) -> dict[str, Any]:
+    """50 users, all variants in turns, as ``lab run`` measures what the CPU decides."""
     return {"variants": list(VARIANTS), "users": 50, "duration": 20.0}
 
 
-LOADS: dict[str, Callable[[int], dict[str, Any]]] = {"delay": delay, "document": document, "jwt": jwt}
+LOADS: dict[str, Callable[[int], dict[str, Any]]] = {"delay": delay, "document": in_turns, "jwt": in_turns}
 
 
 def clean_cells(scenario: str, number: int, data: str) -> list[dict[str, Any]]:

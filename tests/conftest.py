@@ -140,7 +140,8 @@ def brief() -> Iterator[None]:
     """Short warm-ups, for tests that ask what is measured and not how warm a service was."""
     with pytest.MonkeyPatch.context() as patch:
         for name, scenario in scenarios().items():
-            short = replace(scenario.rehearsal, rounds=3, requests=min(scenario.rehearsal.requests, 800))
+            requests = min(scenario.rehearsal.requests, 800)
+            short = replace(scenario.rehearsal, rounds=3, requests=requests, until_compiled=False)
             patch.setitem(scenarios(), name, replace(scenario, rehearsal=short))
         yield
 

@@ -20,7 +20,7 @@ def sentence(plan: Plan, repeats: Iterable[CellFolder]) -> str:
     """
     measured = [folder for folder in repeats if not is_judged_by_course(plan, folder)]
     shares = [f"{share:.0%}" for folder in measured if (share := share_of(folder)) is not None]
-    if not plan.scenario.cpu_decides or not shares:
+    if not plan.cpu_decides or not shares:
         return ""
     starts = f" in its {len(shares)} starts" * (len(shares) > 1)
     each = f"{', '.join(shares[:-1])}{' and ' * (len(shares) > 1)}{shares[-1]}"

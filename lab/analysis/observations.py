@@ -100,6 +100,7 @@ class Conditions:
 
     Attributes:
         cpu_decides: whether the scenario measures the service's CPU time a request.
+        until_compiled: whether the warm-up was to go on until the compiler rested.
         entry: what was measured; an attached service counts among the other programs.
         owned_cores: by owner (service, generator), its cores; empty where all cores are shared.
         ceiling_rps: the generator's ceiling for this kind of request; None if unknown.
@@ -116,6 +117,7 @@ class Conditions:
     """
 
     cpu_decides: bool
+    until_compiled: bool
     entry: Entry
     owned_cores: Mapping[str, frozenset[int]]
     ceiling_rps: float | None
@@ -199,6 +201,7 @@ def evidence(
         conditions.slow_connects,
         tuple(observed.warm_up_before),
         conditions.silent,
+        conditions.until_compiled,
     )
     scrapes_of = {part: asdict(scrapes) for part, scrapes in observed.scrapes.items()}
     monitoring = Monitoring(scrapes_of, len(telemetry.gaps), observed.prometheus_lost)

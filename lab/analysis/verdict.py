@@ -261,11 +261,12 @@ def _failed(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]
 
 
 def _warm(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
-    rounds = evidence.service.rounds
+    service, rounds = evidence.service, evidence.service.rounds
+    compiling = service.until_compiled or service.cpu_decides
     after = f"{rounds} round{'s' * (rounds > 1)}"
-    still = "its compilers were still at work" if evidence.service.cpu_decides else "CPU time a request still changed"
+    still = "its compilers were still at work" if compiling else "CPU time a request still changed"
     text = f"The service was not warm after {after}: {still}."
-    return _mild([text] * (rounds > 0 and not evidence.service.warm))
+    return _mild([text] * (rounds > 0 and not service.warm))
 
 
 def _gc(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:

@@ -177,7 +177,7 @@ def _ratio(
     beside = [[(run.cell(one), run.cell(other)) for one, other in start] for start in _beside(plan, position, a, b)]
     starts = [start for start in beside if all(takes_part(folder) for both in start for folder in both)]
     logs, explained = [_summed([_logs(*both, field) for both in start]) for start in starts], 0.0
-    if plan.scenario.cpu_decides:
+    if plan.cpu_decides:
         speeds = [_summed([_speeds(*both, field) for both in start]) for start in starts]
         if all(np.isfinite(speed).all() for speed in speeds):
             logs, explained = adjusted(logs, speeds, *FOLLOWS[figure])

@@ -76,7 +76,7 @@ def estimate_run(
 
     """
     known = cell_overheads_s(plan, runs, runtime, together > 1)
-    guess_s = BUSY_CELL_OVERHEAD_S if plan.scenario.cpu_decides else CELL_OVERHEAD_S
+    guess_s = BUSY_CELL_OVERHEAD_S if plan.cpu_decides else CELL_OVERHEAD_S
     guess_s *= plan.nodes  # which share the cores on which they start and compile
     if plan.interleave == WINDOWS:
         guess_s = guess_s / len(plan.positions) + WORKERS_S

@@ -34,7 +34,7 @@ def warm_up_in_turns(testbed: Testbed, measurements: list[Measurement]) -> None:
     as soon as it is warm again: see :func:`lab.running.warm_up.is_warm`. All others are after one window.
     """
     scenario, load = testbed.plan.scenario, measurements[0].cell.load.window
-    most = max(MIN_ROUNDS, scenario.rehearsal.rounds) if scenario.cpu_decides else 1
+    most = max(MIN_ROUNDS, scenario.rehearsal.rounds) if testbed.plan.cpu_decides else 1
     rounds_of: dict[str, list[dict[str, float]]] = {each.cell.id: [] for each in measurements}
     with testbed.reporter.phase(f"{', '.join(rounds_of)}: warm up in turns", most) as update:
         for number in range(1, most + 1):
@@ -44,9 +44,9 @@ def warm_up_in_turns(testbed: Testbed, measurements: list[Measurement]) -> None:
                         rounds_of[each.cell.id].append(_uncounted(testbed, each, load))
             busy = ", ".join(f"{rounds[-1]['jit_share']:.0%}" for rounds in rounds_of.values() if rounds and rounds[-1])
             update(number, f"round {number}{f': compilers {busy}' * bool(busy)}")
-            still = [each for each in measurements if each.goes_on and scenario.cpu_decides]
+            still = [each for each in measurements if each.goes_on and testbed.plan.cpu_decides]
             for each in still:
-                each.observed.warm = is_warm(rounds_of[each.cell.id], scenario.cpu_decides)
+                each.observed.warm = is_warm(rounds_of[each.cell.id], until_compiled=True)
             if all(each.observed.warm for each in still):
                 break
 

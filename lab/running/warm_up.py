@@ -27,7 +27,7 @@ def warm_up(
 ) -> None:
     """Run rounds of the load, without waiting times and pauses, until the service's CPU cost of a request has settled.
 
-    Where the CPU decides, in three stages: with a few users, since busy threads leave the compiler no time;
+    Until the code is compiled, in three stages: with a few users, since busy threads leave the compiler no time;
     with as many as will be measured, since they take other code paths; and with these, pinned to the service's cores.
     A start that was warm before, for another load, is warmed up for this one in the last of these stages.
     """
@@ -37,7 +37,7 @@ def warm_up(
     path = scenario.path(parameters)
     watched = [*deployment.running, *testbed.backing.needed().values()]
     first, many = first_users(testbed, cell), at_most(rounds.most_users, cell.load.users)
-    acts = [(first, False), (many, False), (many, True)] if scenario.cpu_decides else [(first, False)]
+    acts = [(first, False), (many, False), (many, True)] if testbed.plan.cpu_decides else [(first, False)]
     if observed.warm_up_before:
         acts = acts[-1:]
     before = actuator.cpu_times(deployment)
@@ -57,7 +57,7 @@ def warm_up(
             observed.warm_up.append({**spent, "users": users})
             cost, compiler = f"{spent['cpu_us_per_request']:.0f} µs CPU a request", f"compiler {spent['jit_share']:.0%}"
             update(number - begun, f"round {number}: {cost}, {compiler}")  # the bar restarts with each stage
-            observed.warm = is_warm(observed.warm_up[begun:], scenario.cpu_decides)
+            observed.warm = is_warm(observed.warm_up[begun:], testbed.plan.cpu_decides)
             if observed.warm:
                 break
 
@@ -69,7 +69,7 @@ def first_users(testbed: Testbed, cell: Cell) -> int:
     be an overload before it has begun.
     """
     scenario = testbed.plan.scenario
-    if scenario.cpu_decides:
+    if testbed.plan.cpu_decides:
         users = FEW_USERS
     else:
         grows = cell.load.independent or cell.load.is_ramp
@@ -82,10 +82,10 @@ def at_most(most: int, users: int) -> int:
     return min(users, most or users)
 
 
-def is_warm(rounds: Sequence[Mapping[str, float]], cpu_decides: bool) -> bool:
+def is_warm(rounds: Sequence[Mapping[str, float]], until_compiled: bool) -> bool:
     """Whether a service is warm: in the last two rounds its compiler was idle, or the CPU cost was the same.
 
-    Where the CPU decides what is measured, the same cost is not enough: it may be about to fall.
+    Until the code is compiled, the same cost is not enough: it may be about to fall.
 
     Args:
         rounds: rows of :meth:`lab.telemetry.actuator.CpuTimes.since`, oldest first.
@@ -96,4 +96,4 @@ def is_warm(rounds: Sequence[Mapping[str, float]], cpu_decides: bool) -> bool:
     if max(row["jit_share"] for row in rounds[-2:]) <= AT_REST_SHARE:
         return True
     before, last = (row["cpu_us_per_request"] for row in rounds[-2:])
-    return not cpu_decides and abs(before - last) <= SETTLED_SHARE * max(before, last)
+    return not until_compiled and abs(before - last) <= SETTLED_SHARE * max(before, last)

@@ -66,7 +66,7 @@ def by_default(plan: Plan, variants: Sequence[Variant], points: Sequence[Point],
     batches, in an order that is balanced; users who pause for seconds are no load for windows of a second; and the
     nodes of all variants are too many to be idle beside one another.
     """
-    if not plan.scenario.cpu_decides or plan.scenario.think_s or plan.nodes > 1:
+    if not plan.cpu_decides or plan.scenario.think_s or plan.nodes > 1:
         return None
     try:
         found = planned(plan, variants, points, starts)

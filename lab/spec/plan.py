@@ -149,6 +149,11 @@ class Plan:
         return self.nodes > 1
 
     @property
+    def cpu_decides(self) -> bool:
+        """Whether the service's CPU decides, so that its code must be compiled: always, or as no link does."""
+        return self.scenario.cpu_decides or (self.scenario.rehearsal.until_compiled and not self.link)
+
+    @property
     def unit(self) -> str:
         """What a load counts: ``request``, ``session`` where several requests may be one, or ``execution``."""
         if self.scenario.entry == "program":

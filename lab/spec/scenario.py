@@ -130,6 +130,8 @@ class Rehearsal:
         most_users: of a round, at most; 0 for as many as are measured. Without their pauses, as many users as think
             would be another load.
         duration_s: of a round, instead of a number of requests: where one may cost a thousand times as much as another.
+        until_compiled: whether the CPU decides unless a link does: then rounds go on until the just-in-time compiler
+            rests, as a cost that was the same twice may be about to fall.
 
     """
 
@@ -139,6 +141,7 @@ class Rehearsal:
     users: int = 200
     duration_s: float = 0.0
     most_users: int = 0
+    until_compiled: bool = False
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ from lab.telemetry.actuator import READY_WITHIN_S
 
 pytestmark = pytest.mark.java
 
-HEAP = "--heap-mb 256"
+HEAP, ONE_BY_ONE = "--heap-mb 256", "--interleave cells"
 FROZEN_S = 10.0
 SMALL = "--users 50 --delay-ms 200 --ramp-up 0.2 --heap-mb 256 --seed 4"
 
@@ -514,7 +514,7 @@ def test_a_clustered_cache_in_containers_finds_half_at_the_other_node(start, eng
 @pytest.mark.thorough
 def test_a_database_that_dies_makes_its_cell_and_the_next_invalid(start, typed):
     """Both say what died, at once and without a traceback; nothing is left."""
-    lab = start("--variants mvc,webflux --heap-mb 256 --users 20 --duration 60 --ramp-up 0", "run document")
+    lab = start(f"--variants mvc,webflux --users 20 --duration 60 --ramp-up 0 {ONE_BY_ONE} {HEAP}", "run document")
     lab.await_said("-r1: warm up (")  # not that of a calibration
     found = lab.child("mongo-standin") or lab.child("mongod")
     assert found, lab.look()
@@ -548,7 +548,8 @@ def test_a_database_that_dies_while_a_service_starts_is_named_at_once(start):
 @pytest.mark.docker
 def test_containers_that_die_make_their_cells_invalid_with_the_reason(start, engine):
     """A service out of memory, then a killed database: each cell says so, and the engine holds nothing of the run."""
-    lab = start("--variants mvc,webflux --users 20 --duration 60 --ramp-up 0 --runtime docker", f"run document {HEAP}")
+    loaded = f"--variants mvc,webflux --users 20 --duration 60 --ramp-up 0 {ONE_BY_ONE} {HEAP}"
+    lab = start(f"{loaded} --runtime docker", "run document")
     lab.await_said("start service and workers (")
     (service,) = containers_of(engine, lab, "service")
     service.exec_run(["sh", "-c", "head -c 511M /dev/zero > /tmp/full; head -c 300M /dev/zero | tail"], detach=True)

@@ -31,6 +31,23 @@ def plan_of(**options) -> Plan:
     return planning.make_plan(DELAY, Options(**options))
 
 
+@pytest.mark.parametrize(
+    ("scenario", "options", "until_compiled"),
+    [
+        ("delay", {}, False),
+        ("jwt", {}, True),
+        ("jwt", {"link_latency_ms": 5}, True),
+        ("document", {}, True),
+        ("document", {"link_rate": 3_500_000}, False),
+        ("document", {"link_connection_rate": 90_000}, False),
+        ("document", {"link_latency_ms": 5000}, False),
+    ],
+)
+def test_services_are_warmed_up_until_compiled_where_the_cpu_decides(scenario, options, until_compiled):
+    """What a link or a delay decides is measured no better by it, and sooner without."""
+    assert make_plan(scenarios()[scenario], Options(**options)).cpu_decides == until_compiled
+
+
 def test_defaults_are_the_published_experiment():
     """Without options: 4000 users over 1 s, once each, on all variants, 2 s and 200 threads."""
     plan = plan_of()

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from admitting_relay import AdmittingRelay
+from checkouts import BRIEF_LAB
 from docker.errors import DockerException
 from one_sentence import assert_refused
 from patience import PATIENCE_S
@@ -58,7 +59,7 @@ def assert_planted_nowhere(secrets: dict[str, str], data: Path, *arguments: str,
         data: the folder of the run.
 
     """
-    command = [sys.executable, "-m", "lab", *arguments, "--data", str(data)]
+    command = [sys.executable, *BRIEF_LAB, *arguments, "--data", str(data)]
     lines: list[bytes] = []
     output = data.with_name("output")
     with (
