@@ -173,8 +173,10 @@ def _settled(folder: CellFolder) -> str | None:
     if found.from_s is None:
         return f"The load had not settled within its {found.elapsed_s:.0f} s: measure longer."
     sentence = f"Latency and throughput had settled after {found.from_s:.1f} of {found.elapsed_s:.1f} s"
-    of_all, since = (float(np.percentile(of, 99)) for of in (latency_s, latency_s[ended_s >= found.from_s]))
-    if abs(of_all - since) <= TRANSIENT_SHARE * since:
+    left_s = latency_s[ended_s >= found.from_s]
+    of_all, since = (float(np.percentile(of, 99)) for of in (latency_s, left_s))
+    # Of fewer answers p99 is one of the ten slowest, which differ by chance.
+    if len(left_s) < stats.FEWEST_FOR_P999 or abs(of_all - since) <= TRANSIENT_SHARE * since:
         return f"{sentence}."
     return f"{sentence}: its p99 of {of_all:.3g} s depends on how long it lasts, and was {since:.3g} s from then on."
 

@@ -40,10 +40,12 @@ STALL_PIECE_S, FASTEST_PERCENT, MIN_PER_PIECE = 0.05, 10, 10
 MIN_WAITING, SLOW_PERCENT = 3, 99.9
 # How many of the longest times without an answer are looked at.
 LONGEST_GAPS = 10
-# In a closed loop a time by which all are late lacks answers: a third of them at least, as its edges have some.
+# In a saturated loop a time by which all are late lacks answers: a third of them at least, as its edges have some.
 MISSING_SHARE = 1 / 3
 # Users of a closed loop that wait for so much of their time do not pause: it is saturated.
 ALWAYS_WAITING_SHARE = 0.9
+# What is left of a load after its transient is so many times as long at least.
+LEFT_OF_TRANSIENT = 2.0
 
 
 def steadiness(
@@ -92,14 +94,15 @@ def steadiness(
     slower = partial(slowness, rows, "service") if cpu_decides else _same
     rounds = {field: both for field, both in (rounds or {}).items() if len(both)}
     alone, took = (_change(latency, slower, both) for both in (None, rounds.get(P50)))
-    if load.windows == 1 and not load.independent and _is_saturated(load, samples, begin_s, end_s):
+    saturated = load.windows == 1 and not load.independent and _is_saturated(load, samples, begin_s, end_s)
+    if saturated:
         found = _settling(samples, begin_s, end_s)
         settled_s = begin_s + found.from_s if found and found.from_s is not None else math.inf
-        alone = took = _beyond_queue(took, latency, throughput, settled_s, slower)
+        alone = took = _beyond_queue(took, latency, throughput, (begin_s, settled_s), slower)
     did = _change(throughput, lambda at_s: 1 / slower(at_s), rounds.get(THROUGHPUT))
     cost = _cpu_per_request(samples, rows, begin_s, end_s) if cpu_decides else pd.Series(dtype=float)
     dearer = _change(cost, slower, rounds.get(CPU))
-    longest_s, level = stalled_s(samples, begin_s, end_s, closed=not load.independent), settled(samples, begin_s, end_s)
+    longest_s, level = stalled_s(samples, begin_s, end_s, saturated), settled(samples, begin_s, end_s)
     if load.windows == 1:  # at the end of each window nobody asks any more
         longest_s = max(longest_s, without_answer_s(samples, begin_s, end_s))
     if not level and not load.independent and THROUGHPUT in rounds:
@@ -138,18 +141,18 @@ def _settling(samples: pd.DataFrame, begin_s: float, end_s: float) -> steady_sta
     return steady_state.settling(ended_s, right["latency_us"].to_numpy() / 1e6)
 
 
-def stalled_s(samples: pd.DataFrame, begin_s: float, end_s: float, closed: bool = True) -> float:
+def stalled_s(samples: pd.DataFrame, begin_s: float, end_s: float, saturated: bool) -> float:
     """The longest time by which all requests of a moment were answered late, in seconds: a stall of the service.
 
     Of the requests that were sent within a twentieth of a second even the fastest tenth took so much longer than the
-    median of all; what only some of them waited for is no stall. Nor is, in a closed loop, a wait in which as many
+    median of all; what only some of them waited for is no stall. Nor is, in a saturated loop, a wait in which as many
     others were answered as ever: those were served first, as in a queue that does not keep its order.
 
     Args:
         samples: with :data:`COLUMNS`.
         begin_s: seconds since the planned start; what was sent before is left out.
         end_s: what was sent later is left out.
-        closed: whether users wait for their answers, so that a service that stands still answers fewer.
+        saturated: whether users of a closed loop never pause, so that a service that stands still answers fewer.
 
     """
     right = samples[(samples["error"] == "").to_numpy()]
@@ -159,11 +162,12 @@ def stalled_s(samples: pd.DataFrame, begin_s: float, end_s: float, closed: bool 
     if fastest_s.empty:
         return 0.0
     late_s = fastest_s.to_numpy() - sent["latency_us"].median() / 1e6
-    if closed:
+    if saturated:
         from_s, took_s = fastest_s.index.to_numpy() * STALL_PIECE_S, np.maximum(fastest_s.to_numpy(), 1e-6)
-        done = trend.done_by(right, from_s + took_s) - trend.done_by(right, from_s)
-        missing_s = took_s - done / np.median(done / took_s)
-        late_s = late_s[missing_s >= MISSING_SHARE * late_s]
+        done = trend.done_by(right, np.concatenate([from_s, from_s + took_s, [begin_s, end_s]]))
+        usual_rps = (done[-1] - done[-2]) / (end_s - begin_s)
+        missing = usual_rps * took_s - (done[len(from_s) : -2] - done[: len(from_s)])
+        late_s = late_s[missing >= MISSING_SHARE * usual_rps * late_s]
     return max(0.0, float(late_s.max(initial=0.0)))
 
 
@@ -282,28 +286,31 @@ def _beyond_queue(
     took: float,
     latency: pd.Series,
     throughput: pd.Series,
-    settled_s: float,
+    transient_s: tuple[float, float],
     slower: Callable[[Floats], Floats],
 ) -> float:
     """The change of latency of a saturated closed loop, without that of an initial transient in which its queue formed.
 
-    By Little's law its mean latency is users / throughput. Where the median changed until it settled, and throughput
-    not half as much in the other direction, the service did not change: others waited. So begins a loop with a queue,
-    if those that were just served are served again before those that wait. Then the change is that after the
-    transient, if enough is left to judge it by.
+    By Little's law its mean latency is users / throughput. Where the median rose until it settled, and throughput did
+    not fall half as much, the service did not change: others waited. So begins a loop with a queue, if those that were
+    just served are served again before those that wait. Then the change is that after the transient, which must be
+    short, and enough must be left to judge it by.
 
     Args:
         took: the change of the whole.
-        settled_s: when it had settled, in seconds since the planned start; infinite if it never did.
+        transient_s: from when until it had settled, in seconds since the planned start; infinite if it never did.
 
     """
+    begin_s, settled_s = transient_s
+    first, rest = latency[latency.index < settled_s], latency[latency.index >= settled_s]
     before, after = throughput[throughput.index < settled_s], throughput[throughput.index >= settled_s]
-    if not took or not (before.mean() > 0 < after.mean()) or latency.index[-1] - settled_s < MIN_STEADY_S:
+    if took <= 0 or first.empty or len(rest) < trend.MIN_POINTS or before.empty or not after.mean() > 0:
         return took
-    fell = math.log(before.mean() / after.mean())
-    if fell * took > 0 and abs(fell) >= abs(math.log1p(took)) / 2:
+    left_s = rest.index[-1] - settled_s
+    if left_s < max(MIN_STEADY_S, LEFT_OF_TRANSIENT * (settled_s - begin_s)):
         return took
-    return _change(latency[latency.index >= settled_s], slower, None)
+    is_slower = before.mean() / after.mean() >= math.sqrt(max(rest.mean() / first.mean(), 1.0))
+    return took if is_slower else _change(rest, slower, None)
 
 
 def _speed_change(rows: list[Reading], owner: str, begin_s: float, end_s: float) -> float:

@@ -28,7 +28,7 @@ MAX_CHANCE = 0.001
 # The same for what is left of a change that is beyond doubt.
 PAIRED_CHANCE = 0.05
 # What a request takes beyond so many times the latency of the fastest is the wait for its turn.
-SERVED_WITHIN, FASTEST_PERCENT = 1.5, 1
+SERVED_WITHIN, SOONEST_SHARE = 1.5, 0.01
 
 
 def change(values: Floats) -> float:
@@ -192,7 +192,8 @@ def throughput_over_time(samples: pd.DataFrame, begin_s: float, end_s: float) ->
 def done_by(samples: pd.DataFrame, at_s: Floats) -> Floats:
     """How many requests were done by given times, shape (n,); not whole numbers, as each is done bit by bit.
 
-    It is done within its last part: as long as it took, but at most one and a half times as long as the fastest take.
+    It is done within its last part: as long as it took, but at most one and a half times as long as the fastest right
+    answers of its name take.
     So users that are all answered at the same moments make no waves, and what waits in a queue is done when it is
     served.
 
@@ -203,7 +204,9 @@ def done_by(samples: pd.DataFrame, at_s: Floats) -> Floats:
     """
     latency = np.maximum(samples["latency_us"].to_numpy() / 1e6, 1e-6)
     ended = samples["sent_us"].to_numpy() / 1e6 + latency
-    served = np.minimum(latency, SERVED_WITHIN * np.percentile(latency, FASTEST_PERCENT))
+    right = (samples["error"] == "").to_numpy()
+    soonest = pd.Series(latency[right]).groupby(samples["name"].to_numpy()[right]).quantile(SOONEST_SHARE)
+    served = np.fmin(latency, SERVED_WITHIN * samples["name"].map(soonest).to_numpy(dtype=float))
     # Each is done at the rate of 1/served while it is served; the integral of the sum of these rates.
     times, steps = np.concatenate([ended - served, ended]), np.concatenate([1 / served, -1 / served])
     order = np.argsort(times, kind="stable")

@@ -122,10 +122,10 @@ def cell_overheads_s(plan: Plan, runs: Path, runtime: str = PROCESS, together: b
     return spent
 
 
-def _how(plan: Plan) -> tuple[Interleave, int, int, bool]:
+def _how(plan: Plan) -> tuple[Interleave, int, int, bool, bool]:
     """What decides how long a cell takes besides its load and its scenario."""
     loads_of_a_start = len(plan.positions) if plan.interleave == WINDOWS else 1
-    return plan.interleave, loads_of_a_start, plan.nodes, plan.prometheus
+    return plan.interleave, loads_of_a_start, plan.nodes, plan.prometheus, plan.cpu_decides
 
 
 def duration_text(seconds: float) -> str:

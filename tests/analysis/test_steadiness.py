@@ -99,3 +99,42 @@ def test_a_standstill_behind_a_queue_is_seen(samples_of, kept_until_s):
 
     assert judged(pooled(samples_of, 30.0, ends_at=ends_at, kept_until_s=kept_until_s), 30.0).stalled_s > 0.3
     assert judged(pooled(samples_of, 30.0, kept_until_s=kept_until_s), 30.0).stalled_s < 0.2
+
+
+def test_a_wait_that_grows_where_users_pause_is_seen(samples_of):
+    """Their throughput hardly depends on latency, so that no answer is missing while all wait for longer and longer."""
+    chance, sent, took = np.random.default_rng(3), [], []
+    for _ in range(1500):
+        at = 3.0 * chance.random()
+        while at < 40.0:
+            sent.append(at)
+            took.append(0.01 + max(0.0, min((at - 20.0) / 8, 26.0 - at, 0.6)))
+            at += took[-1] + chance.exponential(3.0)
+    found = steadiness(Closed(users=1500, duration_s=40.0), samples_of(took, sent_s=sent), (), False)
+    assert found.stalled_s > 0.4
+    assert found.course == "erratic"
+
+
+def test_a_service_that_becomes_faster_by_far_is_warming(samples_of):
+    """A line through its latencies reaches zero before the load ends: a change by all that there was."""
+    sent, took = [], []
+    for user in range(50):
+        at = user / 50
+        while at < 40.0:
+            sent.append(at)
+            took.append(0.5 - 0.45 * at / 20 if at < 20 else 0.05 * (1 - 0.09 * (at - 20) / 20))
+            at += took[-1]
+    found = steadiness(Closed(users=50, duration_s=40.0), samples_of(took, sent_s=sent), (), False)
+    assert found.course == "warming"
+    assert found.latency_change == -1.0
+
+
+def test_refusals_make_no_waves_of_throughput(samples_of):
+    """Users in step, three in a hundred of whose requests are refused at once: the seconds are alike all the same."""
+    waves = np.repeat(np.arange(0.0, 20.0, 0.7), 100)
+    refused = np.arange(len(waves)) % 33 == 0
+    samples = samples_of(
+        list(np.where(refused, 0.0003, 0.7)), sent_s=list(waves), error=list(np.where(refused, "refused", ""))
+    )
+    found = trend.throughput_over_time(samples, 1.0, 20.0).to_numpy()
+    assert found.std() / found.mean() < 0.05

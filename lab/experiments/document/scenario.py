@@ -1,4 +1,4 @@
-"""The scenario ``document``: one document of a megabyte from MongoDB, by its id; connections or the link decide."""
+"""The scenario ``document``: one document of a megabyte from MongoDB, by its id; a limit, a link or the CPU decides."""
 
 from __future__ import annotations
 
