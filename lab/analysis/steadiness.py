@@ -95,20 +95,21 @@ def steadiness(
     rounds = {field: both for field, both in (rounds or {}).items() if len(both)}
     alone, took = (_change(latency, slower, both) for both in (None, rounds.get(P50)))
     saturated = load.windows == 1 and not load.independent and _is_saturated(load, samples, begin_s, end_s)
+    settling = _settling(samples, begin_s, end_s)
     if saturated:
-        found = _settling(samples, begin_s, end_s)
-        settled_s = begin_s + found.from_s if found and found.from_s is not None else math.inf
+        from_s = settling.from_s if settling else None
+        settled_s = math.inf if from_s is None else begin_s + from_s
         alone = took = _beyond_queue(took, latency, throughput, (begin_s, settled_s), slower)
     did = _change(throughput, lambda at_s: 1 / slower(at_s), rounds.get(THROUGHPUT))
     cost = _cpu_per_request(samples, rows, begin_s, end_s) if cpu_decides else pd.Series(dtype=float)
     dearer = _change(cost, slower, rounds.get(CPU))
-    longest_s, level = stalled_s(samples, begin_s, end_s, saturated), settled(samples, begin_s, end_s)
+    longest_s, level = stalled_s(samples, begin_s, end_s, saturated), _is_settled(settling)
     if load.windows == 1:  # at the end of each window nobody asks any more
         longest_s = max(longest_s, without_answer_s(samples, begin_s, end_s))
     if not level and not load.independent and THROUGHPUT in rounds:
         pace = rounds[THROUGHPUT]["others"]
         pace = pace.set_axis(clock(pace.index.to_numpy(dtype=float)))
-        level = settled(*_at_pace(samples, (begin_s, end_s), pace))
+        level = _is_settled(_settling(*_at_pace(samples, (begin_s, end_s), pace)))
     return Steadiness(
         latency_change=took,
         throughput_change=did,
@@ -127,9 +128,8 @@ def _between_answers(did: float) -> float:
     return 1 / (1 + did) - 1 if did > -1 else math.inf
 
 
-def settled(samples: pd.DataFrame, begin_s: float, end_s: float) -> bool:
-    """Whether latency and throughput of a load settled within a span of it; True with too few answers to say."""
-    found = _settling(samples, begin_s, end_s)
+def _is_settled(found: steady_state.Settling | None) -> bool:
+    """Whether latency and throughput of a load settled; True with too few answers to say."""
     return found is None or found.from_s is not None
 
 

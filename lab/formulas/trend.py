@@ -193,9 +193,8 @@ def done_by(samples: pd.DataFrame, at_s: Floats) -> Floats:
     """How many requests were done by given times, shape (n,); not whole numbers, as each is done bit by bit.
 
     It is done within its last part: as long as it took, but at most one and a half times as long as the fastest right
-    answers of its name take.
-    So users that are all answered at the same moments make no waves, and what waits in a queue is done when it is
-    served.
+    answers of its name take. So users that are all answered at the same moments make no waves, and what waits in a
+    queue is done when it is served.
 
     Args:
         samples: at least one.
