@@ -141,8 +141,8 @@ def brief() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for name, scenario in scenarios().items():
             requests = min(scenario.rehearsal.requests, 800)
-            short = replace(scenario.rehearsal, rounds=3, requests=requests, until_compiled=False)
-            patch.setitem(scenarios(), name, replace(scenario, rehearsal=short))
+            short = replace(scenario.rehearsal, rounds=3, requests=requests)
+            patch.setitem(scenarios(), name, replace(scenario, rehearsal=short, cpu_without_link=False))
         yield
 
 

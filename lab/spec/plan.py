@@ -151,7 +151,7 @@ class Plan:
     @property
     def cpu_decides(self) -> bool:
         """Whether the service's CPU decides, so that its code must be compiled: always, or as no link does."""
-        return self.scenario.cpu_decides or (self.scenario.rehearsal.until_compiled and not self.link)
+        return self.scenario.cpu_decides or (self.scenario.cpu_without_link and not self.link)
 
     @property
     def unit(self) -> str:

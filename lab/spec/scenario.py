@@ -130,8 +130,6 @@ class Rehearsal:
         most_users: of a round, at most; 0 for as many as are measured. Without their pauses, as many users as think
             would be another load.
         duration_s: of a round, instead of a number of requests: where one may cost a thousand times as much as another.
-        until_compiled: whether the CPU decides unless a link does: then rounds go on until the just-in-time compiler
-            rests, as a cost that was the same twice may be about to fall.
 
     """
 
@@ -141,7 +139,6 @@ class Rehearsal:
     users: int = 200
     duration_s: float = 0.0
     most_users: int = 0
-    until_compiled: bool = False
 
 
 @dataclass(frozen=True)
@@ -187,6 +184,7 @@ class Scenario:
         signs_tokens: whether its services sign tokens themselves, so that they are told the key.
         default_variants: the names of those that are measured where nobody names any; all if empty.
         own_entities: what no two users of a load share.
+        cpu_without_link: whether the CPU decides where no link does, so that the code must be compiled then.
         think_s: the pauses of a session in all, in seconds on average; 0 where users do not pause.
         all_cores: whether its programs are executed on all cores, as where several threads are what is compared; else
             on half of them, and what watches over them on the others.
@@ -216,6 +214,7 @@ class Scenario:
     signs_tokens: bool = False
     think_s: float = 0.0
     own_entities: tuple[OwnEntities, ...] = ()
+    cpu_without_link: bool = False
 
     def __post_init__(self) -> None:
         """Check that its variants are of one kind and speak of its requests, and who calls whom."""

@@ -29,7 +29,8 @@ SCENARIO = Scenario(
     parameters=(),
     variants=tuple(replace(variant, demands=FETCHES) for variant in (MVC, MVC_VIRTUAL, WEBFLUX)),
     load=Burst(users=50),
-    rehearsal=Rehearsal(requests=1500, rounds=12, until_compiled=True),
+    rehearsal=Rehearsal(requests=1500, rounds=12),
+    cpu_without_link=True,
     sweep={"users": (1, 10, 50, 100, 200, 400)},
     components=(Component("mongo", database="mongo", own_pool=100),),
 )
