@@ -141,7 +141,8 @@ def brief() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for name, scenario in scenarios().items():
             requests = min(scenario.rehearsal.requests, 800)
-            short = replace(scenario.rehearsal, rounds=3, requests=requests)
+            duration_s = min(scenario.rehearsal.duration_s, 1.0)
+            short = replace(scenario.rehearsal, rounds=3, requests=requests, duration_s=duration_s)
             patch.setitem(scenarios(), name, replace(scenario, rehearsal=short, cpu_without_link=False))
         yield
 

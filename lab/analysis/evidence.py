@@ -178,7 +178,6 @@ class ServiceState:
         warm_up_before: the rounds for earlier loads of the same start; in older runs they are the first of ``warm_up``.
         silent: of several nodes and their balancer, by name, from when to when one answered nothing, in seconds since
             the planned start: see :func:`lab.analysis.silence.silent_spans`.
-        until_compiled: whether the warm-up was to go on until the just-in-time compiler rested.
 
     """
 
@@ -192,7 +191,6 @@ class ServiceState:
     slow_connects: int = 0
     warm_up_before: tuple[Mapping[str, float], ...] = ()
     silent: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    until_compiled: bool = False
 
     @property
     def rounds(self) -> int:

@@ -99,8 +99,7 @@ class Conditions:
     """The conditions of a measurement that its observations are judged by.
 
     Attributes:
-        cpu_decides: whether the scenario measures the service's CPU time a request.
-        until_compiled: whether the warm-up was to go on until the compiler rested.
+        cpu_decides: whether the service's CPU decides: see :attr:`lab.spec.plan.Plan.cpu_decides`.
         entry: what was measured; an attached service counts among the other programs.
         owned_cores: by owner (service, generator), its cores; empty where all cores are shared.
         ceiling_rps: the generator's ceiling for this kind of request; None if unknown.
@@ -117,7 +116,6 @@ class Conditions:
     """
 
     cpu_decides: bool
-    until_compiled: bool
     entry: Entry
     owned_cores: Mapping[str, frozenset[int]]
     ceiling_rps: float | None
@@ -201,7 +199,6 @@ def evidence(
         conditions.slow_connects,
         tuple(observed.warm_up_before),
         conditions.silent,
-        conditions.until_compiled,
     )
     scrapes_of = {part: asdict(scrapes) for part, scrapes in observed.scrapes.items()}
     monitoring = Monitoring(scrapes_of, len(telemetry.gaps), observed.prometheus_lost)

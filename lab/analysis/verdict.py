@@ -262,9 +262,8 @@ def _failed(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]
 
 def _warm(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
     service, rounds = evidence.service, evidence.service.rounds
-    compiling = service.until_compiled or service.cpu_decides  # older runs have only the latter
     after = f"{rounds} round{'s' * (rounds > 1)}"
-    still = "its compilers were still at work" if compiling else "CPU time a request still changed"
+    still = "its compilers were still at work" if service.cpu_decides else "CPU time a request still changed"
     text = f"The service was not warm after {after}: {still}."
     return _mild([text] * (rounds > 0 and not service.warm))
 

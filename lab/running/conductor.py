@@ -350,8 +350,7 @@ def conclude(testbed: Testbed, measurement: Measurement, others: list[str], turn
     named = {request.name for request in testbed.plan.scenario.requests}
     begun, counts = observed.result.begun, observed.counts or Served()
     conditions = Conditions(
-        cpu_decides=testbed.plan.scenario.cpu_decides,
-        until_compiled=testbed.plan.cpu_decides,
+        cpu_decides=testbed.plan.cpu_decides,
         entry=testbed.plan.scenario.entry,
         owned_cores=testbed.cores.owned,
         ceiling_rps=testbed.ceiling_rps(cell.load),

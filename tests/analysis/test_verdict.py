@@ -293,7 +293,6 @@ def test_of_an_attached_service_less_is_essential(lacking):
         ({"worker_cpu": 0.95}, INVALID, "95% of its core"),
         ({"warm": False}, SUSPECT, "not warm after 3 rounds: CPU time a request still changed"),
         ({"warm": False, "cpu_decides": True}, SUSPECT, "3 rounds: its compilers were still at work"),
-        ({"warm": False, "until_compiled": True}, SUSPECT, "3 rounds: its compilers were still at work"),
         ({"cpu_decides": True}, SUSPECT, "measured for 3 s: where the CPU decides, 20 s are the least"),
         ({"slow_connects": 3}, SUSPECT, "3 connections took a second or more"),
         ({"latency_change": 0.1}, SUSPECT, "Latency rose by 10%"),

@@ -81,7 +81,7 @@ THOROUGHLY = [
 @pytest.mark.parametrize(("runtime", "variant"), [("process", "webflux"), *THOROUGHLY], indirect=["runtime"])
 def test_every_document_comes_whole(runtime, variant, tmp_path):
     """All variants answer alike, every byte arrives, and the database is asked once a request."""
-    run = measured("document", runtime, variant, tmp_path, users=[20])
+    run = measured("document", runtime, variant, tmp_path, users=[20], loops=1)
     for cell in run.folder.cells():
         samples, evidence = cell.measured(), cell.read("evidence")
         assert not evidence["component_errors"], evidence["component_errors"]
@@ -379,7 +379,9 @@ def test_a_slow_link_makes_connections_the_limit(tmp_path):
     """Ten connections over a link of 200 ms answer fifty requests in no less than five turns."""
     plan = planning.make_plan(
         scenarios()["document"],
-        Options(users=[50], variants=["webflux"], seed=1, heap_mb=512, pool=10, link_latency_ms=200, ramp_up=0.1),
+        Options(
+            users=[50], variants=["webflux"], seed=1, heap_mb=512, pool=10, link_latency_ms=200, loops=1, ramp_up=0.1
+        ),
     )
     run = run_view.Run(conduct(plan, Invocation(["test"], tmp_path, Reporter(quiet=True))))
     (row,), (cell,) = run.cells, run.folder.cells()

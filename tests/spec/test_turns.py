@@ -146,7 +146,7 @@ def test_what_cannot_be_in_windows_is_refused_with_the_reason(options, said):
         ("migration", {"duration": 20.0, "ramp_up": 1.0, "heap_mb": 512, "nodes": 2}, "cells"),
         ("document", {"duration": 20.0}, "windows"),
         ("document", {"duration": 20.0, "link_rate": 3_500_000}, "cells"),  # the link decides
-        ("document", {}, "cells"),
+        ("document", {}, "windows"),
         ("delay", {"duration": 20.0, "users": [50]}, "cells"),
         ("operations", {"duration": 200.0, "users": [50]}, "cells"),  # its users pause for seconds
     ],
