@@ -196,8 +196,9 @@ def build_anew(phase: str) -> None:
 def shorten_warm_ups() -> None:
     """What is asked is what is left, not how warm a service was."""
     for name, scenario in scenarios().items():
-        requests = scenario.rehearsal.requests // 20
-        scenarios()[name] = replace(scenario, rehearsal=replace(scenario.rehearsal, requests=requests, rounds=3))
+        rounds = scenario.rehearsal
+        short = replace(rounds, requests=rounds.requests // 20, duration_s=rounds.duration_s / 20, rounds=3)
+        scenarios()[name] = replace(scenario, rehearsal=short)
 
 
 if __name__ == "__main__":

@@ -230,10 +230,10 @@ FAULTS = (
     ),
     Fault(
         "retransmitted-connects",
-        "400 connects at once to a listen backlog of 10",
+        "400 connects at once to a listen backlog of 50",
         BURST,
         "connections took a second or more",
-        {"accept_count": 10},
+        {"accept_count": 50},
     ),
     Fault(
         "slowing-database",
@@ -365,7 +365,7 @@ def disturbing(planted: Planted, variant: str) -> Iterator[None]:
 def measured(fault: Fault, data: Path) -> list[Found]:
     """Measure one run with a fault, and see what the verdict of its variant says; all verdicts, if nothing is wrong."""
     invocation = Invocation(["benchmarks/sensitivity.py"], data, Reporter(Console(quiet=True)))
-    variant = fault.setting.options["variants"][0]
+    variant = {**fault.setting.options, **fault.options}["variants"][0]
     with disturbing(fault.planted, variant):
         try:
             run = conductor.conduct(plan_of(fault, data), invocation)

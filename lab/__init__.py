@@ -203,7 +203,7 @@ def choose(
             ``"run now"``; or the name of any run.
         example: the name of the run that ships with the lab.
         now: function that measures a new run, for ``"run now"``.
-        alike: ``"latest"`` only considers runs with the limits and the link of the example.
+        alike: ``"latest"`` only considers runs with the limits, the link and the kind of load of the example.
         data: the folder of your runs.
 
     Raises:
@@ -230,7 +230,7 @@ def choose(
 
 
 def _is_like(wanted: Plan, name: str, data: str | Path | None, alike: bool) -> bool:
-    """Whether a run varies what a plan does, and has its limits and its link, if asked; False if it cannot be read."""
+    """Whether a run varies what a plan does, and is alike, if asked: see :func:`choose`; False if unreadable."""
     from lab.errors import LabError
     from lab.storage import run_folder
 
@@ -238,7 +238,11 @@ def _is_like(wanted: Plan, name: str, data: str | Path | None, alike: bool) -> b
         plan = run_folder.find_run(name, Path(data) if data else run_folder.RUNS).plan()
     except LabError:
         return False
-    return plan.axis == wanted.axis and (not alike or (plan.limits, plan.link) == (wanted.limits, wanted.link))
+    return plan.axis == wanted.axis and (not alike or _made_as(plan) == _made_as(wanted))
+
+
+def _made_as(plan: Plan) -> tuple[object, ...]:
+    return plan.limits, plan.link, plan.cells[0].load.kind
 
 
 def runs(data: str | Path | None = None) -> list[str]:

@@ -24,8 +24,9 @@ from dataclasses import replace
 from lab.cli.main import main
 from lab.experiments import scenarios
 for name, scenario in scenarios().items():
-    requests = scenario.rehearsal.requests // 20
-    scenarios()[name] = replace(scenario, rehearsal=replace(scenario.rehearsal, requests=requests, rounds=1))
+    rounds = scenario.rehearsal
+    short = replace(rounds, requests=rounds.requests // 20, duration_s=rounds.duration_s / 20, rounds=1)
+    scenarios()[name] = replace(scenario, rehearsal=short)
 main()
 """,
 )

@@ -169,11 +169,11 @@ class ServiceState:
     Attributes:
         entry: whether it is a service that the lab started, an attached one, or a program.
         warm_up: one row a round: see :meth:`lab.telemetry.actuator.CpuTimes.since`, and ``users``.
-        warm: whether the CPU cost of a request had settled.
+        warm: whether the CPU cost of a request had settled, or, where the CPU decides, the compiler rested.
         gc_share: the share of the load's time in garbage collection pauses; None if unknown.
         limits_read: whether the running service was asked for its limits.
         limits_broken: limits whose value in the running service is not the one that was set.
-        cpu_decides: whether the CPU time of a request determines the result.
+        cpu_decides: whether the service's CPU decides: see :attr:`lab.spec.plan.Plan.cpu_decides`.
         slow_connects: connections that took as long as a lost packet costs.
         warm_up_before: the rounds for earlier loads of the same start; in older runs they are the first of ``warm_up``.
         silent: of several nodes and their balancer, by name, from when to when one answered nothing, in seconds since

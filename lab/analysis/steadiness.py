@@ -64,7 +64,7 @@ def steadiness(
     Args:
         samples: with :data:`COLUMNS`, of the measured load.
         rows: those of :func:`lab.analysis.observations.metrics`.
-        cpu_decides: whether the scenario measures the service's CPU time a request.
+        cpu_decides: whether the service's CPU decides, so that its CPU time a request must not change either.
         until_s: when the load was cut off, in seconds since its planned start; infinite if it was not.
         rounds: of a variant that took turns with others, see :func:`lab.analysis.window_figures.by_round`: what
             happened to them too is no change of this variant.
@@ -74,7 +74,10 @@ def steadiness(
         return Steadiness()
     if samples.empty:
         return Steadiness(not_judged="nothing was sent")
-    begin_s, end_s = load.steady_span_s[0], min(load.steady_span_s[1], until_s)
+    begin_s, end_s = load.steady_span_s
+    if load.windows > 1:  # the last answers of each take time that is none of its duration
+        end_s = math.inf
+    end_s = min(end_s, until_s)
     if end_s == math.inf:
         end_s = samples["sent_us"].max() / 1e6
     if end_s - begin_s < MIN_STEADY_S:

@@ -15,7 +15,7 @@ from lab.errors import LabError
 from lab.runtimes import RUNTIMES
 from lab.spec.options import OF_SERVICES, option
 from lab.spec.own_load import METHODS
-from lab.spec.plan import CELLS, WINDOWS
+from lab.spec.plan import CELLS, CPU_BOUND_S, WINDOWS
 from lab.spec.scenario import Parameter, Scenario
 from lab.spec.workload import EVEN, POISSON, Burst, Closed, Total
 from lab.storage import run_folder
@@ -122,7 +122,7 @@ def load_options(command: click.Command, scenario: Scenario) -> click.Command:
     others = ",".join(name for name in names if name not in (scenario.default_variants or names))
     text = "Variants to measure." + f"  Others: {others}." * bool(others) + f"  [default: {variants}]"
     command.params.append(_option("--variants", str, "A,B", text))
-    shape = shape_options(scenario.load)
+    shape = shape_options(scenario.load, scenario.cpu_without_link)
     if scenario.entry == "program":
         command.params += [option for option in shape if option.name not in OF_SERVICES]
         command.params += [*_parameter_options(scenario), pin_option()]
@@ -131,15 +131,19 @@ def load_options(command: click.Command, scenario: Scenario) -> click.Command:
     return data_option(limit_options(command, scenario))
 
 
-def shape_options(load: Burst | Closed | Total) -> list[click.Option]:
+def shape_options(load: Burst | Closed | Total, cpu_without_link: bool = False) -> list[click.Option]:
     """The options of a load's shape, of repeats, and of the exit status.
 
     Args:
         load: where the defaults come from.
+        cpu_without_link: whether another is the default where no link is set.
 
     """
     lasting = f"  [default: {load.duration_s:g}]" if isinstance(load, Closed) else ""
     looping = f"  [default: {load.loops}]" if isinstance(load, Burst) else ""
+    if cpu_without_link:
+        looping = looping.replace("default", "default with a link")
+        lasting = f"  [default without a link: {CPU_BOUND_S:g}]"
     return [
         _option("--ramp-up", Seconds(), "S", f"Spread the first requests over S seconds.  [default: {load.ramp_s:g}]"),
         _option("--loops", int, "N", f"Requests of each user, one after the other.{looping}"),

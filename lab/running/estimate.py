@@ -17,8 +17,10 @@ from lab.spec.workload import Closed
 from lab.storage import run_folder
 
 # The default overhead of a cell: start of service and workers, warm-up, end. On two cores it was 9 to 10 s where the
-# warm-up ends when a request's CPU cost settles, and 30 s where the compiler must be idle.
+# warm-up ends when a request's CPU cost settles, and 30 s where the compiler must be idle; where its rounds last by the
+# clock, so many of them come on top.
 CELL_OVERHEAD_S, BUSY_CELL_OVERHEAD_S = 10.0, 35.0
+ROUNDS, BUSY_ROUNDS = 3, 16
 # How many times as much in containers, at most: it was 1.4 to 1.8 times, as the engine needs the same cores.
 IN_CONTAINERS = 2.0
 # In windows a start serves all loads; each cell has workers of its own, and its service is warmed up for its load.
@@ -76,7 +78,8 @@ def estimate_run(
 
     """
     known = cell_overheads_s(plan, runs, runtime, together > 1)
-    guess_s = BUSY_CELL_OVERHEAD_S if plan.cpu_decides else CELL_OVERHEAD_S
+    of_cell_s, rounds = (BUSY_CELL_OVERHEAD_S, BUSY_ROUNDS) if plan.cpu_decides else (CELL_OVERHEAD_S, ROUNDS)
+    guess_s = of_cell_s + rounds * plan.scenario.rehearsal.duration_s
     guess_s *= plan.nodes  # which share the cores on which they start and compile
     if plan.interleave == WINDOWS:
         guess_s = guess_s / len(plan.positions) + WORKERS_S

@@ -1,4 +1,4 @@
-"""Warms a service up by rounds of its load until the CPU cost of a request has settled."""
+"""Warms a service up by rounds of its load until the CPU cost of a request has settled, or its compiler rests."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from lab.spec.workload import Load
 from lab.system.deployment import Deployment
 from lab.telemetry import actuator
 
+# At the least, unless the compiler must rest, as nothing else tells of a service that has only begun.
 MIN_ROUNDS = 3
 # Enough for thousands of requests a second, and few enough to leave the compiler a core of two.
 FEW_USERS = 3
@@ -25,10 +26,11 @@ WITHIN_S = 120.0
 def warm_up(
     testbed: Testbed, cell: Cell, deployment: Deployment, fleet: Fleet, observed: Observed, update: Update
 ) -> None:
-    """Run rounds of the load, without waiting times and pauses, until the service's CPU cost of a request has settled.
+    """Run rounds of the load, without waiting times and pauses, until the service is warm: see :func:`is_warm`.
 
-    Until the code is compiled, in three stages: with a few users, since busy threads leave the compiler no time;
-    with as many as will be measured, since they take other code paths; and with these, pinned to the service's cores.
+    Where the CPU decides, its compiler must rest, in three stages: with a few users, since busy threads leave it no
+    time; with as many as will be measured, since they take other code paths; and with these, pinned to the service's
+    cores.
     A start that was warm before, for another load, is warmed up for this one in the last of these stages.
     """
     scenario = testbed.plan.scenario
@@ -85,13 +87,12 @@ def at_most(most: int, users: int) -> int:
 def is_warm(rounds: Sequence[Mapping[str, float]], until_compiled: bool) -> bool:
     """Whether a service is warm: in the last two rounds its compiler was idle, or the CPU cost was the same.
 
-    Until the code is compiled, the same cost is not enough: it may be about to fall.
-
     Args:
         rounds: rows of :meth:`lab.telemetry.actuator.CpuTimes.since`, oldest first.
+        until_compiled: whether the same cost is not enough, as it may be about to fall while the compiler works.
 
     """
-    if len(rounds) < MIN_ROUNDS:
+    if len(rounds) < (2 if until_compiled else MIN_ROUNDS):
         return False
     if max(row["jit_share"] for row in rounds[-2:]) <= AT_REST_SHARE:
         return True

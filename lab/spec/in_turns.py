@@ -19,6 +19,10 @@ from lab.spec.workload import Closed, Load, Open
 # A value of what is varied: its load, its value of a parameter, and its name; both empty where users vary.
 Point = tuple[Load, dict[str, Value], str]
 
+# Users begin anew in each window, and the first requests wait for fewer others than all later ones. Where one waits for
+# longer than this, a window is mostly such a beginning.
+LONGEST_WAIT_S = turns.WINDOW_S / 4
+
 # The memory of a JVM outside its heap: code, class metadata, threads, network buffers.
 BESIDES_HEAP_MB = 768
 # Without a limit the JVM takes a quarter of the machine for its heap.
@@ -63,10 +67,12 @@ def by_default(plan: Plan, variants: Sequence[Variant], points: Sequence[Point],
     """The plan in windows where nobody said how variants take turns; None where each had better have its own time.
 
     Windows are better where the CPU decides, as its speed changes within seconds. They have to be possible without
-    batches, in an order that is balanced; users who pause for seconds are no load for windows of a second; and the
-    nodes of all variants are too many to be idle beside one another.
+    batches, in an order that is balanced; users who pause for seconds, or wait so long for one another's work, are no
+    load for windows of a second; and the nodes of all variants are too many to be idle beside one another.
     """
     if not plan.cpu_decides or plan.scenario.think_s or plan.nodes > 1:
+        return None
+    if any(isinstance(load, Closed) and load.users * prediction.work_s(plan) > LONGEST_WAIT_S for load, _, _ in points):
         return None
     try:
         found = planned(plan, variants, points, starts)

@@ -33,7 +33,7 @@ def load_of(plan: Plan, options: Options, users: int | None, rate_rps: float | N
         rate_rps: the rate of an open loop; None for any other load.
 
     """
-    default = plan.scenario.load
+    default = plan.default_load
     shape = _shape(default, options, rate_rps)
     workers = default.workers if options.workers is None else options.workers
     if users is None:

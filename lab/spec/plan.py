@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import msgspec
+from msgspec import structs
 
 from lab.spec.limits import EQUAL, Limits, Stance
 from lab.spec.own_load import Locustfile, OneRequest
 from lab.spec.scenario import Scenario, Value
 from lab.spec.system import Component, Link, Variant
-from lab.spec.workload import Load, OpenLoop
+from lab.spec.workload import Burst, Closed, Load, OpenLoop, Total
 
 # What a sweep can vary besides a parameter: the number of users, or the rate of an open loop.
 USERS, RATE = "users", "rate"
@@ -28,6 +29,8 @@ IN_A_PATH = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 Interleave = Literal["cells", "windows"]
 CELLS: Interleave = "cells"
 WINDOWS: Interleave = "windows"
+# The default length of a load where the CPU decides: compilers and collectors take turns of seconds.
+CPU_BOUND_S = 20.0
 
 
 @dataclass(frozen=True)
@@ -150,8 +153,19 @@ class Plan:
 
     @property
     def cpu_decides(self) -> bool:
-        """Whether the service's CPU decides, so that its code must be compiled: always, or as no link does."""
+        """Whether the service's CPU decides: in its scenario always, or where no link is set."""
         return self.scenario.cpu_decides or (self.scenario.cpu_without_link and not self.link)
+
+    @property
+    def default_load(self) -> Burst | Closed | Total:
+        """The load unless options shape another: the scenario's, or a loop if the CPU decides only for want of a link.
+
+        Then the scenario's own load is there to show what a link does, and is over too soon to show what a CPU does.
+        """
+        load = self.scenario.load
+        if self.scenario.cpu_decides or not self.cpu_decides:
+            return load
+        return structs.replace(load.as_closed(CPU_BOUND_S), ramp_s=load.ramp_s)
 
     @property
     def unit(self) -> str:

@@ -17,8 +17,9 @@ from lab.spec.system import COMMANDS_OF, SERVICE, Batches, Stage, Variant
 from lab.spec.workload import Burst, Closed, Load, OpenLoop, Total
 
 ANY_SEED: Seed = (0,)
-# Where theory has no service time, an estimate by CPU seconds: of a request with a query, and of each byte of it.
-WORK_S, WORK_S_PER_BYTE = 0.0003, 1e-8
+# Where theory has no service time, an estimate by CPU seconds: of a request with a query, and of each byte of it. A
+# document of 1 MB takes 2 ms.
+WORK_S, WORK_S_PER_BYTE = 0.0003, 2e-9
 Parameters = Mapping[str, Value]
 
 
@@ -283,6 +284,11 @@ def moved_bytes(plan: Plan) -> int:
     return max(map(_moved_bytes, plan.scenario.variants), default=0)
 
 
+def work_s(plan: Plan) -> float:
+    """A guess of the CPU time of a request, for what is not known before it is measured: how long a load will take."""
+    return WORK_S + WORK_S_PER_BYTE * moved_bytes(plan)
+
+
 def load_s(plan: Plan, cell: Cell) -> float:
     """How long the measured load of a cell takes, from the first request to the last answer."""
     load, time_s = cell.load, service_s(plan, cell)
@@ -291,8 +297,7 @@ def load_s(plan: Plan, cell: Cell) -> float:
         return load.duration_s + (time_s or 0.0)
     if time_s is None and not plan.link.is_limited:
         requests = load.planned_sessions * max(plan.scenario.requests_a_session, 1)
-        work_s = WORK_S + WORK_S_PER_BYTE * moved_bytes(plan)
-        return load.ramp_s + load.rounds * load.pace * plan.scenario.think_s + work_s * requests
+        return load.ramp_s + load.rounds * load.pace * plan.scenario.think_s + work_s(plan) * requests
     all_s = all_answered_s(plan, variant, load.users, parameters)
     return max(load.ramp_s, last_start_s(load, servers(plan, variant, parameters)) + all_s * load.rounds)
 

@@ -120,7 +120,7 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """The warm-up of a scenario's services: rounds of the load until the CPU cost of a request has settled.
+    """The warm-up of a scenario's services, in rounds: see :func:`lab.running.warm_up.warm_up`.
 
     Attributes:
         parameters: those that remove waiting but keep the CPU work.
@@ -129,7 +129,7 @@ class Rehearsal:
         users: of a round, at least, where it is not the CPU time of a request that decides.
         most_users: of a round, at most; 0 for as many as are measured. Without their pauses, as many users as think
             would be another load.
-        duration_s: of a round, instead of a number of requests: where one may cost a thousand times as much as another.
+        duration_s: of a round, instead of a number of requests: where it is not known how long one takes.
 
     """
 
@@ -184,7 +184,7 @@ class Scenario:
         signs_tokens: whether its services sign tokens themselves, so that they are told the key.
         default_variants: the names of those that are measured where nobody names any; all if empty.
         own_entities: what no two users of a load share.
-        cpu_without_link: whether the CPU decides where no link does, so that the code must be compiled then.
+        cpu_without_link: whether the CPU decides where no link is set: see :attr:`lab.spec.plan.Plan.cpu_decides`.
         think_s: the pauses of a session in all, in seconds on average; 0 where users do not pause.
         all_cores: whether its programs are executed on all cores, as where several threads are what is compared; else
             on half of them, and what watches over them on the others.

@@ -250,6 +250,13 @@ def test_a_machine_that_changes_is_not_the_service_that_changes(samples_of):
 IN_TURNS = Closed(users=50, duration_s=20, windows=20)
 
 
+def test_in_turns_the_load_is_judged_to_its_end(samples_of):
+    """The last answers of each window take half a second more, so that 20 s of sending are 30 s of load."""
+    sent = np.linspace(0, 30, 30_000)
+    samples = samples_of(list(np.where(sent < 21, 0.01, 0.02)), sent_s=list(sent))
+    assert steadiness(IN_TURNS, samples, (), True).latency_change > 0.5
+
+
 def rounds_of(own, *others, noise: float = 0.001, seed: int = 1):
     """What windows say of a load in twenty of a second, of a variant and of others that were so slow at a moment."""
     chance = np.random.default_rng(seed)

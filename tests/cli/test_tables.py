@@ -17,7 +17,7 @@ from lab.spec.sample import SCHEMA
 from lab.storage import published, run_folder
 from lab.storage.run_folder import RunFolder
 
-LINK = {"loops": 1, "link_rate": 3_500_000, "link_connection_rate": 90_000}
+LINK = {"link_rate": 3_500_000, "link_connection_rate": 90_000}
 
 
 def row_for(scenario: str, variant: str = "mvc", **options) -> published.Row | None:

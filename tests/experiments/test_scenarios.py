@@ -41,9 +41,9 @@ DOCUMENT_BYTES = 1_019_684 + len('{"id":"1000","text":""}')
 def cold(monkeypatch):
     """One short round of warm-up: here it is about answers, not about time."""
     for name, scenario in scenarios().items():
-        monkeypatch.setitem(
-            scenarios(), name, replace(scenario, rehearsal=replace(scenario.rehearsal, rounds=1, requests=200))
-        )
+        duration_s = min(scenario.rehearsal.duration_s, 1.0)
+        short = replace(scenario.rehearsal, rounds=1, requests=200, duration_s=duration_s)
+        monkeypatch.setitem(scenarios(), name, replace(scenario, rehearsal=short))
 
 
 def measured(scenario: str, runtime: str, variant: str, folder, **options) -> run_view.Run:
@@ -88,6 +88,7 @@ def test_every_document_comes_whole(runtime, variant, tmp_path):
         assert list(samples["bytes"]) == [DOCUMENT_BYTES] * 20
         assert set(samples["error"]) == {""}
         assert 20 <= evidence["calls"]["mongo"] <= 30
+        assert evidence["cpu_decides"]
         assert cell.read("limits")["pool_max"] == 20
     assert {row["requests"] for row in run.cells} == {20}
 
@@ -379,9 +380,7 @@ def test_a_slow_link_makes_connections_the_limit(tmp_path):
     """Ten connections over a link of 200 ms answer fifty requests in no less than five turns."""
     plan = planning.make_plan(
         scenarios()["document"],
-        Options(
-            users=[50], variants=["webflux"], seed=1, heap_mb=512, pool=10, link_latency_ms=200, loops=1, ramp_up=0.1
-        ),
+        Options(users=[50], variants=["webflux"], seed=1, heap_mb=512, pool=10, link_latency_ms=200, ramp_up=0.1),
     )
     run = run_view.Run(conduct(plan, Invocation(["test"], tmp_path, Reporter(quiet=True))))
     (row,), (cell,) = run.cells, run.folder.cells()

@@ -44,7 +44,7 @@ def test_requests_in_all_are_shared_by_the_threads():
 
 def test_a_shaped_link_decides_where_it_is_the_slowest():
     """Few documents take what a connection needs, many what the line needs for all of them."""
-    size, shape = TEXT_BYTES, {"link_rate": 3_500_000, "link_connection_rate": 90_000, "loops": 1, "ramp_up": 0.0}
+    size, shape = TEXT_BYTES, {"link_rate": 3_500_000, "link_connection_rate": 90_000, "ramp_up": 0.0}
     assert load_s(DOCUMENT, users=[1], **shape) == pytest.approx(size / 90_000)
     assert load_s(DOCUMENT, users=[400], **shape) == pytest.approx(400 * size / 3_500_000)
 

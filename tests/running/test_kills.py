@@ -45,9 +45,9 @@ from dataclasses import replace
 from lab.cli.main import main
 from lab.experiments import scenarios
 for name, scenario in scenarios().items():
-    scenarios()[name] = replace(
-        scenario, rehearsal=replace(scenario.rehearsal, requests=scenario.rehearsal.requests // 20)
-    )
+    rounds = scenario.rehearsal
+    short = replace(rounds, requests=rounds.requests // 20, duration_s=rounds.duration_s / 20)
+    scenarios()[name] = replace(scenario, rehearsal=short)
 main()
 """
 

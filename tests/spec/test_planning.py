@@ -48,6 +48,24 @@ def test_the_cpu_decides_where_nothing_else_does(scenario, options, decides):
     assert make_plan(scenarios()[scenario], Options(**options)).cpu_decides == decides
 
 
+@pytest.mark.parametrize(
+    ("scenario", "options", "kind"),
+    [
+        ("document", {}, "closed"),
+        ("document", {"users": [200]}, "closed"),
+        ("document", {"link_rate": 3_500_000}, "burst"),
+        ("document", {"loops": 1}, "burst"),
+        ("delay", {}, "burst"),
+        ("migration", {}, "burst"),  # whose load is its own, though the CPU decides
+    ],
+)
+def test_where_only_for_want_of_a_link_the_cpu_decides_the_default_is_a_loop(scenario, options, kind):
+    """Of twenty seconds; a burst that shows what a link does is over in a tenth of one without it."""
+    load = make_plan(scenarios()[scenario], Options(**options)).cells[0].load
+    assert load.kind == kind
+    assert kind == "burst" or load.duration_s == 20
+
+
 def test_defaults_are_the_published_experiment():
     """Without options: 4000 users over 1 s, once each, on all variants, 2 s and 200 threads."""
     plan = plan_of()

@@ -147,6 +147,10 @@ def test_what_cannot_be_in_windows_is_refused_with_the_reason(options, said):
         ("document", {"duration": 20.0}, "windows"),
         ("document", {"duration": 20.0, "link_rate": 3_500_000}, "cells"),  # the link decides
         ("document", {}, "windows"),
+        ("document", {"users": [100]}, "windows"),
+        ("document", {"users": [200]}, "cells"),  # in a second each user would send two or three requests
+        ("jwt", {"users": [50, 300]}, "windows"),
+        ("document", {"loops": 1}, "cells"),
         ("delay", {"duration": 20.0, "users": [50]}, "cells"),
         ("operations", {"duration": 200.0, "users": [50]}, "cells"),  # its users pause for seconds
     ],

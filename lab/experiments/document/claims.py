@@ -110,7 +110,6 @@ def _over_link(users: tuple[int, ...], pool: int, threads: int) -> Options:
     return Options(
         variants=VARIANTS,
         users=users,
-        loops=1,
         pool=pool,
         threads=threads,
         timeout=TIMEOUT_S,
@@ -142,7 +141,6 @@ DOCUMENT_LATENCY = Publication(
             Options(
                 variants=VARIANTS,
                 users=(50, 100, 200, 400),
-                loops=1,
                 pool=pool,
                 threads=200,
                 timeout=TIMEOUT_S,

@@ -57,7 +57,6 @@ class Setting:
         options = Options(
             variants=(SYNC, REACTIVE),
             users=self.users,
-            loops=1,
             ramp_up=0.0,
             threads=self.threads,
             pool=self.connections or None,
