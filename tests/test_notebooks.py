@@ -112,12 +112,15 @@ def test_the_switch_opens_what_it_names(mine, source, name):
     assert lab.choose(source, example="delay-sweep", now=never, data=mine).name == name
 
 
-def test_the_latest_may_have_to_be_like_the_example(mine):
-    """With ``alike`` a run of the same scenario with other limits is passed over, even if it is newer."""
+@pytest.mark.parametrize(
+    "other_way", [('"threads": 200', '"threads": 10'), ('"duration_s": 0.0', '"duration_s": 20.0')]
+)
+def test_the_latest_may_have_to_be_like_the_example(mine, other_way):
+    """With ``alike`` a newer run of the same scenario is passed over if its limits or its kind of load are others."""
     other = mine / "20260104T000000Z-delay"
     other.mkdir()
     text = (run_folder.EXAMPLES / "delay-sweep" / "run.json").read_text()
-    other.joinpath("run.json").write_text(text.replace('"threads": 200', '"threads": 10'))
+    other.joinpath("run.json").write_text(text.replace(*other_way))
     for cells in ("cells", "environment.json"):
         (other / cells).symlink_to(run_folder.EXAMPLES / "delay-sweep" / cells)
     newest, like = (

@@ -74,10 +74,7 @@ def steadiness(
         return Steadiness()
     if samples.empty:
         return Steadiness(not_judged="nothing was sent")
-    begin_s, end_s = load.steady_span_s
-    if load.windows > 1:  # the last answers of each take time that is none of its duration
-        end_s = math.inf
-    end_s = min(end_s, until_s)
+    begin_s, end_s = load.steady_span_s[0], min(load.steady_span_s[1], until_s)
     if end_s == math.inf:
         end_s = samples["sent_us"].max() / 1e6
     if end_s - begin_s < MIN_STEADY_S:

@@ -136,13 +136,12 @@ def shape_options(load: Burst | Closed | Total, cpu_without_link: bool = False) 
 
     Args:
         load: where the defaults come from.
-        cpu_without_link: whether another is the default where no link is set.
+        cpu_without_link: whether they are of a link, and a closed loop is the default where none is set.
 
     """
     lasting = f"  [default: {load.duration_s:g}]" if isinstance(load, Closed) else ""
-    looping = f"  [default: {load.loops}]" if isinstance(load, Burst) else ""
+    looping = f"  [default{' with a link' * cpu_without_link}: {load.loops}]" if isinstance(load, Burst) else ""
     if cpu_without_link:
-        looping = looping.replace("default", "default with a link")
         lasting = f"  [default without a link: {CPU_BOUND_S:g}]"
     return [
         _option("--ramp-up", Seconds(), "S", f"Spread the first requests over S seconds.  [default: {load.ramp_s:g}]"),

@@ -15,7 +15,6 @@ from lab.spec.workload import Load
 from lab.system.deployment import Deployment
 from lab.telemetry import actuator
 
-# At the least, unless the compiler must rest, as nothing else tells of a service that has only begun.
 MIN_ROUNDS = 3
 # Enough for thousands of requests a second, and few enough to leave the compiler a core of two.
 FEW_USERS = 3
@@ -92,7 +91,7 @@ def is_warm(rounds: Sequence[Mapping[str, float]], until_compiled: bool) -> bool
         until_compiled: whether the same cost is not enough, as it may be about to fall while the compiler works.
 
     """
-    if len(rounds) < (2 if until_compiled else MIN_ROUNDS):
+    if len(rounds) < MIN_ROUNDS:
         return False
     if max(row["jit_share"] for row in rounds[-2:]) <= AT_REST_SHARE:
         return True

@@ -163,9 +163,9 @@ class Plan:
         Then the scenario's own load is there to show what a link does, and is over too soon to show what a CPU does.
         """
         load = self.scenario.load
-        if self.scenario.cpu_decides or not self.cpu_decides:
-            return load
-        return structs.replace(load.as_closed(CPU_BOUND_S), ramp_s=load.ramp_s)
+        if self.scenario.cpu_without_link and not self.link:
+            return structs.replace(load.as_closed(CPU_BOUND_S), ramp_s=load.ramp_s)
+        return load
 
     @property
     def unit(self) -> str:

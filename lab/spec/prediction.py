@@ -285,7 +285,7 @@ def moved_bytes(plan: Plan) -> int:
 
 
 def work_s(plan: Plan) -> float:
-    """A guess of the CPU time of a request, for what is not known before it is measured: how long a load will take."""
+    """A guess of the CPU time of a request, in seconds, for plans that are made before it is measured."""
     return WORK_S + WORK_S_PER_BYTE * moved_bytes(plan)
 
 

@@ -148,7 +148,7 @@ class Closed(WaitingUsers, frozen=True, kw_only=True):
     @property
     def steady_span_s(self) -> Span | None:
         """The time in which the load should be steady; None for a load that never is."""
-        return None if self.is_ramp else (self.window.ramp_s, self.duration_s)
+        return None if self.is_ramp else (self.window.ramp_s, _last_send_s(self))
 
     @property
     def window(self) -> Closed:
@@ -228,7 +228,7 @@ class Open(OpenLoop, frozen=True, kw_only=True):
     @property
     def steady_span_s(self) -> Span | None:
         """The time in which the load should be steady: all of it."""
-        return 0.0, self.duration_s
+        return 0.0, _last_send_s(self)
 
     @property
     def window(self) -> Open:
@@ -291,6 +291,11 @@ class Ramp(OpenLoop, frozen=True, kw_only=True):
     def volume(self, unit: str = "request") -> str:
         """How large the load is, in words: ``0 to 1,000 requests/s``."""
         return f"{self.from_rps:,g} to {self.to_rps:,g} {unit}s/s"
+
+
+def _last_send_s(load: Closed | Open) -> float:
+    """Until when a load is sent; infinite for one in windows, whose last answers take time beside the duration."""
+    return load.duration_s if load.windows == 1 else math.inf
 
 
 def _whole(sends: float) -> int:

@@ -89,6 +89,12 @@ def test_the_estimate_learns_from_cells_that_were_measured(plan, tmp_path):
     assert (in_containers.learned, in_containers.overhead_s) == (0, estimate.IN_CONTAINERS * estimate.CELL_OVERHEAD_S)
     together = estimate.estimate_run(plan, plan.cells, tmp_path, together=2)  # a start costs half as much a load
     assert (together.learned, together.overhead_s) == (0, estimate.CELL_OVERHEAD_S / 2 + estimate.WORKERS_S)
+    for options, guess_s in (
+        ({"link_latency_ms": 5}, estimate.CELL_OVERHEAD_S + 3 * estimate.ROUNDS),
+        ({"interleave": "cells"}, estimate.BUSY_CELL_OVERHEAD_S + 3 * estimate.BUSY_ROUNDS),  # rounds of three seconds
+    ):
+        document = planning.make_plan(DOCUMENT, Options(seed=1, **options))
+        assert estimate.estimate_run(document, document.cells, tmp_path).overhead_s == guess_s
     two_nodes = replace(plan, nodes=2)
     assert estimate.estimate_run(two_nodes, plan.cells, tmp_path).overhead_s == 2 * estimate.CELL_OVERHEAD_S
     run.add_to_environment("together", [broken.name])
