@@ -225,5 +225,5 @@ def test_what_passes_is_captured_and_no_longer_than_a_client_saw(tmp_path):
             assert (wire.sent_ns >= began_ns).all()
             assert (wire.sent_ns + wire.latency_ns <= began_ns + latency_ns).all()
             assert wire.cut_off == 0
-            # Where the client waits for a core, TCP itself sends a packet again; seen twice, each of the 40 would be one.
+            # TCP itself sends one again where the client waits for a core; if each was captured twice, it would be 40.
             assert wire.resent < 20
