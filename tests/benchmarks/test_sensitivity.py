@@ -8,11 +8,17 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
 
 import faults
+import numpy as np
 import pytest
 import sensitivity
 from sensitivity import FAULTS, Found
 
 from lab.analysis.verdict import INVALID, SUSPECT, VALID
+from lab.spec.plan import Cell
+from lab.spec.system import SERVICE
+from lab.spec.workload import Closed
+from lab.storage.cell_folder import CellFolder
+from lab.telemetry.sampler import FIXED_WORK
 
 BODY = b'{"millis":500}'
 
@@ -60,6 +66,32 @@ def test_a_fault_is_found_by_its_own_reason_only():
     assert Found(fault, SUSPECT, (other, own), {}).word == "found"
     assert Found(fault, INVALID, (other,), {}).word == "MISSED"
     assert Found(fault, VALID, (), {}).word == "MISSED"
+
+
+def test_what_the_machine_did_not_let_be_planted_is_tried_again():
+    """Twice more for each that should count, and then no more; what was planted is not."""
+    planted, not_planted = FAULTS[:2]
+    results = []
+    for fault in sensitivity.tries([planted, not_planted], 2, results):
+        results.append(Found(fault, VALID, (), {}, planted=fault is planted))
+    tried = [found.fault for found in results]
+    assert (tried.count(planted), tried.count(not_planted)) == (2, 6)
+    (line, other) = sensitivity.tables(results)
+    assert "found in 0 of 2" in line
+    assert "found in 0 of 0" in other
+    assert "(and 6 that do not count)" in other
+
+
+@pytest.mark.parametrize(("reading", "own"), [(0.1, 0.0), (0.1, 0.1), (0.0, -0.2), (0.0, 0.0)])
+def test_cores_that_change_by_themselves_are_told_from_a_planted_reading(reading, own, tmp_path):
+    """The reading grows at half of the load; the cores themselves change at a third."""
+    at_s = np.arange(0, 20, 0.1)
+    spent_s = 2e-4 * (1 + own * (at_s > 7)) * (1 + reading * (at_s > 10))
+    spent_s *= 1 + 0.01 * np.random.default_rng(1).standard_normal(len(at_s))
+    folder = CellFolder(tmp_path, Cell("mvc", Closed(users=50, duration_s=20)))
+    folder.keep_metrics([(at, SERVICE, FIXED_WORK, spent) for at, spent in zip(at_s, spent_s, strict=True)])
+    folder.keep("summary", {"elapsed_s": 20.0})
+    assert sensitivity.own_change(folder, reading) == pytest.approx(own, abs=0.01)
 
 
 @pytest.mark.java
