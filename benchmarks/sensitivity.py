@@ -42,7 +42,6 @@ from lab.spec.options import Options
 from lab.spec.own_load import Locustfile
 from lab.spec.plan import CELLS, Plan
 from lab.spec.scenario import Scenario
-from lab.spec.system import SERVICE
 from lab.storage.cell_folder import CellFolder
 from lab.telemetry import series
 from lab.telemetry.sampler import FIXED_WORK
@@ -396,23 +395,27 @@ def measured(fault: Fault, data: Path) -> list[Found]:
             reasons, named = tuple(summary["reasons"]), cell.cell.variant
             own = own_change(cell, fault.reading) if plan.cpu_decides and plan.interleave == CELLS else 0.0
             if abs(own) > MOST_OWN_CHANGE:
-                reasons = (f"The service's cores changed their speed by {own:+.0%} by themselves.", *reasons)
+                reasons = (f"By themselves cores became slower by {own:.0%}.", *reasons)
             alone = abs(own) <= MOST_OWN_CHANGE
             found.append(Found(fault, summary["verdict"], reasons, evidence, named, planted=alone))
     return found
 
 
 def own_change(cell: CellFolder, reading: float) -> float:
-    """How much slower the service's cores became during a load by themselves, as a share.
+    """How much slower the cores of service or generator became during a load by themselves: the larger share.
 
     Args:
         reading: by how much a fault made readings longer from half of the load on.
 
     """
     over_s = cell.read("summary")["elapsed_s"]
-    times, spent_s = series.counter(cell.metrics().itertuples(index=False, name=None), SERVICE, FIXED_WORK)
-    own_s = np.where(times > over_s / 2, spent_s / (1 + reading), spent_s)
-    return trend.change(own_s[(times >= 0) & (times <= over_s)])
+    rows = [row for row in cell.metrics().itertuples(index=False, name=None) if row[2] == FIXED_WORK]
+    changes = [0.0]
+    for owner in {owner for _, owner, _, _ in rows}:
+        times, spent_s = series.counter(rows, owner, FIXED_WORK)
+        own_s = np.where(times > over_s / 2, spent_s / (1 + reading), spent_s)
+        changes.append(trend.change(own_s[(times >= 0) & (times <= over_s)]))
+    return max(changes, key=abs)
 
 
 def tries(wanted: Sequence[Fault], times: int, results: Sequence[Found]) -> Iterator[Fault]:

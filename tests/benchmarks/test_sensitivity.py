@@ -15,7 +15,6 @@ from sensitivity import FAULTS, Found
 
 from lab.analysis.verdict import INVALID, SUSPECT, VALID
 from lab.spec.plan import Cell
-from lab.spec.system import SERVICE
 from lab.spec.workload import Closed
 from lab.storage.cell_folder import CellFolder
 from lab.telemetry.sampler import FIXED_WORK
@@ -82,14 +81,17 @@ def test_what_the_machine_did_not_let_be_planted_is_tried_again():
     assert "(and 6 that do not count)" in other
 
 
+@pytest.mark.parametrize(("owner", "other"), [("service", "generator"), ("generator", "service")])
 @pytest.mark.parametrize(("reading", "own"), [(0.1, 0.0), (0.1, 0.1), (0.0, -0.2), (0.0, 0.0)])
-def test_cores_that_change_by_themselves_are_told_from_a_planted_reading(reading, own, tmp_path):
+def test_cores_that_change_by_themselves_are_told_from_a_planted_reading(owner, other, reading, own, tmp_path):
     """The reading grows at half of the load; the cores themselves change at a third."""
     at_s = np.arange(0, 20, 0.1)
     spent_s = 2e-4 * (1 + own * (at_s > 7)) * (1 + reading * (at_s > 10))
     spent_s *= 1 + 0.01 * np.random.default_rng(1).standard_normal(len(at_s))
     folder = CellFolder(tmp_path, Cell("mvc", Closed(users=50, duration_s=20)))
-    folder.keep_metrics([(at, SERVICE, FIXED_WORK, spent) for at, spent in zip(at_s, spent_s, strict=True)])
+    rows = [(at, owner, FIXED_WORK, spent) for at, spent in zip(at_s, spent_s, strict=True)]
+    rows += [(at, other, FIXED_WORK, 2e-4 * (1 + reading * (at > 10))) for at in at_s]
+    folder.keep_metrics(rows)
     folder.keep("summary", {"elapsed_s": 20.0})
     assert sensitivity.own_change(folder, reading) == pytest.approx(own, abs=0.01)
 
