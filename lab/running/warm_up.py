@@ -7,13 +7,15 @@ from collections.abc import Mapping, Sequence
 from msgspec import structs
 
 from lab.analysis.observations import Observed
+from lab.errors import ComponentError
 from lab.generator.fleet import Fleet, LoadPhase
 from lab.running.progress import Update
 from lab.running.testbed import Testbed
 from lab.spec.plan import Cell
 from lab.spec.workload import Load
 from lab.system.deployment import Deployment
-from lab.telemetry import actuator
+from lab.system.launch import GC_LOG
+from lab.telemetry import actuator, gc_log
 
 MIN_ROUNDS = 3
 # Enough for thousands of requests a second, and few enough to leave the compiler a core of two.
@@ -51,7 +53,13 @@ def warm_up(
         rehearsal = structs.replace(rehearsal, pace=0.0)
         begun = len(observed.warm_up)
         for number in range(begun + 1, begun + rounds.rounds + 1):
-            result = fleet.run_phase(LoadPhase(deployment.url, rehearsal, parameters, path, number), WITHIN_S, watched)
+            phase = LoadPhase(deployment.url, rehearsal, parameters, path, number)
+            try:
+                result = fleet.run_phase(phase, WITHIN_S, watched)
+            except ComponentError as error:
+                if has_full_heap(deployment):
+                    error.next_step = "The service's heap is full, so that it only collects garbage: raise --heap-mb."
+                raise
             after = actuator.cpu_times(deployment)
             spent = after.since(before, result.finished)
             before = after
@@ -61,6 +69,12 @@ def warm_up(
             observed.warm = is_warm(observed.warm_up[begun:], testbed.plan.cpu_decides)
             if observed.warm:
                 break
+
+
+def has_full_heap(deployment: Deployment) -> bool:
+    """Whether a node's log of garbage collections shows that its heap is full; False where that cannot be read."""
+    logs = [node.running.launch.log.with_name(GC_LOG) for node in deployment.nodes.values()]
+    return any(gc_log.shows_full_heap(log.read_text(errors="replace")) for log in logs if log.exists())
 
 
 def first_users(testbed: Testbed, cell: Cell) -> int:

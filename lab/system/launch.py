@@ -21,6 +21,7 @@ if sys.platform == "linux":
 FIXED_POOL = "fixed-pool"
 # In a service's folder; removed when it has ended, as a JVM that is stopped leaves its temporary files behind.
 SCRATCH = "scratch"
+GC_LOG = "gc.log"
 PORT_FILES = ("application.port", "application-management.port")
 # In that folder, the only part of a run that a container may write into: nothing of the lab's own lies there.
 INSIDE = "inside"
@@ -55,7 +56,7 @@ def service_launch(
         java,
         *((f"-Xms{heap}", f"-Xmx{heap}", *MEMORY_READY) if limits.heap_mb else ()),
         f"-XX:ActiveProcessorCount={cpus}",
-        "-Xlog:gc:file=gc.log",
+        f"-Xlog:gc:file={GC_LOG}",
         "-DPORTFILE=application.port",
         f"-Djava.io.tmpdir={SCRATCH}",
         *arguments,
