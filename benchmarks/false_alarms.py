@@ -2,12 +2,14 @@
 
 Measures so many short cells each of ``delay``, ``document`` and ``jwt`` in which nothing is wrong, on a quiet machine,
 and prints each verdict with its reasons. Ends with status 1 if more than one in twenty of a scenario is not valid.
+Beside them stands what a request costs the generator, whose work should be the same whatever answers it.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import statistics
 import sys
 import tempfile
 from collections.abc import Callable
@@ -15,6 +17,7 @@ from typing import Any
 
 import lab
 from lab.analysis.verdict import VALID
+from lab.storage.cell_folder import CellFolder
 
 VARIANTS = ("mvc", "mvc-virtual", "webflux")
 # A closed loop, long enough for all reasons, and not only for its first seconds, in which a queue forms.
@@ -41,7 +44,33 @@ def clean_cells(scenario: str, number: int, data: str) -> list[dict[str, Any]]:
     load = LOADS[scenario](number)
     run = lab.run(scenario, data=data, quiet=True, seed=number, **load)
     kind = "burst" if "loops" in load else "closed"
-    return [{"load": kind, **{key: cell[key] for key in ("variant", "verdict", "reasons")}} for cell in run.cells]
+    return [
+        {
+            "load": kind,
+            **{key: cell[key] for key in ("variant", "verdict", "reasons")},
+            "worker_us": worker_us(folder, cell["throughput_rps"]),
+        }
+        for cell, folder in zip(run.cells, run.folder.cells(), strict=True)
+    ]
+
+
+def worker_us(folder: CellFolder, rps: float) -> float | None:
+    """CPU time that a request took of the worker, in microseconds; None if that was not read."""
+    share = folder.read("evidence")["worker_cpu"]
+    return 1e6 * share / rps if share else None
+
+
+def generator_cost(cells: list[dict[str, Any]]) -> str:
+    """What a request of a closed loop costs the worker, by variant, as a sentence; empty if that was not read."""
+    found: dict[str, list[float]] = {}
+    for cell in cells:
+        if cell["load"] == "closed" and cell["worker_us"]:
+            found.setdefault(cell["variant"], []).append(cell["worker_us"])
+    means = {variant: statistics.mean(values) for variant, values in found.items()}
+    costs = ", ".join(f"{us:.0f} µs from {variant}" for variant, us in means.items())
+    return (
+        f"a request took the worker {costs}: {max(means.values()) / min(means.values()) - 1:.0%} apart" if means else ""
+    )
 
 
 def main() -> None:
@@ -68,7 +97,9 @@ def main() -> None:
         print(json.dumps({"false_alarms": alarms, "cells": cells}, indent=2))
     else:
         for scenario, count in alarms.items():
-            print(f"{scenario}: {count} false alarms in {len(cells[scenario])} cells")
+            print(
+                f"{scenario}: {count} false alarms in {len(cells[scenario])} cells; {generator_cost(cells[scenario])}"
+            )
     sys.exit(any(count > MOST_FALSE * len(cells[scenario]) for scenario, count in alarms.items()))
 
 
