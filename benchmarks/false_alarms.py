@@ -2,7 +2,7 @@
 
 Measures so many short cells each of ``delay``, ``document`` and ``jwt`` in which nothing is wrong, on a quiet machine,
 and prints each verdict with its reasons. Ends with status 1 if more than one in twenty of a scenario is not valid.
-Beside them stands what a request costs the generator, whose work should be the same whatever answers it.
+It prints too what a request costs the generator by variant, which should differ by no more than docs/BIAS.md explains.
 """
 
 from __future__ import annotations
@@ -48,29 +48,29 @@ def clean_cells(scenario: str, number: int, data: str) -> list[dict[str, Any]]:
         {
             "load": kind,
             **{key: cell[key] for key in ("variant", "verdict", "reasons")},
-            "worker_us": worker_us(folder, cell["throughput_rps"]),
+            "worker_cpu_us": worker_cpu_us(folder, cell["throughput_rps"]),
         }
         for cell, folder in zip(run.cells, run.folder.cells(), strict=True)
     ]
 
 
-def worker_us(folder: CellFolder, rps: float) -> float | None:
+def worker_cpu_us(folder: CellFolder, rps: float) -> float | None:
     """CPU time that a request took of the worker, in microseconds; None if that was not read."""
     share = folder.read("evidence")["worker_cpu"]
-    return 1e6 * share / rps if share else None
+    return 1e6 * share / rps if share and rps else None
 
 
 def generator_cost(cells: list[dict[str, Any]]) -> str:
-    """What a request of a closed loop costs the worker, by variant, as a sentence; empty if that was not read."""
+    """What a request of a closed loop costs the worker, by variant, as a sentence; empty if it is not known of two."""
     found: dict[str, list[float]] = {}
     for cell in cells:
-        if cell["load"] == "closed" and cell["worker_us"]:
-            found.setdefault(cell["variant"], []).append(cell["worker_us"])
+        if cell["load"] == "closed" and cell["worker_cpu_us"]:
+            found.setdefault(cell["variant"], []).append(cell["worker_cpu_us"])
     means = {variant: statistics.mean(values) for variant, values in found.items()}
+    if len(means) < 2:
+        return ""
     costs = ", ".join(f"{us:.0f} µs from {variant}" for variant, us in means.items())
-    return (
-        f"a request took the worker {costs}: {max(means.values()) / min(means.values()) - 1:.0%} apart" if means else ""
-    )
+    return f"a request took the worker {costs}: {max(means.values()) / min(means.values()) - 1:.0%} apart"
 
 
 def main() -> None:

@@ -59,6 +59,10 @@ def check_join_token(token: str) -> None:
         raise LabError(f"--join has fewer than {JOIN_TOKEN_CHARACTERS} characters, which could be guessed.", step)
 
 
+class LoadTimeoutError(ComponentError):
+    """A phase of load was not over in time, although everything that it needs still ran."""
+
+
 @dataclass
 class PhaseResult:
     """What the workers reported of one phase of load, without its samples.
@@ -218,8 +222,9 @@ class Fleet:
             into: the result to fill as the phase goes, so that it is there if the phase is aborted.
 
         Raises:
-            ComponentError: a watched process, the master or a worker ended, or the phase timed out. The load is broken
-                off then, as by KeyboardInterrupt, and what is under way is recorded as ``broken off``.
+            ComponentError: a watched process, the master or a worker ended, or the phase timed out (LoadTimeoutError).
+                The load is broken off then, as by KeyboardInterrupt, and what is under way is recorded as
+                ``broken off``.
 
         """
         result = into or PhaseResult()
@@ -248,7 +253,7 @@ class Fleet:
             if event["event"] == "over":
                 result.whole = True
                 return result
-        raise ComponentError(
+        raise LoadTimeoutError(
             f"The load was not over after {within_s:.0f} s, {result.begun - result.finished:,} requests under way."
         )
 

@@ -8,7 +8,7 @@ from msgspec import structs
 
 from lab.analysis.observations import Observed
 from lab.errors import ComponentError
-from lab.generator.fleet import Fleet, LoadPhase
+from lab.generator.fleet import Fleet, LoadPhase, LoadTimeoutError
 from lab.running.progress import Update
 from lab.running.testbed import Testbed
 from lab.spec.plan import Cell
@@ -56,10 +56,10 @@ def warm_up(
             phase = LoadPhase(deployment.url, rehearsal, parameters, path, number)
             try:
                 result = fleet.run_phase(phase, WITHIN_S, watched)
-            except ComponentError as error:
-                if has_full_heap(deployment):
-                    error.next_step = "The service's heap is full, so that it only collects garbage: raise --heap-mb."
-                raise
+            except LoadTimeoutError as error:
+                if not has_full_heap(deployment):
+                    raise
+                raise ComponentError(f"{error} The service's heap is full: raise --heap-mb.") from error
             after = actuator.cpu_times(deployment)
             spent = after.since(before, result.finished)
             before = after
@@ -72,9 +72,10 @@ def warm_up(
 
 
 def has_full_heap(deployment: Deployment) -> bool:
-    """Whether a node's log of garbage collections shows that its heap is full; False where that cannot be read."""
-    logs = [node.running.launch.log.with_name(GC_LOG) for node in deployment.nodes.values()]
-    return any(gc_log.shows_full_heap(log.read_text(errors="replace")) for log in logs if log.exists())
+    """Whether the heap of one of a service's nodes stays full: see :func:`lab.telemetry.gc_log.shows_full_heap`."""
+    folders = [node.running.launch.folder for node in deployment.nodes.values()]
+    logs = [log for folder in folders if folder and (log := folder / GC_LOG).exists()]
+    return any(gc_log.shows_full_heap(log.read_text(errors="replace")) for log in logs)
 
 
 def first_users(testbed: Testbed, cell: Cell) -> int:

@@ -1,8 +1,14 @@
-"""When a service is warm: by its compiler, or by what a request costs it."""
+"""When a service is warm: by its compiler, or by what a request costs it; and why a warm-up may not end."""
+
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from lab.running.warm_up import is_warm
+from lab.experiments import find_scenario
+from lab.running.warm_up import has_full_heap, is_warm
+from lab.spec.limits import Limits
+from lab.system.launch import contained, service_launch
 
 
 def rounds(*shares_and_costs):
@@ -25,3 +31,21 @@ def test_a_service_is_warm_when_its_compiler_rests_or_its_cost_stays(measured, w
     """After three rounds at least: two of rest, or, where the compiler need not rest, two of the same cost."""
     assert is_warm(rounds(*measured), until_compiled=False) == warm
     assert is_warm(rounds(*measured), until_compiled=True) == compiled
+
+
+@pytest.mark.parametrize("full", [True, False])
+@pytest.mark.parametrize("is_contained", [True, False])
+def test_a_full_heap_is_read_where_the_service_writes_its_log(is_contained, full, tmp_path):
+    """In the folder that its JVM runs in; of several nodes one is enough, and one that wrote none says nothing."""
+    launches = []
+    for name in ("node-1", "node-2"):
+        (tmp_path / name).mkdir()
+        variant = find_scenario("delay").variant("mvc")
+        launch = service_launch(variant, Limits(heap_mb=64), 1, "java", Path("a.jar"), tmp_path / name)
+        launches.append(contained(launch, "image", "a.jar", 100) if is_contained else launch)
+    nodes = {launch.log.parent.name: SimpleNamespace(running=SimpleNamespace(launch=launch)) for launch in launches}
+    assert not has_full_heap(SimpleNamespace(nodes=nodes))
+    kept = 63 if full else 20
+    lines = [f"[9.{i}s][info][gc] GC({i}) Pause Full (Allocation Failure) 63M->{kept}M(64M) 91.3ms" for i in range(6)]
+    (tmp_path / "node-2" / ("inside" if is_contained else "") / "gc.log").write_text("\n".join(lines))
+    assert has_full_heap(SimpleNamespace(nodes=nodes)) == full
