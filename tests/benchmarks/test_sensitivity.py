@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import re
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
@@ -84,7 +83,7 @@ def test_a_fault_is_tried_again_where_cores_changed_by_themselves(tmp_path):
     tried = [found.fault for found in results]
     assert [tried.count(fault) for fault in (steady, hidden, once, refused)] == [2, 6, 3, 1]
     lines = list(sensitivity.tables(results))
-    assert [re.sub(r":.*| {2,}", "", line) for line in lines] == [
+    assert [" ".join(line.split(":")[0].split()) for line in lines] == [
         f"{steady.name} found in 2 of 2",
         f"{hidden.name} found in 0 of 0",
         "beside these found in 6 of 6 on cores that changed their speed by themselves",
@@ -108,7 +107,7 @@ def test_cores_that_change_by_themselves_are_told_from_a_planted_reading(owner, 
     folder = CellFolder(tmp_path, Cell("mvc", Closed(users=50, duration_s=20)))
     folder.keep_metrics(rows)
     folder.keep("summary", {"elapsed_s": 20.0})
-    assert sensitivity.own_change(folder, longer) == pytest.approx(own, abs=0.03)
+    assert sensitivity.own_change(folder, longer) == pytest.approx(own, rel=0.4, abs=0.02)  # by a line, or as a step
 
 
 @pytest.mark.java
