@@ -489,7 +489,8 @@ def main() -> None:
             found = measured(fault, Path(data))
             results += found
             for each in found if not options.json else ():
-                apart = f"(cores became {each.own_change:+.0%} slower)" * (each.planted and not each.counts)
+                speed = f"{abs(each.own_change):.0%} {'slower' if each.own_change > 0 else 'faster'}"
+                apart = f"(apart: cores became {speed} by themselves)" * (each.planted and not each.counts)
                 what = f"{fault.name:24} {each.variant:12} {each.word:12} {each.verdict}"
                 print(*filter(None, (what, apart)), *each.reasons, flush=True)
     missed, false = (
