@@ -2,10 +2,7 @@
 
 Plants each fault of :data:`FAULTS` in real runs, at the size that stands beside it, and sees whether the verdict names
 it: a reason that anything else could have caused does not count. Runs of the same settings in which nothing is wrong
-are judged beside them. Where a load in one piece is to change because of the CPU, cores that change their speed by
-themselves meanwhile are another fault, as large or larger: such runs are counted apart, whatever became of them, and
-others are tried. Ends with status 1 if a fault was missed on cores that did not change, with 2 if there were fewer such
-runs than asked for.
+are judged beside them. Ends with status 1 if a fault was missed, with 2 if this machine did not let one be planted.
 """
 
 from __future__ import annotations
@@ -17,23 +14,19 @@ import re
 import signal
 import sys
 import tempfile
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import faults
-import numpy as np
 from faults import Moment, Planted, beside, relayed, thief
 from rich.console import Console
 
-from lab.analysis.steadiness import CONNECTING_S
 from lab.analysis.verdict import VALID
 from lab.errors import LabError
 from lab.experiments import find_scenario
-from lab.formulas import trend
 from lab.running import conductor
 from lab.running.invocation import Invocation
 from lab.running.measurement import Measurement
@@ -42,25 +35,15 @@ from lab.running.testbed import Testbed
 from lab.spec import planning
 from lab.spec.options import Options
 from lab.spec.own_load import Locustfile
-from lab.spec.plan import CELLS, Plan
+from lab.spec.plan import Plan
 from lab.spec.scenario import Scenario
-from lab.storage.cell_folder import CellFolder
-from lab.telemetry import series
-from lab.telemetry.sampler import FIXED_WORK
 
 FAULTY_USER = Path(__file__).with_name("faulty_user.py")
 DELAY_S, LOAD_S = 0.5, 11.0
 DELAYED: dict[str, Any] = {"users": [200], "variants": ["mvc-virtual"], "duration": LOAD_S}
 OF_DELAY: dict[str, Any] = {**DELAYED, "parameters": {"delay_ms": round(DELAY_S * 1000)}}
 
-# Of the cores by themselves. More hides a fault of 10 %, of which changes of 8 % and more are called one.
-MOST_OWN_CHANGE = 0.02
-# The planted change of readings comes some tenths of a second before or after half of the load.
-AROUND_HALF_S = 2.0
-# Runs that may be counted apart, for each that is asked for.
-SPARE_TRIES = 2
-CORES = "cores themselves became"
-SLOWER = "Latency rose by|Throughput fell by|CPU time a request rose by|Latency and throughput never settled"
+SLOWER = "Latency rose by|Throughput fell by|CPU time a request rose by"
 
 
 @dataclass(frozen=True)
@@ -123,7 +106,6 @@ class Fault:
         scenario: makes of the scenario the one that is measured.
         habit: of the users, as :mod:`faulty_user` has them; none if empty.
         planted: what is done while the load is measured.
-        readings_longer: by what share readings of the cores' speed become longer at half of the load.
 
     """
 
@@ -135,12 +117,6 @@ class Fault:
     scenario: Callable[[Scenario], Scenario] = _as_it_is
     habit: str = ""
     planted: Planted = faults.undisturbed
-    readings_longer: float = 0.0
-
-    @property
-    def is_hidden_by_cores(self) -> bool:
-        """Whether cores that change their speed by themselves hide it, or pass for it."""
-        return self.alarm in (SLOWER, CORES)
 
 
 FAULTS = (
@@ -245,10 +221,9 @@ FAULTS = (
         "slower-cores",
         "cores are 10 % slower from half of 44 s on: planted in the reading, as a guest cannot slow its cores",
         JWT_ALONE,
-        CORES,
+        "cores themselves became",
         {"duration": 44},  # readings scatter by 15 % where guests share cores, so that four a second find less in 11 s
         planted=faults.slower_reading(0.1),
-        readings_longer=0.1,
     ),
     Fault(
         "lost-samples", "1 record in 1000 is lost in the worker", CLOSED, r"but [\d,]+ samples arrived", habit="lost"
@@ -277,10 +252,9 @@ FAULTS = (
     ),
     Fault(
         "slow-leak-cpu-bound",
-        "the service is held by SIGSTOP in turns of 10 ms, for 10 % of the time at the end of 44 s",
+        "the service is held by SIGSTOP in turns of 10 ms, for 10 % of the time at the end of the load",
         JWT_ALONE,
         SLOWER,
-        {"duration": 44},  # seconds differ by 5 % where guests share cores: 20 of them show larger changes only
         planted=beside(faults.hold_service(0.1)),
     ),
     Fault(
@@ -321,7 +295,6 @@ class Found:
     Attributes:
         variant: the one that was measured; empty if none was.
         planted: whether the machine let the fault be planted; if not, ``reasons`` says why.
-        own_change: how much slower cores became by themselves, if that hides the fault, or passes for it.
 
     """
 
@@ -331,12 +304,6 @@ class Found:
     evidence: Mapping[str, Any]
     variant: str = ""
     planted: bool = True
-    own_change: float = 0.0
-
-    @property
-    def counts(self) -> bool:
-        """Whether the fault was there, and no other one of the machine's."""
-        return self.planted and abs(self.own_change) <= MOST_OWN_CHANGE
 
     @property
     def alarmed(self) -> bool:
@@ -397,63 +364,19 @@ def disturbing(planted: Planted, variant: str) -> Iterator[None]:
 
 def measured(fault: Fault, data: Path) -> list[Found]:
     """Measure one run with a fault, and see what the verdict of its variant says; all verdicts, if nothing is wrong."""
-    plan = plan_of(fault, data)
     invocation = Invocation(["benchmarks/sensitivity.py"], data, Reporter(Console(quiet=True)))
     variant = {**fault.setting.options, **fault.options}["variants"][0]
     with disturbing(fault.planted, variant):
         try:
-            run = conductor.conduct(plan, invocation)
+            run = conductor.conduct(plan_of(fault, data), invocation)
         except faults.NotPlantedError as error:
             return [Found(fault, "", (str(error),), {}, planted=False)]
     found = []
     for cell in run.cells():
         if cell.cell.variant == variant or not fault.alarm:
             summary, evidence = cell.read("summary"), cell.read("evidence")
-            reasons, own = tuple(summary["reasons"]), 0.0
-            if fault.is_hidden_by_cores and plan.cpu_decides and plan.interleave == CELLS:
-                own = own_change(cell, fault.readings_longer)
-            if not fault.alarm and reasons and all(CORES in reason for reason in reasons):
-                own = max(evidence["slowed"].values(), key=abs)  # no false alarm: it is what happened
-            found.append(Found(fault, summary["verdict"], reasons, evidence, cell.cell.variant, own_change=own))
+            found.append(Found(fault, summary["verdict"], tuple(summary["reasons"]), evidence, cell.cell.variant))
     return found
-
-
-def own_change(cell: CellFolder, readings_longer: float) -> float:
-    """How much slower the cores of service or generator became during a load by themselves: the larger share.
-
-    Args:
-        readings_longer: of a fault: its share is taken out of the readings of the second half.
-
-    """
-    over_s = cell.read("summary")["elapsed_s"]
-    rows = [row for row in cell.metrics().itertuples(index=False, name=None) if row[2] == FIXED_WORK]
-    changes = [0.0]
-    for owner in {owner for _, owner, _, _ in rows}:
-        times, spent_s = series.counter(rows, owner, FIXED_WORK)
-        within = (times >= CONNECTING_S) & (times <= over_s)
-        if readings_longer:
-            within &= abs(times - over_s / 2) > AROUND_HALF_S
-            spent_s = np.where(times > over_s / 2, spent_s / (1 + readings_longer), spent_s)
-        changes.append(trend.change(spent_s[within]))
-    return max(changes, key=abs)
-
-
-def tries(wanted: Sequence[Fault], times: int, results: Sequence[Found]) -> Iterator[Fault]:
-    """The faults to measure next, in turn: each so many times, and again for runs that were counted apart.
-
-    Args:
-        wanted: the faults; one that the machine does not let be planted is not tried again.
-        times: how many runs of each should count.
-        results: of the tries so far, to which the caller adds those of each further one.
-
-    """
-    for number in range((1 + SPARE_TRIES) * times):
-        for fault in wanted:
-            mine = [found for found in results if found.fault is fault]
-            counted = sum(found.counts for found in mine)
-            # A run in which nothing is wrong has a result for each variant.
-            if all(found.planted for found in mine) and (number < times or counted < times):
-                yield fault
 
 
 def tables(results: list[Found]) -> Iterator[str]:
@@ -461,16 +384,11 @@ def tables(results: list[Found]) -> Iterator[str]:
     for fault in ALL:
         if not (mine := [found for found in results if found.fault is fault]):
             continue
-        for counts in (True, False):
-            these = [found for found in mine if found.counts == counts and found.planted]
-            if not these and not counts:
-                continue
-            alarmed = sum(found.alarmed for found in these)
-            word = f"found in {alarmed} of {len(these)}" if fault.alarm else f"false alarm in {alarmed} of {len(these)}"
-            if counts:
-                yield f"{fault.name:24} {word}" + f": {fault.size}" * bool(fault.size)
-            else:
-                yield f"{'':24} beside these {word} on cores that changed their speed by themselves"
+        planted, alarmed = sum(found.planted for found in mine), sum(found.alarmed for found in mine)
+        if fault.alarm:
+            yield f"{fault.name:24} found in {alarmed} of {planted}: {fault.size}"
+        else:
+            yield f"{fault.name:24} false alarm in {alarmed} of {planted}"
 
 
 def main() -> None:
@@ -482,39 +400,31 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print one object")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # so that what was stopped or set is put right again
-    wanted = [fault for fault in ALL if fault.name in options.only] if options.only else ALL
-    results: list[Found] = []
+    results = []
     with tempfile.TemporaryDirectory() as data:
-        for fault in tries(wanted, options.times, results):
-            found = measured(fault, Path(data))
-            results += found
-            for each in found if not options.json else ():
-                speed = f"{abs(each.own_change):.0%} {'slower' if each.own_change > 0 else 'faster'}"
-                apart = f"(apart: cores became {speed} by themselves)" * (each.planted and not each.counts)
-                what = f"{fault.name:24} {each.variant:12} {each.word:12} {each.verdict}"
-                print(*filter(None, (what, apart)), *each.reasons, flush=True)
-    missed, false = (
-        sum(found.word == word and found.counts for found in results) for word in ("MISSED", "FALSE ALARM")
-    )
-    apart = sum(found.planted and not found.counts for found in results)
+        for _ in range(options.times):
+            for fault in ALL if not options.only else [f for f in ALL if f.name in options.only]:
+                found = measured(fault, Path(data))
+                results += found
+                for each in found if not options.json else ():
+                    what = f"{fault.name:24} {each.variant:12} {each.word:12} {each.verdict}"
+                    print(what, *each.reasons, flush=True)
+    missed = sum(found.word == "MISSED" for found in results)
+    false = sum(found.word == "FALSE ALARM" for found in results)
     not_planted = sum(not found.planted for found in results)
-    counted = Counter(found.fault.name for found in results if found.counts)
     if options.json:
         rows = [
             {
                 **{"name": f.fault.name, "size": f.fault.size, "setting": f.fault.setting.name, "variant": f.variant},
-                **{"result": f.word, "counts": f.counts, "own_change": f.own_change},
-                **{"verdict": f.verdict, "reasons": f.reasons, "evidence": f.evidence},
+                **{"result": f.word, "verdict": f.verdict, "reasons": f.reasons, "evidence": f.evidence},
             }
             for f in results
         ]
-        sums = {"missed": missed, "false_alarms": false, "counted_apart": apart, "not_planted": not_planted}
-        print(json.dumps({**sums, "runs": rows}, indent=2))
+        print(json.dumps({"missed": missed, "false_alarms": false, "not_planted": not_planted, "runs": rows}, indent=2))
     else:
         print("", *tables(results), sep="\n")
-        beside = f"{apart} counted apart, {not_planted} not planted"
-        print(f"{missed} missed alarms, {false} false alarms; {len(results)} measurements, {beside}")
-    sys.exit(1 if missed else 2 if any(counted[fault.name] < options.times for fault in wanted) else 0)
+        print(f"{missed} missed alarms, {false} false alarms, {not_planted} not planted; {len(results)} measurements")
+    sys.exit(1 if missed else 2 if not_planted else 0)
 
 
 if __name__ == "__main__":

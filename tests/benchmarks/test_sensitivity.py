@@ -8,16 +8,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
 
 import faults
-import numpy as np
 import pytest
 import sensitivity
 from sensitivity import FAULTS, Found
 
 from lab.analysis.verdict import INVALID, SUSPECT, VALID
-from lab.spec.plan import Cell
-from lab.spec.workload import Closed
-from lab.storage.cell_folder import CellFolder
-from lab.telemetry.sampler import FIXED_WORK
 
 BODY = b'{"millis":500}'
 
@@ -65,49 +60,6 @@ def test_a_fault_is_found_by_its_own_reason_only():
     assert Found(fault, SUSPECT, (other, own), {}).word == "found"
     assert Found(fault, INVALID, (other,), {}).word == "MISSED"
     assert Found(fault, VALID, (), {}).word == "MISSED"
-
-
-def test_a_fault_is_tried_again_where_cores_changed_by_themselves(tmp_path):
-    """Three times as often at most, and counted apart whatever became of it; one that cannot be planted is left."""
-    steady, hidden, once, refused = FAULTS[:4]
-    results = []
-
-    def became(fault):
-        tried = sum(found.fault is fault for found in results)
-        own = -0.12 if fault is hidden or (fault is once and tried == 1) else 0.0
-        reasons = (fault.alarm.replace(r"\d+", "1"),)
-        return Found(fault, SUSPECT, reasons, {}, planted=fault is not refused, own_change=own)
-
-    for fault in sensitivity.tries([steady, hidden, once, refused], 2, results):
-        results.append(became(fault))
-    tried = [found.fault for found in results]
-    assert [tried.count(fault) for fault in (steady, hidden, once, refused)] == [2, 6, 3, 1]
-    lines = list(sensitivity.tables(results))
-    assert [" ".join(line.split(":")[0].split()) for line in lines] == [
-        f"{steady.name} found in 2 of 2",
-        f"{hidden.name} found in 0 of 0",
-        "beside these found in 6 of 6 on cores that changed their speed by themselves",
-        f"{once.name} found in 2 of 2",
-        "beside these found in 1 of 1 on cores that changed their speed by themselves",
-        f"{refused.name} found in 0 of 0",
-    ]
-
-
-@pytest.mark.parametrize(("owner", "other"), [("service", "generator"), ("generator", "service")])
-@pytest.mark.parametrize(("longer", "own"), [(0.1, 0.0), (0.1, 0.1), (0.0, -0.2), (0.0, 0.0)])
-def test_cores_that_change_by_themselves_are_told_from_a_planted_reading(owner, other, longer, own, tmp_path):
-    """The reading grows half a second before half of the load; what lies outside of the load does not count."""
-    at_s = np.arange(-5, 25, 0.1)
-    is_load = (at_s >= 0) & (at_s <= 20)
-    spent_s = np.where(is_load, 2e-4 * (1 + longer * (at_s > 9.5)), 4e-4)
-    noise = 1 + 0.05 * np.random.default_rng(1).standard_normal(len(at_s))
-    rows = [(at, other, FIXED_WORK, spent) for at, spent in zip(at_s, spent_s * noise, strict=True)]
-    spent_s *= 1 + own * (at_s > 7)
-    rows += [(at, owner, FIXED_WORK, spent) for at, spent in zip(at_s, spent_s * noise, strict=True)]
-    folder = CellFolder(tmp_path, Cell("mvc", Closed(users=50, duration_s=20)))
-    folder.keep_metrics(rows)
-    folder.keep("summary", {"elapsed_s": 20.0})
-    assert sensitivity.own_change(folder, longer) == pytest.approx(own, rel=0.4, abs=0.02)  # by a line, or as a step
 
 
 @pytest.mark.java
