@@ -1,4 +1,4 @@
-"""Are good runs called good? ``python benchmarks/false_alarms.py [--cells 20] [--scenario NAME] [--json]``.
+"""Are good runs called good? ``python benchmarks/false_alarms.py [--cells 20] [--scenario NAME] [--data FOLDER]``.
 
 Measures so many short cells each of ``delay``, ``document`` and ``jwt`` in which nothing is wrong, on a quiet machine,
 and prints each verdict with its reasons. Ends with status 1 if more than one in twenty of a scenario is not valid.
@@ -13,6 +13,7 @@ import statistics
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import lab
@@ -79,9 +80,10 @@ def main() -> None:
     parser.add_argument("--cells", type=int, default=20, help="of each scenario, or a few more")
     parser.add_argument("--scenario", action="append", choices=list(LOADS), help="all if none is named")
     parser.add_argument("--json", action="store_true", help="print one object")
+    parser.add_argument("--data", help="the folder in which the runs are kept, to look into; nowhere if left out")
     options = parser.parse_args()
     cells: dict[str, list[dict[str, Any]]] = {}
-    with tempfile.TemporaryDirectory() as data:
+    with nullcontext(options.data) if options.data else tempfile.TemporaryDirectory() as data:
         for scenario in options.scenario or LOADS:
             cells[scenario] = []
             number = 0

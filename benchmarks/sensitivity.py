@@ -1,8 +1,9 @@
-"""Are bad runs called bad? ``python benchmarks/sensitivity.py [--times 3] [--only NAME] [--json]``, on a quiet machine.
+"""Are bad runs called bad? ``python benchmarks/sensitivity.py [--times 3] [--only NAME] [--data FOLDER] [--json]``.
 
 Plants each fault of :data:`FAULTS` in real runs, at the size that stands beside it, and sees whether the verdict names
 it: a reason that anything else could have caused does not count. Runs of the same settings in which nothing is wrong
-are judged beside them. Ends with status 1 if a fault was missed, with 2 if this machine did not let one be planted.
+are judged beside them, on a quiet machine. Ends with status 1 if a fault was missed, with 2 if this machine did not let
+one be planted.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -43,7 +44,7 @@ DELAY_S, LOAD_S = 0.5, 11.0
 DELAYED: dict[str, Any] = {"users": [200], "variants": ["mvc-virtual"], "duration": LOAD_S}
 OF_DELAY: dict[str, Any] = {**DELAYED, "parameters": {"delay_ms": round(DELAY_S * 1000)}}
 
-SLOWER = "Latency rose by|Throughput fell by|CPU time a request rose by"
+SLOWER = "Latency rose by|Throughput fell by|CPU time a request rose by|The CPU that the service used fell by"
 
 
 @dataclass(frozen=True)
@@ -398,10 +399,11 @@ def main() -> None:
     names = [fault.name for fault in ALL]
     parser.add_argument("--only", action="append", choices=names, metavar="NAME", help=f"one of {', '.join(names)}")
     parser.add_argument("--json", action="store_true", help="print one object")
+    parser.add_argument("--data", type=Path, help="where the runs are kept, to look into; nowhere if left out")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # so that what was stopped or set is put right again
     results = []
-    with tempfile.TemporaryDirectory() as data:
+    with nullcontext(options.data) if options.data else tempfile.TemporaryDirectory() as data:
         for _ in range(options.times):
             for fault in ALL if not options.only else [f for f in ALL if f.name in options.only]:
                 found = measured(fault, Path(data))

@@ -31,6 +31,8 @@ SLOWED_SUSPECT_SHARE = 0.08
 STALL_SUSPECT_S = 0.2
 # Seconds in which the cores of generator and databases were busy while the service waited for them.
 CROWDED_SUSPECT_SHARE = 0.25
+# Courses in which whatever changed went one way.
+ONE_WAY = ("slowing", "warming")
 # A pause lengthens whatever is under way, so that a mean is off by the share of time that pauses took.
 PAUSED_SUSPECT_SHARE = 0.02
 # What takes turns is compared by a clock that stands still with the machine; other figures of it are off all the same.
@@ -102,7 +104,8 @@ def course(changes: Iterable[float], stalled_s: float, settled: bool) -> Course:
     """Class of a load that should be steady.
 
     Args:
-        changes: of latency, CPU time a request, and time between two answers; positive where it became slower.
+        changes: of latency, CPU time a request, time between two answers, and time for as much CPU; positive where it
+            became slower.
 
     """
     changed = [change for change in changes if abs(change) > CHANGE_SUSPECT_SHARE]
@@ -118,6 +121,21 @@ def changed(latency: float, throughput: float, cpu: float) -> list[str]:
         f"{name} {'rose' if share > 0 else 'fell'} by {abs(share):.0%} during the load."
         for name, share in named
         if abs(share) > CHANGE_SUSPECT_SHARE
+    ]
+
+
+def held_up(change: float) -> list[str]:
+    """Whether a service whose users never pause used another share of its cores at the end than at the beginning.
+
+    Args:
+        change: of the CPU that it used, relative.
+
+    """
+    if abs(change) <= CHANGE_SUSPECT_SHARE:
+        return []
+    return [
+        f"The CPU that the service used {'rose' if change > 0 else 'fell'} by {abs(change):.0%} during the load, while "
+        f"its users never paused: it waited {'less' if change > 0 else 'more'} for something else."
     ]
 
 

@@ -138,7 +138,8 @@ class Steadiness:
         latency_change: relative change of the median latency of a second; 0.2 where it rose by 20 %.
         throughput_change: the same of a closed loop's throughput.
         cpu_change: the same of the service's CPU time a request, where the CPU decides.
-        slowed: by owner, how much slower its cores themselves became; where the CPU decides, the other three are
+        cpu_used_change: the same of the CPU that the service used, in a load in one piece whose users never pause.
+        slowed: by owner, how much slower its cores themselves became; where the CPU decides, the first three are
             corrected for that.
         cores_busy: by owner, how many of its cores were busy on average with programs and interrupts, whosever they
             were; without owners of which that was not read.
@@ -153,6 +154,7 @@ class Steadiness:
     latency_change: float = 0.0
     throughput_change: float = 0.0
     cpu_change: float = 0.0
+    cpu_used_change: float = 0.0
     slowed: Mapping[str, float] = field(default_factory=dict)
     cores_busy: Mapping[str, float] = field(default_factory=dict)
     shared_change: float = 0.0

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from lab.analysis import balancing, bottleneck, compiling, monitoring, ramps, verdict, window_ratios
+from lab.analysis import balancing, bottleneck, checks, compiling, monitoring, ramps, verdict, window_ratios
 from lab.analysis.bottleneck import CPU_FULL, FULL_FOR_S, Bottleneck, PoolUsage, Usage
 from lab.analysis.evidence import Evidence
 from lab.analysis.service_cost import of_pools
@@ -172,6 +172,8 @@ def _settled(folder: CellFolder) -> str | None:
         return None
     if found.from_s is None:
         return f"The load had not settled within its {found.elapsed_s:.0f} s: measure longer."
+    if folder.read("evidence").get("course") in checks.ONE_WAY:
+        return None  # as with a queue that grows until the load ends: what follows is no level
     sentence = f"Latency and throughput had settled after {found.from_s:.1f} of {found.elapsed_s:.1f} s"
     left_s = latency_s[ended_s >= found.from_s]
     of_all, since = (float(np.percentile(of, 99)) for of in (latency_s, left_s))

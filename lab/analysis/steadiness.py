@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -14,6 +14,7 @@ from lab.analysis import checks
 from lab.analysis.evidence import Steadiness
 from lab.analysis.window_figures import CPU, P50, THROUGHPUT
 from lab.formulas import stats, steady_state, trend
+from lab.formulas.two_levels import adjusted
 from lab.spec.sample import NO_ANSWER
 from lab.spec.workload import Load
 from lab.telemetry.running_clock import RunningClock
@@ -91,41 +92,50 @@ def steadiness(
     if max(len(latency), len(throughput)) < trend.MIN_POINTS:
         return Steadiness(not_judged="there were too few answers a second")
     owners = dict.fromkeys(target for _, target, name, _ in rows if name == FIXED_WORK)
-    slower = partial(slowness, rows, "service") if cpu_decides else _same
+    beyond_cores = partial(_beyond_cores, partial(_slow, rows, tuple(owners) if cpu_decides else ()))
     rounds = {field: both for field, both in (rounds or {}).items() if len(both)}
-    alone, took = (_change(latency, slower, both) for both in (None, rounds.get(P50)))
+    alone, took = (_change(beyond_cores(latency), both) for both in (None, rounds.get(P50)))
     saturated = load.windows == 1 and not load.independent and _is_saturated(load, samples, begin_s, end_s)
     settling = _settling(samples, begin_s, end_s)
     if saturated:
         from_s = settling.from_s if settling else None
         settled_s = math.inf if from_s is None else begin_s + from_s
-        alone = took = _beyond_queue(took, latency, throughput, (begin_s, settled_s), slower)
-    did = _change(throughput, lambda at_s: 1 / slower(at_s), rounds.get(THROUGHPUT))
+        alone = took = _beyond_queue(took, latency, throughput, (begin_s, settled_s), beyond_cores)
+    at_one_speed = beyond_cores(throughput, rises=False)
+    did = _change(at_one_speed, rounds.get(THROUGHPUT))
     cost = _cpu_per_request(samples, rows, begin_s, end_s) if cpu_decides else pd.Series(dtype=float)
-    dearer = _change(cost, slower, rounds.get(CPU))
+    dearer = _change(beyond_cores(cost), rounds.get(CPU))
+    used = _cpu_used(rows, begin_s, end_s) if cpu_decides and saturated else pd.Series(dtype=float)
+    busier = trend.change(used.to_numpy())
+    busier = 0.0 if busier * dearer > 0 else busier  # a request took more of it, or less, and something else decided
     longest_s, level = stalled_s(samples, begin_s, end_s, saturated), _is_settled(settling)
     if load.windows == 1:  # at the end of each window nobody asks any more
         longest_s = max(longest_s, without_answer_s(samples, begin_s, end_s))
-    if not level and not load.independent and THROUGHPUT in rounds:
+    paces = [throughput / at_one_speed] if len(owners) and cpu_decides and len(throughput) else []
+    if THROUGHPUT in rounds:
         pace = rounds[THROUGHPUT]["others"]
-        pace = pace.set_axis(clock(pace.index.to_numpy(dtype=float)))
-        level = _is_settled(_settling(*_at_pace(samples, (begin_s, end_s), pace)))
+        paces.append(pace.set_axis(clock(pace.index.to_numpy(dtype=float))))
+    level = level or (
+        not load.independent
+        and any(_is_settled(_settling(*_at_pace(samples, (begin_s, end_s), pace))) for pace in paces)
+    )
     return Steadiness(
         latency_change=took,
         throughput_change=did,
         cpu_change=dearer,
+        cpu_used_change=busier,
         slowed={owner: _speed_change(rows, owner, begin_s, end_s) for owner in owners},
         cores_busy={owner: busy for owner in owners if (busy := _busy(rows, owner, begin_s, end_s)) is not None},
         shared_change=alone - took,
         stalled_s=longest_s,
         settled=level,
-        course=checks.course((took, dearer, _between_answers(did)), longest_s, level),
+        course=checks.course((took, dearer, *map(_inverse, (did, busier))), longest_s, level),
     )
 
 
-def _between_answers(did: float) -> float:
-    """The change of the time between two answers that a change of throughput is; infinite where none came any more."""
-    return 1 / (1 + did) - 1 if did > -1 else math.inf
+def _inverse(change: float) -> float:
+    """The change of the time for each that a change of a rate is; infinite where there was none any more."""
+    return 1 / (1 + change) - 1 if change > -1 else math.inf
 
 
 def _is_settled(found: steady_state.Settling | None) -> bool:
@@ -228,9 +238,31 @@ def slowness(rows: Iterable[Reading], owner: str, at_s: Floats) -> Floats:
     return slow
 
 
-def _same(at_s: Floats) -> Floats:
-    """Cores of one speed."""
-    return np.ones(len(at_s))
+def _slow(rows: Iterable[Reading], owners: Sequence[str], at_s: Floats) -> Floats:
+    """The logarithm of each owner's :func:`slowness` at given times, shape (n, owners)."""
+    return np.array([np.log(slowness(rows, owner, at_s)) for owner in owners]).reshape(len(owners), len(at_s)).T
+
+
+def _beyond_cores(slow: Callable[[Floats], Floats], over_time: pd.Series, *, rises: bool = True) -> pd.Series:
+    """A series without what the speed of the cores explains of it.
+
+    All cores of a machine slow down together where its host is busy, and the readings of either owner's are noisy: how
+    much the series follows each of them is found by least squares, so that neither a change that slower cores explain
+    is called one of the service, nor one that an unfit correction would make.
+
+    Args:
+        slow: of :func:`_slow`; of no owners where the cores do not matter.
+        over_time: indexed by seconds since the planned start.
+        rises: whether slower cores make it more, as a latency, or less, as a throughput.
+
+    """
+    values = over_time.to_numpy(dtype=float)
+    if not len(values) or values.min() <= 0:
+        return over_time
+    (logs,), _ = adjusted(
+        [np.log(values)], [slow(over_time.index.to_numpy(dtype=float))], *((0.0, 1.0) if rises else (-1.0, 0.0))
+    )
+    return pd.Series(np.exp(logs), over_time.index)
 
 
 def _at_pace(samples: pd.DataFrame, span_s: tuple[float, float], pace: pd.Series) -> tuple[pd.DataFrame, float, float]:
@@ -256,23 +288,15 @@ def _at_pace(samples: pd.DataFrame, span_s: tuple[float, float], pace: pd.Series
     return changed, float(from_s), float(to_s)
 
 
-def _change(over_time: pd.Series, slower: Callable[[Floats], Floats], rounds: pd.DataFrame | None) -> float:
-    """The change of a series as it is, as on cores of one speed, and beyond that of others: whichever is least.
-
-    So neither a change that slower cores explain is called one of the service, nor one that only a correction made.
+def _change(over_time: pd.Series, rounds: pd.DataFrame | None) -> float:
+    """The change of a series, beyond that of others.
 
     Args:
-        over_time: indexed by seconds since the planned start.
-        slower: by how much the cores at given times multiply what is in the series.
         rounds: the same figure by window, of this variant and of those that took turns with it; None if none did.
 
     """
-    values = over_time.to_numpy(dtype=float)
-    seen, corrected = trend.change(values), trend.change(values / slower(over_time.index.to_numpy(dtype=float)))
-    found = [seen, corrected]
-    if rounds is not None:
-        found.append(trend.beyond(seen, rounds["own"].to_numpy(), rounds["others"].to_numpy()))
-    return min(found, key=abs) if min(found) > 0 or max(found) < 0 else 0.0
+    found = trend.change(over_time.to_numpy(dtype=float))
+    return found if rounds is None else trend.beyond(found, rounds["own"].to_numpy(), rounds["others"].to_numpy())
 
 
 def _is_saturated(load: Load, samples: pd.DataFrame, begin_s: float, end_s: float) -> bool:
@@ -287,7 +311,7 @@ def _beyond_queue(
     latency: pd.Series,
     throughput: pd.Series,
     transient_s: tuple[float, float],
-    slower: Callable[[Floats], Floats],
+    beyond_cores: Callable[[pd.Series], pd.Series],
 ) -> float:
     """The change of latency of a saturated closed loop, without that of an initial transient in which its queue formed.
 
@@ -310,7 +334,7 @@ def _beyond_queue(
     if left_s < max(MIN_STEADY_S, LEFT_OF_TRANSIENT * (settled_s - begin_s)):
         return took
     is_slower = before.mean() / after.mean() >= math.sqrt(max(rest.mean() / first.mean(), 1.0))
-    return took if is_slower else _change(rest, slower, None)
+    return took if is_slower else _change(beyond_cores(rest), None)
 
 
 def _speed_change(rows: list[Reading], owner: str, begin_s: float, end_s: float) -> float:
@@ -334,12 +358,27 @@ def _busy(rows: list[Reading], owner: str, begin_s: float, end_s: float) -> floa
 
 def _cpu_per_request(samples: pd.DataFrame, rows: list[Reading], begin_s: float, end_s: float) -> pd.Series:
     """The service's CPU seconds a request between consecutive readings, by the moment between them."""
-    times, cpu_s = counter(rows, "service", "cpu_s")
-    within = (times >= begin_s) & (times <= end_s)
-    times, cpu_s = times[within], cpu_s[within]
+    times, cpu_s = _service_cpu(rows, begin_s, end_s)
     if len(times) < 2:
         return pd.Series(dtype=float)
     ended_s = (samples["sent_us"] + samples["latency_us"]).to_numpy() / 1e6
     requests, _ = np.histogram(ended_s, bins=times)
     cost = pd.Series(np.diff(cpu_s) / np.maximum(requests, 1), index=(times[:-1] + times[1:]) / 2)
     return cost[requests >= MIN_PER_READING]
+
+
+def _cpu_used(rows: list[Reading], begin_s: float, end_s: float) -> pd.Series:
+    """How many of its cores the service used between consecutive readings, by the moment between them.
+
+    Throughput is that over the CPU time a request. Where users never pause, and the CPU decides, it is the same all the
+    time, whatever the speed of the cores: less of it is a service that waits.
+    """
+    times, cpu_s = _service_cpu(rows, begin_s, end_s)
+    return pd.Series(np.diff(cpu_s) / np.diff(times), index=(times[:-1] + times[1:]) / 2, dtype=float)
+
+
+def _service_cpu(rows: list[Reading], begin_s: float, end_s: float) -> tuple[Floats, Floats]:
+    """The times of the readings within a period, and what CPU seconds the service had used by then."""
+    times, cpu_s = counter(rows, "service", "cpu_s")
+    within = (times >= begin_s) & (times <= end_s)
+    return times[within], cpu_s[within]

@@ -299,6 +299,7 @@ def _steady(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]
     slowed = _slowed(evidence, summary) if evidence.counts.windows == 1 else {}
     reasons = [
         *checks.changed(found.latency_change, found.throughput_change, found.cpu_change),
+        *checks.held_up(found.cpu_used_change),
         *checks.shared(found.shared_change),
         *checks.stalled(found.stalled_s, collecting_s),
         *checks.slowed(slowed),

@@ -19,7 +19,7 @@ from lab.formulas import t_interval
 
 MOST_STARTS, MOST_WINDOWS = 200, 500
 # With fewer windows their own chance is taken for a disturbance.
-FEWEST_TO_ADJUST = 10
+FEWEST_TO_ADJUST = 8
 
 Floats = NDArray[np.float64]
 

@@ -99,6 +99,10 @@ def test_a_transient_that_shows_in_p99_is_told_with_p99_after_it(tmp_path, slow_
     (said,) = (sentence for sentence in lab.open_run(str(run.path)).insights() if "settled after" in sentence)
     assert added in said
     assert ("from then on" in said) == bool(added)
+    folder.keep("evidence", {**folder.read("evidence"), "course": "slowing"})
+    said = " ".join(lab.open_run(str(run.path)).insights())
+    assert "settled" not in said  # it went on to change, as a queue does until nobody arrives any more
+    assert "Its start was slowing." in said
 
 
 @pytest.mark.parametrize(

@@ -247,6 +247,73 @@ def test_a_machine_that_changes_is_not_the_service_that_changes(samples_of):
     assert known.slowed["service"] == pytest.approx(-1 / 3, abs=0.05)
 
 
+def shared_machine(chance: np.random.Generator):
+    """How slow both cores of a machine are at a moment that other guests make a fifth slower for seconds at a time."""
+    turns = np.cumsum(chance.exponential(3.0, 30))
+    return lambda at: 1.0 + 0.2 * (np.searchsorted(turns, at) % 2)
+
+
+def readings_of(slow_at, chance: np.random.Generator):
+    """The speed of both cores as it is read, which scatters by a twentieth."""
+    return [
+        (t, owner, name, value * chance.lognormal(0, 0.05))
+        for core in ("service", "generator")
+        for t, owner, name, value in core_speed(slow_at, core)
+    ]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_slow_leak_is_found_on_cores_that_keep_changing_their_speed(samples_of, seed):
+    """A tenth within 20 s, where latency changes by a fifth every three seconds; and none where there is none."""
+    chance = np.random.default_rng(seed)
+    slow_at = shared_machine(chance)
+    load, readings = Closed(users=50, duration_s=20), readings_of(slow_at, chance)
+
+    def found(leak: float) -> Steadiness:
+        samples, cpu = closed_loop(samples_of, lambda at: slow_at(at) * (1 + leak * at / 20))
+        return steadiness(load, samples, cpu + readings, True)
+
+    assert found(0.0).course == "flat"
+    leaking = found(0.12)
+    assert max(changes(leaking)) > 0.05
+    assert leaking.course == "slowing"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_load_may_follow_cores_that_change_and_is_settled(samples_of, seed):
+    """From the middle on the machine is a third slower: throughput has two levels, and the service one."""
+    chance = np.random.default_rng(seed)
+
+    def slow_at(at: float) -> float:
+        return 1.0 if at < 12 else 1.35
+
+    samples, cpu = closed_loop(samples_of, slow_at)
+    load = Closed(users=50, duration_s=20)
+    assert not steadiness(load, samples, cpu, True).settled
+    assert steadiness(load, samples, cpu + readings_of(slow_at, chance), True).settled
+
+
+@pytest.mark.parametrize("held", [0.1, 0.0])
+def test_a_service_that_is_held_up_uses_less_cpu(samples_of, held):
+    """However the speed of cores hides it in the throughput; where it does not decide, or users pause, it may."""
+    chance = np.random.default_rng(4)
+    slow_at = shared_machine(chance)
+
+    def running(at: float) -> float:
+        return 1 - held * at / 20
+
+    samples, _ = closed_loop(samples_of, lambda at: slow_at(at) / running(at))
+    used = np.cumsum([running(t - 0.5) * chance.normal(0.98, 0.007) for t in range(21)])
+    cpu = [(float(t), "service", "cpu_s", value) for t, value in enumerate(used)]
+    load = Closed(users=50, duration_s=20)
+    found = steadiness(load, samples, cpu + readings_of(slow_at, chance), True)
+    assert found.cpu_used_change == pytest.approx(-0.9 * held, abs=0.02)
+    assert found.course == ("slowing" if held else "flat")
+    assert steadiness(load, samples, cpu, False).cpu_used_change == 0.0
+    pausing = Closed(users=500, duration_s=20)
+    assert steadiness(pausing, samples, cpu, True).cpu_used_change == 0.0
+
+
 IN_TURNS = Closed(users=50, duration_s=20, windows=20)
 
 

@@ -298,6 +298,8 @@ def test_of_an_attached_service_less_is_essential(lacking):
         ({"latency_change": 0.1}, SUSPECT, "Latency rose by 10%"),
         ({"throughput_change": -0.1}, SUSPECT, "Throughput fell by 10%"),
         ({"cpu_change": -0.3}, SUSPECT, "CPU time a request fell by 30%"),
+        ({"cpu_used_change": -0.08}, SUSPECT, "service used fell by 8% during the load, while its users never paused"),
+        ({"cpu_used_change": 0.08}, SUSPECT, "it waited less for something else"),
         ({"stalled_s": 0.5}, SUSPECT, "answered nobody for 0.5 s"),
         ({"silent": {"node 2": (5.0, 14.0)}}, SUSPECT, "node 2 answered nothing from 5 s to 14 s"),
         ({"settled": False}, SUSPECT, "never settled"),
