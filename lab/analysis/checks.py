@@ -125,7 +125,7 @@ def changed(latency: float, throughput: float, cpu: float) -> list[str]:
 
 
 def held_up(change: float) -> list[str]:
-    """Whether a service whose users never pause used another share of its cores at the end than at the beginning.
+    """Whether a service whose users never pause used more of its cores, or less, at the end than at the beginning.
 
     Args:
         change: of the CPU that it used, relative.
@@ -135,7 +135,8 @@ def held_up(change: float) -> list[str]:
         return []
     return [
         f"The CPU that the service used {'rose' if change > 0 else 'fell'} by {abs(change):.0%} during the load, while "
-        f"its users never paused: it waited {'less' if change > 0 else 'more'} for something else."
+        f"its users never paused: it waited {'less' if change > 0 else 'more'} for something else, or had "
+        f"{'more' if change > 0 else 'less'} to do besides."
     ]
 
 

@@ -145,7 +145,8 @@ class Steadiness:
             were; without owners of which that was not read.
         shared_change: by how much the latency changed besides, as did that of the variants that took turns with it.
         stalled_s: the longest time for which the service answered nobody, beyond the usual latency.
-        settled: whether latency and throughput came to a level within the load.
+        settled: whether latency and throughput came to a level within the load, or to one that only the speed of the
+            cores, or what all that took turns met, changed.
         course: what these make of the load: see :data:`Course`; empty where nothing was judged.
         not_judged: why nothing of that could be judged; empty if it was.
 

@@ -14,7 +14,7 @@ from lab.analysis import checks
 from lab.analysis.evidence import Steadiness
 from lab.analysis.window_figures import CPU, P50, THROUGHPUT
 from lab.formulas import stats, steady_state, trend
-from lab.formulas.two_levels import adjusted
+from lab.formulas.two_levels import slopes
 from lab.spec.sample import NO_ANSWER
 from lab.spec.workload import Load
 from lab.telemetry.running_clock import RunningClock
@@ -33,6 +33,11 @@ MIN_PER_READING = 20
 CONNECTING_S = 1.0
 # Readings of the fixed work are twelve a second. Those above so many medians hold an interrupt or a change of core.
 SMOOTHED_READINGS, OUTLIER = 13, 2.0
+# A series follows the speed of cores if it has so many points for each owner; nearly empty seconds tell nothing of it.
+FEWEST_TO_FOLLOW, LEAST_USUAL_SHARE = 8, 0.1
+# By how much at most, of both owners' together: work that misses caches slows down more than the fixed work, which does
+# not (0.9 to 1.34 times as much in four loads of jwt).
+MOST_FOLLOWED = 1.5
 # Windows of those that take turns are a second long.
 PACE_STEP_S = 0.1
 # Of latencies that were sent within a piece of time this long, the fastest tenth shows a service that answered nobody.
@@ -92,26 +97,26 @@ def steadiness(
     if max(len(latency), len(throughput)) < trend.MIN_POINTS:
         return Steadiness(not_judged="there were too few answers a second")
     owners = dict.fromkeys(target for _, target, name, _ in rows if name == FIXED_WORK)
-    beyond_cores = partial(_beyond_cores, partial(_slow, rows, tuple(owners) if cpu_decides else ()))
+    of_cores = partial(_of_cores, partial(_slow, rows, tuple(owners) if cpu_decides else ()))
     rounds = {field: both for field, both in (rounds or {}).items() if len(both)}
-    alone, took = (_change(beyond_cores(latency), both) for both in (None, rounds.get(P50)))
+    alone, took = (_change(latency / of_cores(latency), both) for both in (None, rounds.get(P50)))
     saturated = load.windows == 1 and not load.independent and _is_saturated(load, samples, begin_s, end_s)
     settling = _settling(samples, begin_s, end_s)
     if saturated:
         from_s = settling.from_s if settling else None
         settled_s = math.inf if from_s is None else begin_s + from_s
-        alone = took = _beyond_queue(took, latency, throughput, (begin_s, settled_s), beyond_cores)
-    at_one_speed = beyond_cores(throughput, rises=False)
-    did = _change(at_one_speed, rounds.get(THROUGHPUT))
+        alone = took = _beyond_queue(took, latency, throughput, (begin_s, settled_s), of_cores)
+    pace_of_cores = of_cores(throughput, rises=False)
+    did = _change(throughput / pace_of_cores, rounds.get(THROUGHPUT))
     cost = _cpu_per_request(samples, rows, begin_s, end_s) if cpu_decides else pd.Series(dtype=float)
-    dearer = _change(beyond_cores(cost), rounds.get(CPU))
+    dearer = _change(cost / of_cores(cost), rounds.get(CPU))
     used = _cpu_used(rows, begin_s, end_s) if cpu_decides and saturated else pd.Series(dtype=float)
     busier = trend.change(used.to_numpy())
-    busier = 0.0 if busier * dearer > 0 else busier  # a request took more of it, or less, and something else decided
+    busier = 0.0 if busier * dearer > 0 else busier  # a request took more of it, or less
     longest_s, level = stalled_s(samples, begin_s, end_s, saturated), _is_settled(settling)
     if load.windows == 1:  # at the end of each window nobody asks any more
         longest_s = max(longest_s, without_answer_s(samples, begin_s, end_s))
-    paces = [throughput / at_one_speed] if len(owners) and cpu_decides and len(throughput) else []
+    paces = [pd.Series(pace_of_cores, throughput.index)] if len(throughput) else []
     if THROUGHPUT in rounds:
         pace = rounds[THROUGHPUT]["others"]
         paces.append(pace.set_axis(clock(pace.index.to_numpy(dtype=float))))
@@ -243,33 +248,41 @@ def _slow(rows: Iterable[Reading], owners: Sequence[str], at_s: Floats) -> Float
     return np.array([np.log(slowness(rows, owner, at_s)) for owner in owners]).reshape(len(owners), len(at_s)).T
 
 
-def _beyond_cores(slow: Callable[[Floats], Floats], over_time: pd.Series, *, rises: bool = True) -> pd.Series:
-    """A series without what the speed of the cores explains of it.
+def _of_cores(slow: Callable[[Floats], Floats], over_time: pd.Series, *, rises: bool = True) -> Floats:
+    """The factor by which the speed of the cores multiplies a series at each of its points, shape (n,).
 
     All cores of a machine slow down together where its host is busy, and the readings of either owner's are noisy: how
-    much the series follows each of them is found by least squares, so that neither a change that slower cores explain
-    is called one of the service, nor one that an unfit correction would make.
+    much the series follows each of them is found by least squares. So a change that slower cores explain is not called
+    one of the service, and a reading that the series does not follow makes none.
 
     Args:
         slow: of :func:`_slow`; of no owners where the cores do not matter.
         over_time: indexed by seconds since the planned start.
         rises: whether slower cores make it more, as a latency, or less, as a throughput.
 
+    Returns:
+        Ones with too few points (:data:`FEWEST_TO_FOLLOW`); with too few for each owner, by the mean of them.
+
     """
-    values = over_time.to_numpy(dtype=float)
-    if not len(values) or values.min() <= 0:
-        return over_time
-    (logs,), _ = adjusted(
-        [np.log(values)], [slow(over_time.index.to_numpy(dtype=float))], *((0.0, 1.0) if rises else (-1.0, 0.0))
-    )
-    return pd.Series(np.exp(logs), over_time.index)
+    values, slower = over_time.to_numpy(dtype=float), slow(over_time.index.to_numpy(dtype=float))
+    usual = values > LEAST_USUAL_SHARE * np.median(values) if len(values) else np.zeros(0, dtype=bool)
+    if slower.shape[1] and usual.sum() < FEWEST_TO_FOLLOW * slower.shape[1]:
+        slower = slower.mean(axis=1, keepdims=True)
+    if not slower.shape[1] or usual.sum() < FEWEST_TO_FOLLOW:
+        return np.ones(len(values))
+    logs, known = np.log(values[usual]), slower[usual]
+    follows = slopes(logs - logs.mean(), known - known.mean(axis=0), *((0.0, 1.0) if rises else (-1.0, 0.0)))
+    follows *= min(1.0, MOST_FOLLOWED / max(abs(float(follows.sum())), 1e-9))
+    factor: Floats = np.exp(slower @ follows)
+    return factor
 
 
 def _at_pace(samples: pd.DataFrame, span_s: tuple[float, float], pace: pd.Series) -> tuple[pd.DataFrame, float, float]:
-    """Samples and a span of a closed loop by a clock that goes as fast as those that took turns with it answered.
+    """Samples and a span of a closed loop by a clock that goes as fast as its machine did.
 
     Args:
-        pace: the others' throughput as a multiple of the usual one, indexed by seconds since the planned start.
+        pace: as a multiple of the usual one, indexed by seconds since the planned start: what the speed of the cores
+            makes of throughput, or the throughput of those that took turns with it.
 
     """
     sent_s, took_s = (samples[name].to_numpy() / 1e6 for name in ("sent_us", "latency_us"))
@@ -311,7 +324,7 @@ def _beyond_queue(
     latency: pd.Series,
     throughput: pd.Series,
     transient_s: tuple[float, float],
-    beyond_cores: Callable[[pd.Series], pd.Series],
+    of_cores: Callable[[pd.Series], Floats],
 ) -> float:
     """The change of latency of a saturated closed loop, without that of an initial transient in which its queue formed.
 
@@ -334,7 +347,7 @@ def _beyond_queue(
     if left_s < max(MIN_STEADY_S, LEFT_OF_TRANSIENT * (settled_s - begin_s)):
         return took
     is_slower = before.mean() / after.mean() >= math.sqrt(max(rest.mean() / first.mean(), 1.0))
-    return took if is_slower else _change(beyond_cores(rest), None)
+    return took if is_slower else _change(rest / of_cores(rest), None)
 
 
 def _speed_change(rows: list[Reading], owner: str, begin_s: float, end_s: float) -> float:
@@ -370,11 +383,14 @@ def _cpu_per_request(samples: pd.DataFrame, rows: list[Reading], begin_s: float,
 def _cpu_used(rows: list[Reading], begin_s: float, end_s: float) -> pd.Series:
     """How many of its cores the service used between consecutive readings, by the moment between them.
 
-    Throughput is that over the CPU time a request. Where users never pause, and the CPU decides, it is the same all the
-    time, whatever the speed of the cores: less of it is a service that waits.
+    Throughput is the CPU used divided by that of a request. Where users never pause, and the CPU decides, it is the
+    same all the time, however fast the cores are: less of it is a service that waits. Intervals of which the machine
+    stood still for the most part are left out.
     """
     times, cpu_s = _service_cpu(rows, begin_s, end_s)
-    return pd.Series(np.diff(cpu_s) / np.diff(times), index=(times[:-1] + times[1:]) / 2, dtype=float)
+    took_s = np.diff(times)
+    whole = took_s > np.median(took_s) / 2 if len(took_s) else np.zeros(0, dtype=bool)
+    return pd.Series(np.diff(cpu_s)[whole] / took_s[whole], index=((times[:-1] + times[1:]) / 2)[whole], dtype=float)
 
 
 def _service_cpu(rows: list[Reading], begin_s: float, end_s: float) -> tuple[Floats, Floats]:

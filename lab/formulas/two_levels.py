@@ -19,7 +19,7 @@ from lab.formulas import t_interval
 
 MOST_STARTS, MOST_WINDOWS = 200, 500
 # With fewer windows their own chance is taken for a disturbance.
-FEWEST_TO_ADJUST = 8
+FEWEST_TO_ADJUST = 10
 
 Floats = NDArray[np.float64]
 
@@ -100,10 +100,22 @@ def adjusted(
     if not kinds or len(apart) < FEWEST_TO_ADJUST * kinds:
         return list(values), 0.0
     disturbed = np.concatenate([start - start.mean(axis=0) for start in known if len(start)])
-    slopes = scipy.optimize.lsq_linear(disturbed, apart, (least, most), method="bvls").x
-    left, all_ = float(((apart - disturbed @ slopes) ** 2).sum()), float((apart**2).sum())
+    follows = slopes(apart, disturbed, least, most)
+    left, all_ = float(((apart - disturbed @ follows) ** 2).sum()), float((apart**2).sum())
     share = max(0.0, 1 - left / all_) if all_ else 0.0
-    return [start - of @ slopes for start, of in zip(values, known, strict=True)], share
+    return [start - of @ follows for start, of in zip(values, known, strict=True)], share
+
+
+def slopes(apart: Floats, disturbed: Floats, least: float, most: float) -> Floats:
+    """By how much values follow each disturbance by one, by least squares within bounds, shape (kinds,).
+
+    Args:
+        apart: values less their mean, shape (n,).
+        disturbed: disturbances less their means, shape (n, kinds).
+
+    """
+    found: Floats = scipy.optimize.lsq_linear(disturbed, apart, (least, most), method="bvls").x
+    return found
 
 
 @dataclass(frozen=True)

@@ -293,6 +293,46 @@ def test_a_load_may_follow_cores_that_change_and_is_settled(samples_of, seed):
     assert steadiness(load, samples, cpu + readings_of(slow_at, chance), True).settled
 
 
+def test_a_leak_on_cores_that_become_slower_meanwhile_is_not_all_theirs(samples_of):
+    """What both explain together is no more than one and a half times what the readings say."""
+
+    def slow_at(at: float) -> float:
+        return 1 + at / 200
+
+    samples, cpu = closed_loop(samples_of, lambda at: slow_at(at) * (1 + at / 80))
+    found = steadiness(
+        Closed(users=50, duration_s=20), samples, cpu + readings_of(slow_at, np.random.default_rng(1)), True
+    )
+    assert 0.1 < found.latency_change < 0.25
+    assert found.course == "slowing"
+
+
+def test_seconds_without_an_answer_keep_nobody_from_following_the_cores(samples_of):
+    """They are no measure of how much; and who answers nobody at the end has not settled by that."""
+    slow_at = shared_machine(np.random.default_rng(2))
+    samples, cpu = closed_loop(samples_of, slow_at)
+    mute = samples[samples["sent_us"] < 17e6]
+    found = steadiness(
+        Closed(users=50, duration_s=20), mute, cpu + readings_of(slow_at, np.random.default_rng(3)), True
+    )
+    assert found.throughput_change < -0.5
+    assert found.course != "flat"
+    assert abs(found.latency_change) < 0.05
+
+
+def test_a_short_load_follows_the_cores_too(samples_of):
+    """With ten points the mean of both owners' cores is followed."""
+
+    def slow_at(at: float) -> float:
+        return 1.0 if at < 7 else 1.2
+
+    samples, cpu = closed_loop(samples_of, slow_at)
+    load = Closed(users=50, duration_s=12)
+    readings = readings_of(slow_at, np.random.default_rng(4))
+    found = steadiness(load, samples[samples["sent_us"] < 12e6], cpu + readings, True, until_s=12.0)
+    assert max(map(abs, changes(found))) < 0.05
+
+
 @pytest.mark.parametrize("held", [0.1, 0.0])
 def test_a_service_that_is_held_up_uses_less_cpu(samples_of, held):
     """However the speed of cores hides it in the throughput; where it does not decide, or users pause, it may."""
