@@ -253,10 +253,10 @@ FAULTS = (
     ),
     Fault(
         "slow-leak-cpu-bound",
-        "the service is held by SIGSTOP in turns of 10 ms, for 13 % of the time at the end: 10 % of throughput",
+        "the service is held by SIGSTOP in turns of 10 ms, for 13 % of the time at the end: 6 to 7 % of its CPU",
         JWT_ALONE,
         SLOWER,
-        planted=beside(faults.hold_service(0.13)),  # what else runs on its core, 2 to 3 % of it, does so meanwhile
+        planted=beside(faults.hold_service(0.13)),  # as read: it uses 0.97 of its core at first, and 0.91 at the end
     ),
     Fault(
         "slow-leak-in-turns",
