@@ -253,10 +253,10 @@ FAULTS = (
     ),
     Fault(
         "slow-leak-cpu-bound",
-        "the service is held by SIGSTOP in turns of 10 ms, for 13 % of the time at the end: 6 to 7 % of its CPU",
+        "the service is held by SIGSTOP in turns of 10 ms, for 10 % of the time at the end of the load",
         JWT_ALONE,
         SLOWER,
-        planted=beside(faults.hold_service(0.13)),  # as read: it uses 0.97 of its core at first, and 0.91 at the end
+        planted=beside(faults.hold_service(0.1)),
     ),
     Fault(
         "slow-leak-in-turns",

@@ -36,7 +36,7 @@ SMOOTHED_READINGS, OUTLIER = 13, 2.0
 # A series follows the speed of cores if it has so many points for each owner; nearly empty seconds tell nothing of it.
 FEWEST_TO_FOLLOW, LEAST_USUAL_SHARE = 8, 0.1
 # By how much at most, of both owners' together: work that misses caches slows down more than the fixed work, which does
-# not (0.9 to 1.34 times as much in four loads of jwt).
+# not; more than half as much again would be a change of the service's own.
 MOST_FOLLOWED = 1.5
 # Windows of those that take turns are a second long.
 PACE_STEP_S = 0.1
@@ -112,11 +112,12 @@ def steadiness(
     dearer = _change(cost / of_cores(cost), rounds.get(CPU))
     used = _cpu_used(rows, begin_s, end_s) if cpu_decides and saturated else pd.Series(dtype=float)
     busier = trend.change(used.to_numpy())
-    busier = 0.0 if busier * dearer > 0 else busier  # a request took more of it, or less
+    if busier * dearer > 0:
+        busier = 0.0  # a request took more of it, or less, and the service waited no longer
     longest_s, level = stalled_s(samples, begin_s, end_s, saturated), _is_settled(settling)
     if load.windows == 1:  # at the end of each window nobody asks any more
         longest_s = max(longest_s, without_answer_s(samples, begin_s, end_s))
-    paces = [pd.Series(pace_of_cores, throughput.index)] if len(throughput) else []
+    paces = [pd.Series(pace_of_cores, throughput.index)] if np.any(pace_of_cores != 1) else []
     if THROUGHPUT in rounds:
         pace = rounds[THROUGHPUT]["others"]
         paces.append(pace.set_axis(clock(pace.index.to_numpy(dtype=float))))

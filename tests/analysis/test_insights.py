@@ -105,6 +105,23 @@ def test_a_transient_that_shows_in_p99_is_told_with_p99_after_it(tmp_path, slow_
     assert "Its start was slowing." in said
 
 
+@pytest.mark.parametrize("settled", [True, False])
+def test_a_level_that_the_machine_changed_is_not_called_unsettled(tmp_path, settled):
+    """The verdict has judged that with the speed of the cores, of which the samples alone say nothing."""
+    plan = make_plan(scenarios()["delay"], Options(users=[400], duration=30.0, variants=["mvc"]))
+    run = RunFolder.create(plan, [], MACHINE, tmp_path)
+    (folder,) = run.cells()
+    run.begin(folder.cell)
+    fill(folder, 1.0, np.random.default_rng(2))
+    records = np.zeros(12_000, dtype=sample.RECORD)
+    ended_s = np.linspace(0.5, 30.0, len(records))
+    records["latency_us"], records["status"] = np.where(ended_s < 20, 0.3e6, 0.5e6), 200
+    records["sent_us"] = records["planned_us"] = 1e6 * ended_s - records["latency_us"]
+    keep(folder, records)
+    folder.keep("evidence", {**folder.read("evidence"), "course": "flat", "settled": settled})
+    assert any("had not settled" in said for said in lab.open_run(str(run.path)).insights()) == (not settled)
+
+
 @pytest.mark.parametrize(
     ("limits", "sentence"),
     [

@@ -264,7 +264,7 @@ def readings_of(slow_at, chance: np.random.Generator):
 
 @pytest.mark.parametrize("seed", range(10))
 def test_a_slow_leak_is_found_on_cores_that_keep_changing_their_speed(samples_of, seed):
-    """A tenth within 20 s, where latency changes by a fifth every three seconds; and none where there is none."""
+    """12 % within 20 s, where latency changes by a fifth every three seconds; and none where there is none."""
     chance = np.random.default_rng(seed)
     slow_at = shared_machine(chance)
     load, readings = Closed(users=50, duration_s=20), readings_of(slow_at, chance)
@@ -281,7 +281,7 @@ def test_a_slow_leak_is_found_on_cores_that_keep_changing_their_speed(samples_of
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_load_may_follow_cores_that_change_and_is_settled(samples_of, seed):
-    """From the middle on the machine is a third slower: throughput has two levels, and the service one."""
+    """From 12 s on the machine is a third slower: throughput has two levels, and the service one."""
     chance = np.random.default_rng(seed)
 
     def slow_at(at: float) -> float:
@@ -308,7 +308,7 @@ def test_a_leak_on_cores_that_become_slower_meanwhile_is_not_all_theirs(samples_
 
 
 def test_seconds_without_an_answer_keep_nobody_from_following_the_cores(samples_of):
-    """They are no measure of how much; and who answers nobody at the end has not settled by that."""
+    """They say nothing of how fast the cores were, and the load that ends with them is not called steady."""
     slow_at = shared_machine(np.random.default_rng(2))
     samples, cpu = closed_loop(samples_of, slow_at)
     mute = samples[samples["sent_us"] < 17e6]
@@ -335,7 +335,7 @@ def test_a_short_load_follows_the_cores_too(samples_of):
 
 @pytest.mark.parametrize("held", [0.1, 0.0])
 def test_a_service_that_is_held_up_uses_less_cpu(samples_of, held):
-    """However the speed of cores hides it in the throughput; where it does not decide, or users pause, it may."""
+    """However the speed of cores hides it in the throughput; only where the CPU decides, and users never pause."""
     chance = np.random.default_rng(4)
     slow_at = shared_machine(chance)
 
