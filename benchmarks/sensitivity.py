@@ -253,18 +253,18 @@ FAULTS = (
     ),
     Fault(
         "slow-leak-cpu-bound",
-        "the service is held by SIGSTOP in turns of 10 ms, for 10 % of the time at the end of the load",
+        "the service is held by SIGSTOP for 10 ms at a time, for 10 % of the time at the end of the load",
         JWT_ALONE,
         SLOWER,
         planted=beside(faults.hold_service(0.1)),
     ),
     Fault(
         "slow-leak-in-turns",
-        "the same of one of three that take turns, for 20 % of the time at the end of a minute of each",
+        "the same of one of three that take turns, for 18 % of the time at the end of a minute of each",
         JWT,
         SLOWER,
         {"duration": 60},  # windows of a second scatter too much for 10 %, or for a shorter load
-        planted=beside(faults.hold_service(0.2)),
+        planted=beside(faults.hold_service(0.18)),
     ),
 )
 NOTHING = "nothing"

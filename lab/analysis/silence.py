@@ -54,9 +54,11 @@ def _silent_s(readings: list[tuple[float, str, float]]) -> list[tuple[float, flo
     runs = [(is_silent, [t_s for t_s, _ in run]) for is_silent, run in groupby(asked, key=lambda reading: reading[1])]
     found = []
     for (is_silent, times), (_, after) in zip(runs, [*runs[1:], (False, [math.inf])], strict=True):
-        totals = {total for t_s, name, total in readings if name == PASSED_ON and times[0] <= t_s <= after[0]}
-        if is_silent and len(times) >= SILENT_READINGS and len(totals) <= 1:
-            found.append((times[0], times[-1] + POLL_TIMEOUT_S))
+        totals = [(t_s, total) for t_s, name, total in readings if name == PASSED_ON and times[0] <= t_s]
+        # Who went on while the last of them was given up has answered requests since.
+        surely = sum(len({total for t_s, total in totals if t_s <= to_s}) <= 1 for to_s in (*times[1:], after[0]))
+        if is_silent and surely >= SILENT_READINGS:
+            found.append((times[0], times[surely - 1] + POLL_TIMEOUT_S))
     return found
 
 

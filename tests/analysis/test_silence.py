@@ -31,6 +31,7 @@ def read(target: str, silent: str, passed_on: tuple[int, ...] = ()) -> list[tupl
         ("......", (0, 1, 2, 3, 4, 5), None),
         ("..x.x.", (0, 1, 1, 1, 1, 2), None),  # late once, twice
         ("..xxx.", (0, 1, 1, 1, 1, 2), (6.0, 14.0)),  # until the last one was given up
+        ("..xxx.", (0, 1, 1, 1, 5, 9), (6.0, 11.0)),  # it went on while the last one was given up
         ("..xxx.", (0, 1, 1, 2, 2, 3), None),  # too busy for readings as well
         ("..xx..", (0, 1, 1, 2, 2, 3), None),
         ("xx..xx", (0, 0, 1, 2, 2, 2), (0.0, 5.0)),

@@ -273,7 +273,7 @@ def test_a_called_service_that_is_dead_for_a_time(variant, breaker, tmp_path):
     sent_s = (samples["sent_us"] - samples["sent_us"].min()) / 1e6
     dead, answered = sent_s.between(*DEAD_S), sent_s + samples["latency_us"] / 1e6 < ANSWERED_S
     assert (samples["error"][answered | (sent_s > ALIVE_S)] == "").all()
-    assert answered.sum() > 50
+    assert answered.any()
     assert (samples["error"][dead] != "").all()
     assert ((samples["error"][dead] == kept_back).mean() > 0.8) == (breaker != "off")
     windows = run.windows()
