@@ -271,7 +271,8 @@ def reproduce(
         scale: the part of the document's size, 1 for all of it; the largest that fits this machine if None.
         pace: how long pauses, ramp and timeout take, as a multiple of the document's; users are as many times more, or
             fewer, so that they offer as many requests a second.
-        repeat: number of interleaved repeats of every cell; as many as fit into half an hour, at most five, if None.
+        repeat: number of interleaved repeats of every cell; as many as fit into the time that
+            the experiment is given, at most five, if None.
         seed: of arrivals and order; drawn if None.
         data: the folder of runs; ``data/runs`` of the checkout if None.
         quiet: show no progress.

@@ -143,8 +143,8 @@ def _exit_status(command: Callable[[], Any]) -> int:
         return int(error.exit_code)
     except (KeyboardInterrupt, click.Abort):
         _print_error(
-            "Interrupted; all processes are stopped, and all measurements are stored.",
-            "'python -m lab list' shows them.",
+            "Interrupted; whatever was started has been stopped.",
+            "What was measured is kept: 'python -m lab list' shows it, 'python -m lab resume' goes on with a run.",
         )
         return INTERRUPTED
     except OSError as error:

@@ -39,9 +39,9 @@ class ObjectiveText(click.ParamType[slo.Objective]):
 
 
 INTERLEAVE_HELP = (
-    "How variants take turns: one measurement after the other (cells), or (windows) all are up and warm, and each is "
-    "loaded for a second in turn, again and again, until it has had its --duration; --repeat N then starts the "
-    "services N times. What disturbs the machine disturbs all alike: for small differences, and where the CPU decides."
+    "cells: measure one variant after the other. windows: keep all variants up and warm, and load each for a second in "
+    "turn until it has had its --duration; --repeat N then starts the services N times. For small differences, and "
+    "where the CPU decides: what disturbs the machine disturbs all variants alike."
 )
 SLO_HELP = "Exit with 1 unless every cell meets it: 'p99<200ms', 'p99.9<1s', 'errors<0.1%', 'throughput>1000'."
 slo_option = click.option("--slo", type=ObjectiveText(), multiple=True, help=SLO_HELP)
@@ -308,7 +308,7 @@ def limit_options(command: click.Command, scenario: Scenario) -> click.Command:
         ),
         _option("--threads", int, "T", "Threads that serve requests, at most.  [default: 200]"),
         _option("--accept-count", int, "N", "Listen backlog of all variants.  [default: 4096]"),
-        _option("--heap-mb", int, "MB", "Heap of the JVM.  [default: 2048]"),
+        _option("--heap-mb", int, "MB", "Heap of the JVM in MiB.  [default: 2048]"),
         *_component_options(scenario),
         _option("--nodes", int, "N", "Nodes of the service: N processes behind HAProxy, if N is more than 1.", 1),
         click.Option(
@@ -316,7 +316,7 @@ def limit_options(command: click.Command, scenario: Scenario) -> click.Command:
             type=click.Choice(RUNTIMES),
             default="process",
             show_default=True,
-            help="Where services, databases and workers run.",
+            help="Where services, databases and workers run: as processes, or in containers.",
         ),
         pin_option(),
     ]

@@ -445,12 +445,11 @@ def _built(
 ) -> Artifacts:
     """Build the jars of services and stand-ins, and the services' start-up caches, if they are to have any."""
     with reporter.phase("build the services") as update:
-        caches: dict[str, Path] = {}
         jars = build.jars(modules | behind, jdk, runtime, _shortened(update))
+        caches: dict[str, Path] = {}
         if has_caches and jdk.major >= aot_cache.MINIMUM_JAVA and not isinstance(runtime, DockerRuntime):
-            for module in sorted(modules):
-                cache = aot_cache.train(jars[module], jdk.java, runtime, _shortened(update), reporter.say)
-                caches |= {module: cache} if cache else {}
+            started = {module: jars[module] for module in modules}
+            caches = aot_cache.train_all(started, jdk.java, runtime, _shortened(update), reporter.say)
         update(1, "")
     return Artifacts(jdk.java, jars=jars, caches=caches)
 

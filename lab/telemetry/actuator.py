@@ -30,7 +30,8 @@ READY_WITHIN_S = 180.0
 WHOLE_LOG = 1000
 # The timeout of readings once a second, and of those that the verdict depends on.
 POLL_TIMEOUT_S, ANSWER_WITHIN_S = 2.0, 30.0
-JVM_MEMORY = "jvm_memory_used_bytes"  # the heap and all areas outside of it
+# The heap and the JVM's areas beside it; neither buffers outside of them, as Netty's, nor the stacks of threads.
+JVM_MEMORY = "jvm_memory_used_bytes"
 HEAP, HEAP_EDEN = "jvm_heap_used_bytes", "jvm_heap_eden_bytes"
 # 0 where a circuit breaker is closed, 1 where it is open, and between the two while it tries a few calls.
 BREAKER_OPEN = "lab_breaker_open"

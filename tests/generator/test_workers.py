@@ -136,7 +136,7 @@ def test_a_worker_elsewhere_joins_one_fleet_after_the_other(service, tmp_path):
             fleet.distribute_tokens(tokens)
         worker.send_signal(signal.SIGINT)
         said, complaint = worker.communicate(timeout=60)
-    assert worker.returncode == 130, complaint
+    assert worker.returncode == 0, complaint
     assert said.count("joined") == 3, said
     assert list((tmp_path / "empty").iterdir()) == []
 

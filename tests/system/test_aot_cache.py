@@ -64,8 +64,8 @@ def jar(tmp_path) -> Path:
     return path
 
 
-def launcher(tmp_path: Path, status: int = 0) -> str:
-    """The path of a launcher that ends with that status."""
+def launcher(tmp_path: Path, status: int | str = 0) -> str:
+    """The path of a launcher that ends with that status, a number or an expression of its arguments."""
     java = tmp_path / "jdk" / "bin" / "java"
     java.parent.mkdir(parents=True, exist_ok=True)
     java.write_text(LAUNCHER.format(python=sys.executable, notes=tmp_path, status=status))
@@ -108,6 +108,20 @@ def test_a_training_that_failed_is_not_tried_again(jar, runtime, tmp_path):
     assert len((tmp_path / "starts").read_text().splitlines()) == 2  # one unpacked, and one trained
     jar.write_bytes(b"second")
     assert aot_cache.train(jar, launcher(tmp_path), runtime, print, warnings.append) is not None
+
+
+@pytest.mark.parametrize("failing", ["", "webflux"])
+def test_all_that_are_compared_have_a_cache_or_none_has(runtime, tmp_path, failing):
+    """What starts from a cache compiles otherwise, so one whose training failed has the others start without."""
+    jars = {name: tmp_path / name / f"{name}.jar" for name in ("mvc", "webflux")}
+    for name, jar in jars.items():
+        jar.parent.mkdir()
+        jar.write_bytes(name.encode())
+    java = launcher(tmp_path, status=f"{bool(failing)} and any(word.endswith('/{failing}.jar') for word in sys.argv)")
+    warnings: list[str] = []
+    caches = aot_cache.train_all(jars, java, runtime, print, warnings.append)
+    assert set(caches) == (set() if failing else {"mvc", "webflux"})
+    assert len(warnings) == bool(failing)
 
 
 @pytest.mark.parametrize("proxy", ["", "http://127.0.0.1:1"])

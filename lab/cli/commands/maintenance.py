@@ -90,7 +90,7 @@ def clean(all_runs: bool, incomplete: bool, yes: bool, data: Path) -> None:
         raise LabError(f"There is no folder {data}, so no runs in it.", "Correct --data.")
     wanted = ("complete", "incomplete", "damaged") if all_runs else ("incomplete", "damaged") if incomplete else ()
     doomed = _doomed_runs(data, wanted)
-    if doomed and not yes and not click.confirm(f"Delete {len(doomed)} runs in {data}?"):
+    if doomed and not yes and not click.confirm(f"Delete {len(doomed)} run{'s' * (len(doomed) != 1)} in {data}?"):
         out.print("Nothing was removed.")
         return
     deleted = _delete_runs(doomed, wanted)

@@ -53,18 +53,18 @@ COLOURS = {CONFIRMED: "green", REFUTED: "red", UNDECIDED: "yellow", NOT_JUDGED: 
     "--pace",
     type=float,
     metavar="X",
-    help="Pauses, ramp and timeout take X times as long, and users are X times as many: as many requests a second.",
+    help="Scale pauses, ramp-up, timeout and the number of users by X: the request rate stays the same.",
 )
 @click.option(
     "--repeat",
     type=int,
     metavar="N",
-    help="Measure every cell N times, interleaved.  [default: what fits into the experiment's time]",
+    help="Measure every cell N times, interleaved.  [default: as often as fits, five at most; --dry-run tells]",
 )
 @click.option(
     "--interleave",
     type=click.Choice((CELLS, WINDOWS)),
-    help="A variant after the other, or all up and in turns of seconds.  [default: windows where the CPU decides]",
+    help="One variant after the other, or all up and in turns of a second.  [default: windows where the CPU decides]",
 )
 @click.option("--seed", type=int, metavar="N", help="Seed of arrivals and order, to repeat a run.")
 @click.option("--from", "from_", multiple=True, metavar="RUN", help="Judge an existing run; one for each part.")

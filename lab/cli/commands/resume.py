@@ -26,7 +26,7 @@ from lab.system.databases import TITLES
 @click.option(
     "--theirs",
     is_flag=True,
-    help="Resume a run that this checkout did not plan: execute what it says; or one that another machine was at.",
+    help="Resume a run that was planned by another checkout, whose commands are executed, or begun on another machine.",
 )
 @click.option("--allow-suspect", is_flag=True, help="Exit with 0 also if the verdict is 'suspect'.")
 @header_option

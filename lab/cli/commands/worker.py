@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import sys
+from contextlib import suppress
 
 import click
 
@@ -51,7 +52,7 @@ def worker(master: str, join: str) -> None:
     out.print(f"Waiting for runs at {host}:{port}. End with Ctrl-C.")
     command = (sys.executable, "-m", "lab.generator.locust.worker", "--master-host", host, "--master-port", str(port))
     told = {**surroundings(own=False), **OWN_MODULES, JOIN_TOKEN: join}
-    with temporary.folder() as folder, ProcessRuntime() as runtime:
+    with suppress(KeyboardInterrupt), temporary.folder() as folder, ProcessRuntime() as runtime:
         launch = Launch("worker", command, folder / "worker.log", told, folder=ROOT, talks=True, grace_s=0, alone=True)
         while True:
             with runtime.started(launch) as running:
