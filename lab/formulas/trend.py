@@ -19,6 +19,11 @@ MIN_POINTS, MIN_PER_POINT = 8, 20
 POINTS = 40
 # Fewer points before or after a step are outliers.
 MIN_SIDE = 3
+# A line between two levels takes a quarter of the series, or leaves MIN_SIDE points of either level: else one point at an
+# end of the series would make it.
+LEAST_LINE = 1 / 4
+# Where all that such a line leaves is a tenth of its rise at most, no noise explains it, however alike seconds are.
+CLEAR = 0.1
 # Kendall's τ of a series that goes one way nearly all the time; seconds that are merely like the one before do not.
 MONOTONE = 0.9
 # An estimate of the autocorrelation that leaves at least one independent point in two hundred.
@@ -34,24 +39,25 @@ SERVED_WITHIN, SOONEST_SHARE = 1.5, 0.01
 def change(values: Floats) -> float:
     """The relative change of a series from its beginning to its end; 0 where its own noise may explain it.
 
-    Two tests, since a step is no line: the line through all points (Theil and Sen's slope, significant by Kendall's
-    test), and the means before and after the moment at which they differ most clearly (Student's t). Successive seconds
-    are alike on a machine that others share, so both count as many independent points as the autocorrelation of lag 1
-    leaves (Bayley and Hammersley, Supplement to the Journal of the Royal Statistical Society 8, 1946). A series that
-    goes one way nearly all the time needs no such count.
+    Three tests, since a step is no line, and what begins in the middle is neither: the line through all points (Theil
+    and Sen's slope, significant by Kendall's test); the means before and after the moment at which they differ most
+    clearly; and a level that becomes another one along a line, from one moment to another (the last two by Student's
+    t). Successive seconds are alike on a machine that others share, so all count as many independent points as the
+    autocorrelation of lag 1 leaves (Bayley and Hammersley, Supplement to the Journal of the Royal Statistical Society
+    8, 1946). A series that goes one way nearly all the time needs no such count.
 
     Args:
         values: equally spaced in time, shape (n,).
 
     Returns:
-        0.2 where the end is 20 % above the beginning, -0.2 where it is 20 % below; the larger of both tests.
+        0.2 where the end is 20 % above the beginning, -0.2 where it is 20 % below; the largest of these tests.
 
     """
     if len(values) < MIN_POINTS:
         return 0.0
     if len(values) > MOST_POINTS:
         values = np.array([np.median(part) for part in np.array_split(values, MOST_POINTS)])
-    return max(_slope(values), _step(values), key=abs)
+    return max(_slope(values), _step(values), _bend(values), key=abs)
 
 
 def beyond(seen: float, own: Floats, others: Floats) -> float:
@@ -96,16 +102,55 @@ def _step_of(values: Floats, moment: int) -> tuple[float, float]:
 
 
 def _slope(values: Floats) -> float:
-    """The change along the line through all points; 0 if it is not significant, or begins at or below zero."""
+    """The change along the line through all points; 0 if it is not significant, or the series begins with zeros."""
     at = np.arange(len(values))
     slope, intercept, *_ = scipy.stats.theilslopes(values, at)
-    if intercept <= 0:
+    begins = _beginning(values, intercept)
+    if begins <= 0:
         return 0.0
     share = _independent_share(values - (intercept + slope * at))
     tau, chance = scipy.stats.kendalltau(at, values)
     if not (abs(tau) >= MONOTONE or _deviation(chance) * math.sqrt(share) > _deviation(MAX_CHANCE)):
         return 0.0
-    return float(max(-1.0, slope * at[-1] / intercept))
+    return float(max(-1.0, slope * at[-1] / begins))
+
+
+def _beginning(values: Floats, fitted: float) -> float:
+    """What a series begins with: as it was fitted, or by its first quarter, where a line began at or below zero."""
+    return fitted if fitted > 0 else float(np.median(values[: math.ceil(len(values) / 4)]))
+
+
+def _bend(values: Floats) -> float:
+    """The change from one level to another along a line between two moments, by least squares; 0 if not significant."""
+    if len(values) > POINTS:
+        values = np.array([part.mean() for part in np.array_split(values, POINTS)])
+    points = len(values)
+    pairs = [(begin, end) for begin in range(points) for end in range(begin + 1, points) if _is_bend(begin, end, points)]
+    begins, ends = np.array(pairs, dtype=float).T[:, :, np.newaxis]
+    risen = np.clip((np.arange(points) - begins) / (ends - begins), 0.0, 1.0)
+    apart = risen - risen.mean(axis=1, keepdims=True)
+    room = (apart**2).sum(axis=1)
+    rises = apart @ values / room
+    spreads = ((values - values.mean()) ** 2).sum() - rises**2 * room
+    best = int(np.argmin(spreads))
+    residuals = values - values.mean() - rises[best] * apart[best]
+    rise, left = float(rises[best]), float(np.abs(residuals).max())
+    begins_at = _beginning(values, float(values.mean()) - rise * float(risen[best].mean()))
+    if not rise or begins_at <= 0:
+        return 0.0
+    if left > CLEAR * abs(rise):
+        share = _independent_share(residuals)
+        free = points * share - 2
+        error = math.sqrt(float((residuals**2).sum()) / (points - 2) / share / room[best])
+        # As many tests as pairs of moments (Bonferroni).
+        if free <= 0 or 2 * scipy.stats.t.sf(abs(rise) / error, free) * len(pairs) >= MAX_CHANCE:
+            return 0.0
+    return max(-1.0, rise / begins_at)
+
+
+def _is_bend(begin: int, end: int, points: int) -> bool:
+    """Whether a line between two points stands for a change, and not for a few points at an end of the series."""
+    return end - begin >= LEAST_LINE * points or (begin >= MIN_SIDE - 1 and points - end >= MIN_SIDE)
 
 
 def _deviation(chance: float) -> float:

@@ -55,6 +55,30 @@ def test_a_step_is_a_change_too(after):
     assert trend.change(values) == pytest.approx(after - 1, abs=0.02)
 
 
+LATE_LINE = np.concatenate([np.ones(20), np.linspace(1.0, 2.0, 21)[1:]])
+MIDDLE_LINE = np.concatenate([np.ones(13), np.linspace(1.0, 1.3, 14), np.full(13, 1.3)])
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.02])
+@pytest.mark.parametrize("is_turned", [False, True])
+@pytest.mark.parametrize("values", [LATE_LINE, MIDDLE_LINE, np.arange(1, 41) ** 2.0, np.geomspace(0.01, 1.5, 40)])
+def test_what_begins_in_the_middle_or_becomes_faster_is_a_change(values, is_turned, noise):
+    """As a queue that begins to grow, or a cache that has filled; upwards and downwards."""
+    for seed in range(10):
+        noisy = values * (1 + noise * np.random.default_rng(seed).standard_normal(len(values)))
+        change = trend.change(noisy[::-1] if is_turned else noisy)
+        assert change < -0.1 if is_turned else change > 0.2
+
+
+@pytest.mark.parametrize("place", [0, 1, 20, 38, 39])
+def test_a_bad_second_is_no_change(place):
+    """Wherever it is, and however bad."""
+    for seed in range(20):
+        values = 1 + 0.01 * np.random.default_rng(seed).standard_normal(40)
+        values[place] = 3.0
+        assert trend.change(values) == 0.0
+
+
 def test_one_bad_second_does_not_hide_a_fall():
     """The slope is a median of slopes."""
     values = np.linspace(1.0, 0.8, 20)
