@@ -5,6 +5,7 @@ Each takes plain values, and returns the sentences that a person reads; :mod:`la
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 
 from lab.analysis.evidence import Course
@@ -114,11 +115,17 @@ def course(changes: Iterable[float], stalled_s: float, settled: bool) -> Course:
     return "erratic" if changed or stalled_s > STALL_SUSPECT_S or not settled else "flat"
 
 
-def changed(latency: float, throughput: float, cpu: float) -> list[str]:
-    """Whether the end of the load differed from its beginning; for the values see :mod:`lab.formulas.trend`."""
+def changed(latency: float, throughput: float, cpu: float, in_turns: bool = False) -> list[str]:
+    """Whether the end of the load differed from its beginning; for the values see :mod:`lab.formulas.trend`.
+
+    Args:
+        in_turns: whether these are changes beside variants that took turns with it, whatever happened to all of them.
+
+    """
     named = (("Latency", latency), ("Throughput", throughput), ("CPU time a request", cpu))
     return [
-        f"{name} {'rose' if share > 0 else 'fell'} by {abs(share):.0%} during the load."
+        f"{name} {'rose' if share > 0 else 'fell'} by {abs(share):.0%} during the load"
+        f"{', beside the variants that took turns with it' * in_turns}."
         for name, share in named
         if abs(share) > CHANGE_SUSPECT_SHARE
     ]
@@ -243,4 +250,4 @@ def at_two_speeds(slower: float) -> bool:
 
 def magnitude(change: float) -> float:
     """The size of a relative change, whichever way it went: 0.25 for a quarter more, and for a fifth less."""
-    return max(change, 1 / (1 + change) - 1)
+    return max(change, 1 / (1 + change) - 1 if change > -1 else math.inf)

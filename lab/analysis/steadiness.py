@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from itertools import chain
 
 import numpy as np
 import pandas as pd
@@ -12,11 +13,11 @@ from numpy.typing import NDArray
 
 from lab.analysis import checks
 from lab.analysis.evidence import Steadiness
-from lab.analysis.window_figures import CPU, P50, THROUGHPUT
+from lab.analysis.window_figures import CPU, MEAN, P50, THROUGHPUT
 from lab.formulas import stats, steady_state, trend
 from lab.formulas.two_levels import slopes
 from lab.spec.sample import NO_ANSWER
-from lab.spec.workload import Load
+from lab.spec.workload import POISSON, Load
 from lab.telemetry.running_clock import RunningClock
 from lab.telemetry.sampler import CORES_BUSY, FIXED_WORK, INTERRUPTS, Reading
 from lab.telemetry.series import counter, growth
@@ -46,7 +47,7 @@ STALL_PIECE_S, FASTEST_PERCENT, MIN_PER_PIECE = 0.05, 10, 10
 MIN_WAITING, SLOW_PERCENT = 3, 99.9
 # How many of the longest times without an answer are looked at.
 LONGEST_GAPS = 10
-# In a saturated loop a time by which all are late lacks answers: a third of them at least, as its edges have some.
+# A time by which all are late lacks answers: a third of them at least, as its edges have some.
 MISSING_SHARE = 1 / 3
 # Users of a closed loop that wait for so much of their time do not pause: it is saturated.
 ALWAYS_WAITING_SHARE = 0.9
@@ -99,32 +100,33 @@ def steadiness(
     owners = dict.fromkeys(target for _, target, name, _ in rows if name == FIXED_WORK)
     of_cores = partial(_of_cores, partial(_slow, rows, tuple(owners) if cpu_decides else ()))
     rounds = {field: both for field, both in (rounds or {}).items() if len(both)}
-    alone, took = (_change(latency / of_cores(latency), both) for both in (None, rounds.get(P50)))
     saturated = load.windows == 1 and not load.independent and _is_saturated(load, samples, begin_s, end_s)
+    latencies = {P50: latency}
+    if load.independent or (load.windows == 1 and not saturated):
+        # What a part of the requests waits for, as those to one node of several, changes neither median nor rate.
+        latencies[MEAN] = trend.latency_over_time(samples, begin_s, end_s, "mean")
+    changes = [_changes(each / of_cores(each), rounds.get(field)) for field, each in latencies.items()]
+    took, shared = max(changes, key=lambda change: abs(change[0]))
     settling = _settling(samples, begin_s, end_s)
     if saturated:
         from_s = settling.from_s if settling else None
         settled_s = math.inf if from_s is None else begin_s + from_s
-        alone = took = _beyond_queue(took, latency, throughput, (begin_s, settled_s), of_cores)
+        took = _beyond_queue(took, latency, throughput, (begin_s, settled_s), of_cores)
     pace_of_cores = of_cores(throughput, rises=False)
-    did = _change(throughput / pace_of_cores, rounds.get(THROUGHPUT))
+    did, _ = _changes(throughput / pace_of_cores, rounds.get(THROUGHPUT))
     cost = _cpu_per_request(samples, rows, begin_s, end_s) if cpu_decides else pd.Series(dtype=float)
-    dearer = _change(cost / of_cores(cost), rounds.get(CPU))
+    dearer, _ = _changes(cost / of_cores(cost), rounds.get(CPU))
     used = _cpu_used(rows, begin_s, end_s) if cpu_decides and saturated else pd.Series(dtype=float)
     busier = trend.change(used.to_numpy())
     if busier * dearer > 0:
         busier = 0.0  # a request took more of it, or less, and the service waited no longer
-    longest_s, level = stalled_s(samples, begin_s, end_s, saturated), _is_settled(settling)
+    queues = saturated or (load.independent and load.arrivals == POISSON)
+    longest_s = stalled_s(samples, begin_s, end_s, queues)
     if load.windows == 1:  # at the end of each window nobody asks any more
         longest_s = max(longest_s, without_answer_s(samples, begin_s, end_s))
-    paces = [pd.Series(pace_of_cores, throughput.index)] if np.any(pace_of_cores != 1) else []
-    if THROUGHPUT in rounds:
-        pace = rounds[THROUGHPUT]["others"]
-        paces.append(pace.set_axis(clock(pace.index.to_numpy(dtype=float))))
-    level = level or (
-        not load.independent
-        and any(_is_settled(_settling(*_at_pace(samples, (begin_s, end_s), pace))) for pace in paces)
-    )
+    paces = _paces(throughput, pace_of_cores, rounds, clock) if not load.independent else []
+    at_paces = (_settling(*_at_pace(samples, (begin_s, end_s), pace)) for pace in paces)
+    level = any(map(_is_settled, chain([settling], at_paces)))
     return Steadiness(
         latency_change=took,
         throughput_change=did,
@@ -132,11 +134,22 @@ def steadiness(
         cpu_used_change=busier,
         slowed={owner: _speed_change(rows, owner, begin_s, end_s) for owner in owners},
         cores_busy={owner: busy for owner in owners if (busy := _busy(rows, owner, begin_s, end_s)) is not None},
-        shared_change=alone - took,
+        shared_change=shared,
         stalled_s=longest_s,
         settled=level,
         course=checks.course((took, dearer, *map(_inverse, (did, busier))), longest_s, level),
     )
+
+
+def _paces(
+    throughput: pd.Series, pace_of_cores: Floats, rounds: Mapping[str, pd.DataFrame], clock: RunningClock
+) -> list[pd.Series]:
+    """How fast the machine was over time, as a multiple: by its cores, and by those that took turns with this one."""
+    paces = [pd.Series(pace_of_cores, throughput.index)] if np.any(pace_of_cores != 1) else []
+    if THROUGHPUT in rounds:
+        pace = rounds[THROUGHPUT]["others"]
+        paces.append(pace.set_axis(clock(pace.index.to_numpy(dtype=float))))
+    return paces
 
 
 def _inverse(change: float) -> float:
@@ -157,18 +170,20 @@ def _settling(samples: pd.DataFrame, begin_s: float, end_s: float) -> steady_sta
     return steady_state.settling(ended_s, right["latency_us"].to_numpy() / 1e6)
 
 
-def stalled_s(samples: pd.DataFrame, begin_s: float, end_s: float, saturated: bool) -> float:
+def stalled_s(samples: pd.DataFrame, begin_s: float, end_s: float, queues: bool) -> float:
     """The longest time by which all requests of a moment were answered late, in seconds: a stall of the service.
 
     Of the requests that were sent within a twentieth of a second even the fastest tenth took so much longer than the
-    median of all; what only some of them waited for is no stall. Nor is, in a saturated loop, a wait in which as many
-    others were answered as ever: those were served first, as in a queue that does not keep its order.
+    median of all; what only some of them waited for is no stall. Nor is it one, where queues are usual, if as many
+    others as ever were answered meanwhile, from the moment when they were due: those were before them in the queue, or
+    overtook them in it.
 
     Args:
         samples: with :data:`COLUMNS`.
         begin_s: seconds since the planned start; what was sent before is left out.
         end_s: what was sent later is left out.
-        saturated: whether users of a closed loop never pause, so that a service that stands still answers fewer.
+        queues: whether requests wait for one another now and then although nothing is wrong: users of a closed loop
+            never pause, or requests arrive at random.
 
     """
     right = samples[(samples["error"] == "").to_numpy()]
@@ -177,14 +192,14 @@ def stalled_s(samples: pd.DataFrame, begin_s: float, end_s: float, saturated: bo
     fastest_s = pieces.quantile(FASTEST_PERCENT / 100)[pieces.size() >= MIN_PER_PIECE] / 1e6
     if fastest_s.empty:
         return 0.0
-    late_s = fastest_s.to_numpy() - sent["latency_us"].median() / 1e6
-    if saturated:
-        from_s, took_s = fastest_s.index.to_numpy() * STALL_PIECE_S, np.maximum(fastest_s.to_numpy(), 1e-6)
-        done = trend.done_by(right, np.concatenate([from_s, from_s + took_s, [begin_s, end_s]]))
-        usual_rps = (done[-1] - done[-2]) / (end_s - begin_s)
-        missing = usual_rps * took_s - (done[len(from_s) : -2] - done[: len(from_s)])
-        late_s = late_s[missing >= MISSING_SHARE * usual_rps * late_s]
-    return max(0.0, float(late_s.max(initial=0.0)))
+    sent_s, usual_s = fastest_s.index.to_numpy() * STALL_PIECE_S, sent["latency_us"].median() / 1e6
+    late_s = np.maximum(fastest_s.to_numpy() - usual_s, 0.0)
+    ended_s = np.sort((right["sent_us"] + right["latency_us"]).to_numpy() / 1e6)
+    due_s = sent_s + usual_s
+    answered = np.searchsorted(ended_s, due_s + late_s) - np.searchsorted(ended_s, due_s, "right")
+    usual = np.diff(np.searchsorted(ended_s, (begin_s, end_s))) / (end_s - begin_s) * late_s
+    is_stall = (answered <= (1 - MISSING_SHARE) * usual) | (not queues)
+    return float(late_s[is_stall].max(initial=0.0))
 
 
 def without_answer_s(samples: pd.DataFrame, begin_s: float, end_s: float) -> float:
@@ -302,15 +317,23 @@ def _at_pace(samples: pd.DataFrame, span_s: tuple[float, float], pace: pd.Series
     return changed, float(from_s), float(to_s)
 
 
-def _change(over_time: pd.Series, rounds: pd.DataFrame | None) -> float:
-    """The change of a series, beyond that of others.
+def _changes(over_time: pd.Series, rounds: pd.DataFrame | None) -> tuple[float, float]:
+    """The change of a series that is its own, and what it had in common with others that took turns with it.
 
     Args:
         rounds: the same figure by window, of this variant and of those that took turns with it; None if none did.
 
     """
     found = trend.change(over_time.to_numpy(dtype=float))
-    return found if rounds is None else trend.beyond(found, rounds["own"].to_numpy(), rounds["others"].to_numpy())
+    if rounds is None:
+        return found, 0.0
+    alone = rounds.drop(columns="others")
+    # What one of the others did too is the machine's, while another one may have changed by itself.
+    pairs = (alone[["own", each]].dropna().to_numpy().T for each in alone.columns.drop("own"))
+    left = min((trend.beyond(found, own, other) for own, other in pairs), key=abs)
+    # What the machine did meanwhile may hide a change, too.
+    own, *others = alone.dropna().to_numpy().T
+    return max(left, trend.beside(own, others), key=abs), found - left
 
 
 def _is_saturated(load: Load, samples: pd.DataFrame, begin_s: float, end_s: float) -> bool:
@@ -348,7 +371,7 @@ def _beyond_queue(
     if left_s < max(MIN_STEADY_S, LEFT_OF_TRANSIENT * (settled_s - begin_s)):
         return took
     is_slower = before.mean() / after.mean() >= math.sqrt(max(rest.mean() / first.mean(), 1.0))
-    return took if is_slower else _change(rest / of_cores(rest), None)
+    return took if is_slower else trend.change((rest / of_cores(rest)).to_numpy(dtype=float))
 
 
 def _speed_change(rows: list[Reading], owner: str, begin_s: float, end_s: float) -> float:

@@ -23,8 +23,8 @@ WORKER_CPU_SUSPECT, WORKER_CPU_INVALID = 0.70, 0.90
 # How late sends may be: as a share of the latency that it falsifies, or in seconds if that is more.
 LATE_SUSPECT_S, LATE_SUSPECT_SHARE = 0.001, 0.02
 LATE_INVALID_S, LATE_INVALID_SHARE = 0.005, 0.10
-# The latest of the sends, by which they are judged: 1 %.
-LATEST_SHARE = 0.01
+# The latest of the sends, by which they are judged: 1 %, and of an open loop 0.1 % too, for its p99.9.
+LATEST_SHARE, VERY_LATEST_SHARE = 0.01, 0.001
 # Where latency counts from the actual send, what 1 % of the sends miss of their plan changes the load only.
 PLAN_SUSPECT_S, PLAN_INVALID_S = 0.050, 0.250
 # Compilers and collectors take turns of seconds: less does not show what a request costs.
@@ -298,7 +298,9 @@ def _steady(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]
     # Variants that take turns are slowed alike, and what is left of it is taken out of their ratios.
     slowed = _slowed(evidence, summary) if evidence.counts.windows == 1 else {}
     reasons = [
-        *checks.changed(found.latency_change, found.throughput_change, found.cpu_change),
+        *checks.changed(
+            found.latency_change, found.throughput_change, found.cpu_change, in_turns=evidence.counts.windows > 1
+        ),
         *checks.held_up(found.cpu_used_change),
         *checks.shared(found.shared_change),
         *checks.stalled(found.stalled_s, collecting_s),
@@ -325,19 +327,23 @@ def _slowed(evidence: Evidence, summary: Summary) -> dict[str, float]:
     return dict(found.slowed) if evidence.service.cpu_decides or matters else {}
 
 
-def _late_by_pauses_s(evidence: Evidence) -> tuple[float, float]:
-    """By how much pauses of the machine made the sends of an open loop late at most: on average, and 1 % of them.
+def _late_by_pauses_s(evidence: Evidence, latest: float) -> tuple[float, float]:
+    """By how much pauses of the machine made the sends of an open loop late at most: on average, and the latest.
 
     Whatever is due within a pause of P is sent at its end, P/2 late on average.
+
+    Args:
+        latest: the share of the sends that are the latest, such as 1 %.
+
     """
     found = evidence.interference
     share, longest_s = (found.paused or 0.0) * evidence.generator.open_loop, found.longest_pause_s
-    return share * longest_s / 2, longest_s * (share > LATEST_SHARE)
+    return share * longest_s / 2, longest_s * (share > latest)
 
 
 def _undisturbed(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
     found, windows = evidence.interference, evidence.counts.windows
-    added = _late_by_pauses_s(evidence)[0] / summary.mean_s if summary.mean_s else 0.0
+    added = _late_by_pauses_s(evidence, LATEST_SHARE)[0] / summary.mean_s if summary.mean_s else 0.0
     return _mild(
         [
             *checks.foreign_load(found.foreign_cores, found.foreign_cpu),
@@ -350,11 +356,15 @@ def _undisturbed(evidence: Evidence, summary: Summary, answered: int) -> list[Re
 
 def _late(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
     """Reasons where sends were late: against their plan, or after the answer that a user had waited for."""
-    mean, p99, by_pauses_s = summary.mean_s or 0.0, summary.p99_s or 0.0, _late_by_pauses_s(evidence)
+    mean, p99, by_pauses_s = summary.mean_s or 0.0, summary.p99_s or 0.0, _late_by_pauses_s(evidence, LATEST_SHARE)
     late = max(0.0, summary.late_p99_s - by_pauses_s[1])
     found = [_too_late(max(0.0, summary.late_mean_s - by_pauses_s[0]), mean, "on average")]
     if evidence.generator.open_loop:  # whose latencies count from the plan
         found.append(_too_late(late, p99, "or more in 1 % of cases"))
+        if not found[-1] and summary.p999_s:
+            very_late = (summary.late_p999_s or 0.0) - _late_by_pauses_s(evidence, VERY_LATEST_SHARE)[1]
+            reasons = _too_late(max(0.0, very_late), summary.p999_s, "or more in 0.1 % of cases")
+            found.append(_mild([text for text, _ in reasons]))
     elif late > max(PLAN_SUSPECT_S, LATE_SUSPECT_SHARE * mean):
         text = (
             f"The generator was late: 1 % of the requests were sent {late * 1000:,.0f} ms or more after they were due."
@@ -382,7 +392,7 @@ def _users_busy(evidence: Evidence, summary: Summary, answered: int) -> list[Rea
 
 def _users_free(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
     """A reason where an open loop's requests were late because all users were busy."""
-    busy_s = summary.busy_p99_s - _late_by_pauses_s(evidence)[1]
+    busy_s = summary.busy_p99_s - _late_by_pauses_s(evidence, LATEST_SHARE)[1]
     if busy_s <= max(LATE_SUSPECT_S, LATE_SUSPECT_SHARE * (summary.p99_s or 0.0)):
         return []
     waited = f"1 % of the requests waited {busy_s * 1000:,.0f} ms or more for a free user"

@@ -24,7 +24,7 @@ LEAST_RUNNING_SHARE = 0.1
 # With fewer right answers the 99th percentile is one of the two slowest.
 FEWEST_FOR_P99 = 200
 # The figures by which the course of a load is judged.
-COURSE = P50, THROUGHPUT, CPU = ("p50_s", "ok_throughput_rps", "cpu_s_per_1000_requests")
+COURSE = P50, MEAN, THROUGHPUT, CPU = ("p50_s", "mean_s", "ok_throughput_rps", "cpu_s_per_1000_requests")
 # By owner of cores, the field with the CPU seconds of a fixed piece of work on them: how slow they were.
 SPEEDS = {"service": "yardstick_s", "generator": "generator_yardstick_s"}
 
@@ -73,7 +73,8 @@ def by_round(own: Windows, *others: Windows) -> dict[str, pd.DataFrame]:
     Returns:
         By each of :data:`COURSE` the columns ``own`` and ``others``, indexed by the middle of the variant's window in
         seconds since the planned start: the figure over the median of all windows of its variant, for the others as the
-        geometric mean; without rounds in which either is not known.
+        geometric mean; and each of the others in columns 0, 1, …, NaN where it is not known. Without rounds in which
+        ``own`` or all others are not known.
 
     """
     middle_s = {window["number"]: window["began_s"] + window["length_s"] / 2 for window in own}
@@ -81,7 +82,8 @@ def by_round(own: Windows, *others: Windows) -> dict[str, pd.DataFrame]:
     for field in COURSE:
         logs = pd.DataFrame([_logs(windows, field) for windows in (own, *others)], columns=sorted(middle_s))
         logs = logs.sub(logs.median(axis=1), axis=0)
-        both = pd.DataFrame({"own": logs.iloc[0], "others": logs.iloc[1:].mean(axis=0)}).dropna()
+        both = pd.DataFrame({"own": logs.iloc[0], "others": logs.iloc[1:].mean(axis=0)})
+        both = both.join(logs.iloc[1:].T.set_axis(range(len(others)), axis=1)).dropna(subset=["own", "others"])
         found[field] = both.map(math.exp).set_axis([middle_s[number] for number in both.index])
     return found
 

@@ -35,6 +35,7 @@ class Summary:
         elapsed_s: the time from the first request sent, at ``began_s`` after the planned start, to the last one ended.
         late_p99_s: 99th percentile of the lateness of planned sends that is due to the generator: of each user's first,
             or, in an open loop, of the first of each session.
+        late_p999_s: the same, p99.9; None with fewer than :data:`FEWEST_FOR_P999` of them.
         late_mean_s: mean lateness of the sends that latencies or load depend on: in an open loop the planned ones, else
             those that a user sent later, counted from its answer or the end of its pause.
         busy_p99_s: as ``late_p99_s``, for lateness because all users of an open loop waited for answers or thought.
@@ -57,6 +58,7 @@ class Summary:
     elapsed_s: float
     in_system: float
     late_p99_s: float
+    late_p999_s: float | None = None
     began_s: float = 0.0
     late_mean_s: float = 0.0
     busy_p99_s: float = 0.0
@@ -156,6 +158,7 @@ def summarise_pieces(pieces: Iterable[pd.DataFrame], from_planned: bool = False)
         elapsed_s=elapsed_s,
         in_system=under_way_us / 1e6 / elapsed_s,
         late_p99_s=of_lateness.p99_s or 0.0,
+        late_p999_s=of_lateness.p999_s,
         late_mean_s=of_lateness.mean_s or 0.0 if from_planned else later_us / 1e6 / max(later, 1),
         began_s=sends.first_us / 1e6,
         busy_p99_s=busy.figures().p99_s or 0.0,

@@ -12,6 +12,8 @@ from lab.formulas import trend
 BATCH = 5
 # Enough steps to see a transient, and enough answers in each for a median.
 MOST_STEPS, FEWEST_STEPS, ANSWERS_A_STEP = 200, 4 * BATCH, 10
+# Three means of five are the least that can settle.
+FEWEST = 3 * BATCH
 # Halves of a steady load differ by less, or by no more than chance may do.
 AGREEMENT = 0.10
 
@@ -49,7 +51,8 @@ def settling(ended_s: Floats, latency_s: Floats) -> Settling | None:
         latency_s: how long it took, shape (n,).
 
     Returns:
-        None where there are too few answers to say (:data:`FEWEST_STEPS` steps of :data:`ANSWERS_A_STEP`).
+        None where there are too few answers to say (:data:`FEWEST_STEPS` steps of :data:`ANSWERS_A_STEP`), or too few
+        steps with any (:data:`FEWEST`).
 
     """
     steps = min(MOST_STEPS, len(ended_s) // ANSWERS_A_STEP)
@@ -62,6 +65,8 @@ def settling(ended_s: Floats, latency_s: Floats) -> Settling | None:
     parts = np.split(latency_s[order], np.searchsorted(step[order], np.arange(1, steps)))
     counts = np.array([len(part) for part in parts[:-1]], dtype=float)
     medians = np.array([np.median(part) for part in parts[:-1] if len(part)])
+    if len(medians) < FEWEST:  # users in step are answered in few of them
+        return None
     filled_s = np.flatnonzero(counts) * elapsed_s / steps
     latency, rate = steady_from(medians), steady_from(counts)
     return Settling(
@@ -85,7 +90,7 @@ def steady_from(values: Floats) -> int | None:
         Index of the first settled reading; None if there is none, or fewer than 15 readings.
 
     """
-    if len(values) < 3 * BATCH:
+    if len(values) < FEWEST:
         return None
     batches = values[: len(values) // BATCH * BATCH].reshape(-1, BATCH).mean(axis=1)
     errors = [batches[cut:].var() / (len(batches) - cut) for cut in range(len(batches) // 2 + 1)]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -19,8 +21,8 @@ MIN_POINTS, MIN_PER_POINT = 8, 20
 POINTS = 40
 # Fewer points before or after a step are outliers.
 MIN_SIDE = 3
-# A line between two levels takes a quarter of the series, or leaves MIN_SIDE points of either level: else one point at an
-# end of the series would make it.
+# A line between two levels takes a quarter of the series, and twice MIN_SIDE points, or leaves MIN_SIDE points of
+# either level: else one point at an end of the series would make it.
 LEAST_LINE = 1 / 4
 # Where all that such a line leaves is a tenth of its rise at most, no noise explains it, however alike seconds are.
 CLEAR = 0.1
@@ -32,6 +34,8 @@ MOST_LIKE = 0.99
 MAX_CHANCE = 0.001
 # The same for what is left of a change that is beyond doubt.
 PAIRED_CHANCE = 0.05
+# Beside fewer others it is not known who changed.
+MIN_OTHERS = 2
 # What a request takes beyond so many times the latency of the fastest is the wait for its turn.
 SERVED_WITHIN, SOONEST_SHARE = 1.5, 0.01
 
@@ -89,6 +93,31 @@ def beyond(seen: float, own: Floats, others: Floats) -> float:
     return min(seen, left, key=abs) if seen * left > 0 else 0.0
 
 
+def beside(own: Floats, others: Sequence[Floats]) -> float:
+    """The change of a series beside that of several others, whatever all of them did; 0 where it is not its own.
+
+    By the ratio to their geometric mean, so that a machine that changed meanwhile hides nothing. It is one's own if it
+    shows beside each of them alone too, by half as much: beside one that changed itself it would, beside others not.
+
+    Args:
+        own: equally spaced in time, shape (n,).
+        others: at the same moments, shape (n,) each; with fewer than two nobody knows who changed.
+
+    Returns:
+        As :func:`change`.
+
+    """
+    if len(others) < MIN_OTHERS or len(own) < MIN_POINTS:
+        return 0.0
+    pairs = np.log(own / np.array(others))
+    found = change(np.exp(pairs.mean(axis=0)))
+    if not found:
+        return 0.0
+    wanted = math.log1p(found) / 2 if found > -1 else -math.inf
+    alone = [_line(pair)[0] for pair in pairs]
+    return found if all(rise * wanted > 0 and abs(rise) >= abs(wanted) for rise in alone) else 0.0
+
+
 def _line(values: Floats) -> tuple[float, float]:
     """The rise of a line through all points, and the probability of one by chance."""
     line = scipy.stats.linregress(np.arange(len(values)), values)
@@ -125,7 +154,9 @@ def _bend(values: Floats) -> float:
     if len(values) > POINTS:
         values = np.array([part.mean() for part in np.array_split(values, POINTS)])
     points = len(values)
-    pairs = [(begin, end) for begin in range(points) for end in range(begin + 1, points) if _is_bend(begin, end, points)]
+    pairs = [
+        (begin, end) for begin in range(points) for end in range(begin + 1, points) if _is_bend(begin, end, points)
+    ]
     begins, ends = np.array(pairs, dtype=float).T[:, :, np.newaxis]
     risen = np.clip((np.arange(points) - begins) / (ends - begins), 0.0, 1.0)
     apart = risen - risen.mean(axis=1, keepdims=True)
@@ -150,7 +181,8 @@ def _bend(values: Floats) -> float:
 
 def _is_bend(begin: int, end: int, points: int) -> bool:
     """Whether a line between two points stands for a change, and not for a few points at an end of the series."""
-    return end - begin >= LEAST_LINE * points or (begin >= MIN_SIDE - 1 and points - end >= MIN_SIDE)
+    is_line = end - begin >= max(LEAST_LINE * points, 2 * MIN_SIDE)
+    return is_line or (begin >= MIN_SIDE - 1 and points - end >= MIN_SIDE)
 
 
 def _deviation(chance: float) -> float:
@@ -193,8 +225,10 @@ def _independent_share(residuals: Floats) -> float:
     return (1 - lag) / (1 + lag)
 
 
-def latency_over_time(samples: pd.DataFrame, begin_s: float, end_s: float) -> pd.Series:
-    """The median latency of right answers in µs, by the moment of their send.
+def latency_over_time(
+    samples: pd.DataFrame, begin_s: float, end_s: float, figure: Literal["median", "mean"] = "median"
+) -> pd.Series:
+    """The median or mean latency of right answers in µs, by the moment of their send.
 
     The span is cut into as many equal pieces as there are answers for, but forty at most: the more points, the smaller
     the change that shows.
@@ -216,8 +250,8 @@ def latency_over_time(samples: pd.DataFrame, begin_s: float, end_s: float) -> pd
     width_s = (end_s - begin_s) / points
     piece = ((right["sent_us"] / 1e6 - begin_s) // width_s).clip(upper=points - 1)
     by_piece = right["latency_us"].groupby(piece)
-    medians = by_piece.median()[by_piece.size() >= MIN_PER_POINT]
-    return medians.set_axis(begin_s + (medians.index.to_numpy() + 0.5) * width_s)
+    figures = by_piece.agg(figure)[by_piece.size() >= MIN_PER_POINT]
+    return figures.set_axis(begin_s + (figures.index.to_numpy() + 0.5) * width_s)
 
 
 def throughput_over_time(samples: pd.DataFrame, begin_s: float, end_s: float) -> pd.Series:

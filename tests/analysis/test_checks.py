@@ -111,3 +111,9 @@ def test_a_machine_that_changed_is_named_with_whose_cores(share, words):
     reasons = checks.slowed({"service": share, "generator": 0.0})
     assert bool(reasons) == bool(words)
     assert all(reason.startswith("The service's cores themselves became") and words in reason for reason in reasons)
+
+
+def test_a_latency_that_fell_to_nothing_is_a_change_of_any_size():
+    """As of a cache that was cold: what no time at all is a multiple of, is no number."""
+    assert checks.magnitude(-1.0) == float("inf")
+    assert len(checks.shared(-1.0)) == 1

@@ -12,6 +12,7 @@ from lab.analysis import observations, window_figures
 from lab.analysis.evidence import Steadiness
 from lab.analysis.service_cost import of_all_pools, of_pools, service_cost
 from lab.analysis.steadiness import slowness, steadiness
+from lab.formulas.queueing import queue_latencies
 from lab.generator.fleet import PhaseResult
 from lab.spec.window import Window
 from lab.spec.workload import Burst, Closed, Open, Ramp
@@ -416,6 +417,33 @@ def test_a_slow_leak_is_found_beside_others_that_have_none(samples_of, seed):
     assert found.course == "slowing"
 
 
+def test_a_slow_leak_is_found_although_the_machine_became_faster(samples_of):
+    """Throughput rises, and less than that of either of the others, of whom hardly ever one is blamed."""
+
+    def faster(at: float) -> float:
+        return 1 / (1 + at / 60)
+
+    def leaking(at: float) -> float:
+        return faster(at) * (1 + at / 120)
+
+    slows, changed = [leaking, faster, faster], [0, 0, 0]
+    for own in range(3):
+        samples, cpu = closed_loop(samples_of, slows[own])
+        for seed in range(10):
+            in_turns = rounds_of(slows[own], *slows[:own], *slows[own + 1 :], noise=0.02, seed=seed)
+            found = steadiness(IN_TURNS, samples, cpu, True, rounds=in_turns)
+            changed[own] += found.course == "slowing" if own == 0 else found.course != "flat"
+    assert changed[0] >= 9
+    assert changed[1] + changed[2] <= 2
+
+
+def test_of_two_that_drift_apart_nobody_knows_which_one_changed(samples_of):
+    """Where the rest of the machine is not known, only what shows by itself is a change."""
+    samples, cpu = closed_loop(samples_of, lambda at: 1.0)
+    in_turns = rounds_of(lambda at: 1.0, lambda at: 1 + at / 100)
+    assert steadiness(IN_TURNS, samples, cpu, True, rounds=in_turns).course == "flat"
+
+
 def test_what_the_speed_of_the_cores_explains_is_not_called_shared(samples_of):
     """Cores that all have are no reason for doubt in turns, however much they change."""
 
@@ -603,6 +631,48 @@ def test_a_growing_queue_of_an_open_loop_is_seen(samples_of):
     found = steadiness(Open(users=100, rate_rps=100.0, duration_s=20.0), samples, (), False)
     assert found.latency_change > 0.3
     assert found.course == "slowing"
+
+
+def test_a_queue_that_begins_to_grow_within_the_load_is_seen(samples_of):
+    """A hundred requests a second are answered at once, and from half of the load on one in a hundred queues."""
+    sent_s = np.arange(0, 60, 0.01)
+    waits_s = 0.5 + np.clip(sent_s - 30, 0, None) / 60
+    found = steadiness(
+        Open(users=500, rate_rps=100.0, duration_s=60.0), samples_of(waits_s, sent_s=list(sent_s)), (), False
+    )
+    assert found.latency_change > 0.5
+    assert found.course == "slowing"
+
+
+def test_a_node_of_three_that_becomes_slow_is_seen(samples_of):
+    """Median and rate stay as they were; the mean does not."""
+    sent_s = np.arange(0, 60, 0.01)
+    slow = (sent_s > 30) & (np.arange(len(sent_s)) % 3 == 0)
+    load = Open(users=500, rate_rps=100.0, duration_s=60.0)
+    found = steadiness(load, samples_of(np.where(slow, 1.0, 0.1), sent_s=list(sent_s)), (), False)
+    assert found.latency_change > 1
+    assert found.course == "slowing"
+
+
+def test_a_wait_in_the_queue_of_an_open_loop_is_no_standstill(samples_of):
+    """All of a moment wait for those before them, and as many are answered as ever; who stands still answers none."""
+    sent_s = np.concatenate([np.arange(0, 15, 1 / 390), np.arange(15, 15.5, 1 / 700), np.arange(15.5, 30, 1 / 390)])
+    load = Open(users=2000, rate_rps=390.0, duration_s=30.0, arrivals="poisson")
+    queued = samples_of(queue_latencies(sent_s, 0.5, 200), sent_s=list(sent_s))
+    assert queued["latency_us"].max() > 0.8e6
+    assert steadiness(load, queued, (), False).stalled_s < 0.2
+    even_s = np.arange(0, 30, 1 / 300)
+    stopped = samples_of(0.5 + np.where((even_s > 15) & (even_s < 15.4), 15.4 - even_s, 0.0), sent_s=list(even_s))
+    assert steadiness(load, stopped, (), False).stalled_s == pytest.approx(0.4, abs=0.06)
+
+
+def test_users_in_step_have_settled_as_far_as_can_be_said(samples_of):
+    """A hundred answers every two seconds fill few steps of time."""
+    sent_s = np.repeat(np.arange(0.0, 20.0, 2.0), 100)
+    found = steadiness(
+        Closed(users=100, ramp_s=0.0, duration_s=20.0), samples_of([2.0] * 1000, sent_s=list(sent_s)), (), False
+    )
+    assert (found.settled, found.course) == (True, "flat")
 
 
 def test_users_who_are_neither_waiting_nor_thinking_are_idle():

@@ -425,6 +425,16 @@ def test_the_latest_sends_of_an_open_loop_are_in_its_latencies(late_s, word):
     assert ("in 1 % of cases" in reasons) == (word != VALID)
 
 
+@pytest.mark.parametrize(("late_s", "paused", "word"), [(0.04, 0, VALID), (0.4, 0, SUSPECT), (0.4, 0.005, VALID)])
+def test_the_very_latest_sends_of_an_open_loop_are_in_its_highest_percentile(late_s, paused, word):
+    """What a pause of the machine made late is judged as such."""
+    late = replace(GOOD, late_p999_s=late_s, p999_s=2.5)
+    found, reasons = judged(late, open_loop=True, paused=paused, longest_pause_s=0.4 * bool(paused))
+    assert found == word
+    assert ("in 0.1 % of cases" in reasons) == (word != VALID)
+    assert judged(late)[0] == VALID  # a closed loop counts from the send
+
+
 def test_all_failed_is_judged_without_a_mean():
     """A cell without a right answer has no mean, and still gets its verdict."""
     none = replace(GOOD, errors={"refused": 1000}, mean_s=None, p50_s=None, p90_s=None, p99_s=None, max_s=None)

@@ -70,12 +70,14 @@ def test_what_begins_in_the_middle_or_becomes_faster_is_a_change(values, is_turn
         assert change < -0.1 if is_turned else change > 0.2
 
 
-@pytest.mark.parametrize("place", [0, 1, 20, 38, 39])
-def test_a_bad_second_is_no_change(place):
+@pytest.mark.parametrize("bad", [0.5, 3.0])
+@pytest.mark.parametrize("place", [0, 1, 2, 5, -2, -1])
+@pytest.mark.parametrize("points", [9, 12, 40])
+def test_a_bad_second_is_no_change(points, place, bad):
     """Wherever it is, and however bad."""
     for seed in range(20):
-        values = 1 + 0.01 * np.random.default_rng(seed).standard_normal(40)
-        values[place] = 3.0
+        values = 1 + 0.01 * np.random.default_rng(seed).standard_normal(points)
+        values[place] = bad
         assert trend.change(values) == 0.0
 
 
