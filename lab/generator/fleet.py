@@ -39,6 +39,8 @@ JOIN_TOKEN_CHARACTERS = 20
 # The folder of locustfiles in the workers' image.
 LOCUSTFILES = "/lab/locustfiles"
 POLL_S = 0.1
+# The name of an event of the lab's own: that a line of the master's was none; and how much of the line is shown.
+UNREADABLE, SHOWN = "unreadable", 200
 CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 NOT_INHERITED = ("LAB_", "LOCUST_", "PYTHON")
 # Before the first send is due, every user must know of the phase, some 20 µs a user, and an open loop needs its plan.
@@ -322,6 +324,12 @@ class Fleet:
             return {"event": "none"}
         if event["event"] == "lost":
             raise ComponentError("A Locust worker does not answer any more.")
+        if event["event"] == UNREADABLE:
+            raise ComponentError(
+                f"Locust's master wrote what is no event: {event['line']}.",
+                "Something else has written into the pipe of its events: look for it in the locustfile.",
+                self.master.log_tail(),
+            )
         return event
 
     def _check_alive(self, *others: Watched) -> None:
@@ -376,6 +384,8 @@ def running_fleet(
         **OWN_MODULES,
         RUN_BY_LAB: "1",
         JOIN_TOKEN: placement.join_token or new_join_token(),
+        # These processes are killed in the end: what a locustfile prints must be in their logs by then.
+        "PYTHONUNBUFFERED": "1",
         "LOCUST_WAIT_FOR_WORKERS_REPORT_AFTER_RAMP_UP": "30",
     }
     with ExitStack() as stack:
@@ -458,6 +468,20 @@ def _file(locustfile: str | Path) -> str:
 def _read_events(master: Running, events: queue.Queue[dict[str, Any]]) -> None:
     try:
         for line in master.stdout:
-            events.put(json.loads(line))
+            if line.endswith("\n"):  # else it was cut off, as the master ended, which is seen and named by itself
+                events.put(_event_in(line))
+    except UnicodeDecodeError as error:
+        events.put({"event": UNREADABLE, "line": ascii(error.object[error.start :][:SHOWN])})
     except ValueError:  # the pipe was closed because the lab stops the master
         return
+
+
+def _event_in(line: str) -> dict[str, Any]:
+    """The event in a line of the master; one named :data:`UNREADABLE` if it is none, so that whoever waits is told."""
+    try:
+        event = json.loads(line)
+    except json.JSONDecodeError:
+        event = None
+    if isinstance(event, dict) and "event" in event:
+        return event
+    return {"event": UNREADABLE, "line": ascii(line.strip()[:SHOWN])}

@@ -243,11 +243,19 @@ def test_bad_input_gets_one_sentence_and_the_next_step(server, typed, mine, tmp_
     assert not (tmp_path / "runs").exists()
 
 
-def test_a_locustfile_may_print_whatever_it_likes(tmp_path):
-    """Also when its process ends."""
+def test_a_locustfile_may_print_whatever_it_likes(server, tmp_path):
+    """When it is imported, when Locust's test starts, when its process ends; it is in the logs, and nothing is lost."""
     file = tmp_path / "chatty.py"
-    file.write_text(ALONE + "\nimport atexit\nprint('hello')\natexit.register(print, 'bye')\n")
+    file.write_text(ALONE + CHATTY)
     assert examined(str(file)).path == str(file)
+    run = lab.load(server.url, locustfile=str(file), duration=1, data=tmp_path / "runs", **SMALL)
+    (cell,) = run.folder.cells()
+    evidence = cell.read("evidence")
+    assert (evidence["component_errors"], evidence["whole"]) == ([], True)
+    assert len(cell.measured()) == evidence["finished"] > 0
+    for name in ("locust-master", "locust-worker-1"):
+        log = (cell.logs / f"{name}.log").read_text()
+        assert [said for said in ("hello", "the test starts", "a program says") if said not in log] == []
 
 
 def test_a_plan_of_ones_own_is_read_back_as_it_was_written(server):
@@ -303,6 +311,18 @@ class Asker(LabUser):
     def ask(self):
         self.client.get("/ok")
         pass
+"""
+CHATTY = """
+import atexit, subprocess
+from locust import events
+
+print("hello")
+atexit.register(print, "bye")
+
+@events.test_start.add_listener
+def on_test_start(environment, **_):
+    print("the test starts")
+    subprocess.run(["echo", "a program says"], check=True)
 """
 TURNS = """
 from locust import task

@@ -1,5 +1,7 @@
 """The lab's Locust master: reads commands as JSON lines on stdin, and writes events as JSON lines on stdout.
 
+Nothing else does: what the locustfile prints, which is loaded in this process too, goes to stderr.
+
 Commands: ``{"do": "tokens", "file": FILE}``, ``{"do": "spawn", "users": N}`` and ``{"do": "phase", …}`` with the
 fields that :class:`lab.generator.locust.phases.Phase` reads; ``{"do": "break_off"}`` ends that phase early, and
 ``{"do": "dismiss"}`` releases the workers. The end of stdin ends the master and, through Locust, its workers.
@@ -17,8 +19,10 @@ import argparse
 import csv
 import json
 import logging
+import os
 import sys
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -139,10 +143,32 @@ class Stats(msgspec.Struct):
 SHAPES = {"heartbeat": Heartbeat, "spawning_complete": SpawningComplete, "stats": Stats}
 
 
-def emit(event: str, **fields: Any) -> None:
-    """Write one event as a line to stdout."""
-    sys.stdout.write(json.dumps({"event": event, **fields}) + "\n")
-    sys.stdout.flush()
+class Channel:
+    """Commands and events as lines, by what stdin and stdout were before; these are empty, and stderr, from then on.
+
+    So whatever a locustfile prints, or a program that it starts, is in the log, and is taken for no event. Nor can such
+    a program read commands; and gevent, which makes the stdin blocking that its children inherit, would have the whole
+    process stand still until the next one.
+    """
+
+    def __init__(self) -> None:
+        # Both are open for as long as the process lives.
+        self._commands = FileObjectPosix(os.dup(sys.stdin.fileno()), "r")
+        self._events = os.fdopen(os.dup(sys.stdout.fileno()), "w")
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, sys.stdin.fileno())
+        os.close(nothing)
+        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+
+    def commands(self) -> Iterator[dict[str, Any]]:
+        """Each command as it comes, until the lab closes its end."""
+        for line in self._commands:
+            yield json.loads(line)
+
+    def emit(self, event: str, **fields: Any) -> None:
+        """Write one event."""
+        self._events.write(json.dumps({"event": event, **fields}) + "\n")
+        self._events.flush()
 
 
 class FixedWorkerCountRunner(MasterRunner):
@@ -182,17 +208,19 @@ class FixedWorkerCountRunner(MasterRunner):
 
 
 class Master:
-    """Turns commands into Locust messages, and the workers' reports into a file of samples and events on stdout.
+    """Turns commands into Locust messages, and the workers' reports into a file of samples and events.
 
     Args:
         runner: Locust's master runner.
         path: where samples go, as an Arrow stream that can be read up to wherever it was cut off.
         statistics: where Locust's own statistics of the measured load go, as the CSV file that ``locust --csv`` writes.
+        emit: writes an event: see :meth:`Channel.emit`.
 
     """
 
-    def __init__(self, runner: MasterRunner, path: Path, statistics: Path) -> None:
+    def __init__(self, runner: MasterRunner, path: Path, statistics: Path, emit: Callable[..., None]) -> None:
         self._runner = runner
+        self._emit = emit
         self._statistics = statistics
         self._file = path.open("wb")  # open for as long as the process lives
         self._writer = pa.ipc.new_stream(self._file, sample.SCHEMA)
@@ -235,7 +263,7 @@ class Master:
     def _on_ready(self, environment: Environment, msg: Any) -> None:
         ahead_s = self._ahead_s[msg.node_id]
         self._ready.add(msg.node_id)
-        emit("worker", count=len(self._ready), ahead_s=ahead_s)
+        self._emit("worker", count=len(self._ready), ahead_s=ahead_s)
 
     def _on_clock(self, environment: Environment, msg: Any) -> None:
         ahead_s = msg.data["unix"] - time.time()
@@ -243,24 +271,24 @@ class Master:
 
     def _on_tokens(self, environment: Environment, msg: Any) -> None:
         self._holding_tokens.add(msg.node_id)
-        emit("tokens", count=len(self._holding_tokens))
+        self._emit("tokens", count=len(self._holding_tokens))
 
     def watch(self) -> None:
         """Emit ``lost`` when a worker has left or sends no more heartbeats; runs until that happens."""
         while sum(client.heartbeat > 0 for client in self._runner.clients.all) >= len(self._ready):
             gevent.sleep(1)
-        emit("lost")
+        self._emit("lost")
 
     def _do_dismiss(self) -> None:
         self._runner.quit()
-        emit("dismissed")
+        self._emit("dismissed")
 
     def _do_tokens(self, file: str) -> None:
         self._runner.send_message("lab-tokens", Path(file).read_text())
 
     def _do_spawn(self, users: int) -> None:
         self._runner.start(users, spawn_rate=users)
-        emit("spawned", users=self._runner.user_count)
+        self._emit("spawned", users=self._runner.user_count)
 
     def _do_phase(self, load: dict[str, Any], delay_s: float, **how: Any) -> None:
         self._phase += 1
@@ -272,7 +300,7 @@ class Master:
         unix_start = time.time() + delay_s
         order = {"number": self._phase, "counts": playing, "unix_start": unix_start, "load": load, **how}
         self._runner.send_message("lab-phase", order)
-        emit("started", unix_start=unix_start)
+        self._emit("started", unix_start=unix_start)
 
     def _do_break_off(self) -> None:
         self._runner.send_message("lab-break-off", {})
@@ -298,13 +326,13 @@ class Master:
             self._pending.discard(worker)
         totals = {key: sum(c[key] for c in self._counts.values()) for key in COUNTS}
         if report["problem"]:
-            emit("problem", **report["problem"])
+            self._emit("problem", **report["problem"])
         if not self._pending:
             self._keep_statistics()
         readings = {"ticks": self._ticks, "cpu": self._cpu, "clock_step_s": self._clock_step_s}
         ended_early = {"cut": self._cut, "stopped": self._stopped}
         left = {"unfinished": len(self._pending)}
-        emit("progress" if self._pending else "over", **totals, **readings, **ended_early, **left)
+        self._emit("progress" if self._pending else "over", **totals, **readings, **ended_early, **left)
         self._forget_readings()
 
     def _keep(self, records: pa.RecordBatch) -> None:
@@ -314,7 +342,7 @@ class Master:
             self._file.flush()
         except OSError as error:
             self._write_failed = True
-            emit("problem", sentence=f"The samples could not be written: {error.strerror}.", detail="")
+            self._emit("problem", sentence=f"The samples could not be written: {error.strerror}.", detail="")
 
     def _forget_readings(self) -> None:
         """Forget what the last event has told: each tells only what came after the one before."""
@@ -343,15 +371,16 @@ def main() -> None:
     if not admission.required:
         parser.error(f"{JOIN_TOKEN} is not set, so anybody could send messages")
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    channel = Channel()
     runners.HEARTBEAT_LIVENESS = LOST_AFTER_S
     user_classes, _ = load_locustfile(options.locustfile)
     environment = Environment(user_classes=list(user_classes.values()), events=locust.events)
     environment.runner = runner = FixedWorkerCountRunner(environment, options.bind, options.port, options.workers)
-    master = Master(runner, options.samples, options.statistics)
-    emit("listening", port=runner.server.port)
+    master = Master(runner, options.samples, options.statistics, channel.emit)
+    channel.emit("listening", port=runner.server.port)
     gevent.spawn(master.watch)
-    for line in FileObjectPosix(sys.stdin.fileno(), "r"):
-        master.execute(json.loads(line))
+    for order in channel.commands():
+        master.execute(order)
     master.close()
     runner.quit()
 
