@@ -101,18 +101,20 @@ def neighbours(share: float) -> list[str]:
     ]
 
 
-def course(changes: Iterable[float], stalled_s: float, settled: bool) -> Course:
+def course(changes: Iterable[float], stalled_s: float, collecting_s: float, settled: bool) -> Course:
     """Class of a load that should be steady.
 
     Args:
         changes: of latency, CPU time a request, time between two answers, and time for as much CPU; positive where it
             became slower.
+        stalled_s: for how long the service answered nobody.
+        collecting_s: see :func:`stalled`.
 
     """
     changed = [change for change in changes if abs(change) > CHANGE_SUSPECT_SHARE]
     if changed and (min(changed) > 0 or max(changed) < 0):
         return "slowing" if changed[0] > 0 else "warming"
-    return "erratic" if changed or stalled_s > STALL_SUSPECT_S or not settled else "flat"
+    return "erratic" if changed or stalled(stalled_s, collecting_s) or not settled else "flat"
 
 
 def changed(latency: float, throughput: float, cpu: float, in_turns: bool = False) -> list[str]:
@@ -166,10 +168,11 @@ def stalled(longest_s: float, collecting_s: float) -> list[str]:
     """Whether the service answered nobody for a while, beyond what its garbage collector explains.
 
     Args:
-        collecting_s: pauses of the garbage collector during the load, in all.
+        collecting_s: the most that pauses of the garbage collector may have come to within as long as that. It is not
+            their sum over the load, with which many short pauses would explain one long stall.
 
     """
-    if longest_s <= max(STALL_SUSPECT_S, collecting_s):
+    if longest_s - collecting_s <= STALL_SUSPECT_S:
         return []
     return [
         f"The service answered nobody for {longest_s:.1f} s: it, or what is in front of it or behind it, stood still."

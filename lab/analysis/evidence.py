@@ -145,6 +145,9 @@ class Steadiness:
             were; without owners of which that was not read.
         shared_change: by how much the latency changed besides, as did that of the variants that took turns with it.
         stalled_s: the longest time for which the service answered nobody, beyond the usual latency.
+        collecting_s: the most that pauses of its garbage collector may have come to within as long as that, by the
+            readings; of several nodes those of one. 0, so that they explain nothing, where it is not known, as in runs
+            of before; nothing judges those again.
         settled: whether latency and throughput came to a level within the load, or to one that only the speed of the
             cores, or what all that took turns met, changed.
         course: what these make of the load: see :data:`Course`; empty where nothing was judged.
@@ -160,6 +163,7 @@ class Steadiness:
     cores_busy: Mapping[str, float] = field(default_factory=dict)
     shared_change: float = 0.0
     stalled_s: float = 0.0
+    collecting_s: float = 0.0
     settled: bool = True
     course: Course | Literal[""] = ""
     not_judged: str = ""

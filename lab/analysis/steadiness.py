@@ -16,11 +16,14 @@ from lab.analysis.evidence import Steadiness
 from lab.analysis.window_figures import CPU, MEAN, P50, THROUGHPUT
 from lab.formulas import stats, steady_state, trend
 from lab.formulas.two_levels import slopes
+from lab.spec.nodes import is_node
 from lab.spec.sample import NO_ANSWER
+from lab.spec.system import SERVICE
 from lab.spec.workload import POISSON, Load
+from lab.telemetry.actuator import GC_PAUSES
 from lab.telemetry.running_clock import RunningClock
 from lab.telemetry.sampler import CORES_BUSY, FIXED_WORK, INTERRUPTS, Reading
-from lab.telemetry.series import counter, growth
+from lab.telemetry.series import counter, growth, most_growth
 
 Floats = NDArray[np.float64]
 
@@ -124,6 +127,7 @@ def steadiness(
     longest_s = stalled_s(samples, begin_s, end_s, queues)
     if load.windows == 1:  # at the end of each window nobody asks any more
         longest_s = max(longest_s, without_answer_s(samples, begin_s, end_s))
+    collecting_s = _collecting_s(rows, longest_s)
     paces = _paces(throughput, pace_of_cores, rounds, clock) if not load.independent else []
     at_paces = (_settling(*_at_pace(samples, (begin_s, end_s), pace)) for pace in paces)
     level = any(map(_is_settled, chain([settling], at_paces)))
@@ -136,8 +140,9 @@ def steadiness(
         cores_busy={owner: busy for owner in owners if (busy := _busy(rows, owner, begin_s, end_s)) is not None},
         shared_change=shared,
         stalled_s=longest_s,
+        collecting_s=collecting_s,
         settled=level,
-        course=checks.course((took, dearer, *map(_inverse, (did, busier))), longest_s, level),
+        course=checks.course((took, dearer, *map(_inverse, (did, busier))), longest_s, collecting_s, level),
     )
 
 
@@ -240,6 +245,16 @@ def without_answer_s(samples: pd.DataFrame, begin_s: float, end_s: float) -> flo
         if len(waited_us) >= MIN_WAITING:
             found_us = max(found_us, float(np.partition(waited_us, -MIN_WAITING)[-MIN_WAITING]))
     return found_us / 1e6
+
+
+def _collecting_s(rows: Iterable[Reading], stalled_s: float) -> float:
+    """The most that pauses of the garbage collector may have come to within as long as a stall, in seconds.
+
+    Of several nodes it is those of one: while all of them pause at the same time, nobody waits for their sum.
+    """
+    rows = [row for row in rows if row[2] == GC_PAUSES]
+    nodes = {target for _, target, _, _ in rows if is_node(target)} or {SERVICE}
+    return max(most_growth(*counter(rows, node, GC_PAUSES), stalled_s) for node in nodes)
 
 
 def slowness(rows: Iterable[Reading], owner: str, at_s: Floats) -> Floats:

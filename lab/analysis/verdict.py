@@ -294,7 +294,7 @@ def _connected(evidence: Evidence, summary: Summary, answered: int) -> list[Reas
 
 
 def _steady(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
-    found, collecting_s = evidence.steadiness, (evidence.service.gc_share or 0.0) * summary.elapsed_s
+    found = evidence.steadiness
     # Variants that take turns are slowed alike, and what is left of it is taken out of their ratios.
     slowed = _slowed(evidence, summary) if evidence.counts.windows == 1 else {}
     reasons = [
@@ -303,7 +303,7 @@ def _steady(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]
         ),
         *checks.held_up(found.cpu_used_change),
         *checks.shared(found.shared_change),
-        *checks.stalled(found.stalled_s, collecting_s),
+        *checks.stalled(found.stalled_s, found.collecting_s),
         *checks.slowed(slowed),
     ]
     unsettled = ["Latency and throughput never settled: measure longer."] * (not found.settled and not reasons)

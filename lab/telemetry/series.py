@@ -82,3 +82,15 @@ def growth(times: Floats, values: Floats, begin_s: float, end_s: float) -> float
         return None
     begun, ended = np.interp([begin_s, end_s], times, values)
     return float(ended - begun)
+
+
+def most_growth(times: Floats, values: Floats, within_s: float) -> float:
+    """The most by which a counter may have grown within any time of a length; 0 with fewer than two readings.
+
+    That is by how much it grew from the last reading before such a time to the first after it, wherever it lies: within
+    its length and two intervals of readings at most, between which nobody knows when a counter grew.
+    """
+    if len(times) < 2:
+        return 0.0
+    afterwards = np.minimum(np.searchsorted(times, times[1:] + within_s), len(times) - 1)
+    return float((values[afterwards] - values[:-1]).max())

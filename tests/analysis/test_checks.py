@@ -88,13 +88,16 @@ def test_what_changes_is_named_whichever_way(latency, throughput, cpu, words):
 )
 def test_every_start_has_a_class(changes, stalled_s, settled, course):
     """What goes one way is warming or slowing; what goes both, stalls or never settles is erratic."""
-    assert checks.course(changes, stalled_s, settled) == course
+    assert checks.course(changes, stalled_s, 0.0, settled) == course
 
 
-@pytest.mark.parametrize(("stalled_s", "collecting_s", "found"), [(0.2, 0.0, 0), (0.5, 0.1, 1), (0.5, 0.6, 0)])
+@pytest.mark.parametrize(
+    ("stalled_s", "collecting_s", "found"), [(0.2, 0.0, 0), (0.5, 0.1, 1), (0.5, 0.6, 0), (0.5, 0.48, 0), (5.0, 4.7, 1)]
+)
 def test_a_stall_is_named_unless_the_collector_explains_it(stalled_s, collecting_s, found):
-    """A collection is the service's own, and in its latencies."""
+    """A collection is the service's own, and in its latencies: then neither the verdict nor the class is about it."""
     assert len(checks.stalled(stalled_s, collecting_s)) == found
+    assert checks.course((), stalled_s, collecting_s, True) == ("erratic" if found else "flat")
 
 
 @pytest.mark.parametrize(("share", "found"), [(0.25, 0), (0.3, 1)])

@@ -16,7 +16,7 @@ from lab.formulas.queueing import queue_latencies
 from lab.generator.fleet import PhaseResult
 from lab.spec.window import Window
 from lab.spec.workload import Burst, Closed, Open, Ramp
-from lab.telemetry.actuator import COMPILED_MS
+from lab.telemetry.actuator import COMPILED_MS, GC_PAUSES
 from lab.telemetry.running_clock import RunningClock
 from lab.telemetry.sampler import CORES_BUSY, FIXED_WORK, MACHINE, NEIGHBOURS, PAUSED, Telemetry
 
@@ -545,6 +545,38 @@ def test_a_service_that_stands_still_for_half_a_second_is_seen(samples_of):
     assert paused.course == "erratic"
     mixed = steady_loop(samples_of, lambda at: 0.8 if round(at * 1e4) % 7 == 0 else 0.2)
     assert mixed.stalled_s < 0.1
+
+
+def collecting(target: str, seconds: int, each_s: float = 0.0, once_s: float = 0.0):
+    """Readings of the collector's pauses: so much each second, and so much at once in a stall from 60 to 65 s."""
+    return [(float(t), target, GC_PAUSES, each_s * t + once_s * (t > 64)) for t in range(seconds) if not 60 < t < 65]
+
+
+@pytest.mark.parametrize(
+    ("pauses", "explains_s", "course"),
+    [
+        ([], 0.0, "erratic"),
+        (collecting("service", 601, each_s=0.01), 0.1, "erratic"),  # in all as long as the stall
+        (collecting("service", 601, once_s=4.95), 4.95, "flat"),
+        (
+            collecting("service", 601, once_s=6.0)
+            + collecting("node 1", 601, once_s=3.0)
+            + collecting("node 2", 601, once_s=3.0),
+            3.0,
+            "erratic",
+        ),  # at the same time
+    ],
+    ids=["none", "short", "long", "nodes"],
+)
+def test_a_stall_is_excused_by_what_the_collector_did_about_that_time(samples_of, pauses, explains_s, course):
+    """By a long pause of one node, and neither by many short ones in ten minutes nor by the sum of all nodes."""
+    sent_s = np.arange(0, 600, 0.05)
+    took_s = np.where((sent_s >= 60) & (sent_s < 65), 65.05 - sent_s, 0.05)
+    samples = samples_of(list(took_s), sent_s=list(sent_s), planned_s=list(sent_s))
+    found = steadiness(Open(users=200, rate_rps=20.0, duration_s=600.0), samples, pauses, False)
+    assert found.stalled_s == pytest.approx(5.0, abs=0.1)
+    assert found.collecting_s == pytest.approx(explains_s, abs=0.02)
+    assert found.course == course
 
 
 @pytest.mark.parametrize(

@@ -222,6 +222,7 @@ def test_a_good_measurement_is_valid_without_reasons():
         {"stood_still_s": 0.5},
         {"paused": 0.02},
         {"paused": 0.1, "windows": 30},
+        {"stalled_s": 0.7, "collecting_s": 0.65},
     ],
 )
 def test_what_is_within_bounds_is_not_held_against_it(changes):
@@ -301,6 +302,7 @@ def test_of_an_attached_service_less_is_essential(lacking):
         ({"cpu_used_change": -0.08}, SUSPECT, "service used fell by 8% during the load, while its users never paused"),
         ({"cpu_used_change": 0.08}, SUSPECT, "it waited less for something else"),
         ({"stalled_s": 0.5}, SUSPECT, "answered nobody for 0.5 s"),
+        ({"stalled_s": 0.7, "collecting_s": 0.2, "gc_share": 0.25}, SUSPECT, "answered nobody for 0.7 s"),
         ({"silent": {"node 2": (5.0, 14.0)}}, SUSPECT, "node 2 answered nothing from 5 s to 14 s"),
         ({"settled": False}, SUSPECT, "never settled"),
         (

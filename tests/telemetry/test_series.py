@@ -40,3 +40,21 @@ def test_a_use_just_below_is_seldom_high_for_a_fifth_of_a_minute():
     noise = np.random.default_rng(1)
     found = [series.seconds_above(noise.normal(0.80, 0.05, 60), 0.85, together_s=5) for _ in range(500)]
     assert np.mean(np.array(found) >= 60 * FULL_FOR_SHARE) <= 0.02
+
+
+@pytest.mark.parametrize(
+    ("at", "grown", "within_s", "most"),
+    [
+        ([0, 1, 2, 3, 4, 5, 6], [0.1] * 6, 2.5, 0.4),  # such as from 0.9 to 3.4 s
+        ([0, 1, 2, 3, 4, 5, 6], [0.1] * 6, 100.0, 0.6),
+        ([0, 1, 2, 3, 4, 5, 6], [0, 0, 0.7, 0, 0.1, 0], 0.2, 0.7),
+        ([0, 1, 2, 3, 4, 5, 6], [0, 0, 0.7, 0, 0.1, 0], 1.5, 0.8),
+        ([0, 1, 2, 8, 9, 10], [0, 0, 5.0, 0, 0.1], 5.0, 5.1),  # nothing was read meanwhile
+        ([0], [], 1.0, 0.0),
+        ([], [], 1.0, 0.0),
+    ],
+)
+def test_a_counter_grew_by_no_more_within_any_time_of_a_length(at, grown, within_s, most):
+    """From the reading before to the one after, as nobody knows when between two of them it grew."""
+    values = np.concatenate([[3.0], 3.0 + np.cumsum(grown)])[: len(at)]
+    assert series.most_growth(np.array(at, dtype=float), values, within_s) == pytest.approx(most)
