@@ -76,6 +76,8 @@ class GeneratorState:
         counting_error: the possible error of ``counted_in_system``.
         stood_still_s: the longest stall of a worker.
         worker_cpu: the busiest worker's mean CPU share of one core during the load.
+        workers_cpu: the share that all workers on this machine used of the cores that they can be on at once; None if
+            unknown, as where the generator has no cores of its own.
         ceiling_rps: the generator's ceiling for this kind of request; None if unknown.
         remote: whether workers on other machines sent requests too, of which no ceiling is known.
         open_loop: whether requests are sent independently of the answers.
@@ -89,6 +91,7 @@ class GeneratorState:
     counting_error: float = 0.0
     stood_still_s: float = 0.0
     worker_cpu: float | None = None
+    workers_cpu: float | None = None
     ceiling_rps: float | None = None
     remote: bool = False
     open_loop: bool = False

@@ -37,6 +37,8 @@ CROWDED_SHARE, SPARE_SHARE = 0.95, 0.85
 OF_GENERATOR = ("master", "lab", IDLE_GENERATORS, MACHINE)
 # What runs on the service's cores: the one that is loaded, and those that are up meanwhile.
 OF_SERVICE = ("service", NEIGHBOURS)
+# By worker, (Unix time, CPU seconds so far).
+CpuReadings = Mapping[str, Sequence[tuple[float, float]]]
 
 
 @dataclass
@@ -171,6 +173,7 @@ def evidence(
         counting_error=counting_error(result, load, elapsed_s),
         stood_still_s=stood_still_s(result, elapsed_s, clock),
         worker_cpu=worker_cpu(telemetry, result, elapsed_s),
+        workers_cpu=workers_cpu(telemetry, result, elapsed_s, len(conditions.owned_cores.get("generator", ()))),
         ceiling_rps=conditions.ceiling_rps,
         remote=load.remote_workers > 0,
         open_loop=load.independent,
@@ -376,10 +379,32 @@ def worker_cpu(telemetry: Telemetry, result: PhaseResult, elapsed_s: float) -> f
 
     Workers on this machine are read from outside; for those on others there are only their own readings.
     """
-    readings = {f"by its own count, {worker}": list(rows) for worker, rows in result.cpu.items()}
+    return max([*_cpu_shares(result.cpu), *_cpu_shares(_of_local_workers(telemetry, result, elapsed_s))], default=None)
+
+
+def workers_cpu(telemetry: Telemetry, result: PhaseResult, elapsed_s: float, cores: int) -> float | None:
+    """The CPU share that all workers on this machine used of the cores that they can be on at once.
+
+    Several that share a core may keep it busy although each of them uses a part of it only. None if the load was
+    shorter than 1 s.
+
+    Args:
+        cores: that the generator has; 0 where it shares those of all, so that nobody knows: then the share is None.
+
+    """
+    shares = _cpu_shares(_of_local_workers(telemetry, result, elapsed_s))
+    return sum(shares) / min(len(shares), cores) if shares and cores else None
+
+
+def _of_local_workers(telemetry: Telemetry, result: PhaseResult, elapsed_s: float) -> CpuReadings:
+    readings: dict[str, list[tuple[float, float]]] = {}
+    begun, over = result.unix_start - 1, result.unix_start + elapsed_s + 1
     for t, target, name, value in telemetry.rows:
-        begun, over = result.unix_start - 1, result.unix_start + elapsed_s + 1
         if name == "cpu_s" and target.startswith("worker") and begun <= t <= over:
             readings.setdefault(target, []).append((t, value))
-    shares = [(r[-1][1] - r[0][1]) / (r[-1][0] - r[0][0]) for r in readings.values() if r[-1][0] - r[0][0] >= 1]
-    return max(shares, default=None)
+    return readings
+
+
+def _cpu_shares(readings: CpuReadings) -> list[float]:
+    """The mean CPU share of one core of each that was read for a second."""
+    return [(r[-1][1] - r[0][1]) / (r[-1][0] - r[0][0]) for r in readings.values() if r and r[-1][0] - r[0][0] >= 1]

@@ -18,7 +18,8 @@ VALID, SUSPECT, INVALID = "valid", "suspect", "invalid"
 # The verdicts of measurements whose figures may be shown and used, the second with its reasons.
 BELIEVED = (VALID, SUSPECT)
 
-# Above these shares of one core a Locust worker delays its own sends and its own clock readings.
+# Above these shares of one core a Locust worker delays its own sends and its own clock readings; so do several workers
+# above these shares of the cores that they have together.
 WORKER_CPU_SUSPECT, WORKER_CPU_INVALID = 0.70, 0.90
 # How late sends may be: as a share of the latency that it falsifies, or in seconds if that is more.
 LATE_SUSPECT_S, LATE_SUSPECT_SHARE = 0.001, 0.02
@@ -406,10 +407,14 @@ def _rate_kept(evidence: Evidence, summary: Summary, answered: int) -> list[Reas
 
 
 def _worker_cpu(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
-    cpu = evidence.generator.worker_cpu or 0.0
-    if cpu <= WORKER_CPU_SUSPECT:
+    one, together = evidence.generator.worker_cpu or 0.0, evidence.generator.workers_cpu or 0.0
+    if max(one, together) <= WORKER_CPU_SUSPECT:
         return []
-    return [(f"A Locust worker used {cpu:.0%} of its core: add --workers or cores.", cpu > WORKER_CPU_INVALID)]
+    text = f"A Locust worker used {one:.0%} of its core: add --workers or cores."
+    if together > one:  # then there are more workers than cores, and further ones on this machine are no remedy
+        used = f"The Locust workers together used {together:.0%} of the generator's cores"
+        text = f"{used}: add cores, or --remote-workers."
+    return [(text, max(one, together) > WORKER_CPU_INVALID)]
 
 
 def _ceiling(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:

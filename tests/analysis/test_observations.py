@@ -13,6 +13,7 @@ from lab.analysis.evidence import Steadiness
 from lab.analysis.service_cost import of_all_pools, of_pools, service_cost
 from lab.analysis.steadiness import slowness, steadiness
 from lab.formulas.queueing import queue_latencies
+from lab.formulas.stats import summarise
 from lab.generator.fleet import PhaseResult
 from lab.spec.window import Window
 from lab.spec.workload import Burst, Closed, Open, Ramp
@@ -150,6 +151,44 @@ def test_what_nobody_read_after_the_end_is_not_known():
 def played(ticks, whole: bool = True) -> PhaseResult:
     """What one worker counted: (seconds, requests under way)."""
     return PhaseResult(ticks={"0": [(round(t * 1e6), n) for t, n in ticks]}, whole=whole)
+
+
+@pytest.mark.parametrize(
+    ("workers", "cores", "share"), [(1, 1, 0.48), (2, 1, 0.96), (2, 2, 0.48), (3, 2, 0.72), (2, 4, 0.48), (2, 0, None)]
+)
+def test_workers_that_share_cores_fill_them_together(workers, cores, share):
+    """Two on one core keep it busy, although neither uses half of it; without cores of their own nobody knows."""
+    found = [row for k in range(1, workers + 1) for row in readings(f"worker {k}", "cpu_s", 0.48)]
+    found += readings("service", "cpu_s", 0.5) + readings("master", "cpu_s", 0.06)
+    elsewhere = {"9": [(0.0, 0.0), (10.0, 5.0)]}  # by its own count: on which cores it was is not known
+    result = PhaseResult(cpu=elsewhere)
+    assert observations.workers_cpu(Telemetry(found), result, 10.0, cores) == (share and pytest.approx(share))
+    assert observations.worker_cpu(Telemetry(found), result, 10.0) == pytest.approx(0.5)
+    assert observations.workers_cpu(Telemetry([]), result, 10.0, cores) is None
+
+
+def test_the_cores_that_workers_fill_are_those_of_the_generator(samples_of):
+    """As they were when it was measured; where all were shared, each worker is judged by itself."""
+    found = [row for k in (1, 2) for row in readings(f"worker {k}", "cpu_s", 0.48)]
+    observed = observations.Observed(result=PhaseResult(whole=True), telemetry=Telemetry(found))
+    samples = samples_of([10.0])
+    for cores, share in ((CORES, 0.96), ({}, None)):
+        conditions = observations.Conditions(
+            cpu_decides=False,
+            entry="service",
+            owned_cores=cores,
+            ceiling_rps=None,
+            succeeded_expected=(0, 0),
+            answers_expected={},
+            calls_expected={},
+            called_services=(),
+            unknown_names=(),
+            slow_connects=0,
+            others=(),
+        )
+        state = observations.evidence(observed, conditions, Burst(users=1), summarise(samples), samples).generator
+        assert state.worker_cpu == pytest.approx(0.48)
+        assert state.workers_cpu == (share and pytest.approx(share))
 
 
 def test_requests_under_way_are_counted_to_the_last_one():
