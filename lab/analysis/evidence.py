@@ -115,6 +115,7 @@ class Interference:
         paused: the share of the load's time in which the machine itself stood still, as its host gave it none; None
             where nobody watched.
         longest_pause_s: the longest of these times.
+        shared_cores: whether nobody had cores of its own, so that neither pauses nor the speed of cores were read.
 
     """
 
@@ -126,6 +127,7 @@ class Interference:
     neighbours: float | None = None
     paused: float | None = None
     longest_pause_s: float = 0.0
+    shared_cores: bool = False
 
     @property
     def was_seen(self) -> bool:

@@ -121,11 +121,12 @@ def not_checked(run: RunFolder) -> list[str]:
     They are derived from the evidence, so that they are there for older runs too.
     """
     entry, lacking = run.plan().scenario.entry, list[tuple[str, str]]()
+    shared = run.environment().get("generator_cores") == []
     for folder in run.cells():
         stored = folder.read("evidence")
         if not folder.complete or stored.get("component_errors") or stored.get("interrupted"):
             continue
-        known = {"entry": entry, "limits_read": bool(folder.read("limits"))}
+        known = {"entry": entry, "limits_read": bool(folder.read("limits")), "shared_cores": shared}
         lacking += verdict.not_made(Evidence.read({**known, **stored})).items()
     return verdict.not_checked(lacking)
 

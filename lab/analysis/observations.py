@@ -188,6 +188,7 @@ def evidence(
         neighbours=neighbours(telemetry, len(conditions.owned_cores.get("service", ())) or os.cpu_count() or 1),
         paused=clock.paused_s(0.0, elapsed_s) / elapsed_s if elapsed_s and conditions.owned_cores else None,
         longest_pause_s=clock.longest_s(0.0, elapsed_s),
+        shared_cores=not conditions.owned_cores,
     )
     until_s = math.inf if result.whole else elapsed_s
     steady = steadiness(load, samples, rows, conditions.cpu_decides, until_s, conditions.rounds)

@@ -47,6 +47,12 @@ WRONG = ("wrong body", "malformed", "truncated")
 Reason = tuple[str, bool]
 ALL: tuple[Entry, ...] = ("service", "attached", "program")
 LOADED: tuple[Entry, ...] = ("service", "attached")
+# By what was measured, what it means that nobody had cores of its own; an attached service may be on another machine.
+SHARED: Mapping[Entry, str] = {
+    "service": "service and generator shared all cores",
+    "attached": "the generator had no cores of its own",
+    "program": "the program had all cores",
+}
 
 
 @dataclass(frozen=True)
@@ -296,8 +302,6 @@ def _connected(evidence: Evidence, summary: Summary, answered: int) -> list[Reas
 
 def _steady(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
     found = evidence.steadiness
-    # Variants that take turns are slowed alike, and what is left of it is taken out of their ratios.
-    slowed = _slowed(evidence, summary) if evidence.counts.windows == 1 else {}
     reasons = [
         *checks.changed(
             found.latency_change, found.throughput_change, found.cpu_change, in_turns=evidence.counts.windows > 1
@@ -305,10 +309,15 @@ def _steady(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]
         *checks.held_up(found.cpu_used_change),
         *checks.shared(found.shared_change),
         *checks.stalled(found.stalled_s, found.collecting_s),
-        *checks.slowed(slowed),
     ]
-    unsettled = ["Latency and throughput never settled: measure longer."] * (not found.settled and not reasons)
+    explained = bool(reasons or _speed_kept(evidence, summary, answered))
+    unsettled = ["Latency and throughput never settled: measure longer."] * (not found.settled and not explained)
     return _mild(reasons + unsettled)
+
+
+def _speed_kept(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
+    # Variants that take turns are slowed alike, and what is left of it is taken out of their ratios.
+    return _mild(checks.slowed(_slowed(evidence, summary) if evidence.counts.windows == 1 else {}))
 
 
 def _slowed(evidence: Evidence, summary: Summary) -> dict[str, float]:
@@ -343,16 +352,20 @@ def _late_by_pauses_s(evidence: Evidence, latest: float) -> tuple[float, float]:
 
 
 def _undisturbed(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
-    found, windows = evidence.interference, evidence.counts.windows
-    added = _late_by_pauses_s(evidence, LATEST_SHARE)[0] / summary.mean_s if summary.mean_s else 0.0
+    found = evidence.interference
     return _mild(
         [
             *checks.foreign_load(found.foreign_cores, found.foreign_cpu),
             *checks.neighbours(found.neighbours or 0.0),
             *checks.crowded(found.crowded or 0, found.beside),
-            *checks.paused(found.paused or 0.0, found.longest_pause_s, windows > 1, added),
         ]
     )
+
+
+def _ran_on(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
+    found, in_turns = evidence.interference, evidence.counts.windows > 1
+    added = _late_by_pauses_s(evidence, LATEST_SHARE)[0] / summary.mean_s if summary.mean_s else 0.0
+    return _mild(checks.paused(found.paused or 0.0, found.longest_pause_s, in_turns, added))
 
 
 def _late(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
@@ -449,6 +462,16 @@ def _of_service(known: Callable[[Evidence], bool], otherwise: str) -> Callable[[
     return lacks
 
 
+def _cores_shared(evidence: Evidence) -> str:
+    """Why nothing was read of the cores themselves: nobody had any of its own; empty if it was read."""
+    return SHARED[evidence.service.entry] * evidence.interference.shared_cores
+
+
+def _pauses_unseen(evidence: Evidence) -> str:
+    unseen = _unless(lambda evidence: evidence.interference.paused is not None, "pauses of the machine were not read")
+    return _cores_shared(evidence) or unseen(evidence)
+
+
 def _uncounted(evidence: Evidence) -> str:
     counts = evidence.counts
     lacking = [name for name in counts.calls_expected if name not in counts.calls]
@@ -509,6 +532,7 @@ CHECKS = (
     ),
     Check("that no other run measured", _alone),
     Check("that the load was steady", _steady, lambda evidence: evidence.steadiness.not_judged, LOADED),
+    Check("that the cores kept their speed", _speed_kept, _cores_shared, LOADED, ()),
     Check(
         "that no other program disturbed it",
         _undisturbed,
@@ -516,6 +540,7 @@ CHECKS = (
         ALL,
         OWN,
     ),
+    Check("that the machine ran without pauses", _ran_on, _pauses_unseen, ALL, ()),
     Check("that requests were sent when due", _late, of=LOADED),
     Check("that users were not idle", _users_busy, of=LOADED),
     Check("that users were free", _users_free, of=LOADED),

@@ -12,6 +12,7 @@ from made_runs import LIMITS, MACHINE, fill, keep
 from open_loops import overloaded
 
 import lab
+from lab.analysis import insights
 from lab.experiments import scenarios
 from lab.runtimes.checkout import ROOT
 from lab.spec import sample
@@ -176,4 +177,16 @@ def test_what_changed_for_all_that_took_turns_is_told_once(tmp_path):
     assert told(mvc_u50_r1=0.08, webflux_u50_r2=-0.15) == [
         "In 2 of 15 cells latency changed during the load as that of the other variants did in the same rounds, by "
         "-15% at most (webflux-u50-r2): the machine changed, or something that all share."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("example", "why"),
+    [("grep-small", "the program had all cores"), ("delay-sweep", "pauses of the machine were not read")],
+)
+def test_of_an_older_run_it_is_told_why_nobody_knows_of_pauses(example, why):
+    """Its evidence does not say so, but what is known of the machine does."""
+    said = insights.not_checked(lab.open_run(example).folder)
+    assert [line for line in said if "pauses" in line] == [
+        f"Not checked, as {why}: that the machine ran without pauses."
     ]

@@ -168,7 +168,7 @@ def test_workers_that_share_cores_fill_them_together(workers, cores, share):
 
 
 def test_the_cores_that_workers_fill_are_those_of_the_generator(samples_of):
-    """As they were when it was measured; where all were shared, each worker is judged by itself."""
+    """As they were when it was measured; where all were shared that is noted, and each worker is judged by itself."""
     found = [row for k in (1, 2) for row in readings(f"worker {k}", "cpu_s", 0.48)]
     observed = observations.Observed(result=PhaseResult(whole=True), telemetry=Telemetry(found))
     samples = samples_of([10.0])
@@ -186,7 +186,9 @@ def test_the_cores_that_workers_fill_are_those_of_the_generator(samples_of):
             slow_connects=0,
             others=(),
         )
-        state = observations.evidence(observed, conditions, Burst(users=1), summarise(samples), samples).generator
+        found = observations.evidence(observed, conditions, Burst(users=1), summarise(samples), samples)
+        assert (found.interference.shared_cores, found.interference.paused) == ((False, 0.0) if cores else (True, None))
+        state = found.generator
         assert state.worker_cpu == pytest.approx(0.48)
         assert state.workers_cpu == (share and pytest.approx(share))
 

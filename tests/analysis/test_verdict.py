@@ -264,6 +264,36 @@ def test_what_was_not_checked_is_not_valid(changes, words):
     assert words in reasons
 
 
+SPEED, PAUSES = "that the cores kept their speed", "that the machine ran without pauses"
+
+
+@pytest.mark.parametrize(
+    ("changes", "lacking"),
+    [
+        ({"paused": 0.0}, {}),
+        ({"shared_cores": True}, dict.fromkeys((SPEED, PAUSES), "service and generator shared all cores")),
+        (
+            {"shared_cores": True, "entry": "attached"},
+            dict.fromkeys((SPEED, PAUSES), "the generator had no cores of its own"),
+        ),
+        ({"shared_cores": True, "entry": "program"}, {PAUSES: "the program had all cores"}),
+        ({}, {PAUSES: "pauses of the machine were not read"}),
+    ],
+)
+def test_a_machine_that_nobody_watched_is_not_called_one_that_ran_on(changes, lacking):
+    """Where cores are shared neither their speed nor pauses are read: that is told, and is no reason for doubt."""
+    found = evidence(**changes)
+    assert {name: why for name, why in verdict.not_made(found).items() if name in (SPEED, PAUSES)} == lacking
+    assert verdict.not_made(found, essential=True) == {}
+    assert verdict.judge(found, GOOD, 1000).word == VALID
+
+
+def test_what_was_not_checked_since_cores_were_shared_is_one_sentence():
+    """As a reader sees it."""
+    said = verdict.not_checked(verdict.not_made(evidence(shared_cores=True)).items())
+    assert said == [f"Not checked, as service and generator shared all cores: {SPEED}, {PAUSES}."]
+
+
 def test_what_broke_off_is_not_blamed_for_what_it_could_not_check():
     """The cause comes alone."""
     assert judged(interrupted=True, served=None, counted_in_system=None)[1] == "The measurement was interrupted."
