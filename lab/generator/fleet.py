@@ -65,6 +65,20 @@ class LoadTimeoutError(ComponentError):
     """A phase of load was not over in time, although everything that it needs still ran."""
 
 
+@dataclass(frozen=True)
+class Overtime:
+    """How long a load whose plan is sent whatever the answers take may go on beyond the time that it should take.
+
+    Attributes:
+        idle_s: seconds within which a request must have ended each time.
+        most_s: timeout of the whole phase all the same.
+
+    """
+
+    idle_s: float
+    most_s: float
+
+
 @dataclass
 class PhaseResult:
     """What the workers reported of one phase of load, without its samples.
@@ -214,14 +228,16 @@ class Fleet:
         watched: Iterable[Watched] = (),
         progress: Callable[[PhaseResult], None] = lambda _: None,
         into: PhaseResult | None = None,
+        overtime: Overtime | None = None,
     ) -> PhaseResult:
         """Run one phase of load to its end.
 
         Args:
-            within_s: timeout of the whole phase in seconds.
+            within_s: timeout of the whole phase in seconds, if it has no overtime.
             watched: the service and what it depends on; the phase is aborted if one of them ends.
             progress: called with the counts so far, several times a second.
             into: the result to fill as the phase goes, so that it is there if the phase is aborted.
+            overtime: how long it may go on after ``within_s``, as long as requests end.
 
         Raises:
             ComponentError: a watched process, the master or a worker ended, or the phase timed out (LoadTimeoutError).
@@ -231,7 +247,7 @@ class Fleet:
         """
         result = into or PhaseResult()
         try:
-            return self._run_phase(phase, within_s, watched, progress, result)
+            return self._run_phase(phase, within_s, watched, progress, result, overtime)
         except (ComponentError, KeyboardInterrupt):
             self._break_off(result, progress)
             raise
@@ -243,21 +259,27 @@ class Fleet:
         watched: Iterable[Watched],
         progress: Callable[[PhaseResult], None],
         result: PhaseResult,
+        overtime: Overtime | None,
     ) -> PhaseResult:
         self._send_command(do="phase", delay_s=phase.start_delay_s, **self._same, **msgspec.to_builtins(phase))
-        deadline = time.monotonic() + within_s
-        while time.monotonic() < deadline:
+        began_s, finished = time.monotonic(), result.finished
+        deadline = began_s + within_s
+        while (now_s := time.monotonic()) < deadline:
             self._check_alive(*watched)
             event = self._next_event()
             _update_result(result, event, progress)
+            if overtime and result.finished > finished:
+                finished = result.finished
+                deadline = max(deadline, min(time.monotonic() + overtime.idle_s, began_s + overtime.most_s))
             if event["event"] == "problem":
                 raise ComponentError(event["sentence"], "", event["detail"])
             if event["event"] == "over":
                 result.whole = True
                 return result
-        raise LoadTimeoutError(
-            f"The load was not over after {within_s:.0f} s, {result.begun - result.finished:,} requests under way."
-        )
+        took_s, under_way = now_s - began_s, f"{result.begun - result.finished:,} requests under way"
+        if overtime and took_s < overtime.most_s:
+            under_way += f", and none has ended for {overtime.idle_s:.0f} s"
+        raise LoadTimeoutError(f"The load was not over after {took_s:.0f} s, {under_way}.")
 
     def _break_off(self, result: PhaseResult, progress: Callable[[PhaseResult], None]) -> None:
         """Have all users end at once, and wait, for seconds at most, until each worker has reported what it recorded.

@@ -28,7 +28,7 @@ from lab.running.invocation import Invocation
 from lab.running.measurement import Measurement, failure_observed, note_failure
 from lab.running.starts import Starts
 from lab.running.testbed import Testbed, in_common, set_up
-from lab.running.turn_taking import calls_made, deadline_s, session_s, take_turns, warm_up_in_turns
+from lab.running.turn_taking import calls_made, deadline_s, overtime, session_s, take_turns, warm_up_in_turns
 from lab.running.warm_up import first_users, warm_up
 from lab.runtimes import Running
 from lab.runtimes.process import signals_deferred
@@ -309,6 +309,7 @@ def _warm_up_attached(testbed: Testbed, measurement: Measurement) -> None:
         measurement.fleet.run_phase(
             LoadPhase(measurement.deployment.url, before, warm_up=1),
             deadline_s(before) + session_s(testbed.plan, before),
+            overtime=overtime(testbed.plan, before),
         )
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from lab.generator.fleet import LoadPhase, PhaseResult
+from lab.generator.fleet import LoadPhase, Overtime, PhaseResult
 from lab.reporting import formatting
 from lab.running import components, settings
 from lab.running.measurement import Measurement, failure_observed
@@ -59,7 +59,8 @@ def _uncounted(testbed: Testbed, measurement: Measurement, load: Load) -> dict[s
     before = actuator.cpu_times(deployment) if deployment.is_ours else None
     phase = LoadPhase(deployment.url, load, parameters, path, warm_up=number)
     within_s = deadline_s(load) + session_s(testbed.plan, load)
-    result = measurement.fleet.run_phase(phase, within_s, deployment.running)
+    longer = overtime(testbed.plan, load)
+    result = measurement.fleet.run_phase(phase, within_s, deployment.running, overtime=longer)
     if before is None:
         return {}
     spent = actuator.cpu_times(deployment).since(before, result.finished)
@@ -156,6 +157,7 @@ def drive(testbed: Testbed, measurement: Measurement, turn: Turn) -> None:
                 [*deployment.watched, *backing.needed().values()],
                 progress=turn.update,
                 into=result,
+                overtime=overtime(plan, load),
             )
     finally:
         elapsed_s = joined.add(result, readings, turn.speed.rows)
@@ -224,6 +226,20 @@ def deadline_s(load: Load, predicted_mean_s: float | None = None) -> float:
     mean_s = load.timeout_s if predicted_mean_s is None else predicted_mean_s
     work_s = max(2 * mean_s * math.ceil(load.rounds), SLOWEST_WORK_S * load.planned_sessions)
     return load.ramp_s + 2 * work_s + after_s
+
+
+def overtime(plan: Plan, load: Load) -> Overtime | None:
+    """How much longer than :func:`deadline_s` an open loop may take, all of whose requests are sent, however late.
+
+    None for other loads. Where a service keeps every user until the timeout, R sends of N users take R/N timeouts one
+    after the other, counted from the last planned send; so a load is not cut off in which requests do time out.
+    """
+    if not isinstance(load, OpenLoop):
+        return None
+    longest_s, sends = load.timeout_s + session_s(plan, load), load.planned_sessions
+    waiting_s = longest_s * (math.ceil(sends / load.users) + 1)
+    most_s = load.duration_s + max(waiting_s, SLOWEST_WORK_S * sends) + DRAIN_S
+    return Overtime(longest_s + DRAIN_S, most_s)
 
 
 def session_s(plan: Plan, load: Load) -> float:

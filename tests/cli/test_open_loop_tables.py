@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 
+import numpy as np
 import pytest
 from msgspec.structs import replace
 
@@ -12,7 +13,7 @@ from lab.experiments import scenarios
 from lab.formulas import queueing, stats
 from lab.formulas.calls import Calls
 from lab.reporting import run_view
-from lab.running.turn_taking import DRAIN_S, deadline_s
+from lab.running.turn_taking import DRAIN_S, deadline_s, overtime
 from lab.spec import prediction, schedule
 from lab.spec.options import Options
 from lab.spec.planning import make_plan
@@ -126,6 +127,35 @@ def test_the_deadline_of_a_ramp_is_later_than_its_last_answer(to_rps):
     mean_s = prediction.mean_latency(load, Calls(2.0, threads=200))
     latencies = queueing.queue_latencies(schedule.planned_s(load, (1,)), 2.0, 200)
     assert deadline_s(load, mean_s) - DRAIN_S > load.duration_s + latencies.max()
+
+
+@pytest.mark.parametrize("users", [1, 7, 100, 4000])
+@pytest.mark.parametrize("shape", [{"rate": 10.0, "duration": 30.0}, {"ramp": "0:20:30"}])
+def test_no_overload_is_cut_off_while_its_requests_time_out(users, shape):
+    """Where each waits until its timeout, all are sent, one after the other by users that are never free."""
+    plan = make_plan(scenarios()["delay"], Options(variants=["mvc"], users=[users], timeout=20.0, **shape))
+    load = plan.cells[0].load
+    planned_s = schedule.planned_s(load, (1,))
+    ends_s = planned_s + queueing.queue_latencies(planned_s, load.timeout_s, users)
+    longer = overtime(plan, load)
+    assert longer.most_s > ends_s.max()
+    assert longer.idle_s > np.diff(np.sort(ends_s)).max(initial=load.timeout_s)
+    assert (deadline_s(load) < ends_s.max()) == (users < 100)  # what it had been cut off by
+
+
+def test_users_of_an_overload_may_play_all_of_their_sessions():
+    """A session has as many timeouts as requests, and its pauses."""
+    plan = make_plan(scenarios()["operations"], Options(users=[200], rate=10.0, duration=60.0, timeout=20.0))
+    longer = overtime(plan, plan.cells[0].load)
+    assert longer.most_s > 60 + 3 * 26 * 20
+    assert longer.idle_s > 20 + 2 * plan.scenario.think_s
+
+
+def test_only_an_open_loop_goes_on_for_longer():
+    """A duration ends a closed loop, and how long a burst takes follows from its rounds."""
+    plan = make_plan(scenarios()["delay"], Options(variants=["mvc"], users=[10], duration=30.0))
+    assert overtime(plan, plan.cells[0].load) is None
+    assert overtime(plan, Burst(users=10, loops=2)) is None
 
 
 def test_a_load_that_waits_for_nothing_has_the_time_that_its_work_takes():
