@@ -8,6 +8,8 @@ import pytest
 
 from lab.analysis import checks, verdict
 from lab.formulas import trend
+from lab.generator import calibration
+from lab.generator.calibration import GENERATOR, SERVER, UNKNOWN, Calibration, Ceiling
 from lab.runtimes.checkout import ROOT
 
 PAGE = (ROOT / "docs" / "VERDICT.md").read_text()
@@ -63,3 +65,21 @@ def test_the_page_about_the_verdict_has_the_thresholds_of_the_code(begins, value
     """Each in the row or the paragraph of its check."""
     (said,) = re.findall(rf"^{re.escape(begins)}.*(?:\n(?![|\n-]).*)*", PAGE, re.MULTILINE)
     assert [value for value in values if value not in re.sub(r"\s+", " ", said)] == []
+
+
+@pytest.mark.parametrize(
+    ("said", "several", "rps"),
+    [
+        ("- **that rate**, if the reference server was the limit", Ceiling("large", 1000.0, SERVER, 0.5, 0.95), 1000),
+        ("- **what one worker sends, times the workers", Ceiling("small", 1000.0, SERVER, 0.5, 0.95, workers=3), 1600),
+        ("would be {busy} busy**, by the CPU time", Ceiling("large", 1000.0, UNKNOWN, 0.45, 0.3), 2000),
+    ],
+)
+def test_the_readme_says_which_ceiling_runs_are_judged_by(said, several, rps):
+    """Where something else than the generator was the limit of the calibration: three workers have two cores here."""
+    page = (ROOT / "README.md").read_text()
+    section = page.partition("## How busy may the generator be?")[2].partition("\n## ")[0]
+    assert said.format(busy=percent(calibration.BUSY_SHARE)) in section
+    one = Ceiling("small", 800.0, GENERATOR, 0.95, 0.5)
+    found = Calibration("here", "now", (one, several))
+    assert found.ceiling_rps(several.kind, several.workers, 2) == pytest.approx(rps)
