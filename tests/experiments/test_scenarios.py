@@ -343,11 +343,14 @@ def _kill_once_loaded(run: RunFolder, cell: Cell, pid: int) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("variant", ["mvc", "webflux"])
-def test_a_connection_that_has_rested_costs_no_round_trip_more(variant, tmp_path):
+@pytest.mark.parametrize(
+    ("scenario", "variant"),
+    [("jwt", "mvc"), ("jwt", "webflux"), ("migration", "mvc-jpa"), ("migration", "webflux-r2dbc")],
+)
+def test_a_connection_that_has_rested_costs_no_round_trip_more(scenario, variant, tmp_path):
     """A pool that pings it first would pay the link twice, and the other would not."""
     options = Options(users=[1], requests=1, variants=[variant], seed=1, heap_mb=256, pool=1)
-    plan = planning.make_plan(scenarios()["jwt"], options)
+    plan = planning.make_plan(scenarios()[scenario], options)
     with set_up(plan, Invocation(["test"], tmp_path, Reporter(quiet=True)), 1) as testbed:
         database = testbed.backing.databases["mysql"]
         (token, *_) = tokens.read_tokens(testbed.backing.tokens)

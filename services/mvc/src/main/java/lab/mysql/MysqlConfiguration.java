@@ -1,5 +1,7 @@
 package lab.mysql;
 
+import org.springframework.beans.factory.config.BeanFactoryPostProcessor;
+import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
 import org.springframework.context.annotation.Profile;
 import org.springframework.stereotype.Component;
@@ -11,12 +13,14 @@ import org.springframework.stereotype.Component;
 @Component
 @Profile("fixed-pool")
 @ConditionalOnProperty("lab.mysql-host")
-class MysqlConfiguration {
+class MysqlConfiguration implements BeanFactoryPostProcessor {
 
 	/**
-	 * No property of the pool: it reads this once, when it is started by the first request.
+	 * No property of the pool: it reads this once, when it is started. That is before all
+	 * beans of ours where there is JPA, for which Boot asks whether the database is embedded.
 	 */
-	static {
+	@Override
+	public void postProcessBeanFactory(ConfigurableListableBeanFactory beans) {
 		System.setProperty("com.zaxxer.hikari.aliveBypassWindowMs", String.valueOf(Long.MAX_VALUE));
 	}
 
