@@ -182,7 +182,7 @@ def test_what_changed_for_all_that_took_turns_is_told_once(tmp_path):
 
 @pytest.mark.parametrize(
     ("example", "why"),
-    [("grep-small", "the program had all cores"), ("delay-sweep", "pauses of the machine were not read")],
+    [("grep-small", "the program had all cores"), ("document-link", "pauses of the machine were not read")],
 )
 def test_of_an_older_run_it_is_told_why_nobody_knows_of_pauses(example, why):
     """Its evidence does not say so, but what is known of the machine does."""

@@ -97,7 +97,7 @@ def test_it_tells_the_whole_story(example):
     for part in (
         "how many users can platform threads",
         "21 valid",
-        "20.542",
+        "20.564",
         "20.525",
         "15.729",
         "Sprinklr 2023",
@@ -105,7 +105,7 @@ def test_it_tells_the_whole_story(example):
         "The threads were the bottleneck: 200 of 200",
         "Linux (virtual machine)",
         "python -m lab sweep delay --seed 1",
-        "4a068a09be21b514061e55c9a15987043fcd5836",
+        "1a2a2397169fe96a5984e8583bbc43a1c6fc0901",
     ):
         assert part in words
     assert len(re.findall(r'<tr class="valid', example)) == 21

@@ -100,7 +100,7 @@ def test_a_new_run_says_that_it_has_the_format_of_today(tmp_path):
 
 @pytest.mark.parametrize(
     ("example", "kind"),
-    [("delay-sweep", Burst), ("chain-loop", Closed), ("jwt-repeats", Total), ("own-service", Closed)],
+    [("document-link", Burst), ("chain-loop", Closed), ("jwt-repeats", Total), ("own-service", Closed)],
 )
 def test_the_examples_are_read_by_what_they_measured(example, kind):
     """They are of format 1 and 2, and stay it."""

@@ -89,7 +89,7 @@ LATER = ("session", "step", "method", "fallback", "cut", "waited_us")
 
 def test_samples_of_older_runs_have_the_columns_that_came_later(tmp_path, monkeypatch):
     """Each request was a GET and a session of its own, however the file is cut into pieces."""
-    (old, *_) = sorted((run_folder.EXAMPLES / "delay-sweep" / "cells").iterdir())
+    (old, *_) = sorted((run_folder.EXAMPLES / "document-link" / "cells").iterdir())
     monkeypatch.setattr(sample_file, "PIECE", 7)
     path = old / "samples.parquet"
     assert set(pq.read_schema(path).names).isdisjoint(LATER), "it is an older run"
