@@ -168,8 +168,8 @@ def stalled(longest_s: float, collecting_s: float) -> list[str]:
     """Whether the service answered nobody for a while, beyond what its garbage collector explains.
 
     Args:
-        collecting_s: the most that pauses of the garbage collector may have come to within as long as that. It is not
-            their sum over the load, with which many short pauses would explain one long stall.
+        collecting_s: for how long the garbage collector may have paused the service meanwhile. It is not the sum over
+            the load, with which many short pauses would explain one long stall.
 
     """
     if longest_s - collecting_s <= STALL_SUSPECT_S:

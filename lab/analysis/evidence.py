@@ -148,11 +148,12 @@ class Steadiness:
             corrected for that.
         cores_busy: by owner, how many of its cores were busy on average with programs and interrupts, whosever they
             were; without owners of which that was not read.
-        shared_change: by how much the latency changed besides, as did that of the variants that took turns with it.
+        shared_change: by how much the latency, median or mean, changed besides, as did that of the variants that took
+            turns with it.
         stalled_s: the longest time for which the service answered nobody, beyond the usual latency.
-        collecting_s: the most that pauses of its garbage collector may have come to within as long as that, by the
-            readings; of several nodes those of one. 0, so that they explain nothing, where it is not known, as in runs
-            of before; nothing judges those again.
+        collecting_s: for how long its garbage collector may have paused it meanwhile, by the readings; of several nodes
+            one of them. 0 where it is not known, as in older runs, so that it explains nothing; nothing judges those
+            again.
         settled: whether latency and throughput came to a level within the load, or to one that only the speed of the
             cores, or what all that took turns met, changed.
         course: what these make of the load: see :data:`Course`; empty where nothing was judged.

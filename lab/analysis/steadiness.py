@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -19,11 +20,11 @@ from lab.formulas.two_levels import slopes
 from lab.spec.nodes import is_node
 from lab.spec.sample import NO_ANSWER
 from lab.spec.system import SERVICE
-from lab.spec.workload import POISSON, Load
+from lab.spec.workload import Load
 from lab.telemetry.actuator import GC_PAUSES
 from lab.telemetry.running_clock import RunningClock
 from lab.telemetry.sampler import CORES_BUSY, FIXED_WORK, INTERRUPTS, Reading
-from lab.telemetry.series import counter, growth, most_growth
+from lab.telemetry.series import counter, growth, growth_around
 
 Floats = NDArray[np.float64]
 
@@ -109,7 +110,7 @@ def steadiness(
         # What a part of the requests waits for, as those to one node of several, changes neither median nor rate.
         latencies[MEAN] = trend.latency_over_time(samples, begin_s, end_s, "mean")
     changes = [_changes(each / of_cores(each), rounds.get(field)) for field, each in latencies.items()]
-    took, shared = max(changes, key=lambda change: abs(change[0]))
+    took, shared = (max(of_each, key=abs) for of_each in zip(*changes, strict=True))
     settling = _settling(samples, begin_s, end_s)
     if saturated:
         from_s = settling.from_s if settling else None
@@ -123,11 +124,10 @@ def steadiness(
     busier = trend.change(used.to_numpy())
     if busier * dearer > 0:
         busier = 0.0  # a request took more of it, or less, and the service waited no longer
-    queues = saturated or (load.independent and load.arrivals == POISSON)
-    longest_s = stalled_s(samples, begin_s, end_s, queues)
+    longest = stall(samples, begin_s, end_s, queues=saturated or load.independent)
     if load.windows == 1:  # at the end of each window nobody asks any more
-        longest_s = max(longest_s, without_answer_s(samples, begin_s, end_s))
-    collecting_s = _collecting_s(rows, longest_s)
+        longest = max(longest, standstill(samples, begin_s, end_s))
+    collecting_s = _collecting_s(rows, longest)
     paces = _paces(throughput, pace_of_cores, rounds, clock) if not load.independent else []
     at_paces = (_settling(*_at_pace(samples, (begin_s, end_s), pace)) for pace in paces)
     level = any(map(_is_settled, chain([settling], at_paces)))
@@ -139,10 +139,10 @@ def steadiness(
         slowed={owner: _speed_change(rows, owner, begin_s, end_s) for owner in owners},
         cores_busy={owner: busy for owner in owners if (busy := _busy(rows, owner, begin_s, end_s)) is not None},
         shared_change=shared,
-        stalled_s=longest_s,
+        stalled_s=longest.length_s,
         collecting_s=collecting_s,
         settled=level,
-        course=checks.course((took, dearer, *map(_inverse, (did, busier))), longest_s, collecting_s, level),
+        course=checks.course((took, dearer, *map(_inverse, (did, busier))), longest.length_s, collecting_s, level),
     )
 
 
@@ -175,8 +175,18 @@ def _settling(samples: pd.DataFrame, begin_s: float, end_s: float) -> steady_sta
     return steady_state.settling(ended_s, right["latency_us"].to_numpy() / 1e6)
 
 
-def stalled_s(samples: pd.DataFrame, begin_s: float, end_s: float, queues: bool) -> float:
-    """The longest time by which all requests of a moment were answered late, in seconds: a stall of the service.
+class Stall(NamedTuple):
+    """How long a service answered nobody, and when that was over, in seconds since the planned start."""
+
+    length_s: float
+    until_s: float
+
+
+NO_STALL = Stall(0.0, 0.0)
+
+
+def stall(samples: pd.DataFrame, begin_s: float, end_s: float, queues: bool) -> Stall:
+    """The longest time by which all requests of a moment were answered late: a stall of the service.
 
     Of the requests that were sent within a twentieth of a second even the fastest tenth took so much longer than the
     median of all; what only some of them waited for is no stall. Nor is it one, where queues are usual, if as many
@@ -188,7 +198,7 @@ def stalled_s(samples: pd.DataFrame, begin_s: float, end_s: float, queues: bool)
         begin_s: seconds since the planned start; what was sent before is left out.
         end_s: what was sent later is left out.
         queues: whether requests wait for one another now and then although nothing is wrong: users of a closed loop
-            never pause, or requests arrive at random.
+            never pause, or requests come whatever becomes of those before them.
 
     """
     right = samples[(samples["error"] == "").to_numpy()]
@@ -196,19 +206,20 @@ def stalled_s(samples: pd.DataFrame, begin_s: float, end_s: float, queues: bool)
     pieces = sent["latency_us"].groupby(sent["sent_us"] // round(STALL_PIECE_S * 1e6))
     fastest_s = pieces.quantile(FASTEST_PERCENT / 100)[pieces.size() >= MIN_PER_PIECE] / 1e6
     if fastest_s.empty:
-        return 0.0
+        return NO_STALL
     sent_s, usual_s = fastest_s.index.to_numpy() * STALL_PIECE_S, sent["latency_us"].median() / 1e6
     late_s = np.maximum(fastest_s.to_numpy() - usual_s, 0.0)
     ended_s = np.sort((right["sent_us"] + right["latency_us"]).to_numpy() / 1e6)
     due_s = sent_s + usual_s
     answered = np.searchsorted(ended_s, due_s + late_s) - np.searchsorted(ended_s, due_s, "right")
     usual = np.diff(np.searchsorted(ended_s, (begin_s, end_s))) / (end_s - begin_s) * late_s
-    is_stall = (answered <= (1 - MISSING_SHARE) * usual) | (not queues)
-    return float(late_s[is_stall].max(initial=0.0))
+    late_s[(answered > (1 - MISSING_SHARE) * usual) & queues] = 0.0
+    longest = int(late_s.argmax())
+    return Stall(float(late_s[longest]), float(due_s[longest] + late_s[longest]))
 
 
-def without_answer_s(samples: pd.DataFrame, begin_s: float, end_s: float) -> float:
-    """The longest time in which requests waited and none was answered, beyond what is usual, in seconds: a standstill.
+def standstill(samples: pd.DataFrame, begin_s: float, end_s: float) -> Stall:
+    """The longest time in which requests waited and none was answered, beyond what is usual.
 
     It counts where several waited to its end, or until they timed out, each for longer than one in a thousand of its
     name usually does. What waited through any such time does not tell what is usual.
@@ -237,24 +248,27 @@ def without_answer_s(samples: pd.DataFrame, begin_s: float, end_s: float) -> flo
     sent_us, ended_us = sent_us[waiting], ended_us[waiting]
     # What is usual is not known of a kind that has no others.
     most_us = pd.Series(names[waiting]).map(usual_us).fillna(np.inf).to_numpy()
-    found_us = 0.0
+    found = NO_STALL
     for gap in np.argsort(tos_us - froms_us)[-LONGEST_GAPS:]:
         from_us, to_us = float(froms_us[gap]), float(tos_us[gap])
         waited_us = np.minimum(ended_us, to_us) - np.maximum(sent_us, from_us) - most_us
         waited_us = waited_us[(to_us <= end_us) | (from_us - sent_us <= most_us)]
         if len(waited_us) >= MIN_WAITING:
-            found_us = max(found_us, float(np.partition(waited_us, -MIN_WAITING)[-MIN_WAITING]))
-    return found_us / 1e6
+            found = max(found, Stall(float(np.partition(waited_us, -MIN_WAITING)[-MIN_WAITING]) / 1e6, to_us / 1e6))
+    return found
 
 
-def _collecting_s(rows: Iterable[Reading], stalled_s: float) -> float:
-    """The most that pauses of the garbage collector may have come to within as long as a stall, in seconds.
+def _collecting_s(rows: Iterable[Reading], stalled: Stall) -> float:
+    """For how long the garbage collector may have paused the service meanwhile, in seconds.
 
-    Of several nodes it is those of one: while all of them pause at the same time, nobody waits for their sum.
+    Of several nodes it is the one that it paused the longest: while all pause together, nobody waits for their sum.
     """
+    if not stalled.length_s:
+        return 0.0
     rows = [row for row in rows if row[2] == GC_PAUSES]
     nodes = {target for _, target, _, _ in rows if is_node(target)} or {SERVICE}
-    return max(most_growth(*counter(rows, node, GC_PAUSES), stalled_s) for node in nodes)
+    span_s = (stalled.until_s - stalled.length_s, stalled.until_s)
+    return max(growth_around(*counter(rows, node, GC_PAUSES), *span_s) for node in nodes)
 
 
 def slowness(rows: Iterable[Reading], owner: str, at_s: Floats) -> Floats:
@@ -333,7 +347,7 @@ def _at_pace(samples: pd.DataFrame, span_s: tuple[float, float], pace: pd.Series
 
 
 def _changes(over_time: pd.Series, rounds: pd.DataFrame | None) -> tuple[float, float]:
-    """The change of a series that is its own, and what it had in common with others that took turns with it.
+    """The change of a series beyond that of others that took turns with it, and what it had in common with them.
 
     Args:
         rounds: the same figure by window, of this variant and of those that took turns with it; None if none did.
@@ -342,13 +356,8 @@ def _changes(over_time: pd.Series, rounds: pd.DataFrame | None) -> tuple[float, 
     found = trend.change(over_time.to_numpy(dtype=float))
     if rounds is None:
         return found, 0.0
-    alone = rounds.drop(columns="others")
-    # What one of the others did too is the machine's, while another one may have changed by itself.
-    pairs = (alone[["own", each]].dropna().to_numpy().T for each in alone.columns.drop("own"))
-    left = min((trend.beyond(found, own, other) for own, other in pairs), key=abs)
-    # What the machine did meanwhile may hide a change, too.
-    own, *others = alone.dropna().to_numpy().T
-    return max(left, trend.beside(own, others), key=abs), found - left
+    left = trend.beyond(found, rounds["own"].to_numpy(), rounds["others"].to_numpy())
+    return left, found - left
 
 
 def _is_saturated(load: Load, samples: pd.DataFrame, begin_s: float, end_s: float) -> bool:

@@ -348,7 +348,8 @@ def _late_by_pauses_s(evidence: Evidence, latest: float) -> tuple[float, float]:
     """
     found = evidence.interference
     share, longest_s = (found.paused or 0.0) * evidence.generator.open_loop, found.longest_pause_s
-    return share * longest_s / 2, longest_s * (share > latest)
+    # What piles up in a pause is sent one by one after it, and is late as well.
+    return share * longest_s / 2, longest_s * (share > latest / 2)
 
 
 def _undisturbed(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:

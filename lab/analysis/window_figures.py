@@ -73,8 +73,7 @@ def by_round(own: Windows, *others: Windows) -> dict[str, pd.DataFrame]:
     Returns:
         By each of :data:`COURSE` the columns ``own`` and ``others``, indexed by the middle of the variant's window in
         seconds since the planned start: the figure over the median of all windows of its variant, for the others as the
-        geometric mean; and each of the others in columns 0, 1, …, NaN where it is not known. Without rounds in which
-        ``own`` or all others are not known.
+        geometric mean; without rounds in which either is not known.
 
     """
     middle_s = {window["number"]: window["began_s"] + window["length_s"] / 2 for window in own}
@@ -82,8 +81,7 @@ def by_round(own: Windows, *others: Windows) -> dict[str, pd.DataFrame]:
     for field in COURSE:
         logs = pd.DataFrame([_logs(windows, field) for windows in (own, *others)], columns=sorted(middle_s))
         logs = logs.sub(logs.median(axis=1), axis=0)
-        both = pd.DataFrame({"own": logs.iloc[0], "others": logs.iloc[1:].mean(axis=0)})
-        both = both.join(logs.iloc[1:].T.set_axis(range(len(others)), axis=1)).dropna(subset=["own", "others"])
+        both = pd.DataFrame({"own": logs.iloc[0], "others": logs.iloc[1:].mean(axis=0)}).dropna()
         found[field] = both.map(math.exp).set_axis([middle_s[number] for number in both.index])
     return found
 

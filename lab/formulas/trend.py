@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -24,6 +23,9 @@ MIN_SIDE = 3
 # A line between two levels takes a quarter of the series, and twice MIN_SIDE points, or leaves MIN_SIDE points of
 # either level: else one point at an end of the series would make it.
 LEAST_LINE = 1 / 4
+# A level of a shorter share of the time is an initial transient, which changes no figure by much. What begins late may
+# be a queue that goes on growing.
+LEAST_BEFORE, LEAST_AFTER = 0.2, 0.1
 # Where all that such a line leaves is a tenth of its rise at most, no noise explains it, however alike seconds are.
 CLEAR = 0.1
 # Kendall's τ of a series that goes one way nearly all the time; seconds that are merely like the one before do not.
@@ -34,8 +36,6 @@ MOST_LIKE = 0.99
 MAX_CHANCE = 0.001
 # The same for what is left of a change that is beyond doubt.
 PAIRED_CHANCE = 0.05
-# Beside fewer others it is not known who changed.
-MIN_OTHERS = 2
 # What a request takes beyond so many times the latency of the fastest is the wait for its turn.
 SERVED_WITHIN, SOONEST_SHARE = 1.5, 0.01
 
@@ -91,31 +91,6 @@ def beyond(seen: float, own: Floats, others: Floats) -> float:
         left = left if is_shared else max(left, rest, key=abs)
     left = math.expm1(left)
     return min(seen, left, key=abs) if seen * left > 0 else 0.0
-
-
-def beside(own: Floats, others: Sequence[Floats]) -> float:
-    """The change of a series beside that of several others, whatever all of them did; 0 where it is not its own.
-
-    By the ratio to their geometric mean, so that a machine that changed meanwhile hides nothing. It is one's own if it
-    shows beside each of them alone too, by half as much: beside one that changed itself it would, beside others not.
-
-    Args:
-        own: equally spaced in time, shape (n,).
-        others: at the same moments, shape (n,) each; with fewer than two nobody knows who changed.
-
-    Returns:
-        As :func:`change`.
-
-    """
-    if len(others) < MIN_OTHERS or len(own) < MIN_POINTS:
-        return 0.0
-    pairs = np.log(own / np.array(others))
-    found = change(np.exp(pairs.mean(axis=0)))
-    if not found:
-        return 0.0
-    wanted = math.log1p(found) / 2 if found > -1 else -math.inf
-    alone = [_line(pair)[0] for pair in pairs]
-    return found if all(rise * wanted > 0 and abs(rise) >= abs(wanted) for rise in alone) else 0.0
 
 
 def _line(values: Floats) -> tuple[float, float]:
@@ -180,9 +155,12 @@ def _bend(values: Floats) -> float:
 
 
 def _is_bend(begin: int, end: int, points: int) -> bool:
-    """Whether a line between two points stands for a change, and not for a few points at an end of the series."""
+    """Whether a line between two points stands for a change, and not for a transient or a few points at an end."""
     is_line = end - begin >= max(LEAST_LINE * points, 2 * MIN_SIDE)
-    return is_line or (begin >= MIN_SIDE - 1 and points - end >= MIN_SIDE)
+    # How much of the time it is nearer to the first level, and so to the other one.
+    first = (begin + end) / 2 / points
+    is_change = LEAST_BEFORE <= first <= 1 - LEAST_AFTER
+    return is_change and (is_line or (begin >= MIN_SIDE - 1 and points - end >= MIN_SIDE))
 
 
 def _deviation(chance: float) -> float:

@@ -84,13 +84,13 @@ def growth(times: Floats, values: Floats, begin_s: float, end_s: float) -> float
     return float(ended - begun)
 
 
-def most_growth(times: Floats, values: Floats, within_s: float) -> float:
-    """The most by which a counter may have grown within any time of a length; 0 with fewer than two readings.
+def growth_around(times: Floats, values: Floats, begin_s: float, end_s: float) -> float:
+    """The most by which a counter may have grown within a time; 0 with fewer than two readings.
 
-    That is by how much it grew from the last reading before such a time to the first after it, wherever it lies: within
-    its length and two intervals of readings at most, between which nobody knows when a counter grew.
+    From the last reading before it to the first after it: nobody knows when between two readings a counter grew.
     """
     if len(times) < 2:
         return 0.0
-    afterwards = np.minimum(np.searchsorted(times, times[1:] + within_s), len(times) - 1)
-    return float((values[afterwards] - values[:-1]).max())
+    before = max(int(np.searchsorted(times, begin_s, "right")) - 1, 0)
+    after = min(int(np.searchsorted(times, end_s)), len(times) - 1)
+    return float(values[after] - values[before])

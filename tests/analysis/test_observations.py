@@ -458,33 +458,6 @@ def test_a_slow_leak_is_found_beside_others_that_have_none(samples_of, seed):
     assert found.course == "slowing"
 
 
-def test_a_slow_leak_is_found_although_the_machine_became_faster(samples_of):
-    """Throughput rises, and less than that of either of the others, of whom hardly ever one is blamed."""
-
-    def faster(at: float) -> float:
-        return 1 / (1 + at / 60)
-
-    def leaking(at: float) -> float:
-        return faster(at) * (1 + at / 120)
-
-    slows, changed = [leaking, faster, faster], [0, 0, 0]
-    for own in range(3):
-        samples, cpu = closed_loop(samples_of, slows[own])
-        for seed in range(10):
-            in_turns = rounds_of(slows[own], *slows[:own], *slows[own + 1 :], noise=0.02, seed=seed)
-            found = steadiness(IN_TURNS, samples, cpu, True, rounds=in_turns)
-            changed[own] += found.course == "slowing" if own == 0 else found.course != "flat"
-    assert changed[0] >= 9
-    assert changed[1] + changed[2] <= 2
-
-
-def test_of_two_that_drift_apart_nobody_knows_which_one_changed(samples_of):
-    """Where the rest of the machine is not known, only what shows by itself is a change."""
-    samples, cpu = closed_loop(samples_of, lambda at: 1.0)
-    in_turns = rounds_of(lambda at: 1.0, lambda at: 1 + at / 100)
-    assert steadiness(IN_TURNS, samples, cpu, True, rounds=in_turns).course == "flat"
-
-
 def test_what_the_speed_of_the_cores_explains_is_not_called_shared(samples_of):
     """Cores that all have are no reason for doubt in turns, however much they change."""
 
@@ -588,17 +561,18 @@ def test_a_service_that_stands_still_for_half_a_second_is_seen(samples_of):
     assert mixed.stalled_s < 0.1
 
 
-def collecting(target: str, seconds: int, each_s: float = 0.0, once_s: float = 0.0):
-    """Readings of the collector's pauses: so much each second, and so much at once in a stall from 60 to 65 s."""
-    return [(float(t), target, GC_PAUSES, each_s * t + once_s * (t > 64)) for t in range(seconds) if not 60 < t < 65]
+def collecting(target: str, seconds: int, each_s: float = 0.0, once_s: float = 0.0, by_s: float = 64.5):
+    """Readings of the collector's pauses: so much each second, and so much at once; none in a stall from 60 to 65 s."""
+    return [(float(t), target, GC_PAUSES, each_s * t + once_s * (t > by_s)) for t in range(seconds) if not 60 < t < 65]
 
 
 @pytest.mark.parametrize(
     ("pauses", "explains_s", "course"),
     [
         ([], 0.0, "erratic"),
-        (collecting("service", 601, each_s=0.01), 0.1, "erratic"),  # in all as long as the stall
+        (collecting("service", 601, each_s=0.01), 0.06, "erratic"),  # in all as long as the stall
         (collecting("service", 601, once_s=4.95), 4.95, "flat"),
+        (collecting("service", 601, once_s=4.95, by_s=30.5), 0.0, "erratic"),
         (
             collecting("service", 601, once_s=6.0)
             + collecting("node 1", 601, once_s=3.0)
@@ -607,7 +581,7 @@ def collecting(target: str, seconds: int, each_s: float = 0.0, once_s: float = 0
             "erratic",
         ),  # at the same time
     ],
-    ids=["none", "short", "long", "nodes"],
+    ids=["none", "short", "long", "at another time", "nodes"],
 )
 def test_a_stall_is_excused_by_what_the_collector_did_about_that_time(samples_of, pauses, explains_s, course):
     """By a long pause of one node, and neither by many short ones in ten minutes nor by the sum of all nodes."""
@@ -730,7 +704,7 @@ def test_a_node_of_three_that_becomes_slow_is_seen(samples_of):
 def test_a_wait_in_the_queue_of_an_open_loop_is_no_standstill(samples_of):
     """All of a moment wait for those before them, and as many are answered as ever; who stands still answers none."""
     sent_s = np.concatenate([np.arange(0, 15, 1 / 390), np.arange(15, 15.5, 1 / 700), np.arange(15.5, 30, 1 / 390)])
-    load = Open(users=2000, rate_rps=390.0, duration_s=30.0, arrivals="poisson")
+    load = Open(users=2000, rate_rps=390.0, duration_s=30.0)
     queued = samples_of(queue_latencies(sent_s, 0.5, 200), sent_s=list(sent_s))
     assert queued["latency_us"].max() > 0.8e6
     assert steadiness(load, queued, (), False).stalled_s < 0.2

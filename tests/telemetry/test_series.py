@@ -43,18 +43,19 @@ def test_a_use_just_below_is_seldom_high_for_a_fifth_of_a_minute():
 
 
 @pytest.mark.parametrize(
-    ("at", "grown", "within_s", "most"),
+    ("at", "grown", "span_s", "most"),
     [
-        ([0, 1, 2, 3, 4, 5, 6], [0.1] * 6, 2.5, 0.4),  # such as from 0.9 to 3.4 s
-        ([0, 1, 2, 3, 4, 5, 6], [0.1] * 6, 100.0, 0.6),
-        ([0, 1, 2, 3, 4, 5, 6], [0, 0, 0.7, 0, 0.1, 0], 0.2, 0.7),
-        ([0, 1, 2, 3, 4, 5, 6], [0, 0, 0.7, 0, 0.1, 0], 1.5, 0.8),
-        ([0, 1, 2, 8, 9, 10], [0, 0, 5.0, 0, 0.1], 5.0, 5.1),  # nothing was read meanwhile
-        ([0], [], 1.0, 0.0),
-        ([], [], 1.0, 0.0),
+        ([0, 1, 2, 3, 4, 5, 6], [0.1] * 6, (0.9, 3.4), 0.4),
+        ([0, 1, 2, 3, 4, 5, 6], [0.1] * 6, (1.0, 3.0), 0.2),
+        ([0, 1, 2, 3, 4, 5, 6], [0.1] * 6, (-5.0, 50.0), 0.6),
+        ([0, 1, 2, 3, 4, 5, 6], [0, 0, 0.7, 0, 0.1, 0], (2.4, 2.6), 0.7),
+        ([0, 1, 2, 3, 4, 5, 6], [0, 0, 0.7, 0, 0.1, 0], (3.1, 3.9), 0.0),
+        ([0, 1, 2, 8, 9, 10], [0, 0, 5.0, 0, 0.1], (3.0, 7.0), 5.0),  # nothing was read meanwhile
+        ([0], [], (0.0, 1.0), 0.0),
+        ([], [], (0.0, 1.0), 0.0),
     ],
 )
-def test_a_counter_grew_by_no_more_within_any_time_of_a_length(at, grown, within_s, most):
+def test_a_counter_grew_by_no_more_within_a_time(at, grown, span_s, most):
     """From the reading before to the one after, as nobody knows when between two of them it grew."""
     values = np.concatenate([[3.0], 3.0 + np.cumsum(grown)])[: len(at)]
-    assert series.most_growth(np.array(at, dtype=float), values, within_s) == pytest.approx(most)
+    assert series.growth_around(np.array(at, dtype=float), values, *span_s) == pytest.approx(most)
