@@ -84,6 +84,9 @@ def cli() -> None:
     python -m lab compare                    compare its variants: ratios, intervals, a verdict
     python -m lab doctor                     check the prerequisites on this machine
     python -m lab calibrate                  measure the generator's ceiling here
+
+    Exit status: 0 if all is valid and objectives are met, 1 if not, 2 for bad input or a program that failed, 130
+    after Ctrl-C.
     """  # noqa: D301 (click looks for the backspace itself)
 
 
