@@ -117,17 +117,11 @@ def course(changes: Iterable[float], stalled_s: float, collecting_s: float, sett
     return "erratic" if changed or stalled(stalled_s, collecting_s) or not settled else "flat"
 
 
-def changed(latency: float, throughput: float, cpu: float, in_turns: bool = False) -> list[str]:
-    """Whether the end of the load differed from its beginning; for the values see :mod:`lab.formulas.trend`.
-
-    Args:
-        in_turns: whether these are changes beside variants that took turns with it, whatever happened to all of them.
-
-    """
+def changed(latency: float, throughput: float, cpu: float) -> list[str]:
+    """Whether the end of the load differed from its beginning; for the values see :mod:`lab.formulas.trend`."""
     named = (("Latency", latency), ("Throughput", throughput), ("CPU time a request", cpu))
     return [
-        f"{name} {'rose' if share > 0 else 'fell'} by {abs(share):.0%} during the load"
-        f"{', beside the variants that took turns with it' * in_turns}."
+        f"{name} {'rose' if share > 0 else 'fell'} by {abs(share):.0%} during the load."
         for name, share in named
         if abs(share) > CHANGE_SUSPECT_SHARE
     ]
@@ -172,7 +166,7 @@ def stalled(longest_s: float, collecting_s: float) -> list[str]:
             the load, with which many short pauses would explain one long stall.
 
     """
-    if longest_s - collecting_s <= STALL_SUSPECT_S:
+    if longest_s <= max(STALL_SUSPECT_S, collecting_s):
         return []
     return [
         f"The service answered nobody for {longest_s:.1f} s: it, or what is in front of it or behind it, stood still."

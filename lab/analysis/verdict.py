@@ -303,9 +303,7 @@ def _connected(evidence: Evidence, summary: Summary, answered: int) -> list[Reas
 def _steady(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
     found = evidence.steadiness
     reasons = [
-        *checks.changed(
-            found.latency_change, found.throughput_change, found.cpu_change, in_turns=evidence.counts.windows > 1
-        ),
+        *checks.changed(found.latency_change, found.throughput_change, found.cpu_change),
         *checks.held_up(found.cpu_used_change),
         *checks.shared(found.shared_change),
         *checks.stalled(found.stalled_s, found.collecting_s),
@@ -348,8 +346,7 @@ def _late_by_pauses_s(evidence: Evidence, latest: float) -> tuple[float, float]:
     """
     found = evidence.interference
     share, longest_s = (found.paused or 0.0) * evidence.generator.open_loop, found.longest_pause_s
-    # What piles up in a pause is sent one by one after it, and is late as well.
-    return share * longest_s / 2, longest_s * (share > latest / 2)
+    return share * longest_s / 2, longest_s * (share > latest)
 
 
 def _undisturbed(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
@@ -377,7 +374,8 @@ def _late(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
     if evidence.generator.open_loop:  # whose latencies count from the plan
         found.append(_too_late(late, p99, "or more in 1 % of cases"))
         if not found[-1] and summary.p999_s:
-            very_late = (summary.late_p999_s or 0.0) - _late_by_pauses_s(evidence, VERY_LATEST_SHARE)[1]
+            # What piles up in a pause is sent one by one after it, so that a shorter one makes as many late.
+            very_late = (summary.late_p999_s or 0.0) - _late_by_pauses_s(evidence, VERY_LATEST_SHARE / 2)[1]
             reasons = _too_late(max(0.0, very_late), summary.p999_s, "or more in 0.1 % of cases")
             found.append(_mild([text for text, _ in reasons]))
     elif late > max(PLAN_SUSPECT_S, LATE_SUSPECT_SHARE * mean):

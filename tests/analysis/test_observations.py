@@ -571,8 +571,8 @@ def collecting(target: str, seconds: int, each_s: float = 0.0, once_s: float = 0
     [
         ([], 0.0, "erratic"),
         (collecting("service", 601, each_s=0.01), 0.06, "erratic"),  # in all as long as the stall
-        (collecting("service", 601, once_s=4.95), 4.95, "flat"),
-        (collecting("service", 601, once_s=4.95, by_s=30.5), 0.0, "erratic"),
+        (collecting("service", 601, once_s=5.05), 5.05, "flat"),
+        (collecting("service", 601, once_s=5.05, by_s=30.5), 0.0, "erratic"),
         (
             collecting("service", 601, once_s=6.0)
             + collecting("node 1", 601, once_s=3.0)

@@ -223,7 +223,7 @@ def test_a_good_measurement_is_valid_without_reasons():
         {"stood_still_s": 0.5},
         {"paused": 0.02},
         {"paused": 0.1, "windows": 30},
-        {"stalled_s": 0.7, "collecting_s": 0.65},
+        {"stalled_s": 0.7, "collecting_s": 0.75},
     ],
 )
 def test_what_is_within_bounds_is_not_held_against_it(changes):

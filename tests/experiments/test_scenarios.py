@@ -250,10 +250,10 @@ def test_an_outage_is_over_when_the_called_service_is_as_before(variant, breaker
     assert (readings_during(cell, "lab_breaker_open", AFTER_S, 18) == 0).all()
 
 
-# Of an outage from 2 s to 8 s after the first call: by when an answer came before it, whatever kept its request; what
+# Of an outage from 4 s to 10 s after the first call: by when an answer came before it, whatever kept its request; what
 # is sent within it, but for the moments in which it begins and ends; and what is sent when a breaker, which stays open
 # for a second, has tried again.
-ANSWERED_S, DEAD_S, ALIVE_S = 2, (2.3, 7.5), 11
+ANSWERED_S, DEAD_S, ALIVE_S = 4, (4.3, 9.5), 13
 
 
 @pytest.mark.thorough
@@ -262,18 +262,18 @@ ANSWERED_S, DEAD_S, ALIVE_S = 2, (2.3, 7.5), 11
 def test_a_called_service_that_is_dead_for_a_time(variant, breaker, tmp_path):
     """By window: nothing is right while it is dead, all is before and after; an open breaker keeps most calls back."""
     settings = {"breaker": breaker} | ({"breaker_window": 10, "breaker_open_ms": 1000} if breaker != "off" else {})
-    options = {"users": [200], "rate": 50, "duration": 14, "threads": THREADS, "pool": 400}
-    run = measured("chain", "process", variant, tmp_path, **options, parameters={"b_dead": "2:6"} | settings)
+    options = {"users": [200], "rate": 50, "duration": 16, "threads": THREADS, "pool": 400}
+    run = measured("chain", "process", variant, tmp_path, **options, parameters={"b_dead": "4:6"} | settings)
     (cell,) = run.folder.cells()
     samples, evidence = cell.measured(), cell.read("evidence")
-    assert evidence["begun"] == evidence["served"] == len(samples) == 50 * 14
+    assert evidence["begun"] == evidence["served"] == len(samples) == 50 * 16
     assert evidence["succeeded"] == (samples["status"] == 200).sum()
     kept_back = {"off": "", "refuse": "breaker open", "fallback": "breaker fallback"}[breaker]
     assert set(samples["error"]) <= {"", "status", kept_back}
     sent_s = (samples["sent_us"] - samples["sent_us"].min()) / 1e6
     dead, answered = sent_s.between(*DEAD_S), sent_s + samples["latency_us"] / 1e6 < ANSWERED_S
     assert (samples["error"][answered | (sent_s > ALIVE_S)] == "").all()
-    assert answered.any()
+    assert answered.sum() > 50
     assert (samples["error"][dead] != "").all()
     assert ((samples["error"][dead] == kept_back).mean() > 0.8) == (breaker != "off")
     windows = run.windows()
