@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from lab.reporting.run_view import Run
     from lab.running.invocation import Invocation
     from lab.spec.plan import Plan
+    from lab.spec.scenario import Scenario
+    from lab.system.backends import Endpoints
 
 __version__ = "0.1.0"
 __all__ = ["choose", "compare", "load", "open_run", "reproduce", "run", "runs"]
@@ -32,6 +34,8 @@ def run(
     *,
     variants: str | list[str] | None = None,
     runtime: str = "process",
+    mysql_url: str = "",
+    mongo_url: str = "",
     data: str | Path | None = None,
     quiet: bool = False,
     **options: Any,
@@ -43,6 +47,7 @@ def run(
         users: number of users; a list for a sweep.
         variants: names of variants, as a list or with commas; if None all, or those that the scenario takes by itself.
         runtime: where services, databases and workers run: ``"process"``, ``"docker"`` or ``"auto"``.
+        mysql_url: your own server, of which only the database ``lab`` is used; the same for ``mongo_url``. Not stored.
         data: the folder to store the run in; ``data/runs`` of the checkout if None.
         quiet: show no progress.
         options: any other field of :class:`lab.spec.options.Options` (``ramp_up``, ``loops``, ``duration``, ``rate``,
@@ -61,9 +66,10 @@ def run(
     from lab.spec.options import OF_A_RUN, Options, names
 
     found = find_scenario(scenario)
+    own = _own_servers(found, mysql_url, mongo_url)
     fields = _with_capacity({key: options.pop(key) for key in OF_A_RUN if key in options}, data)
     asked = Options(users=_counts(users), variants=names(variants), parameters=options, **fields)
-    invocation = _invocation(["lab.run", scenario], data, quiet, runtime=runtime)
+    invocation = _invocation(["lab.run", scenario], data, quiet, runtime=runtime, endpoints=own)
     done = run_view.Run(conductor.conduct(planning.make_plan(found, asked), invocation))
     done.draw()
     return done
@@ -130,6 +136,18 @@ def _invocation(command: list[str], data: str | Path | None, quiet: bool, **how:
 
     reporter = Reporter(Console(quiet=quiet, highlight=False, emoji=False))
     return Invocation(command, Path(data) if data else run_folder.RUNS, reporter, **how)
+
+
+def _own_servers(scenario: Scenario, mysql_url: str, mongo_url: str) -> Endpoints:
+    """The user's own servers; LabError if a scenario does not use one of that kind."""
+    from lab.errors import LabError
+    from lab.system.backends import Endpoints
+    from lab.system.databases import TITLES
+
+    urls = {"mysql": mysql_url, "mongo": mongo_url}
+    if unused := [kind for kind, url in urls.items() if url and kind not in scenario.databases]:
+        raise LabError(f"{scenario.name} uses no {TITLES[unused[0]]}.", f"Leave {unused[0]}_url out.")
+    return Endpoints(mysql_url, mongo_url)
 
 
 def _with_capacity(options: dict[str, Any], data: str | Path | None) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import resource
 import shutil
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,10 +17,11 @@ import psutil
 from lab.errors import LabError
 from lab.generator import calibration
 from lab.runtimes import host
-from lab.system import maven
+from lab.runtimes.docker import connect
+from lab.system import balancer, images, maven, prometheus
 from lab.system.jdk import find_jdk
 
-GOOD, POOR, BAD = "good", "poor", "bad"
+GOOD, ABSENT, POOR, BAD = "good", "none", "poor", "bad"
 WANTED_FILES = 4000 + 256
 WANTED_BACKLOG = 4096
 WANTED_MEMORY = 4 << 30
@@ -28,7 +30,11 @@ WANTED_DISK = 1 << 30
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of one check: its subject, state (good, poor or bad), what was found, and the remedy."""
+    """The result of one check: its subject, state, what was found, and the remedy.
+
+    States are ``good``, ``poor`` (figures may suffer), ``bad`` (nothing can be measured), and ``none`` of what is not
+    here and only some runs need.
+    """
 
     subject: str
     state: str
@@ -37,13 +43,13 @@ class Finding:
 
 
 def examine(runs: Path) -> list[Finding]:
-    """Check all prerequisites of a run.
+    """Check what every run needs, and look for what only some need.
 
     Args:
         runs: the folder of runs.
 
     """
-    return [*_tools(), *_machine(), _calibration(), _folder(runs)]
+    return [*_tools(), *_machine(), _calibration(), _folder(runs), *_needed_by_some()]
 
 
 def _tools() -> Iterator[Finding]:
@@ -55,11 +61,25 @@ def _tools() -> Iterator[Finding]:
     yield _try("Maven", maven.find)
 
 
-def _try(subject: str, find: Callable[[], str]) -> Finding:
+def _needed_by_some() -> Iterator[Finding]:
+    yield _try("Docker, for --runtime docker", _docker, ABSENT)
+    yield _try("HAProxy, for --nodes", balancer.program, ABSENT)
+    yield _try("Prometheus, for --prometheus", prometheus.program, ABSENT)
+
+
+def _docker() -> str:
+    """The version of the Docker engine; LabError if none answers, or images cannot be had."""
+    with closing(connect()) as engine:
+        if why := images.obstacle(engine):
+            raise LabError(f"Images cannot be had: {why}.", "Install what is missing.")
+        return f"engine {engine.version()['Version']}"
+
+
+def _try(subject: str, find: Callable[[], str], otherwise: str = BAD) -> Finding:
     try:
         return Finding(subject, GOOD, find())
     except LabError as error:
-        return Finding(subject, BAD, error.problem, error.next_step)
+        return Finding(subject, otherwise, error.problem, error.next_step)
 
 
 def _machine() -> Iterator[Finding]:

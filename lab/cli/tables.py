@@ -13,7 +13,8 @@ from rich.table import Table
 
 from lab.analysis import verdict
 from lab.reporting import formatting
-from lab.reporting.run_view import INCOMPLETE, OPEN_FIGURES, Run
+from lab.reporting.run_rows import INCOMPLETE, OPEN_FIGURES
+from lab.reporting.run_view import Run
 from lab.spec.plan import USERS
 from lab.storage import published
 from lab.storage.published import PublishedRow

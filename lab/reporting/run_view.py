@@ -18,17 +18,14 @@ import pandas as pd
 from lab.analysis import insights, ramps, verdict, window_ratios
 from lab.analysis.bottleneck import Bottleneck
 from lab.analysis.ramps import Course
-from lab.analysis.summaries import ALL_REQUESTS, summary_of
-from lab.errors import LabError
 from lab.formulas import knee, stats
 from lab.formulas.knee import Point, RatePoint, SweepShape
 from lab.reporting import formatting
+from lab.reporting.run_rows import INCOMPLETE, PARTS, flat_sessions, row_of, with_p999
 from lab.spec import prediction
-from lab.spec.nodes import is_node
 from lab.spec.plan import RATE, USERS, WINDOWS, Plan
 from lab.spec.scenario import Scenario
-from lab.spec.system import SERVICE
-from lab.spec.workload import Burst, Load, Open, OpenLoop, Ramp, WaitingUsers
+from lab.spec.workload import Ramp
 from lab.storage import published, run_folder
 from lab.storage.cell_folder import CellFolder
 from lab.storage.run_folder import RunFolder
@@ -37,7 +34,6 @@ from lab.telemetry import pools
 if TYPE_CHECKING:
     from lab.reporting.figures import Panel, Picture
 
-INCOMPLETE = "incomplete"
 LIMITS = (
     "server",
     "server_version",
@@ -62,24 +58,6 @@ LIMITS = (
     "gc",
     "java",
 )
-# Fields that later versions of the lab added; absent from older runs.
-LATER = (
-    *("min_s", "p95_s", "cpu_s", "cpu_s_per_1000_requests", "cpu_s_per_1000_right"),
-    *("memory_bytes", "jvm_bytes", "jvm_bytes_per_1000_right", "heap_bytes", "heap_bytes_per_1000_right"),
-    *("gc_pause_s", "gc_pause_s_per_1000_right", "jit_share"),
-    *("pool_in_use", "pool_wait", "pool_acquire_s"),
-)
-LATENCIES = ("mean_s", "p50_s", "p90_s", "p99_s", "p999_s", "max_s")
-FIGURES = (*LATENCIES, *ALL_REQUESTS, "throughput_rps", "ok_throughput_rps", "predicted_mean_s")
-OPEN_FIGURES = ("service_mean_s", "service_p50_s", "service_p99_s", "service_p999_s")
-# Figures of a cell's parts, which it has where there are several names, or several requests a session; the calls that
-# were counted behind the service; the pools of connections to what is behind it; and the course of a ramp.
-PARTS = ("by_name", "sessions", "calls", "pools", "ramp")
-# What an execution of a program used: see :func:`lab.analysis.program_use.program_use`; and how fast it read.
-OF_PROGRAMS = ("execution_cpu_s", "start_s", "peak_bytes", "most_threads", "read_bytes")
-SESSION_COUNTS = ("begun", "complete", "failed", "stopped", "cut", "never_sent", "requests")
-# Counts that came later: in older runs no session was stopped early.
-NOT_STOPPED = {"begun": None, "stopped": 0, "never_sent": 0}
 
 
 @dataclass(frozen=True)
@@ -111,7 +89,7 @@ class Run:
     @cached_property
     def cells(self) -> list[dict[str, Any]]:
         """One dictionary a cell, in the plan's order; these are the ``cells`` of ``lab show --json``."""
-        return [_row(cell, self.plan.position(cell.cell)) for cell in self.folder.cells()]
+        return [row_of(cell, self.plan.position(cell.cell)) for cell in self.folder.cells()]
 
     @property
     def verdict(self) -> str:
@@ -142,11 +120,13 @@ class Run:
     def by_name(self) -> pd.DataFrame:
         """One row for each name of each cell that has several; they add up to the cell's row in :meth:`table`."""
         parts = [(row, of_name) for row in self.cells for of_name in row.get("by_name", ())]
-        return self._frame([{**_which(row), **_with_p999(of_name)} for row, of_name in parts])
+        return self._frame([{**_which(row), **with_p999(of_name)} for row, of_name in parts])
 
     def sessions(self) -> pd.DataFrame:
         """One row for each cell whose sessions have several requests: counts, and times such as ``wall_p99_s``."""
-        return self._frame([{**_which(row), **_flat(row["sessions"])} for row in self.cells if "sessions" in row])
+        return self._frame(
+            [{**_which(row), **flat_sessions(row["sessions"])} for row in self.cells if "sessions" in row]
+        )
 
     def survivors(self) -> list[str]:
         """A sentence on each cell of which sessions were stopped early: its figures are those of who went on."""
@@ -534,78 +514,6 @@ def _point(repeats: Sequence[Mapping[str, Any]]) -> Point:
 
 def _which(row: Mapping[str, Any]) -> dict[str, Any]:
     return {key: row[key] for key in ("variant", "users", "at", "repeat")}
-
-
-def _flat(sessions: Mapping[str, Any]) -> dict[str, Any]:
-    """A summary of sessions in one row: the statistics of each time with the name of that time before theirs."""
-    times = {name: value for name, value in sessions.items() if isinstance(value, Mapping) and name != "stopped_at"}
-    flat = {f"{name}_{key}": value for name, of in times.items() for key, value in _with_p999(of).items()}
-    return {name: {**NOT_STOPPED, **sessions}[name] for name in SESSION_COUNTS} | flat
-
-
-def _with_p999(of: Mapping[str, Any]) -> dict[str, Any]:
-    """The statistics of a cell's part with p99.9 among them, which older runs lack."""
-    return {**of, "p999_s": of.get("p999_s")}
-
-
-def _row(folder: CellFolder, at: float) -> dict[str, Any]:
-    """One cell in ``lab show --json``; ``at`` is the value of what the run varies."""
-    folder.check()
-    cell = folder.cell
-    row: dict[str, Any] = {
-        "variant": cell.variant,
-        "users": cell.load.users,
-        "at": at,
-        **_shape(cell.load),
-        "repeat": cell.repeat,
-        "requests": 0,
-        "errors": {},
-    }
-    keys: tuple[str, ...] = FIGURES
-    if isinstance(cell.load, OpenLoop):
-        row, keys = {**row, **_rates(cell.load), "arrivals": cell.load.arrivals}, FIGURES + OPEN_FIGURES
-    evidence = folder.read("evidence")
-    if calls := evidence.get("calls"):
-        row["calls"] = calls
-    if (scrapes := evidence.get("scrapes")) and not evidence.get("prometheus_lost"):
-        missed = {name: part["missed"] + part["skipped"] for name, part in scrapes.items()}
-        row["scrapes_missed"] = sum(missed.values())
-        row["service_scrapes_missed"] = sum(of for name, of in missed.items() if name == SERVICE or is_node(name))
-    if not folder.complete:
-        kept = sum(len(piece) for piece in folder.measured_pieces(["error"]))
-        there = f" {kept:,} samples of it are kept." * bool(kept)
-        nothing = {"requests": kept, **dict.fromkeys((*keys, *LATER))}
-        return {**row, **nothing, "verdict": INCOMPLETE, "reasons": [f"It was not measured to its end.{there}"]}
-    summary = summary_of(folder)
-    try:
-        later = {key: summary.get(key) for key in LATER} | {
-            key: summary[key] for key in (*PARTS, *OF_PROGRAMS) if key in summary
-        }
-        if later.get("read_bytes") and summary["mean_s"]:
-            later["read_bytes_per_s"] = later["read_bytes"] / summary["mean_s"]
-        return {**row, **later, **{key: summary[key] for key in ("requests", "errors", *keys, "verdict", "reasons")}}
-    except KeyError as error:
-        raise LabError(
-            f"Run {folder.path.parent.parent.name} is damaged: summary.json of {cell.id} has no {error}.",
-            "Delete the run's folder.",
-        ) from None
-
-
-def _shape(load: Load) -> dict[str, float]:
-    """Ramp and loops, which every row has: programs find them in loads that have neither, as 0 and 1.
-
-    The pace too, where it is not 1.
-    """
-    ramp_s = load.ramp_s if isinstance(load, WaitingUsers) else 0.0
-    paced = {} if load.pace == 1 else {"pace": load.pace}
-    return {"ramp_s": ramp_s, "loops": load.loops if isinstance(load, Burst) else 1, **paced}
-
-
-def _rates(load: Open | Ramp) -> dict[str, float]:
-    """The planned rates of an open loop."""
-    if isinstance(load, Open):
-        return {"rate_rps": load.rate_rps}
-    return {"from_rps": load.from_rps, "to_rps": load.to_rps}
 
 
 def open_run(name: str | None = None, runs: Path = run_folder.RUNS) -> Run:

@@ -26,8 +26,9 @@ from lab.generator.fleet import Fleet, LoadPhase, Placement, running_fleet
 from lab.running import deploying, equivalence, prerequisites, programs, settings
 from lab.running.invocation import Invocation
 from lab.running.measurement import Measurement, failure_observed, note_failure
+from lab.running.setup import in_common, set_up
 from lab.running.starts import Starts
-from lab.running.testbed import Testbed, in_common, set_up
+from lab.running.testbed import Testbed
 from lab.running.turn_taking import calls_made, deadline_s, overtime, session_s, take_turns, warm_up_in_turns
 from lab.running.warm_up import first_users, warm_up
 from lab.runtimes import Running

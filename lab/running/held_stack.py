@@ -26,7 +26,7 @@ from lab.errors import LabError
 from lab.running import deploying, settings
 from lab.running.invocation import Invocation
 from lab.running.progress import Reporter
-from lab.running.testbed import set_up
+from lab.running.setup import set_up
 from lab.runtimes import up_state
 from lab.runtimes.checkout import OWN_MODULES, ROOT
 from lab.spec.plan import Plan
@@ -41,8 +41,11 @@ DOWN_WITHIN_S, GONE_WITHIN_S = 30.0, 20.0
 USERS = 4000
 
 
-def up(plan: Plan, runtime: str, endpoints: Endpoints) -> dict[str, Any]:
+def up(plan: Plan, runtime: str, endpoints: Endpoints, say: Callable[[str], object] = lambda _: None) -> dict[str, Any]:
     """Start the stack of a plan's only cell, and return its record once it is ready.
+
+    Args:
+        say: is told each phase of the start as it ends.
 
     Raises:
         LabError: a stack is up already, or this one did not start; with the last lines of its log.
@@ -51,14 +54,14 @@ def up(plan: Plan, runtime: str, endpoints: Endpoints) -> dict[str, Any]:
     up_state.FOLDER.mkdir(parents=True, exist_ok=True)
     try:
         with FileLock(up_state.FOLDER / "up.lock", timeout=0):
-            return _up(plan, runtime, endpoints)
+            return _up(plan, runtime, endpoints, say)
     except Timeout:
         raise LabError(
             "Another 'up' of this checkout is starting a stack.", "Wait until it is up, or end it."
         ) from None
 
 
-def _up(plan: Plan, runtime: str, endpoints: Endpoints) -> dict[str, Any]:
+def _up(plan: Plan, runtime: str, endpoints: Endpoints, say: Callable[[str], object]) -> dict[str, Any]:
     """Start the stack; the lock must be held."""
     if held := up_state.held():
         state = "is up already" if "url" in held else "is being started"
@@ -83,11 +86,16 @@ def _up(plan: Plan, runtime: str, endpoints: Endpoints) -> dict[str, Any]:
     holder.stdin.write(json.dumps(order).encode())
     holder.stdin.close()
     deadline = time.monotonic() + UP_WITHIN_S
+    begun_line = ""
     try:
-        while not (ready := up_state.running()):
-            if holder.poll() is not None or time.monotonic() > deadline:
-                raise LabError("The stack did not come up.", f"The whole log is in {LOG}.", _tail())
-            time.sleep(0.1)
+        with LOG.open(errors="replace") as log:
+            while not (ready := up_state.running()):
+                if holder.poll() is not None or time.monotonic() > deadline:
+                    raise LabError("The stack did not come up.", f"The whole log is in {LOG}.", _tail())
+                *whole_lines, begun_line = (begun_line + log.read()).split("\n")
+                for line in whole_lines:
+                    say(line)
+                time.sleep(0.1)
     except BaseException:
         _end(holder.pid)
         holder.poll()

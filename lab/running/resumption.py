@@ -14,7 +14,8 @@ from lab.errors import LabError
 from lab.running import conductor
 from lab.running.invocation import Invocation
 from lab.running.progress import Reporter
-from lab.running.testbed import Testbed, set_up
+from lab.running.setup import set_up
+from lab.running.testbed import Testbed
 from lab.spec.plan import Plan
 from lab.storage.run_folder import RunFolder
 

@@ -23,7 +23,7 @@ from small_disk import fill, mounted
 
 from lab.cli import main
 from lab.cli.commands import maintenance
-from lab.running import held_stack, testbed
+from lab.running import building, held_stack
 from lab.runtimes import host, temporary
 from lab.runtimes.checkout import ROOT
 from lab.storage.run_folder import RunFolder
@@ -292,6 +292,7 @@ def test_a_missing_tool_is_said_before_anything_starts(typed, tmp_path, java, na
     assert done.returncode == 1, done.stderr
     assert named in done.stdout
     assert "→" in done.stdout
+    assert "none  Prometheus, for --prometheus" in done.stdout  # which alone makes nothing fail
 
 
 # What a damaged run is known by: the facts in its environment.json.
@@ -387,7 +388,7 @@ def no_builds(tmp_path, monkeypatch):
     """Nothing is built here, so that ``clean`` takes nothing away that others need."""
     monkeypatch.setattr(build, "SERVICES", tmp_path / "services")
     build.SERVICES.mkdir()
-    monkeypatch.setattr(testbed, "clean_containers", lambda: 0)
+    monkeypatch.setattr(building, "clean_containers", lambda: 0)
 
 
 def test_clean_deletes_runs_by_their_content(typed, plan, tmp_path, no_builds):
@@ -441,7 +442,7 @@ def test_clean_that_is_told_no_removes_nothing_at_all(typed, plan, tmp_path, no_
     jar = build.SERVICES / "mvc" / "target" / "mvc-exec.jar"
     jar.parent.mkdir(parents=True)
     jar.write_bytes(b"jar")
-    for room, name in ((testbed, "clean_containers"), (held_stack, "tidy"), (temporary, "tidy")):
+    for room, name in ((building, "clean_containers"), (held_stack, "tidy"), (temporary, "tidy")):
         monkeypatch.setattr(room, name, lambda: pytest.fail("something was removed"))
     monkeypatch.setattr(sys, "stdin", io.StringIO("n\n"))
     done = typed("clean", "--runs", "--data", str(tmp_path / "runs"))

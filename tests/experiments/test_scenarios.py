@@ -22,7 +22,7 @@ from lab.running import conductor
 from lab.running.conductor import conduct
 from lab.running.invocation import Invocation
 from lab.running.progress import Reporter
-from lab.running.testbed import set_up
+from lab.running.setup import set_up
 from lab.spec import planning
 from lab.spec.options import Options
 from lab.spec.plan import Cell

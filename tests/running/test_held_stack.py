@@ -104,6 +104,31 @@ def test_a_stack_whose_up_was_killed_is_found_by_the_next(plan, tmp_path):
     assert not state.exists()
 
 
+def test_each_phase_of_the_start_is_told_as_it_ends(plan, tmp_path, monkeypatch):
+    """While the stack is being started, and not only once it is up; in whole lines."""
+    monkeypatch.setattr(up_state, "FOLDER", tmp_path)
+    monkeypatch.setattr(up_state, "STATE", tmp_path / "up.json")
+    monkeypatch.setattr(held_stack, "LOG", tmp_path / "up.log")
+    # It ends by itself once somebody has been told of its first phase.
+    program = "#!/bin/sh\nprintf '  build '; sleep 0.3; echo 'the services (0.3 s)'\n"
+    program += (
+        f"for _ in $(seq 300); do [ -e {tmp_path}/told ] && break; sleep 0.1; done\necho 'Java is missing'\nexit 2\n"
+    )
+    (tmp_path / "holder").write_text(program)
+    (tmp_path / "holder").chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "holder"))
+    told = []
+
+    def say(line):
+        told.append(line)
+        (tmp_path / "told").touch()
+
+    with pytest.raises(LabError, match="did not come up") as failed:
+        held_stack.up(plan, "process", NO_ENDPOINTS, say)
+    assert told[0] == "  build the services (0.3 s)"
+    assert "Java is missing" in failed.value.detail
+
+
 def test_down_removes_the_folder_of_the_stack(plan, tmp_path, monkeypatch):
     """Also where its process had to be killed."""
     monkeypatch.setattr(up_state, "FOLDER", tmp_path)

@@ -15,7 +15,7 @@ from lab.experiments import scenarios
 from lab.running import resumption
 from lab.running.invocation import Invocation
 from lab.running.progress import Reporter
-from lab.running.testbed import note_javas
+from lab.running.setup import note_javas
 from lab.spec.options import Options
 from lab.spec.planning import make_plan
 from lab.spec.scenario import Rehearsal

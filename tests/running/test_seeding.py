@@ -12,11 +12,13 @@ from patience import await_that
 
 from lab.experiments import scenarios
 from lab.running import seeding
+from lab.running.progress import Reporter
 from lab.runtimes.process import ProcessRuntime
 from lab.storage.run_folder import ROOT
 from lab.system.backends import NO_ENDPOINTS
 from lab.system.databases import SEEDS, Site, mariadb, mysql, rows
 
+QUIET = Reporter(quiet=True)
 JWT, DELAY, DOCUMENT = (scenarios()[name] for name in ("jwt", "delay", "document"))
 
 
@@ -59,13 +61,14 @@ def test_a_seeding_that_was_killed_is_mended_by_the_next(server, tmp_path, typed
     assert mysql.sums(server) == rows.sums(rows.users())
     checksums = [done.stdout.split("checksum ")[1].split()[0] for done in said]
     assert checksums[0] == checksums[1] == f"{rows.sums(rows.users()).parity:08x}"
+    assert all("seed MySQL" in done.stderr for done in said)
     assert server.password not in said[0].stdout + said[0].stderr
 
 
 def test_tokens_are_made_once(tmp_path):
     """A new folder gets a key and tokens; the same again gives the same bytes and writes nothing."""
     only_tokens = [replace(JWT, components=(), variants=())]
-    first, second = (list(seeding.seed(only_tokens, NO_ENDPOINTS, tmp_path)) for _ in range(2))
+    first, second = (list(seeding.seed(only_tokens, NO_ENDPOINTS, QUIET, tmp_path)) for _ in range(2))
     assert [(one.written, two.written) for one, two in zip(first, second, strict=True)] == [(True, False)]
     assert first[0].checksum == second[0].checksum
     assert first[0].what == second[0].what
@@ -73,7 +76,7 @@ def test_tokens_are_made_once(tmp_path):
 
 def test_nothing_is_seeded_beforehand_where_every_run_does_it(typed):
     """The delay needs no data; a MongoDB of the lab's own starts empty."""
-    assert list(seeding.seed([DELAY, DOCUMENT], NO_ENDPOINTS)) == []
+    assert list(seeding.seed([DELAY, DOCUMENT], NO_ENDPOINTS, QUIET)) == []
     done = typed("seed", "document")
     assert (done.returncode, done.stdout) == (0, "There is nothing to seed beforehand.\n")
 

@@ -17,7 +17,7 @@ from patience import PATIENCE_S
 from lab.experiments import scenarios
 from lab.running.invocation import Invocation
 from lab.running.progress import Reporter
-from lab.running.testbed import set_up
+from lab.running.setup import set_up
 from lab.spec import planning
 from lab.spec.options import Options
 from lab.spec.scenario import Scenario

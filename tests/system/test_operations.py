@@ -19,9 +19,10 @@ from patience import PATIENCE_S, await_that
 from lab.analysis import verdict
 from lab.experiments import scenarios
 from lab.running import conductor, equivalence
-from lab.running import testbed as shared
 from lab.running.invocation import Invocation
 from lab.running.progress import Reporter
+from lab.running.setup import set_up
+from lab.running.testbed import Testbed
 from lab.spec import planning
 from lab.spec.options import Options
 from lab.system.databases import mysql
@@ -46,7 +47,7 @@ CHANGED = "boot-2.7"
 LOGINS, THREADS = 40, 10
 
 
-def proved(testbed: shared.Testbed, name: str, folder: Path) -> None:
+def proved(testbed: Testbed, name: str, folder: Path) -> None:
     """Assert that a variant meets the contract as those before it, asks its database as often, and keeps its limits."""
     variant = testbed.plan.scenario.variant(name)
     (database,) = variant.calls
@@ -86,16 +87,16 @@ def libraries(jar: Path) -> set[str]:
 
 
 @contextmanager
-def started(variants: Sequence[str], folder: Path, threads: int | None = None) -> Iterator[shared.Testbed]:
+def started(variants: Sequence[str], folder: Path, threads: int | None = None) -> Iterator[Testbed]:
     """What the cells of a run of these variants share."""
     names = variants or [variant.name for variant in SCENARIO.variants]
     plan = planning.make_plan(SCENARIO, Options(users=[1], heap_mb=256, variants=names, threads=threads))
-    with shared.set_up(plan, Invocation(["test"], folder, Reporter(quiet=True)), 1) as testbed:
+    with set_up(plan, Invocation(["test"], folder, Reporter(quiet=True)), 1) as testbed:
         yield testbed
 
 
 @pytest.fixture(scope="module")
-def testbed(tmp_path_factory) -> Iterator[shared.Testbed]:
+def testbed(tmp_path_factory) -> Iterator[Testbed]:
     """What the cells of a run of all variants share."""
     with started([], tmp_path_factory.mktemp("runs")) as testbed:
         yield testbed

@@ -16,7 +16,7 @@ from lab.cli import doctor as doctor_
 from lab.cli.console import NOT_VALID, out, reporter
 from lab.cli.options import data_option, server_option
 from lab.errors import LabError
-from lab.running import held_stack, testbed
+from lab.running import building, held_stack
 from lab.runtimes import temporary
 from lab.storage import run_folder
 from lab.storage.run_folder import RunFolder
@@ -32,7 +32,7 @@ def images() -> None:
     services = [scenario for scenario in scenarios if scenario.entry == "service"]
     built = {(variant.module, variant.jdk) for scenario in services for variant in scenario.variants}
     built |= {(part.module, 0) for scenario in scenarios for part in scenario.components if part.module}
-    for image in testbed.build_all_images(built, reporter()):
+    for image in building.build_all_images(built, reporter()):
         out.print(f"{image.tag}: {image.product} [dim]({image.why})[/]", soft_wrap=True)
 
 
@@ -48,9 +48,9 @@ def seed(scenario: str | None, mysql_url: str, mongo_url: str) -> None:
 
     chosen = [experiments.find_scenario(scenario)] if scenario else experiments.scenarios().values()
     nothing = True
-    for each in seeding.seed(chosen, Endpoints(mysql_url, mongo_url)):
+    for each in seeding.seed(chosen, Endpoints(mysql_url, mongo_url), reporter()):
         nothing, done = False, "seeded" if each.written else "already seeded"
-        out.print(f"{done}: {each.what}, checksum {each.checksum} ({each.elapsed_s:.1f} s)", soft_wrap=True)
+        out.print(f"{done}: {each.what}, checksum {each.checksum}", soft_wrap=True)
     if nothing:
         out.print("There is nothing to seed beforehand.")
 
@@ -65,7 +65,7 @@ seed.params += [
 def doctor(data: Path) -> None:
     """Check this machine's prerequisites, with the command that fixes each problem."""
     findings = doctor_.examine(data)
-    colours = {doctor_.GOOD: "green", doctor_.POOR: "yellow", doctor_.BAD: "red"}
+    colours = {doctor_.GOOD: "green", doctor_.ABSENT: "dim", doctor_.POOR: "yellow", doctor_.BAD: "red"}
     for finding in findings:
         out.print(
             f"[{colours[finding.state]}]{finding.state:5}[/] {finding.subject}: {escape(finding.found)}", soft_wrap=True
@@ -99,7 +99,7 @@ def clean(all_runs: bool, incomplete: bool, yes: bool, data: Path) -> None:
     with build.unused() as unused:
         removed = build.clean() if unused else 0
         made = corpora.clean() if unused else 0
-        contained = testbed.clean_containers() if unused else 0
+        contained = building.clean_containers() if unused else 0
     if not unused:
         out.print("Builds and containers were kept: a run of this checkout is in progress, or a stack is up.")
     out.print(f"Removed {removed} build folders, {made} corpora, {deleted} runs, {contained} containers and networks.")

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from lab.cli import as_typed
-from lab.cli.console import out, short
+from lab.cli.console import out, reporter, short
 from lab.cli.measuring import ScenarioGroup, endpoints_of, plan_of
 from lab.cli.options import limit_options
 from lab.errors import LabError
@@ -28,7 +28,7 @@ def _up_command(scenario: Scenario) -> click.Command:
             raise LabError(f"'up' takes one value of {option(plan.axis)}.", "Name one.")
         if len(plan.cells) > 1:
             raise LabError("'up' starts one variant.", f"Name one: --variant {plan.cells[0].variant}")
-        running = held_stack.up(plan, runtime, endpoints)
+        running = held_stack.up(plan, runtime, endpoints, reporter().say)
         out.print(f"{scenario.name} with {running['variant']} is up at [bold]{running['url']}[/]", soft_wrap=True)
         click.echo(f"  {held_stack.example_request(running)}")
         locustfile = short(ROOT / "locustfiles" / f"{scenario.played_by}.py")

@@ -20,7 +20,8 @@ from lab.errors import LabError
 from lab.experiments.reproduction.publication import JudgedClaim, Part, Publication, Repeat, ReproducedRow
 from lab.experiments.reproduction.rows import Measured, deviations, rows_of, scale_of
 from lab.reporting import run_view
-from lab.reporting.run_view import INCOMPLETE, OF_PROGRAMS, Run
+from lab.reporting.run_rows import INCOMPLETE, OF_PROGRAMS
+from lab.reporting.run_view import Run
 from lab.running import conductor, estimate, prerequisites
 from lab.running.estimate import TimeEstimate
 from lab.running.invocation import Invocation

@@ -11,7 +11,7 @@ from msgspec import structs
 from lab.analysis import verdict
 from lab.errors import LabError
 from lab.experiments.reproduction.publication import Part, Publication, Repeat, ReproducedRow
-from lab.reporting.run_view import LATENCIES, LATER, OF_PROGRAMS
+from lab.reporting.run_rows import LATENCIES, LATER, OF_PROGRAMS
 from lab.spec import in_turns, prediction
 from lab.spec.plan import USERS, Cell, Plan
 from lab.spec.workload import Load, OpenLoop, WaitingUsers

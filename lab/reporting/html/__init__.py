@@ -29,7 +29,8 @@ from lab.reporting.formatting import (
     survivors_marks,
 )
 from lab.reporting.html import rerun_command
-from lab.reporting.run_view import INCOMPLETE, Run
+from lab.reporting.run_rows import INCOMPLETE
+from lab.reporting.run_view import Run
 from lab.spec.plan import USERS, WINDOWS
 from lab.storage import published
 

@@ -1,0 +1,345 @@
+"""Sets up the testbed of a run: machine checked, services built, databases started."""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from lab.errors import LabError
+from lab.generator.calibration import Calibration
+from lab.running import building, calibrate
+from lab.running.components import components_facts, running_components
+from lab.running.invocation import Invocation
+from lab.running.prerequisites import announce_master, check_locustfile, check_machine, check_programs
+from lab.running.progress import Reporter
+from lab.running.testbed import Artifacts, Testbed
+from lab.runtimes import host
+from lab.runtimes.checkout import ROOT
+from lab.runtimes.docker import DockerRuntime
+from lab.runtimes.host import Cores
+from lab.runtimes.process import ProcessRuntime, confined
+from lab.spec.plan import CELLS, Plan
+from lab.storage.run_folder import RunFolder
+from lab.system import artifacts, attached, backends, build, images, prometheus
+from lab.system.backends import Backends
+from lab.system.databases import Site
+from lab.system.jdk import Jdk, find_jdk
+from lab.system.prometheus import Prometheus, running_prometheus
+
+# Longer words of a command line are no paths: what is executed may be among them.
+LONGEST_PATH = 256
+# Creates the folder of a new run, or reopens that of a resumed one, from the facts about this machine.
+Opener = Callable[[Mapping[str, Any]], RunFolder]
+
+
+@contextmanager
+def set_up(plan: Plan, invocation: Invocation, users: int, reopen: Opener | None = None) -> Iterator[Testbed]:
+    """Check the machine, create the run's folder, build the services, and start their databases.
+
+    Args:
+        users: the largest number of users of any cell.
+        reopen: opens the run to resume; a new one is created if None.
+
+    Raises:
+        LabError: a prerequisite is missing or a process did not start; it is recorded in the run's folder, if any. Or
+            an address is none that the lab can use, whether or not the plan needs it.
+
+    """
+    invocation.endpoints.check()
+
+    def made(facts: Mapping[str, Any]) -> RunFolder:
+        return RunFolder.create(plan, invocation.command, facts, invocation.runs)
+
+    prepared = {"service": _start, "attached": _attach, "program": _build_programs}[plan.scenario.entry]
+    with prepared(plan, invocation, users, reopen or made) as testbed:
+        yield testbed
+
+
+@contextmanager
+def in_common(plans: Sequence[Plan], invocation: Invocation) -> Iterator[list[Testbed]]:
+    """Set up one testbed of services for several plans of the same system, each with a run's folder of its own.
+
+    Raises:
+        LabError: as from :func:`set_up`, recorded in each folder that there is by then; or plans differ in more than
+            their loads, so that no start can serve them all. Some may have fewer variants.
+
+    """
+    # Of several that have all variants the one of the most users.
+    whole = max(plans, key=lambda plan: (len(plan.variants), plan.most_users))
+    _check_alike(whole, plans)
+    users = max(max(plan.scenario.rehearsal.users, plan.most_users) for plan in plans)
+    with set_up(whole, invocation, users) as first, ExitStack() as stack:
+        testbeds = []
+        for plan in plans:
+            testbed = first
+            if plan is not whole:
+                testbed = stack.enter_context(_with_folder(first, plan, invocation))
+            testbeds.append(replace(testbed, beside=tuple(other for other in plans if other is not plan)))
+        for testbed in testbeds:
+            others = [other.run.name for other in testbeds if other is not testbed]
+            testbed.run.add_to_environment("together", others)
+        yield testbeds
+
+
+def _check_alike(whole: Plan, plans: Sequence[Plan]) -> None:
+    """LabError if plans differ from the one with all variants in more than their loads, and the variants they lack."""
+    wanted, systems = _system_of(whole), [_system_of(plan) for plan in plans]
+    differing = [name for name, value in wanted.items() if any(system[name] != value for system in systems)]
+    if not {cell.variant for plan in plans for cell in plan.cells} <= {cell.variant for cell in whole.cells}:
+        differing.append("variants")
+    if differing or (wanted["entry"], wanted["interleave"]) != ("service", CELLS):
+        raise LabError(
+            "The same start of a service cannot serve these loads: "
+            f"{' and '.join(differing) or 'its variants take turns'} would have to differ.",
+            "Conduct each plan by itself.",
+        )
+
+
+def _system_of(plan: Plan) -> dict[str, Any]:
+    """All settings of a plan but its cells, by name."""
+    of_cells = {"cells", "seed", "axis"}
+    return {name: value for name, value in vars(plan).items() if name not in of_cells} | {"entry": plan.scenario.entry}
+
+
+@contextmanager
+def _with_folder(testbed: Testbed, plan: Plan, invocation: Invocation) -> Iterator[Testbed]:
+    """A testbed for another plan of the same system, with the folder of a run of its own."""
+    found = _calibrated(plan, testbed.reporter)
+    facts = {**testbed.run.environment(), "calibration": found.as_json(), **_sources(plan)}
+    run = RunFolder.create(plan, invocation.command, facts, invocation.runs)
+    for name in ("components", "databases", "images"):
+        if noted := testbed.run.note(name):
+            run.keep(name, noted)
+    with failure_noted(run, testbed.reporter):
+        yield replace(testbed, plan=plan, run=run, calibration=found)
+
+
+@contextmanager
+def _start(plan: Plan, invocation: Invocation, users: int, opened: Opener) -> Iterator[Testbed]:
+    """The testbed of services that the lab builds and starts."""
+    reporter, (chosen, why) = invocation.reporter, images.choose(invocation.runtime)
+    check_machine(plan, users, invocation.runs)
+    check_locustfile(plan.scenario)
+    if chosen == "process":
+        check_programs(plan)
+    jdk, cores = find_jdk(), Cores.split(plan.pin)
+    join_token = announce_master(plan, chosen, reporter, invocation.endpoints.join)
+    if invocation.runtime != chosen:
+        reporter.say(f"  runtime: {chosen} ({why})")
+    found, modules = _calibrated(plan, reporter), _modules(plan)
+    facts = {**_facts(cores, found), "jdk": {"version": jdk.version, "found_in": jdk.found_in}}
+    facts |= {"service_cores": sorted(cores.service), "runtime": chosen, "runtime_because": why}
+    run = opened({**facts, **_sources(plan)})
+    with (
+        failure_noted(run, reporter),
+        build.in_use(),
+        runtime_of(chosen, run.name) as runtime,
+        confined(cores.generator),
+    ):
+        runtime.discard(run.scratch)
+        behind = set() if chosen == "docker" else backends.modules(plan, invocation.endpoints)
+        javas = building.installed_javas([(variant.name, variant.jdk) for variant in plan.variants], runtime, reporter)
+        note_javas(run, javas)
+        has_caches = not any(variant.jdk for variant in plan.scenario.variants)
+        made = building.built_services(modules, behind, jdk, runtime, reporter, has_caches)
+        made = replace(made, javas={release: java.java for release, java in javas.items()})
+        run.add_to_environment("jars", {module: artifacts.digest(jar) for module, jar in made.jars.items()})
+        if isinstance(runtime, DockerRuntime):
+            made = replace(made, images=building.built_images(plan, made.jars, javas, run, runtime, reporter))
+        stand_in = made.jars.get("mongo-standin")
+        site = Site(runtime, run.scratch, run.logs, jdk.home, cores=cores.generator, stand_in=stand_in)
+        with (
+            _backing(plan, site, invocation, made, cores.cpus, run) as backing,
+            _observed(plan, site, made, backing) as (backing, scraper),
+        ):
+            if scraper:
+                reporter.say(f"  Prometheus: {scraper.url}, as long as this lasts")
+            yield Testbed(
+                plan,
+                run,
+                reporter,
+                runtime,
+                cores,
+                made,
+                backing,
+                calibration=found,
+                join_token=join_token,
+                prometheus=scraper,
+            )
+
+
+def _modules(plan: Plan) -> set[str]:
+    """The Maven modules of a plan's services, and of what these call."""
+    called = {component.module for component in plan.components if component.module}
+    return {variant.module for variant in plan.variants} | called
+
+
+def _sources(plan: Plan) -> dict[str, dict[str, str]]:
+    """What ``environment.json`` says of the sources that a plan's services are built from."""
+    return {"sources": {module: build.source_hash(module) for module in sorted(_modules(plan))}}
+
+
+@contextmanager
+def _attach(plan: Plan, invocation: Invocation, users: int, opened: Opener) -> Iterator[Testbed]:
+    """The testbed of attached services: nothing is built or started, but each must answer once."""
+    reporter, headers = invocation.reporter, invocation.endpoints.headers
+    attached.check_headers(plan, headers)
+    with reporter.phase("send one request to each") as update:
+        answers = attached.ask(plan, headers)
+        update(1, ", ".join(variant.url for variant in plan.variants))
+    plan = replace(plan, scenario=replace(plan.scenario, requests=answers))
+    check_machine(plan, users, invocation.runs)
+    cores, found = Cores(frozenset(), Cores.split(plan.pin).generator), _calibrated(plan, reporter)
+    join_token = announce_master(plan, "process", reporter, invocation.endpoints.join)
+    run = opened(_facts(cores, found))
+    if plan.locustfile:
+        run.keep_locustfile(plan.locustfile)
+    with failure_noted(run, reporter), ProcessRuntime() as runtime, confined(cores.generator):
+        yield Testbed(
+            plan,
+            run,
+            reporter,
+            runtime,
+            cores,
+            Artifacts(),
+            calibration=found,
+            headers=headers,
+            join_token=join_token,
+        )
+
+
+@contextmanager
+def _build_programs(plan: Plan, invocation: Invocation, users: int, opened: Opener) -> Iterator[Testbed]:
+    """The testbed of programs: what Maven makes of them is built, and nothing is started until it is measured."""
+    reporter, cores = invocation.reporter, Cores.split(plan.pin)
+    if invocation.runtime == "docker":
+        raise LabError("Programs are executed on this machine.", "Leave --runtime docker out.")
+    check_machine(plan, users, invocation.runs)
+    modules = {variant.module for variant in plan.variants if variant.module}
+    words = [word for variant in plan.variants for word in variant.command]
+    jdk = find_jdk() if modules or any("{java}" in word for word in words) else None
+    facts = {**_facts(cores, None), "service_cores": sorted(cores.service)}
+    facts["sources"] = {module: build.source_hash(module) for module in sorted(modules)} | _digests(words)
+    if jdk:
+        facts["jdk"] = {"version": jdk.version, "found_in": jdk.found_in}
+    with build.in_use(), ProcessRuntime() as runtime, confined(cores.generator):
+        files = building.made_corpora(plan, runtime, reporter)
+        if files:
+            facts["corpora"] = {name: each.digest for name, each in files.items()}
+        run = opened(facts)
+        with failure_noted(run, reporter):
+            made = Artifacts()
+            if jdk:
+                with reporter.phase("build the programs") as update:
+                    made = Artifacts(jdk.java, jars=build.jars(modules, jdk, runtime, building.shortened(update)))
+                run.add_to_environment("jars", {module: artifacts.digest(jar) for module, jar in made.jars.items()})
+            yield Testbed(plan, run, reporter, runtime, cores, made, corpora=files)
+
+
+@contextmanager
+def _backing(
+    plan: Plan, site: Site, invocation: Invocation, made: Artifacts, cpus: int, run: RunFolder
+) -> Iterator[Backends]:
+    """Start the components behind the services; LabError if a resumed run had other databases before."""
+    if not (names := [component.name for component in plan.components]):
+        yield backends.without_components(plan.scenario)
+        return
+    with ExitStack() as stack:
+        seeded = " and seed" * any(component.database for component in plan.components)
+        with invocation.reporter.phase(f"start{seeded} {' and '.join(names)}") as update:
+            backing = stack.enter_context(backends.running_backends(plan, site, invocation.endpoints, made.images))
+            launch = partial(made.launch, cpus=cpus)
+            backing = stack.enter_context(running_components(plan, backing, site, launch))
+            update(1, backing.title)
+        if backing.services:
+            run.keep("components", components_facts(backing, site.cores))
+        found = {name: database.as_json() for name, database in backing.databases.items()}
+        if (known := run.note("databases")) not in ({}, found):
+            raise LabError(
+                f"Run {run.name} used {_titles(known)}, but this is {_titles(found)}.",
+                "Resume it with the same databases: --mysql-url and --mongo-url as before.",
+            )
+        run.keep("databases", found)
+        yield backing
+
+
+@contextmanager
+def _observed(
+    plan: Plan, site: Site, made: Artifacts, backing: Backends
+) -> Iterator[tuple[Backends, Prometheus | None]]:
+    """Have Prometheus, if the plan asks for it, scrape the components behind the services, which it then observes."""
+    if not plan.prometheus:
+        yield backing, None
+        return
+    name = prometheus.PROGRAM
+    image = made.images.get(name, "")
+    with running_prometheus(site.runtime, site.logs / name, site.folder, site.cores, image) as found:
+        pages = {name: page for name, service in backing.services.items() if (page := service.metrics)}
+        with found.scraping("", pages):
+            yield replace(backing, observers={name: found.running}), found
+
+
+def _titles(databases: Mapping[str, Mapping[str, Any]]) -> str:
+    return " and ".join(str(database["title"]) for database in databases.values())
+
+
+def _digests(words: Iterable[str]) -> dict[str, str]:
+    """By path, the SHA-256 of each file that command lines name, whether as the program or as an argument of it."""
+    found = (Path(shutil.which(word) or ROOT / word) for word in words if len(word) < LONGEST_PATH and "\n" not in word)
+    return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in found if path.is_file()}
+
+
+def _calibrated(plan: Plan, reporter: Reporter) -> Calibration:
+    """The calibration of this machine, with the ceiling of the plan's kind of request for its workers here."""
+    workers = {cell.load.workers for cell in plan.cells if not cell.load.remote_workers}
+    return calibrate.ensure(plan.scenario.kind, workers, reporter)
+
+
+def _facts(cores: Cores, found: Calibration | None) -> dict[str, Any]:
+    """The facts in environment.json that every run has."""
+    known = found.as_json() if found else None
+    return {**host.environment(), "generator_cores": sorted(cores.generator), "calibration": known}
+
+
+@contextmanager
+def failure_noted(run: RunFolder, reporter: Reporter) -> Iterator[None]:
+    """Record in the run's folder why a run failed, and after an interrupt print the command that resumes it.
+
+    A run that is complete by then has not failed, whatever happens to what was in common with it.
+    """
+    try:
+        yield
+    except LabError as error:
+        if run.state() != "complete":
+            run.fail(str(error))
+        raise
+    except KeyboardInterrupt:
+        if run.state() != "complete":
+            run.fail("Interrupted.")
+            reporter.say(f"  Measure the missing cells: python -m lab resume {shlex.quote(run.called)}")
+        raise
+
+
+def runtime_of(name: str, run: str) -> AbstractContextManager[ProcessRuntime | DockerRuntime]:
+    """The runtime of that name for a run, as a context manager."""
+    return DockerRuntime(run) if name == "docker" else ProcessRuntime()
+
+
+def note_javas(run: RunFolder, javas: Mapping[int, Jdk]) -> None:
+    """Record the full versions of installed releases; LabError if a resumed run had others before."""
+    found = {str(release): java.version for release, java in javas.items()}
+    if (known := run.environment().get("javas", found)) != found:
+        raise LabError(
+            f"Run {run.name} was measured on Java {' and '.join(known.values())}, and here is "
+            f"{' and '.join(found.values())}.",
+            "Begin a new run.",
+        )
+    if found:
+        run.add_to_environment("javas", found)
