@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -172,8 +172,8 @@ def open_run(name: str | None = None, data: str | Path | None = None) -> Run:
 
 
 def compare(
-    a: str | Run | list[str | Run] | None = None,
-    b: str | Run | list[str | Run] | None = None,
+    a: str | Path | Run | list[str | Path | Run] | None = None,
+    b: str | Path | Run | list[str | Path | Run] | None = None,
     *,
     although_different: bool = False,
     allow_suspect: bool = False,
@@ -204,11 +204,15 @@ def compare(
     return comparison_view.compare(_side(a), _side(b), terms, Path(data) if data else run_folder.RUNS)
 
 
-def _side(of: str | Run | list[str | Run] | None) -> str | None:
+def _side(of: str | Path | Run | Sequence[str | Path | Run] | None) -> str | None:
     """The name of a side of a comparison, of one run or of several."""
-    if isinstance(of, list):
-        return ",".join(each if isinstance(each, str) else str(each.path) for each in of)
-    return of if of is None or isinstance(of, str) else str(of.path)
+    if of is None:
+        return None
+    if isinstance(of, str | Path):
+        return str(of)
+    if isinstance(of, Sequence):
+        return ",".join(filter(None, map(_side, of)))
+    return str(of.path)
 
 
 def choose(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import locale
 import os
 import sys
@@ -26,15 +27,23 @@ def main() -> NoReturn:
         print("  → Leave it out: env -u PYTHONPATH python -m lab …", file=sys.stderr)
         sys.exit(2)
     encoding = locale.getpreferredencoding(False)
-    if encoding.lower() not in ("utf-8", "utf8"):
+    if not _is_utf8(encoding):
         # Files of a run would hold other bytes than elsewhere. An arrow could not be printed either.
         named = next((f"{name}={os.environ[name]}" for name in LANGUAGES if os.environ.get(name)), "This shell")
         print(f"error: {named} has texts written as {encoding}, and those of a run are UTF-8.", file=sys.stderr)
         print("  -> Take another language: LC_ALL=C.UTF-8 python -m lab ...", file=sys.stderr)
         sys.exit(2)
+    if not _is_utf8(sys.stdout.encoding):
+        print(f"error: PYTHONIOENCODING has output written as {sys.stdout.encoding}, not UTF-8.", file=sys.stderr)
+        print("  -> Leave it out: env -u PYTHONIOENCODING python -m lab ...", file=sys.stderr)
+        sys.exit(2)
     from lab.cli.main import main as carry_out
 
     carry_out()
+
+
+def _is_utf8(encoding: str) -> bool:
+    return codecs.lookup(encoding).name == "utf-8"
 
 
 if __name__ == "__main__":

@@ -26,6 +26,8 @@ def given(text: str | Mapping[str, float] | None, runs: Path) -> Mapping[str, fl
     """
     if text is None or isinstance(text, Mapping):
         return text
+    if not isinstance(text, str):
+        raise LabError(f"--capacity {text!r} is not a rate for each variant.", "Write mvc=900,webflux=1200.")
     if not GIVEN.fullmatch(text):
         return of_run(run_folder.find_run(text, runs))
     pairs = (part.split("=") for part in text.split(","))

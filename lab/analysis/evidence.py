@@ -140,7 +140,8 @@ class Steadiness:
     """Changes within a load that should be steady from beginning to end; 0 where noise may explain them.
 
     Attributes:
-        latency_change: relative change of the median latency of a second; 0.2 where it rose by 20 %.
+        latency_change: relative change of the latency of pieces of the load, of their medians or means, whichever
+            changed more; 0.2 where it rose by 20 %.
         throughput_change: the same of a closed loop's throughput.
         cpu_change: the same of the service's CPU time a request, where the CPU decides.
         cpu_used_change: the same of the CPU that the service used, in a load in one piece whose users never pause.

@@ -23,7 +23,7 @@ from lab.spec.window import Window
 from lab.spec.workload import Closed, Load, OpenLoop
 from lab.telemetry.actuator import GC_PAUSES
 from lab.telemetry.running_clock import RunningClock
-from lab.telemetry.sampler import CORES_BUSY, IDLE_GENERATORS, MACHINE, NEIGHBOURS, Reading, Telemetry
+from lab.telemetry.sampler import BESIDE_WORKERS, CORES_BUSY, MACHINE, NEIGHBOURS, ON_SERVICE_CORES, Reading, Telemetry
 from lab.telemetry.scrapes import Scrapes
 from lab.telemetry.series import counter
 from lab.telemetry.served import Served
@@ -34,9 +34,6 @@ TOGETHER_S = 0.001
 SLOW_CONNECT_S = 0.9
 # Cores are busy, and a service has time to spare, above and below these shares of its cores in a second.
 CROWDED_SHARE, SPARE_SHARE = 0.95, 0.85
-OF_GENERATOR = ("master", "lab", IDLE_GENERATORS, MACHINE)
-# What runs on the service's cores: the one that is loaded, and those that are up meanwhile.
-OF_SERVICE = ("service", NEIGHBOURS)
 # By worker, (Unix time, CPU seconds so far).
 CpuReadings = Mapping[str, Sequence[tuple[float, float]]]
 
@@ -297,7 +294,7 @@ def foreign_cores(telemetry: Telemetry, cores: Mapping[str, frozenset[int]]) -> 
     own = {"service": 0.0, "generator": 0.0}
     for target in _programs(telemetry) - {MACHINE}:
         _, values = counter(telemetry.rows, target, "cpu_s")
-        own["service" if target in OF_SERVICE else "generator"] += values[-1] - values[0]
+        own["service" if target in ON_SERVICE_CORES else "generator"] += values[-1] - values[0]
     shares = {}
     for owner, mine in cores.items():
         times, values = counter(telemetry.rows, owner, CORES_BUSY)
@@ -318,7 +315,7 @@ def neighbours(telemetry: Telemetry, cores: int) -> float | None:
 def beside(telemetry: Telemetry) -> dict[str, float]:
     """By name, the cores that each component behind the service used on average."""
     used = {}
-    for target in _programs(telemetry) - {*OF_SERVICE, *OF_GENERATOR}:
+    for target in _programs(telemetry) - {*ON_SERVICE_CORES, *BESIDE_WORKERS}:
         times, values = counter(telemetry.rows, target, "cpu_s")
         if not target.startswith("worker ") and len(times) > 1:
             used[target] = float((values[-1] - values[0]) / (times[-1] - times[0]))

@@ -43,7 +43,6 @@ from lab.storage.cell_folder import CellFolder
 from lab.storage.run_folder import RunFolder
 from lab.telemetry import series
 
-INCOMPLETE = "incomplete"
 # With fewer requests, the JVM's own background work outweighs the CPU cost of the requests.
 FEWEST_FOR_CPU = 100
 
@@ -219,7 +218,7 @@ def _ran(side: Side) -> bool:
 
 def _word(cell: CellFolder) -> str:
     """A cell's verdict; ``incomplete`` if it was not measured to its end."""
-    return str(cell.read("summary").get("verdict", verdict.INVALID)) if cell.complete else INCOMPLETE
+    return str(cell.read("summary").get("verdict", verdict.INVALID)) if cell.complete else verdict.INCOMPLETE
 
 
 def _competes(cell: CellFolder, terms: Terms) -> bool:

@@ -161,7 +161,8 @@ def _made(environment: Mapping[str, Any]) -> dict[str, Any]:
 
 def _lab(environment: Mapping[str, Any]) -> str | None:
     """The version of the lab that made a run, with its commit; None if it was not recorded."""
-    packages, commit = environment.get("packages") or {}, environment.get("commit")
+    packages, commit = environment.get("packages"), environment.get("commit")
+    packages = packages if isinstance(packages, Mapping) else {}
     version, changed = packages.get("lab"), " with changes" * bool(environment.get("uncommitted_changes"))
     known = filter(None, (version, commit and f"commit {commit[:12]}{changed}"))
     return ", ".join(known) or None
@@ -170,7 +171,8 @@ def _lab(environment: Mapping[str, Any]) -> str | None:
 def of_machines(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
     """The differences of the machines of two environments, a sentence part each; none if they are the same."""
     memory = [environment.get("memory_bytes") or 0 for environment in (one, other)]
-    alike = {"memory_bytes"} if math.isclose(*memory, rel_tol=SAME_MEMORY) else set()
+    numbers = all(isinstance(of_one, int | float) for of_one in memory)
+    alike = {"memory_bytes"} if numbers and math.isclose(*memory, rel_tol=SAME_MEMORY) else set()
     # The release of Java decides, and not which way it was found.
     here, there = ({**environment, "jdk": _release(environment.get("jdk"))} for environment in (one, other))
     return list(_differing(here, there, tuple(name for name in MACHINE if name not in alike)))

@@ -15,6 +15,8 @@ from lab.formulas.stats import Summary
 from lab.spec.system import Entry, command_of
 
 VALID, SUSPECT, INVALID = "valid", "suspect", "invalid"
+# In their place, of a cell that was not measured to its end.
+INCOMPLETE = "incomplete"
 # The verdicts of measurements whose figures may be shown and used, the second with its reasons.
 BELIEVED = (VALID, SUSPECT)
 

@@ -115,11 +115,7 @@ def _calibration() -> Finding:
     found = calibration.find()
     if found is None:
         return Finding("calibration", POOR, "the generator's ceiling here is unknown", "python -m lab calibrate")
-    ceilings = (
-        f"{c.kind} {'' if c.limited_by == calibration.GENERATOR else 'at least '}{c.rps:,.0f} requests/s"
-        for c in found.ceilings
-    )
-    return Finding("calibration", GOOD, f"{', '.join(ceilings)} ({found.time})")
+    return Finding("calibration", GOOD, f"{', '.join(map(str, found.ceilings))} ({found.time})")
 
 
 def _folder(runs: Path) -> Finding:

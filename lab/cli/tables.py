@@ -13,7 +13,7 @@ from rich.table import Table
 
 from lab.analysis import verdict
 from lab.reporting import formatting
-from lab.reporting.run_rows import INCOMPLETE, OPEN_FIGURES
+from lab.reporting.run_rows import OPEN_FIGURES
 from lab.reporting.run_view import Run
 from lab.spec.plan import USERS
 from lab.storage import published
@@ -51,7 +51,7 @@ MIB = 1 << 20
 BY_BREAKER = {"refused": "breaker\nopen"}
 COUNTS = ("begun", "complete", "failed", "stopped", "cut", "never_sent")
 SESSION_TIMES = {"steps": "sum of the requests", "wall": "from first to last", "think": "thinking between"}
-COLOURS = {verdict.VALID: "green", verdict.SUSPECT: "yellow", verdict.INVALID: "red", INCOMPLETE: "magenta"}
+COLOURS = {verdict.VALID: "green", verdict.SUSPECT: "yellow", verdict.INVALID: "red", verdict.INCOMPLETE: "magenta"}
 
 
 @dataclass(frozen=True)

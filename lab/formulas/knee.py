@@ -149,8 +149,10 @@ def errors_from(ordered: Sequence[Point]) -> Point | None:
     return next((point for point in ordered if point.error_share > 0), None)
 
 
-# A mean of so many times that of the lowest rate shows a queue; an open loop answers in the end whatever it is asked.
+# A mean of so many times the least of all rates shows a queue; an open loop answers in the end whatever it is asked.
 QUEUED = 1.5
+# A larger share of failed requests is no rate that was kept: above it a measurement is not valid either.
+FAILED_SHARE = 0.001
 
 
 @dataclass(frozen=True)
@@ -175,8 +177,8 @@ def rates_kept(points: Sequence[RatePoint]) -> str:
     lowest_s = min((point.mean_s for point in ordered if point.mean_s is not None), default=0.0)
     kept = 0.0
     for point in ordered:
-        if point.mean_s is None or point.error_share > SAME_SHARE:
-            return f"{_up_to(kept)}; at {point.rate:,g}/s {point.error_share:.0%} failed"
+        if point.mean_s is None or point.error_share > FAILED_SHARE:
+            return f"{_up_to(kept)}; at {point.rate:,g}/s {100 * point.error_share:.3g}% of the requests failed"
         if point.mean_s > QUEUED * lowest_s:
             return f"{_up_to(kept)}; at {point.rate:,g}/s the mean latency was {point.mean_s:.3g} s: a queue grew"
         kept = point.rate

@@ -69,6 +69,16 @@ class Ceiling:
     steps: tuple[Step, ...] = ()
     workers: int = 1
 
+    def __str__(self) -> str:
+        """In words."""
+        return in_words(self.kind, self.rps, self.limited_by, self.workers)
+
+
+def in_words(kind: str, rps: float, limited_by: str, workers: int) -> str:
+    """A ceiling in words, such as ``small with 2 workers at least 54,000 requests/s``; also one of an older run."""
+    of = f" with {workers} workers" * (workers > 1)
+    return f"{kind}{of} {'at least ' * (limited_by != GENERATOR)}{rps:,.0f} requests/s"
+
 
 @dataclass(frozen=True)
 class Calibration:

@@ -81,7 +81,7 @@ def execute(runtime: ProcessRuntime, launch: Launch, timeout_s: float, right: st
             running = stack.enter_context(runtime.started(launch))
         except LabError as failed:
             why = failed.__cause__.strerror if isinstance(failed.__cause__, OSError) else failed.problem
-            step = "Install it, or name the others (lab run, --variants)."
+            step = "Install it, or name the others (--variants)."
             raise ComponentError(f"{launch.name} cannot be executed: {launch.command[0]}: {why}.", step) from failed
         with suppress(OSError):
             running.stdin.close()  # it has nothing to read

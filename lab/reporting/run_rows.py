@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from lab.analysis import verdict
 from lab.analysis.summaries import ALL_REQUESTS, summary_of
 from lab.errors import LabError
 from lab.spec.nodes import is_node
 from lab.spec.system import SERVICE
 from lab.spec.workload import Burst, Load, Open, OpenLoop, Ramp, WaitingUsers
 from lab.storage.cell_folder import CellFolder
+from lab.storage.json_file import damaged
 
-INCOMPLETE = "incomplete"
 # Fields that later versions of the lab added; absent from older runs.
 LATER = (
     *("min_s", "p95_s", "cpu_s", "cpu_s_per_1000_requests", "cpu_s_per_1000_right"),
@@ -64,18 +65,15 @@ def row_of(folder: CellFolder, at: float) -> dict[str, Any]:
     keys: tuple[str, ...] = FIGURES
     if isinstance(cell.load, OpenLoop):
         row, keys = {**row, **_rates(cell.load), "arrivals": cell.load.arrivals}, FIGURES + OPEN_FIGURES
-    evidence = folder.read("evidence")
-    if calls := evidence.get("calls"):
-        row["calls"] = calls
-    if (scrapes := evidence.get("scrapes")) and not evidence.get("prometheus_lost"):
-        missed = {name: part["missed"] + part["skipped"] for name, part in scrapes.items()}
-        row["scrapes_missed"] = sum(missed.values())
-        row["service_scrapes_missed"] = sum(of for name, of in missed.items() if name == SERVICE or is_node(name))
+    try:
+        row |= _counted_beside(folder.read("evidence"))
+    except (AttributeError, KeyError, TypeError) as error:
+        raise damaged(folder.path / "evidence.json", f"it lacks {error}") from None
     if not folder.complete:
         kept = sum(len(piece) for piece in folder.measured_pieces(["error"]))
         there = f" {kept:,} samples of it are kept." * bool(kept)
         nothing = {"requests": kept, **dict.fromkeys((*keys, *LATER))}
-        return {**row, **nothing, "verdict": INCOMPLETE, "reasons": [f"It was not measured to its end.{there}"]}
+        return {**row, **nothing, "verdict": verdict.INCOMPLETE, "reasons": [f"It was not measured to its end.{there}"]}
     summary = summary_of(folder)
     try:
         later = {key: summary.get(key) for key in LATER} | {
@@ -89,6 +87,16 @@ def row_of(folder: CellFolder, at: float) -> dict[str, Any]:
             f"Run {folder.path.parent.parent.name} is damaged: summary.json of {cell.id} has no {error}.",
             "Delete the run's folder.",
         ) from None
+
+
+def _counted_beside(evidence: Mapping[str, Any]) -> dict[str, Any]:
+    """What the evidence has of calls to what is behind the service, and of the scrapes of Prometheus."""
+    counted: dict[str, Any] = {"calls": calls} if (calls := evidence.get("calls")) else {}
+    if (scrapes := evidence.get("scrapes")) and not evidence.get("prometheus_lost"):
+        missed = {name: part["missed"] + part["skipped"] for name, part in scrapes.items()}
+        counted["scrapes_missed"] = sum(missed.values())
+        counted["service_scrapes_missed"] = sum(of for name, of in missed.items() if name == SERVICE or is_node(name))
+    return counted
 
 
 def _shape(load: Load) -> dict[str, float]:

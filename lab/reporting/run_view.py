@@ -21,7 +21,7 @@ from lab.analysis.ramps import Course
 from lab.formulas import knee, stats
 from lab.formulas.knee import Point, RatePoint, SweepShape
 from lab.reporting import formatting
-from lab.reporting.run_rows import INCOMPLETE, PARTS, flat_sessions, row_of, with_p999
+from lab.reporting.run_rows import PARTS, flat_sessions, row_of, with_p999
 from lab.spec import prediction
 from lab.spec.plan import RATE, USERS, WINDOWS, Plan
 from lab.spec.scenario import Scenario
@@ -95,7 +95,7 @@ class Run:
     def verdict(self) -> str:
         """The worst verdict of its cells."""
         words = [cell["verdict"] for cell in self.cells]
-        return INCOMPLETE if INCOMPLETE in words else verdict.worst(words)
+        return verdict.INCOMPLETE if verdict.INCOMPLETE in words else verdict.worst(words)
 
     def as_json(self) -> dict[str, Any]:
         """The object that ``lab show --json`` prints."""
@@ -180,8 +180,8 @@ class Run:
 
     def limits(self) -> pd.DataFrame:
         """The limits in force as the running services reported them: one row a limit, one column a variant."""
-        stated = {cell.cell.variant: cell.read("limits") for cell in self.folder.cells()}
-        frame = pd.DataFrame({variant: pd.Series(limits, dtype=object) for variant, limits in stated.items() if limits})
+        read = ((folder.cell.variant, folder.read("limits")) for folder in self.folder.cells())
+        frame = pd.DataFrame({variant: pd.Series(limits, dtype=object) for variant, limits in read if limits})
         # Of each pool, and of what is called, such as "pool to mongo" and "backend threads".
         named = [name for name in frame.index if " " in name]
         # What is the same of all pools, and nothing where they differ, is left to them.
@@ -332,10 +332,19 @@ class Run:
         return [self._panel(cell) for cell in self._first_cells(self._largest if at is None else at)]
 
     def _first_cells(self, at: float) -> list[CellFolder]:
-        """The cells of the first repeat at one value of what is varied."""
-        at_load = [cell for cell in self.folder.cells() if self.plan.position(cell.cell) == at]
-        first = min((cell.cell.repeat for cell in at_load), default=1)
-        return [cell for cell in at_load if cell.cell.repeat == first]
+        """The cell of the first repeat of each variant at one value of what is varied, in the plan's order.
+
+        Where variants take turns in batches, the first repeat of one is not that of another.
+        """
+        first: dict[str, CellFolder] = {}
+        at_load = [folder for folder in self.folder.cells() if self.plan.position(folder.cell) == at]
+        for folder in sorted(at_load, key=lambda folder: folder.cell.repeat):
+            first.setdefault(folder.cell.variant, folder)
+        return [folder for folder in at_load if first[folder.cell.variant] is folder]
+
+    def first_rows(self) -> list[dict[str, Any]]:
+        """The row of the first repeat of each variant at the largest load."""
+        return [self._row(folder) for folder in self._first_cells(self._largest)]
 
     def _row(self, cell: CellFolder) -> dict[str, Any]:
         return next(row for row, of in zip(self.cells, self.plan.cells, strict=True) if of == cell.cell)

@@ -57,7 +57,7 @@ def conduct(plan: Plan, invocation: Invocation) -> RunFolder:
     started; KeyboardInterrupt after all processes are stopped and all measurements stored.
     """
     plan = prerequisites.with_programs(plan, invocation.reporter)
-    with set_up(plan, invocation, most_users(plan)) as testbed:
+    with set_up(plan, invocation, plan.peak_users) as testbed:
         if batches := in_turns.batched(plan):
             testbed.reporter.say(f"  {batches}")
         for groups in in_random_order(plan):
@@ -99,14 +99,9 @@ def shared_starts(plans: Sequence[Plan]) -> Iterator[list[tuple[int, Cell]]]:
 
 def check(plan: Plan, invocation: Invocation) -> None:
     """LabError if this machine is too small for a plan, or lacks a program that it needs; nothing is started."""
-    prerequisites.check_machine(plan, most_users(plan), invocation.runs)
+    prerequisites.check_machine(plan, plan.peak_users, invocation.runs)
     if images.choose(invocation.runtime)[0] == "process":
         prerequisites.check_programs(plan)
-
-
-def most_users(plan: Plan) -> int:
-    """The largest number of users of any cell, warm-up included."""
-    return max(plan.scenario.rehearsal.users, plan.most_users)
 
 
 def in_random_order(plan: Plan) -> list[list[list[Cell]]]:
@@ -278,11 +273,12 @@ def _warm_up(testbed: Testbed, measurement: Measurement) -> None:
     if start.warm_up and testbed.plan.interleave == WINDOWS:  # each window has its own, in turns with the others
         observed.warm = start.warm
         return
-    backing.shape_links(on=False)
-    with testbed.reporter.phase(f"{cell.id}: warm up", testbed.plan.scenario.rehearsal.rounds) as update:
+    with (
+        backing.links_unshaped(),
+        testbed.reporter.phase(f"{cell.id}: warm up", testbed.plan.scenario.rehearsal.rounds) as update,
+    ):
         warm_up(testbed, cell, measurement.deployment, measurement.fleet, observed, update)
     start.warm_up, start.warm = [*start.warm_up, *observed.warm_up], observed.warm
-    backing.shape_links(on=True)
     measurement.deployment.confine(testbed.cores.service)
 
 

@@ -118,10 +118,11 @@ def cell_overheads_s(plan: Plan, runs: Path, runtime: str = PROCESS, together: b
                 continue
             done = [cell for cell in run.cells() if cell.settled]
             times = [(cell.read("timing").get("elapsed_s"), cell.read("summary")["elapsed_s"]) for cell in done]
-        except (LabError, KeyError):
+            # A cell that sent no requests, as where its service did not start, has no typical overhead.
+            of_run = [cell_s - load_s for cell_s, load_s in times if cell_s is not None and load_s]
+        except (LabError, KeyError, TypeError):
             continue
-        # A cell that sent no requests, as where its service did not start, has no typical overhead.
-        spent += [cell_s - load_s for cell_s, load_s in times if cell_s is not None and load_s]
+        spent += of_run
     return spent
 
 

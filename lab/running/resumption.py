@@ -55,7 +55,7 @@ def resume(run: RunFolder, invocation: Invocation, anyway: bool = False, theirs:
         reopen(run, facts, invocation.command, anyway, reporter)
         return run
 
-    with set_up(plan, invocation, conductor.most_users(plan), opened) as testbed:
+    with set_up(plan, invocation, plan.peak_users, opened) as testbed:
         missing = run.missing()
         reporter.say(f"  {run.name}: {len(plan.cells) - len(missing)} of {len(plan.cells)} cells are done")
         _recall_contract(testbed)

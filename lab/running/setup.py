@@ -74,7 +74,7 @@ def in_common(plans: Sequence[Plan], invocation: Invocation) -> Iterator[list[Te
     # Of several that have all variants the one of the most users.
     whole = max(plans, key=lambda plan: (len(plan.variants), plan.most_users))
     _check_alike(whole, plans)
-    users = max(max(plan.scenario.rehearsal.users, plan.most_users) for plan in plans)
+    users = max(plan.peak_users for plan in plans)
     with set_up(whole, invocation, users) as first, ExitStack() as stack:
         testbeds = []
         for plan in plans:

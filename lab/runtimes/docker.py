@@ -327,7 +327,7 @@ class DockerRuntime:
                 )
         except ImageNotFound as error:
             raise LabError(
-                f"The image {launch.image} of the {launch.name} is missing.", "Build it: lab images"
+                f"The image {launch.image} of the {launch.name} is missing.", "Build it: python -m lab images"
             ) from error
 
 

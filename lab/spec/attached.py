@@ -124,6 +124,8 @@ def headers(texts: Sequence[str]) -> dict[str, str]:
     for number, text in enumerate(texts, 1):
         if not (field := FIELD.fullmatch(text)):
             raise LabError(f"--header number {number} is not a header.", "Write --header 'Name: value', in ASCII.")
+        if field[1].lower() in map(str.lower, found):
+            raise LabError(f"--header names {field[1]} twice.", "Write all of its values into one.")
         found[field[1]] = field[2].strip()
     return found
 

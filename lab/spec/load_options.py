@@ -42,14 +42,15 @@ def load_of(plan: Plan, options: Options, users: int | None, rate_rps: float | N
         shape,
         users=users,
         arrivals=options.arrivals or default.arrivals,
-        timeout_s=default_timeout_s(plan, users) if options.timeout is None else options.timeout,
+        timeout_s=default.timeout_s if options.timeout is None else options.timeout,
         workers=workers,
         remote_workers=options.remote_workers,
         pace=pace_of(options),
     )
     _check(load)
     _check_entities(plan, users)
-    return load
+    # Not before: theory takes its time for more users than there can be.
+    return load if options.timeout is not None else replace(load, timeout_s=default_timeout_s(plan, users))
 
 
 def _shape(default: Burst | Closed | Total, options: Options, rate_rps: float | None) -> Load:
@@ -101,7 +102,7 @@ def _check(load: Load) -> None:
                 f"--duration {load.duration_s:g} is over before the ramp of {load.ramp_s:g} s is.",
                 "Make it longer, or --ramp-up shorter.",
             )
-    if (load.planned_sessions or 0) > MOST_REQUESTS:
+    if max(load.users, load.planned_sessions or 0) > MOST_REQUESTS:
         raise LabError(
             "That would be too many requests for one cell.",
             f"Ask for {MOST_REQUESTS:,} at most: fewer --users, --loops or --requests.",

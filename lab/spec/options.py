@@ -14,7 +14,7 @@ from lab.spec.plan import CELLS, WINDOWS
 from lab.spec.scenario import NEVER, Parameter, Scenario, Value
 from lab.spec.workload import EVEN, POISSON
 
-LEAST_RATE = 0.01
+LEAST_RATE, MOST_RATE = 0.01, 10_000_000
 # At less, users hardly pause, and what they send is no session any more.
 LEAST_PACE = 0.01
 # A span of time, from a second on, for so many seconds: a week at most.
@@ -171,8 +171,16 @@ def _rates(options: Options) -> list[float]:
     if options.capacity and not of_capacity:
         raise LabError("--capacity has no effect without a --rate in percent.", "Write --rate 10%,50%,80%.")
     for name, rps in (options.capacity or {}).items():
-        numbers.at_least(f"--capacity {name}=", numbers.real(f"--capacity {name}=", rps), LEAST_RATE)
+        _possible_rate(f"--capacity {name}=", rps)
     return rates
+
+
+def _possible_rate(name: str, rps: object) -> float:
+    """A rate in requests a second; LabError if it is none, or one that nothing can send."""
+    found = numbers.at_least(name, numbers.real(name, rps), LEAST_RATE)
+    if found > MOST_RATE:
+        raise LabError(f"{name} {found:g} is not possible.", f"It must be at most {MOST_RATE:,} a second.")
+    return found
 
 
 def _rate(given: float | str) -> float:
@@ -185,7 +193,7 @@ def _rate(given: float | str) -> float:
         except ValueError:
             raise LabError(f"--rate {given} is not a percentage.", "Write it such as 50%.") from None
         return Percent(numbers.at_least("--rate", numbers.real("--rate", percent), LEAST_RATE))
-    return numbers.at_least("--rate", numbers.real("--rate", given), LEAST_RATE)
+    return _possible_rate("--rate", given)
 
 
 def several(value: Any) -> list[Any]:
@@ -213,6 +221,8 @@ def _ramp(given: str | Sequence[float]) -> tuple[float, float, float]:
         raise LabError(f"{written} is a ramp that goes back.", "Write the lower rate first.")
     if from_rps == to_rps:
         raise LabError(f"{written} is no ramp: both rates are the same.", "Write --rate and --duration for one rate.")
+    if to_rps > MOST_RATE:
+        raise LabError(f"{written} has a rate that is not possible.", f"It must be at most {MOST_RATE:,} a second.")
     if duration_s < LEAST_RAMP_S:
         raise LabError(f"{written} is too short.", f"It must last at least {LEAST_RAMP_S:g} second.")
     return from_rps, to_rps, numbers.seconds("--ramp", duration_s)

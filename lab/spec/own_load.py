@@ -45,6 +45,8 @@ class Locustfile:
 
 def one_request(method: str | None, body: str | None, check: str | None) -> OneRequest | None:
     """The request that options describe, None for a plain GET; LabError where they are not possible."""
+    for option, text in (("--method", method), ("--body", body), ("--check", check)):
+        _check_text(option, text)
     name = (method or GET).upper()
     if name not in METHODS:
         known = did_you_mean(name, METHODS)
@@ -53,3 +55,13 @@ def one_request(method: str | None, body: str | None, check: str | None) -> OneR
         raise LabError("A GET has no body.", "Choose a method that has one: --method POST.")
     asked = OneRequest(name, body or "", check or "")
     return None if asked == OneRequest() else asked
+
+
+def _check_text(option: str, text: object) -> None:
+    """LabError if the value of an option is no text, or holds what is none in UTF-8."""
+    if not isinstance(text, str | None):
+        raise LabError(f"{option} is not a text, but {type(text).__name__}.", "Write it as it is to be sent.")
+    try:
+        (text or "").encode()
+    except UnicodeEncodeError:  # what the shell passed on were no bytes of UTF-8
+        raise LabError(f"{option} is not in UTF-8.", "Write it in UTF-8.") from None

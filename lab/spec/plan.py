@@ -224,6 +224,11 @@ class Plan:
         """The users of the largest load."""
         return max(cell.load.users for cell in self.cells)
 
+    @property
+    def peak_users(self) -> int:
+        """The users of the largest load, or of the warm-up where that has more."""
+        return max(self.scenario.rehearsal.users, self.most_users)
+
     def as_json(self) -> dict[str, Any]:
         """A dictionary of JSON types that :meth:`from_json` takes back."""
         return dict(msgspec.to_builtins(self))

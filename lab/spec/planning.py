@@ -53,11 +53,10 @@ def make_plan(scenario: Scenario, given: Options) -> Plan:
                 "Windows compare variants at the same rate, and a --rate in percent gives each one its own.",
                 "Leave --interleave windows out.",
             )
+        _check_count(len(several(options.rate)) * len(variants) * options.repeat)
         return replace(plan, cells=tuple(_of_capacity(plan, variants, options)))
     points = _points(plan, options)
-    count = len(points) * len(variants) * options.repeat
-    if count > MOST_CELLS:
-        raise LabError(f"That would be {count:,} cells.", f"Ask for {MOST_CELLS:,} at most.")
+    _check_count(len(points) * len(variants) * options.repeat)
     if options.interleave == WINDOWS:
         return in_turns.planned(plan, variants, points, options.repeat)
     if options.interleave is None and (planned := in_turns.by_default(plan, variants, points, options.repeat)):
@@ -69,6 +68,12 @@ def make_plan(scenario: Scenario, given: Options) -> Plan:
         for repeat in range(1, options.repeat + 1)
     )
     return replace(plan, cells=cells)
+
+
+def _check_count(cells: int) -> None:
+    """LabError if a plan would have too many cells."""
+    if cells > MOST_CELLS:
+        raise LabError(f"That would be {cells:,} cells.", f"Ask for {MOST_CELLS:,} at most.")
 
 
 def _check_program(scenario: Scenario, options: Options) -> None:
@@ -146,6 +151,13 @@ def _of_capacity(plan: Plan, variants: Sequence[Variant], options: Options) -> I
         raise LabError(
             f"The capacity of {', '.join(missing)} is not known.",
             f"Name it: --capacity {','.join(f'{name}=N' for name in (*capacity, *missing))}",
+        )
+    known = [variant.name for variant in plan.scenario.variants]
+    if unknown := [name for name in capacity if name not in known]:
+        raise LabError(
+            f"--capacity names {unknown[0]!r}, which is no variant of {plan.scenario.name}"
+            f"{did_you_mean(unknown[0], known)}.",
+            f"There is: {', '.join(known)}.",
         )
     if len(options.users) > 1:
         raise LabError("An open loop takes one number of users.", "Name one number after --users.")

@@ -86,9 +86,12 @@ class RunFolder:
     def plan(self) -> Plan:
         """The run's plan; LabError if run.json is damaged, or names an unknown scenario."""
         path = self.path / "run.json"
-        if not path.exists():
+        try:
+            state = path.stat()
+        except FileNotFoundError:
             return self._read_plan()  # which says so
-        state = path.stat()
+        except OSError as error:
+            raise damaged(path, str(error)) from error
         return _plan_in(self, (state.st_ino, state.st_mtime_ns, state.st_size))
 
     def _read_plan(self) -> Plan:
@@ -283,7 +286,7 @@ class RunFolder:
             if all(cell.settled for cell in self.cells()):
                 return "complete"
             return "running" if _lives(self.read()["owner"]) else "incomplete"
-        except (LabError, AttributeError, KeyError, TypeError, ValueError, OverflowError):
+        except (LabError, OSError, AttributeError, KeyError, TypeError, ValueError, OverflowError):
             return "damaged"
 
 
@@ -364,5 +367,5 @@ def _list_of(runs: Path) -> str:
 
 def others_running(mine: RunFolder) -> list[str]:
     """Names of other runs in the same folder that are in progress; not of those that take turns in this process."""
-    others = [run for run in all_runs(mine.path.parent)[-20:] if run.path != mine.path]
+    others = [run for run in all_runs(mine.path.parent) if run.path != mine.path and run.goes_on]
     return [run.name for run in others if run.state() == "running" and not run.is_mine]

@@ -48,7 +48,7 @@ def _ask(plan: Plan, url: str, given: Mapping[str, str], within_s: float) -> Req
     where = f"{parts.hostname}:{http_address.port(parts)}"
     try:
         answer, body = _exchange(parts, asked, given, within_s)
-    except socket.gaierror:
+    except (socket.gaierror, UnicodeError):  # no name that the domain name system can have
         raise LabError(f"There is no host {parts.hostname!r}.", "Mend the address.") from None
     except ConnectionRefusedError:
         raise LabError(f"There is no answer from {where}.", "Start the service, or correct the address.") from None

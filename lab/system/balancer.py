@@ -102,7 +102,7 @@ class Settings:
 def settings_for(plans: Iterable[Plan]) -> Settings:
     """The settings for all loads of all plans that have it in common."""
     found = list(plans)
-    users = max(max(plan.most_users, plan.scenario.rehearsal.users) for plan in found)
+    users = max(plan.peak_users for plan in found)
     longest_s = max(cell.load.timeout_s for plan in found for cell in plan.cells)
     return Settings(users + SPARE_CONNECTIONS, int(longest_s) + SPARE_S)
 

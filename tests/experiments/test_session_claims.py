@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -210,6 +211,18 @@ def test_a_fifth_of_the_pace_is_a_fifth_of_the_users_of_the_ramp_and_of_the_time
     assert full.limits == fifth.limits
     with pytest.raises(LabError, match="do not pause"):
         find_publication("delay").at_pace(0.2)
+
+
+def test_a_pace_that_is_not_possible_is_refused_in_a_sentence(tmp_path):
+    """Whether it is no number, or leaves no scale at which all numbers are whole, or none of the usual ones."""
+    for name in ("delay", "operations"):
+        for pace in (math.nan, math.inf, 0, -1):
+            with pytest.raises(LabError, match=f"--pace {pace:g} is not possible"):
+                find_publication(name).at_pace(pace)
+    with pytest.raises(LabError, match=r"At --pace 0\.3333 no scale keeps"):
+        OPERATIONS.at_pace(0.3333)
+    with pytest.raises(LabError, match=r"none of the usual scales.*--scale"):
+        results.scale_for_here(OPERATIONS.at_pace(0.0625), tmp_path)
 
 
 def test_the_overload_is_measured_twice_where_the_published_rows_are_measured_more_often():

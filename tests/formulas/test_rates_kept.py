@@ -15,8 +15,10 @@ from lab.formulas.knee import RatePoint, rates_kept
             [RatePoint(150, 9.0), RatePoint(50, 2.0), RatePoint(100, 2.0)],
             "no queue up to 100/s; at 150/s the mean latency",
         ),
-        ([RatePoint(50, 2.0), RatePoint(100, 2.0, 0.2)], "no queue up to 50/s; at 100/s 20% failed"),
-        ([RatePoint(50, None, 1.0)], "a queue at every rate; at 50/s 100% failed"),
+        ([RatePoint(50, 2.0), RatePoint(100, 2.0, 0.2)], "no queue up to 50/s; at 100/s 20% of the requests failed"),
+        ([RatePoint(50, 2.0), RatePoint(100, 2.0, 0.004)], "no queue up to 50/s; at 100/s 0.4% of the requests failed"),
+        ([RatePoint(50, 2.0, 0.0005), RatePoint(100, 2.0)], "no queue up to 100/s, the highest that was measured"),
+        ([RatePoint(50, None, 1.0)], "a queue at every rate; at 50/s 100% of the requests failed"),
     ],
 )
 def test_a_rate_is_kept_while_latency_is_that_of_the_lowest(points, said):

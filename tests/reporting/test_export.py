@@ -165,3 +165,19 @@ def test_the_help_says_from_when_an_open_loop_counts(typed):
     assert "For an open loop, latencies in jtl and hdr count from the planned send" in " ".join(
         typed("export", "--help").stdout.split()
     )
+
+
+def test_an_export_that_fails_leaves_the_file_of_an_earlier_one(cell, tmp_path, monkeypatch):
+    """However much it had written by then, as where the disk is full."""
+    (first, *_) = export.export(run_view.Run(cell), "csv", tmp_path / "x")
+    whole, write = first.path.read_bytes(), pd.DataFrame.to_csv
+
+    def fails_after_the_head(frame, file, **how):
+        write(frame, file, **how)
+        if len(frame):
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(pd.DataFrame, "to_csv", fails_after_the_head)
+    with pytest.raises(OSError, match="No space left"):
+        list(export.export(run_view.Run(cell), "csv", tmp_path / "x"))
+    assert first.path.read_bytes() == whole

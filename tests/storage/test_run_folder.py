@@ -7,6 +7,7 @@ import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -373,7 +374,27 @@ def test_others_running_are_the_others(run, plan):
     json_file.write_json(other.path / "run.json", written)
     assert together.state() == "running"  # in this process, with which it takes turns
     assert run_folder.others_running(run) == [other.name]
+    for _ in range(25):  # newer ones, all over: a resumed run is older than what was made meanwhile
+        orphaned(RunFolder.create(plan, [], {}, run.path.parent))
+    assert run_folder.others_running(run) == [other.name]
     orphaned(other)
+    assert run_folder.others_running(run) == []
+
+
+def test_a_run_that_cannot_be_read_stops_no_other(run, plan, monkeypatch):
+    """Such as another user's: it counts as damaged, and nobody waits for it."""
+    other = RunFolder.create(plan, [], {}, run.path.parent)
+    stat = Path.stat
+
+    def refused(path, **how):
+        if other.path in path.parents:
+            raise PermissionError(13, "Permission denied", str(path))
+        return stat(path, **how)
+
+    monkeypatch.setattr(Path, "stat", refused)
+    assert other.state() == "damaged"
+    with pytest.raises(LabError, match=f"Run {other.name} is damaged"):
+        other.plan()
     assert run_folder.others_running(run) == []
 
 

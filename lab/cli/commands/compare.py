@@ -19,6 +19,7 @@ from lab.analysis.slo import Objective
 from lab.cli import as_typed
 from lab.cli.console import NOT_VALID, exit_by_objectives, out
 from lab.cli.options import PercentText, data_option, slo_option
+from lab.cli.tables import print_whole
 from lab.reporting import comparison_view
 
 COLOURS = {DIFFERENT: "green", ALIKE: "cyan", UNDECIDED: "yellow", ONCE: "yellow", NO_VALUE: "red"}
@@ -64,7 +65,7 @@ def compare(a: str | None, b: str | None, as_json: bool, slo: Sequence[Objective
 
 def _print(found: Comparison) -> None:
     for pair in dict.fromkeys((row.a, row.b) for row in found.rows if row.effect):
-        out.print(_table(*pair, [row for row in found.rows if (row.a, row.b) == pair]))
+        print_whole(_table(*pair, [row for row in found.rows if (row.a, row.b) == pair]), out)
     for sentence in found.by_design:
         out.print(f"[dim]{escape(sentence)}[/]", soft_wrap=True)
     for sentence in filter(None, (*found.verdict.splitlines(), *found.in_windows, found.correction, found.scoring)):

@@ -90,7 +90,7 @@ def clean(all_runs: bool, incomplete: bool, yes: bool, data: Path) -> None:
         raise LabError(f"There is no folder {data}, so no runs in it.", "Correct --data.")
     wanted = ("complete", "incomplete", "damaged") if all_runs else ("incomplete", "damaged") if incomplete else ()
     doomed = _doomed_runs(data, wanted)
-    if doomed and not yes and not click.confirm(f"Delete {len(doomed)} run{'s' * (len(doomed) != 1)} in {data}?"):
+    if doomed and not yes and not _confirmed(f"Delete {len(doomed)} run{'s' * (len(doomed) != 1)} in {data}?"):
         out.print("Nothing was removed.")
         return
     deleted = _delete_runs(doomed, wanted)
@@ -103,6 +103,16 @@ def clean(all_runs: bool, incomplete: bool, yes: bool, data: Path) -> None:
     if not unused:
         out.print("Builds and containers were kept: a run of this checkout is in progress, or a stack is up.")
     out.print(f"Removed {removed} build folders, {made} corpora, {deleted} runs, {contained} containers and networks.")
+
+
+def _confirmed(question: str) -> bool:
+    """What somebody answers; LabError where nobody is there to answer."""
+    try:
+        return click.confirm(question)
+    except click.Abort:
+        if sys.stdin.isatty():
+            raise  # by Ctrl-C
+        raise LabError("Nobody answered, and nothing was removed.", "Delete without a question: --yes") from None
 
 
 def _doomed_runs(data: Path, wanted: Sequence[str]) -> list[RunFolder]:

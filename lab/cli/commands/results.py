@@ -11,7 +11,7 @@ from rich.table import Table
 
 from lab.cli.console import out, short
 from lab.cli.options import data_option
-from lab.cli.tables import print_run
+from lab.cli.tables import print_run, print_whole
 from lab.errors import LabError
 from lab.reporting import export as export_
 from lab.reporting import formatting, html
@@ -32,7 +32,7 @@ def list_(data: Path) -> None:
         table.add_column(heading)
     for folder in runs:
         table.add_row(*map(escape, (folder.name, *_list_row(folder))))
-    out.print(table)
+    print_whole(table, out)
 
 
 def _list_row(folder: run_folder.RunFolder) -> tuple[str, str, str, str]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from lab import experiments
 from lab.cli import as_typed
 from lab.cli.console import out, reporter, short
 from lab.cli.measuring import ScenarioGroup, endpoints_of, plan_of
@@ -15,11 +16,13 @@ from lab.errors import LabError
 from lab.running import held_stack
 from lab.runtimes.checkout import ROOT
 from lab.spec.options import option
-from lab.spec.scenario import Scenario
+from lab.spec.plan import Plan
+from lab.spec.scenario import Scenario, Value
 
 
 def _up_command(scenario: Scenario) -> click.Command:
-    variant = click.Option(["--variant"], default="mvc", show_default=True, help="Variant to start.")
+    usual = next(iter(scenario.default_variants or (variant.name for variant in scenario.variants)))
+    variant = click.Option(["--variant"], default=usual, show_default=True, help="Variant to start.")
 
     def up(variant: str, runtime: str, **options: Any) -> None:
         endpoints = endpoints_of(options)
@@ -32,10 +35,17 @@ def _up_command(scenario: Scenario) -> click.Command:
         out.print(f"{scenario.name} with {running['variant']} is up at [bold]{running['url']}[/]", soft_wrap=True)
         click.echo(f"  {held_stack.example_request(running)}")
         locustfile = short(ROOT / "locustfiles" / f"{scenario.played_by}.py")
-        click.echo(f"  {as_typed.program('locust')} -f {shlex.quote(locustfile)} --headless -u 50 -t 20s")
+        settings = "".join(f" --{name.replace('_', '-')} {value}" for name, value in _own_parameters(plan).items())
+        click.echo(f"  {as_typed.program('locust')} -f {shlex.quote(locustfile)} --headless -u 50 -t 20s{settings}")
         click.echo(f"end it: {as_typed.typed('down')}")
 
     return limit_options(click.Command(scenario.name, callback=up, params=[variant], help=scenario.question), scenario)
+
+
+def _own_parameters(plan: Plan) -> dict[str, Value]:
+    """The parameters of a plan that plain Locust would have other values of, for want of being told."""
+    played = experiments.find_scenario(plan.scenario.played_by).defaults()
+    return {name: value for name, value in plan.parameters.items() if name in played and played[name] != value}
 
 
 up = ScenarioGroup("up", _up_command, "Start a scenario's stack and leave it up, until 'down'.", ("service",))

@@ -42,7 +42,7 @@ def worker(master: str, join: str) -> None:
     check_join_token(join)
     try:
         socket.getaddrinfo(host, port)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:
         raise LabError(f"There is no host {host!r}.", "Correct --master HOST[:PORT].") from error
     raise_open_file_limit(1)  # as far as it goes: each user has a socket
     said = {

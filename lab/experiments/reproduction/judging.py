@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from operator import attrgetter
 from statistics import fmean, stdev
 
+from lab.analysis.verdict import INCOMPLETE
 from lab.experiments.reproduction.publication import CONFIRMED, REFUTED, UNDECIDED, Repeat, ReproducedRow
 from lab.formulas import inference, queueing, t_interval
-from lab.reporting.run_rows import INCOMPLETE
 from lab.running.estimate import duration_text
 
 # The tolerance of a claim that a value "is" something: that of the documents' own scorecard for "no difference".

@@ -10,9 +10,9 @@ from lab.analysis.verdict import SUSPECT
 from lab.errors import LabError
 from lab.experiments import find_scenario
 from lab.reporting.formatting import SURVIVORS
-from lab.spec import planning
+from lab.spec import numbers, planning
 from lab.spec.limits import Limits
-from lab.spec.options import Options, several
+from lab.spec.options import LEAST_PACE, Options, several
 from lab.spec.plan import Interleave, Plan
 from lab.spec.scenario import Scenario
 from lab.storage import published
@@ -262,6 +262,11 @@ class Part:
             if scale != 1:
                 raise LabError(f"--scale {scale:g} is not possible: {self.unscaled}.", "Leave --scale out.")
             return options
+        if not self.scales:
+            raise LabError(
+                f"At --pace {self.pace:g} no scale keeps threads, connections and users whole numbers.",
+                "Choose another pace, such as 0.5.",
+            )
         if not any(math.isclose(scale, possible) for possible in self.scales):
             nearest = min(self.scales, key=lambda possible: abs(possible - scale))
             raise LabError(
@@ -358,6 +363,7 @@ class Publication:
 
     def at_pace(self, pace: float) -> Publication:
         """The same experiment at another pace; LabError if that is not possible, as where users do not pause."""
+        pace = numbers.at_least("--pace", numbers.real("--pace", pace), LEAST_PACE)
         paced = replace(self, parts=tuple(replace(part, pace=pace) for part in self.parts))
         for part in paced.parts:
             paced.plan(part, part.scales[-1] if part.scales else 1.0)

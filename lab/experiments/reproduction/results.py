@@ -15,12 +15,12 @@ import pandas as pd
 import psutil
 
 from lab.analysis import selection, window_ratios
-from lab.analysis.verdict import INVALID
+from lab.analysis.verdict import INCOMPLETE, INVALID
 from lab.errors import LabError
 from lab.experiments.reproduction.publication import JudgedClaim, Part, Publication, Repeat, ReproducedRow
 from lab.experiments.reproduction.rows import Measured, deviations, rows_of, scale_of
 from lab.reporting import run_view
-from lab.reporting.run_rows import INCOMPLETE, OF_PROGRAMS
+from lab.reporting.run_rows import OF_PROGRAMS
 from lab.reporting.run_view import Run
 from lab.running import conductor, estimate, prerequisites
 from lab.running.estimate import TimeEstimate
@@ -377,7 +377,7 @@ def _too_many_files(wanted: Publication, scale: float) -> str:
     """What is said where a process of some part would have too many files open at a scale; else empty."""
     try:
         for plan in (wanted.plan(part, scale) for part in wanted.parts):
-            prerequisites.check_open_files(plan, conductor.most_users(plan))
+            prerequisites.check_open_files(plan, plan.peak_users)
     except LabError as error:
         return error.problem
     return ""
@@ -425,7 +425,14 @@ def _possible(wanted: Publication, scale: float) -> bool:
 
 
 def _smallest(wanted: Publication) -> float:
-    return min(scale for scale in SCALES if _possible(wanted, scale))
+    """The smallest of the usual scales that is possible; LabError if none is."""
+    possible = [scale for scale in SCALES if _possible(wanted, scale)]
+    if not possible:
+        raise LabError(
+            f"At --pace {wanted.pace:g} none of the usual scales keeps threads, connections and users whole numbers.",
+            f"Name a scale: --scale {wanted.parts[0].scales[0]:g}, or choose another pace.",
+        )
+    return min(possible)
 
 
 def open_runs(names: Sequence[str], data: Path) -> list[Run]:

@@ -13,10 +13,9 @@ from lab.formulas import stats
 from lab.reporting.figures.style import KNOWN, Style, label_of
 from lab.reporting.formatting import SURVIVORS
 from lab.spec.nodes import is_node
+from lab.telemetry.sampler import BESIDE_WORKERS, ON_SERVICE_CORES
 
 Curve = tuple[NDArray[np.float64], NDArray[np.float64]]
-# Targets with CPU readings that are neither workers nor behind the service.
-OF_THE_LAB = ("service", "machine", "master", "lab")
 MOMENTS = 800
 MOST_POINTS = 4000
 
@@ -123,7 +122,8 @@ class Panel:
     @property
     def behind(self) -> list[str]:
         """The names of what is behind the service, with readings: databases, links to them, components."""
-        return [target for target in self._processes if target not in (*OF_THE_LAB, *self.workers, *self.nodes)]
+        beside = (*BESIDE_WORKERS, *ON_SERVICE_CORES)
+        return [target for target in self._processes if target not in (*beside, *self.workers, *self.nodes)]
 
     @property
     def nodes(self) -> list[str]:

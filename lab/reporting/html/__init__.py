@@ -15,6 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from lab.analysis import verdict
 from lab.analysis.pairing import Terms
+from lab.generator import calibration
 from lab.reporting.comparison_view import ComparisonView, compare
 from lab.reporting.formatting import (
     count_text,
@@ -29,8 +30,8 @@ from lab.reporting.formatting import (
     survivors_marks,
 )
 from lab.reporting.html import rerun_command
-from lab.reporting.run_rows import INCOMPLETE
 from lab.reporting.run_view import Run
+from lab.runtimes.temporary import whole_file
 from lab.spec.plan import USERS, WINDOWS
 from lab.storage import published
 
@@ -42,7 +43,7 @@ MEANINGS = {
     verdict.VALID: "Nothing that the lab watches speaks against these numbers.",
     verdict.SUSPECT: "Something speaks against some of these numbers.",
     verdict.INVALID: "Some of these numbers are not what they seem.",
-    INCOMPLETE: "Some of it was not measured to its end.",
+    verdict.INCOMPLETE: "Some of it was not measured to its end.",
 }
 # Facts of environment.json that have a section of their own, or are of no use to a reader.
 LEFT_OUT = ("time", "commit", "uncommitted_changes", "packages", "runtime_because", "open_files")
@@ -129,9 +130,9 @@ class Page:
 
     @property
     def cards(self) -> list[dict[str, Any]]:
-        """The rows of the first repeat at the largest load, for the summary at the top."""
-        most = max(row["at"] for row in self.rows)
-        return [row for row in self.rows if row["at"] == most and row["repeat"] == 1]
+        """The rows of the first repeat of each variant at the largest load, for the summary at the top."""
+        first = [(row["variant"], row["at"], row["repeat"]) for row in self.run.first_rows()]
+        return [row for row in self.rows if (row["variant"], row["at"], row["repeat"]) in first]
 
     def load_of(self, row: Mapping[str, Any]) -> str:
         """The load of a row in words."""
@@ -301,7 +302,11 @@ def render(run: Run) -> str:
 
 def write(run: Run, file: Path) -> None:
     """Write a run as an HTML file; OSError where that is not possible."""
-    file.write_text(render(run), encoding="utf-8")
+    if file.exists() and not file.is_file():  # such as /dev/stdout, whose place nothing must take
+        file.write_text(render(run), encoding="utf-8")
+        return
+    with whole_file(file.resolve()) as neighbour:
+        neighbour.write_text(render(run), encoding="utf-8")
 
 
 def _plate(title: str, caption: str, draw: Callable[[], Picture]) -> ReportFigure:
@@ -324,8 +329,13 @@ def _with_unit(value: float | None) -> str:
 
 def _fact(key: str, value: Any) -> str:
     if key == "calibration" and isinstance(value, dict):
-        ceilings = [f"{ceiling['kind']} {ceiling['rps']:,.0f}/s" for ceiling in value.get("ceilings", ())]
-        return f"one worker sends at most: {', '.join(ceilings) or 'not known'}"
+        ceilings = [
+            calibration.in_words(
+                of["kind"], of["rps"], of.get("limited_by", calibration.GENERATOR), of.get("workers", 1)
+            )
+            for of in value.get("ceilings", ())
+        ]
+        return f"the generator sends at most: {', '.join(ceilings) or 'not known'}"
     if key in ("jars", "sources") and isinstance(value, dict):
         return ", ".join(f"{name} {str(digest)[:12]}" for name, digest in value.items())
     if key.endswith("_bytes") and isinstance(value, int):
