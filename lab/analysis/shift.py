@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lab.formulas import inference
+from lab.formulas import inference, stats
 from lab.formulas.inference import Ratio
 from lab.formulas.stats import Distribution
 from lab.storage.cell_folder import CellFolder
@@ -80,6 +80,5 @@ def _of_cell(cell: CellFolder) -> dict[float, float]:
     columns = ["latency_us", "error", *(("sent_us", "planned_us") if from_planned else ())]
     for piece in cell.measured_pieces(columns):
         right = piece[piece["error"] == ""]
-        waited = (right["sent_us"] - right["planned_us"]).to_numpy() if from_planned else 0
-        answers.add(right["latency_us"].to_numpy() + waited)
+        answers.add((stats.as_planned(right) if from_planned else right)["latency_us"].to_numpy())
     return answers.quantiles_s(PERCENTS)

@@ -121,9 +121,7 @@ def steadiness(
     cost = _cpu_per_request(samples, rows, begin_s, end_s) if cpu_decides else pd.Series(dtype=float)
     dearer, _ = _changes(cost / of_cores(cost), rounds.get(CPU))
     used = _cpu_used(rows, begin_s, end_s) if cpu_decides and saturated else pd.Series(dtype=float)
-    busier = trend.change(used.to_numpy())
-    if busier * dearer > 0:
-        busier = 0.0  # a request took more of it, or less, and the service waited no longer
+    busier = _beyond_cost(trend.change(used.to_numpy()), dearer)
     longest = stall(samples, begin_s, end_s, queues=saturated or load.independent)
     if load.windows == 1:  # at the end of each window nobody asks any more
         longest = max(longest, standstill(samples, begin_s, end_s))
@@ -367,6 +365,20 @@ def _is_saturated(load: Load, samples: pd.DataFrame, begin_s: float, end_s: floa
     return waited_s >= ALWAYS_WAITING_SHARE * load.users * (end_s - begin_s)
 
 
+def _beyond_cost(busier: float, dearer: float) -> float:
+    """The change of the CPU that a service used, without what requests that took more of it, or less, explain.
+
+    Args:
+        busier: the change of the CPU used.
+        dearer: the change of the CPU time a request. Both relative.
+
+    """
+    if busier * dearer <= 0:
+        return busier
+    rest = (1 + busier) / (1 + dearer) - 1
+    return rest if rest * busier > 0 else 0.0
+
+
 def _beyond_queue(
     took: float,
     latency: pd.Series,
@@ -376,10 +388,10 @@ def _beyond_queue(
 ) -> float:
     """The change of latency of a saturated closed loop, without that of an initial transient in which its queue formed.
 
-    By Little's law its mean latency is users / throughput. Where the median rose until it settled, and throughput did
-    not fall half as much, the service did not change: others waited. So begins a loop with a queue, if those that were
-    just served are served again before those that wait. Then the change is that after the transient, which must be
-    short, and enough must be left to judge it by.
+    By Little's law its mean latency is users / throughput. Where the median rose, or fell, until it settled, and
+    throughput did not fall, or rise, half as much, the service did not change: others waited. So begins a loop with a
+    queue, if those that were just served are served again before those that wait. Then the change is that after the
+    transient, which must be short, and enough must be left to judge it by.
 
     Args:
         took: the change of the whole.
@@ -389,13 +401,15 @@ def _beyond_queue(
     begin_s, settled_s = transient_s
     first, rest = latency[latency.index < settled_s], latency[latency.index >= settled_s]
     before, after = throughput[throughput.index < settled_s], throughput[throughput.index >= settled_s]
-    if took <= 0 or first.empty or len(rest) < trend.MIN_POINTS or before.empty or not after.mean() > 0:
+    if not took or first.empty or len(rest) < trend.MIN_POINTS or before.empty or not after.mean() > 0:
         return took
     left_s = rest.index[-1] - settled_s
     if left_s < max(MIN_STEADY_S, LEFT_OF_TRANSIENT * (settled_s - begin_s)):
         return took
-    is_slower = before.mean() / after.mean() >= math.sqrt(max(rest.mean() / first.mean(), 1.0))
-    return took if is_slower else trend.change((rest / of_cores(rest)).to_numpy(dtype=float))
+    by_latency, by_rate = rest.mean() / first.mean(), before.mean() / after.mean()
+    is_slower = took > 0 and by_rate >= math.sqrt(max(by_latency, 1.0))
+    is_faster = took < 0 and by_latency < 1 and by_rate <= math.sqrt(by_latency)
+    return took if is_slower or is_faster else trend.change((rest / of_cores(rest)).to_numpy(dtype=float))
 
 
 def _speed_change(rows: list[Reading], owner: str, begin_s: float, end_s: float) -> float:

@@ -382,7 +382,6 @@ class Run:
         row = self._row(cell)
         return Panel(
             variant=variant.name,
-            title=variant.title,
             samples=stats.as_planned(cell.measured()) if cell.cell.load.independent else cell.measured(),
             verdict=row["verdict"],
             predicted_mean_s=row["predicted_mean_s"],

@@ -90,9 +90,9 @@ class Joined:
             if t > before_s:
                 yield t, target, name, value - self._left_out[key]
 
-    def between_s(self, target: str, name: str = "cpu_s") -> float:
-        """By how much a counter of a target grew between its windows."""
-        return self._left_out.get((target, name), 0.0)
+    def between_s(self, target: str) -> float:
+        """The CPU seconds that a target used between its windows."""
+        return self._left_out.get((target, "cpu_s"), 0.0)
 
 
 def _of_window(

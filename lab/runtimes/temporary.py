@@ -81,15 +81,28 @@ def tell_unfinished(path: Path) -> None:
 def whole_file(path: Path, private: bool = False) -> Iterator[Path]:
     """Yield a temporary file beside a file, which replaces it at the end: the write is atomic.
 
+    Where it fails nothing of it is left, and the file is as it was.
+
     Args:
         private: only its owner may read it, from its first byte on.
+
+    Raises:
+        OSError: the system does not take it; it names the file, and not the temporary one.
 
     """
     # By the name of this process: what is removed after another one that was killed must not be what this one writes.
     neighbour = path.with_name(f".{path.name}.{os.getpid()}.new")
     tell_unfinished(neighbour)
-    neighbour.unlink(missing_ok=True)
-    if private:
-        neighbour.touch(mode=0o600)
-    yield neighbour
-    neighbour.replace(path)
+    try:
+        neighbour.unlink(missing_ok=True)
+        if private:
+            neighbour.touch(mode=0o600)
+        yield neighbour
+        neighbour.replace(path)
+    except OSError as error:
+        if error.errno is None or error.filename not in (None, str(neighbour)):
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
+    finally:
+        with contextlib.suppress(OSError):
+            neighbour.unlink(missing_ok=True)

@@ -298,6 +298,13 @@ class Scenario:
         return tuple(component.database for component in self.components if component.database)
 
     @property
+    def played_parameters(self) -> tuple[Parameter, ...]:
+        """The parameters that decide what users send; the others are settings of services, which are told them."""
+        settings = (*(part.settings for part in self.components), *(variant.settings for variant in self.variants))
+        told = {name for of_one in settings for name in of_one.values()}
+        return tuple(parameter for parameter in self.parameters if parameter.name not in told)
+
+    @property
     def sends_tokens(self) -> bool:
         """Whether a request carries the token of a seeded user."""
         return any(request.token for request in self.requests)

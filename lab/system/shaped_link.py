@@ -52,10 +52,6 @@ class Shape:
     rate: float = 0.0
     connection_rate: float = 0.0
 
-    def __bool__(self) -> bool:
-        """Whether the link shapes anything; if not, it is left out."""
-        return bool(self.latency_ms or self.rate or self.connection_rate)
-
     @property
     def piece(self) -> int:
         """Bytes that a connection sends before another one's turn."""

@@ -396,6 +396,25 @@ def test_a_service_that_is_held_up_uses_less_cpu(samples_of, held):
     assert steadiness(pausing, samples, cpu, True).cpu_used_change == 0.0
 
 
+@pytest.mark.parametrize(("held", "expected"), [(0.12, -0.07), (0.04, 0.0)])
+def test_requests_that_become_cheaper_explain_no_more_than_they_save(samples_of, held, expected):
+    """The service uses less CPU by what a request takes less of it; for what is missing besides, it waited."""
+    chance = np.random.default_rng(5)
+
+    def running(at: float) -> float:
+        return 1 - held * at / 20
+
+    def cost(at: float) -> float:
+        return 1 - 0.05 * at / 20
+
+    samples, _ = closed_loop(samples_of, lambda at: cost(at) / running(at))
+    used = np.cumsum([running(t - 0.5) * chance.normal(0.98, 0.004) for t in range(21)])
+    cpu = [(float(t), "service", "cpu_s", value) for t, value in enumerate(used)]
+    found = steadiness(Closed(users=50, duration_s=20), samples, cpu, True)
+    assert found.cpu_change == pytest.approx(-0.045, abs=0.02)
+    assert found.cpu_used_change == pytest.approx(expected, abs=0.02)
+
+
 IN_TURNS = Closed(users=50, duration_s=20, windows=20)
 
 

@@ -22,12 +22,14 @@ def pooled(
     *,
     ends_at: Callable[[float], float] = lambda begun_s: begun_s + SERVICE_S,
     kept_until_s: float = 0.0,
+    kept_share: float = 0.8,
 ):
     """Samples of users who share half as many threads; see Tomcat, which serves a connection again that sent already.
 
     Args:
         ends_at: when a request ends whose service begins at a time.
-        kept_until_s: until then four of five users keep their thread; later they queue in order.
+        kept_until_s: until then a share of the users keep their thread; later they queue in order.
+        kept_share: that share.
 
     """
     chance = np.random.default_rng(5)
@@ -44,7 +46,7 @@ def pooled(
         at, sent_s, user = heapq.heappop(served)
         sent.append(sent_s)
         took.append(at - sent_s)
-        kept = at < kept_until_s and chance.random() < 0.8
+        kept = at < kept_until_s and chance.random() < kept_share
         if at < seconds and not kept:
             waiting.append((at, user))
         if at < seconds and kept:
@@ -72,6 +74,18 @@ def test_a_queue_that_forms_is_no_change_of_the_service(samples_of):
     assert (found.latency_change, found.throughput_change) == (pytest.approx(0.0, abs=0.05),) * 2
     assert found.stalled_s < 0.1
     assert trend.throughput_over_time(samples, 1.0, 29.0).to_numpy() == pytest.approx(400.0, rel=0.1)
+
+
+@pytest.mark.parametrize("kept_until_s", [4.0, 6.0])
+def test_a_queue_whose_first_waits_are_the_longest_is_no_change_of_the_service(samples_of, kept_until_s):
+    """Those that were overtaken are served one after the other, and the median falls to its level from above."""
+    samples = pooled(samples_of, 30.0, kept_until_s=kept_until_s, kept_share=0.3)
+    ended_s = (samples["sent_us"] + samples["latency_us"]) / 1e6
+    medians = [samples["latency_us"][ended_s.between(at, at + 1)].median() / 1e6 for at in range(3, 29)]
+    assert max(medians[:5]) > 1.15
+    assert medians[15:] == pytest.approx([1.0] * len(medians[15:]), abs=0.05)
+    found = judged(samples, 30.0)
+    assert (found.course, found.latency_change) == ("flat", 0.0)
 
 
 def test_a_load_that_is_mostly_the_beginning_of_its_queue_is_not_steady(samples_of):

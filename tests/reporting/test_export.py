@@ -181,3 +181,4 @@ def test_an_export_that_fails_leaves_the_file_of_an_earlier_one(cell, tmp_path, 
     with pytest.raises(OSError, match="No space left"):
         list(export.export(run_view.Run(cell), "csv", tmp_path / "x"))
     assert first.path.read_bytes() == whole
+    assert not [path for path in first.path.parent.iterdir() if path.suffix == ".new"]

@@ -32,7 +32,7 @@ def texts(figure) -> str:
 def panel(samples, verdict="valid", variant="mvc", metrics=None) -> Panel:
     """A cell as figures show it."""
     kept = {} if metrics is None else {"metrics": metrics}
-    return Panel(variant, "Spring MVC", samples, verdict, 2.0, **kept)
+    return Panel(variant, samples, verdict, 2.0, **kept)
 
 
 def drawn(figure) -> np.ndarray:
@@ -82,8 +82,8 @@ def test_thinning_keeps_the_tail_whole():
 def test_an_open_loop_counts_from_the_planned_moment(samples_of):
     """What a late request waited before it was sent is part of its latency there, and only there."""
     samples = samples_of([1.0], sent_s=3.0, planned_s=[1.0])
-    assert Panel("mvc", "", samples, "valid", None, from_planned=True).latency_s[0] == pytest.approx(3.0)
-    assert Panel("mvc", "", samples, "valid", None).latency_s[0] == pytest.approx(1.0)
+    assert Panel("mvc", samples, "valid", None, from_planned=True).latency_s[0] == pytest.approx(3.0)
+    assert Panel("mvc", samples, "valid", None).latency_s[0] == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("verdict", ["suspect", "invalid", "incomplete"])

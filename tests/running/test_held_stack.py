@@ -16,7 +16,9 @@ from orphans import orphaned
 from patience import PATIENCE_S, await_that
 
 from lab.cli import as_typed
+from lab.cli.commands.up import up
 from lab.errors import LabError
+from lab.experiments import scenarios
 from lab.running import held_stack
 from lab.runtimes import process_id, up_state
 from lab.runtimes.checkout import ROOT
@@ -248,3 +250,25 @@ def test_the_example_request_sends_a_token_that_no_list_of_processes_shows(monke
     assert "t0ken" not in command
     assert subprocess.check_output(["sh", "-c", header], text=True) == "Authorization: Bearer t0ken"
     assert sends == "curl -s -H @- http://127.0.0.1:8080/me"
+
+
+def test_plain_locust_takes_the_parameters_that_its_users_play():
+    """Those that services are told with 'up' would have no effect here."""
+    command = [sys.executable, "-m", "locust", "-f", "locustfiles/chain.py", "--headless", "-H", "http://127.0.0.1:1"]
+    refused = subprocess.run(
+        [*command, "--delay-ms", "5", "--b-dead", "10:10"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    assert refused.returncode == 2
+    assert "unrecognized arguments: --b-dead 10:10" in refused.stderr
+
+
+def test_what_up_starts_by_itself_is_a_variant_of_the_scenario():
+    """Not all scenarios have one of the same name."""
+    started = {name: command.params[0].default for name, command in up.commands.items()}
+    assert all(default in {each.name for each in scenarios()[name].variants} for name, default in started.items())
+    assert started["delay"] == "mvc"

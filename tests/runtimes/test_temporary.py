@@ -109,3 +109,20 @@ def test_a_file_is_written_without_a_runtime_too(tmp_path):
     with temporary.whole_file(tmp_path / "file") as neighbour:
         neighbour.write_text("whole")
     assert (tmp_path / "file").read_text() == "whole"
+
+
+def test_a_file_that_cannot_be_written_stays_as_it_was(tmp_path):
+    """Nothing is left beside it, and the error names it, and not what was written aside."""
+    file = tmp_path / "file"
+    file.write_text("whole")
+
+    def write() -> None:
+        with temporary.whole_file(file) as neighbour:
+            neighbour.write_text("half")
+            raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match="No space left") as failed:
+        write()
+    assert failed.value.filename == str(file)
+    assert file.read_text() == "whole"
+    assert list(tmp_path.iterdir()) == [file]

@@ -298,9 +298,3 @@ def test_a_link_that_cannot_start_says_why(runtime, tmp_path):
     ):
         pass
     assert "not zero or more" in caught.value.detail
-
-
-def test_a_shape_that_does_nothing_is_false():
-    """So that a lab leaves the link out."""
-    assert not Shape()
-    assert Shape(latency_ms=1)

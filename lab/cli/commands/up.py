@@ -44,8 +44,8 @@ def _up_command(scenario: Scenario) -> click.Command:
 
 def _own_parameters(plan: Plan) -> dict[str, Value]:
     """The parameters of a plan that plain Locust would have other values of, for want of being told."""
-    played = experiments.find_scenario(plan.scenario.played_by).defaults()
-    return {name: value for name, value in plan.parameters.items() if name in played and played[name] != value}
+    played = experiments.find_scenario(plan.scenario.played_by).played_parameters
+    return {p.name: plan.parameters[p.name] for p in played if plan.parameters.get(p.name, p.default) != p.default}
 
 
 up = ScenarioGroup("up", _up_command, "Start a scenario's stack and leave it up, until 'down'.", ("service",))

@@ -68,7 +68,8 @@ class LabUser(User):
         phase_runner = PhaseRunner.current
         if phase_runner is None:
             options = vars(self.environment.parsed_options)
-            self.parameters = {p.name: options[p.name] for p in self.scenario.parameters} if self.scenario else {}
+            played = self.scenario.played_parameters if self.scenario else ()
+            self.parameters = {p.name: options[p.name] for p in played}
             self.client = HttpClient(self.host or "", LocustSink(self.environment), self.timeout_s)
             super().run()
         else:
@@ -148,7 +149,7 @@ def _held_stack_host(environment: Environment) -> str | None:
 def _add_parameter_options(parser: LocustArgumentParser, **_: Any) -> None:
     for scenario in _scenarios(LabUser.__subclasses__()):
         group = parser.add_argument_group(f"parameters of the scenario {scenario.name}")
-        for p in scenario.parameters:
+        for p in scenario.played_parameters:
             unit = f", in {p.unit}" * bool(p.unit)
             kind: dict[str, Any] = {"choices": p.choices} if p.choices else {"type": str if p.span else int}
             group.add_argument(f"--{p.name.replace('_', '-')}", default=p.default, help=f"{p.help}{unit}", **kind)

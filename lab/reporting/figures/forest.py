@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil, floor, log10
 
@@ -78,13 +78,24 @@ def _panel(axes: Axes, bars: Sequence[Bar]) -> None:
 
 
 def _scale(axes: Axes, bars: Sequence[Bar], margin: float) -> None:
-    ratios = [1 / (1 + margin), 1 + margin, *(bar.ratio for bar in bars)]
-    low = max(min([*ratios, *(bar.low for bar in bars if bar.low is not None)]), min(ratios) / FARTHEST)
-    high = min(max([*ratios, *(bar.high for bar in bars if bar.high is not None)]), max(ratios) * FARTHEST)
+    low, high = ratio_range([(bar.ratio, bar.low, bar.high) for bar in bars], margin)
     axes.set_xscale("log")
     axes.set_xlim(low * (low / high) ** 0.03, high * (high / low) ** 0.03)
     axes.set_xticks(shown := ticks(low, high), [f"{tick:.10g}" for tick in shown])
     axes.xaxis.set_minor_locator(NullLocator())
+
+
+def ratio_range(values: Iterable[tuple[float, float | None, float | None]], margin: float) -> tuple[float, float]:
+    """The range of ratios to show: all of them, the margin, and their intervals, as far as these are not too wide.
+
+    Args:
+        values: ratios, each with its interval, of which an end may not be known.
+
+    """
+    known = list(values)
+    ratios = [1 / (1 + margin), 1 + margin, *(ratio for ratio, _, _ in known)]
+    low = max(min([*ratios, *(low for _, low, _ in known if low)]), min(ratios) / FARTHEST)
+    return low, min(max([*ratios, *(high for _, _, high in known if high)]), max(ratios) * FARTHEST)
 
 
 def ticks(low: float, high: float) -> list[float]:

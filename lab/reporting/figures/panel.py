@@ -37,7 +37,6 @@ class Panel:
     """
 
     variant: str
-    title: str
     samples: pd.DataFrame
     verdict: str
     predicted_mean_s: float | None

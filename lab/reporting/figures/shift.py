@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 
-from lab.reporting.figures.forest import FARTHEST, ticks
+from lab.reporting.figures.forest import ratio_range, ticks
 from lab.reporting.figures.style import INK, KNOWN, OTHERS, Picture, Style, legend, picture, prepare, say_empty
 
 MEANING = "shaded: 95 % interval of each percentile over the repeats; grey: ±{margin:g} %"
@@ -70,10 +70,7 @@ def _draw(axes: Axes, curve: Curve, style: Style, percents: Sequence[float]) -> 
 
 def _scale(axes: Axes, curves: Sequence[Curve], margin: float) -> None:
     """A logarithmic axis, on which twice and half are equally far; an interval may reach beyond the plot."""
-    values = [value for curve in curves for value in curve.at.values()]
-    ratios = [1 / (1 + margin), 1 + margin, *(ratio for ratio, _, _ in values)]
-    low = max(min([*ratios, *(low for _, low, _ in values if low)]), min(ratios) / FARTHEST)
-    high = min(max([*ratios, *(high for _, _, high in values if high)]), max(ratios) * FARTHEST)
+    low, high = ratio_range((value for curve in curves for value in curve.at.values()), margin)
     axes.set_yscale("log")
     axes.set_ylim(low * (low / high) ** 0.03, high * (high / low) ** 0.03)
     axes.set_yticks(shown := ticks(low, high), [f"{tick:.10g}" for tick in shown])
