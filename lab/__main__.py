@@ -33,7 +33,7 @@ def main() -> NoReturn:
         print(f"error: {named} has texts written as {encoding}, and those of a run are UTF-8.", file=sys.stderr)
         print("  -> Take another language: LC_ALL=C.UTF-8 python -m lab ...", file=sys.stderr)
         sys.exit(2)
-    if not _is_utf8(sys.stdout.encoding):
+    if sys.stdout and not _is_utf8(sys.stdout.encoding):
         print(f"error: PYTHONIOENCODING has output written as {sys.stdout.encoding}, not UTF-8.", file=sys.stderr)
         print("  -> Leave it out: env -u PYTHONIOENCODING python -m lab ...", file=sys.stderr)
         sys.exit(2)

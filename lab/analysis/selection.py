@@ -164,7 +164,7 @@ def _lab(environment: Mapping[str, Any]) -> str | None:
     packages, commit = environment.get("packages"), environment.get("commit")
     packages = packages if isinstance(packages, Mapping) else {}
     version, changed = packages.get("lab"), " with changes" * bool(environment.get("uncommitted_changes"))
-    known = filter(None, (version, commit and f"commit {commit[:12]}{changed}"))
+    known = filter(None, (version, commit and f"commit {str(commit)[:12]}{changed}"))
     return ", ".join(known) or None
 
 

@@ -375,7 +375,7 @@ def _beyond_cost(busier: float, dearer: float) -> float:
     """
     if busier * dearer <= 0:
         return busier
-    rest = (1 + busier) / (1 + dearer) - 1
+    rest = (1 + busier) / (1 + dearer) - 1 if dearer > -1 else 0.0  # a request that takes nothing explains any fall
     return rest if rest * busier > 0 else 0.0
 
 

@@ -68,7 +68,7 @@ def row_of(folder: CellFolder, at: float) -> dict[str, Any]:
     try:
         row |= _counted_beside(folder.read("evidence"))
     except (AttributeError, KeyError, TypeError) as error:
-        raise damaged(folder.path / "evidence.json", f"it lacks {error}") from None
+        raise damaged(folder.path / "evidence.json", f"its scrapes or calls are wrong ({error})") from None
     if not folder.complete:
         kept = sum(len(piece) for piece in folder.measured_pieces(["error"]))
         there = f" {kept:,} samples of it are kept." * bool(kept)

@@ -76,7 +76,8 @@ class Testbed:
         proved: by name, the first variant's answers to the contract, which the others must equal.
         corpora: the files that programs read, by the name of their recipe.
         prometheus: what scrapes all parts that have metrics; None where the plan does not ask for it.
-        beside: the other plans whose loads the same starts of the services serve: see :func:`in_common`.
+        beside: the other plans whose loads the same starts of the services serve: see
+            :func:`lab.running.setup.in_common`.
 
     """
 

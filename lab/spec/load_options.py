@@ -103,10 +103,8 @@ def _check(load: Load) -> None:
                 "Make it longer, or --ramp-up shorter.",
             )
     if max(load.users, load.planned_sessions or 0) > MOST_REQUESTS:
-        raise LabError(
-            "That would be too many requests for one cell.",
-            f"Ask for {MOST_REQUESTS:,} at most: fewer --users, --loops or --requests.",
-        )
+        fewer = "a lower rate" if isinstance(load, OpenLoop) else "fewer --users, --loops or --requests"
+        raise LabError("That would be too many requests for one cell.", f"Ask for {MOST_REQUESTS:,} at most: {fewer}.")
     if load.workers + load.remote_workers > load.users:
         raise LabError(
             f"--workers {load.workers + load.remote_workers} is more than --users {load.users}.",

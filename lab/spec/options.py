@@ -14,7 +14,7 @@ from lab.spec.plan import CELLS, WINDOWS
 from lab.spec.scenario import NEVER, Parameter, Scenario, Value
 from lab.spec.workload import EVEN, POISSON
 
-LEAST_RATE, MOST_RATE = 0.01, 10_000_000
+LEAST_RATE, MOST_RATE, MOST_PERCENT = 0.01, 10_000_000, 10_000
 # At less, users hardly pause, and what they send is no session any more.
 LEAST_PACE = 0.01
 # A span of time, from a second on, for so many seconds: a week at most.
@@ -192,7 +192,10 @@ def _rate(given: float | str) -> float:
             percent = float(given.strip().removesuffix("%"))
         except ValueError:
             raise LabError(f"--rate {given} is not a percentage.", "Write it such as 50%.") from None
-        return Percent(numbers.at_least("--rate", numbers.real("--rate", percent), LEAST_RATE))
+        found = numbers.at_least("--rate", numbers.real("--rate", percent), LEAST_RATE)
+        if found > MOST_PERCENT:
+            raise LabError(f"--rate {found:g}% is not possible.", f"It must be at most {MOST_PERCENT:,}%.")
+        return Percent(found)
     return _possible_rate("--rate", given)
 
 

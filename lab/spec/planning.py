@@ -152,13 +152,6 @@ def _of_capacity(plan: Plan, variants: Sequence[Variant], options: Options) -> I
             f"The capacity of {', '.join(missing)} is not known.",
             f"Name it: --capacity {','.join(f'{name}=N' for name in (*capacity, *missing))}",
         )
-    known = [variant.name for variant in plan.scenario.variants]
-    if unknown := [name for name in capacity if name not in known]:
-        raise LabError(
-            f"--capacity names {unknown[0]!r}, which is no variant of {plan.scenario.name}"
-            f"{did_you_mean(unknown[0], known)}.",
-            f"There is: {', '.join(known)}.",
-        )
     if len(options.users) > 1:
         raise LabError("An open loop takes one number of users.", "Name one number after --users.")
     users = next(iter(options.users), None)

@@ -240,9 +240,9 @@ class RunFolder:
 
     def _owner(self) -> dict[str, Any]:
         """Who has made it, or goes on with it, which is read of runs of any format; empty where nothing tells."""
-        with contextlib.suppress(LabError):
-            owner = read_json(self.path / "run.json").get("owner")
-            return owner if isinstance(owner, dict) else {}
+        with contextlib.suppress(OSError):
+            state = (self.path / "run.json").stat()
+            return _owner_in(self, (state.st_ino, state.st_mtime_ns, state.st_size))
         return {}
 
     def _mark(self) -> object:
@@ -294,6 +294,15 @@ class RunFolder:
 def _plan_in(folder: RunFolder, state: tuple[int, int, int]) -> Plan:
     """The plan in a run.json, read once for each state of the file: every table and comparison asks for it."""
     return folder._read_plan()
+
+
+@lru_cache(maxsize=4096)
+def _owner_in(folder: RunFolder, state: tuple[int, int, int]) -> dict[str, Any]:
+    """The owner in a run.json, read once for each state of the file: each run looks through all others."""
+    with contextlib.suppress(LabError):
+        owner = read_json(folder.path / "run.json").get("owner")
+        return owner if isinstance(owner, dict) else {}
+    return {}
 
 
 def _keys(path: Path) -> set[str]:

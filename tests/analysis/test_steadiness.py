@@ -143,6 +143,16 @@ def test_a_service_that_becomes_faster_by_far_is_warming(samples_of):
     assert found.latency_change == -1.0
 
 
+def test_a_service_that_ends_up_doing_nothing_is_judged(samples_of):
+    """By its readings a request takes no CPU in the end, which explains any fall of what the service used."""
+    samples = pooled(samples_of, 40.0)
+    used = np.cumsum([0.0, *(max(0.0, 1 - at / 20) for at in range(40))])
+    cpu = [(float(at), "service", "cpu_s", value) for at, value in enumerate(used)]
+    found = steadiness(Closed(users=USERS, duration_s=40.0), samples, cpu, True)
+    assert found.cpu_change == -1.0
+    assert found.cpu_used_change == 0.0
+
+
 def test_refusals_make_no_waves_of_throughput(samples_of):
     """Users in step, three in a hundred of whose requests are refused at once: the seconds are alike all the same."""
     waves = np.repeat(np.arange(0.0, 20.0, 0.7), 100)

@@ -84,7 +84,7 @@ def test_one_that_is_larger_than_the_disk_is_refused(tmp_path, runtime):
     huge = Recipe("huge", shutil.disk_usage(tmp_path).total, 100_000, MIXED, WORD, 1000)
     with pytest.raises(LabError, match=r"needs [\d,]+ MiB of disk, and .* has [\d,]+ MiB left") as refused:
         corpora.make(huge, runtime, said, tmp_path)
-    assert re.search(r"\(lab run, --megabytes \d+\)\.$", refused.value.next_step)
+    assert re.search(r"\(--megabytes \d+\)\.$", refused.value.next_step)
     assert {path.name for path in tmp_path.iterdir()} <= {"empty", ".lock"}
 
 

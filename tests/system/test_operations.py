@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psutil
 import pytest
@@ -22,13 +23,15 @@ from lab.running import conductor, equivalence
 from lab.running.invocation import Invocation
 from lab.running.progress import Reporter
 from lab.running.setup import set_up
-from lab.running.testbed import Testbed
 from lab.spec import planning
 from lab.spec.options import Options
 from lab.system.databases import mysql
 from lab.system.launch import promised_limits
 from lab.system.service import Service
 from lab.telemetry import actuator
+
+if TYPE_CHECKING:
+    from lab.running.testbed import Testbed
 
 pytestmark = [pytest.mark.java]
 

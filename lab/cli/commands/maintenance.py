@@ -108,10 +108,10 @@ def clean(all_runs: bool, incomplete: bool, yes: bool, data: Path) -> None:
 def _confirmed(question: str) -> bool:
     """What somebody answers; LabError where nobody is there to answer."""
     try:
-        return click.confirm(question)
-    except click.Abort:
-        if sys.stdin.isatty():
-            raise  # by Ctrl-C
+        return sys.stdin is not None and click.confirm(question)
+    except click.Abort as end:
+        if isinstance(end.__context__, KeyboardInterrupt):
+            raise
         raise LabError("Nobody answered, and nothing was removed.", "Delete without a question: --yes") from None
 
 

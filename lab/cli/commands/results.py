@@ -45,6 +45,8 @@ def _list_row(folder: run_folder.RunFolder) -> tuple[str, str, str, str]:
         return state, load, f"{done}/{len(run.plan.cells)}", run.verdict if done else "–"
     except LabError as error:
         return state if folder.is_of_another_format else "damaged", "–", "–", error.problem
+    except OSError as error:
+        return "damaged", "–", "–", f"{error.strerror}: {error.filename}"
 
 
 @click.command()

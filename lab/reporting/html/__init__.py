@@ -31,7 +31,6 @@ from lab.reporting.formatting import (
 )
 from lab.reporting.html import rerun_command
 from lab.reporting.run_view import Run
-from lab.runtimes.temporary import whole_file
 from lab.spec.plan import USERS, WINDOWS
 from lab.storage import published
 
@@ -302,11 +301,7 @@ def render(run: Run) -> str:
 
 def write(run: Run, file: Path) -> None:
     """Write a run as an HTML file; OSError where that is not possible."""
-    if file.exists() and not file.is_file():  # such as /dev/stdout, whose place nothing must take
-        file.write_text(render(run), encoding="utf-8")
-        return
-    with whole_file(file.resolve()) as neighbour:
-        neighbour.write_text(render(run), encoding="utf-8")
+    file.write_text(render(run), encoding="utf-8")
 
 
 def _plate(title: str, caption: str, draw: Callable[[], Picture]) -> ReportFigure:
