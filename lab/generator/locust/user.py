@@ -29,8 +29,8 @@ class LabUser(User):
 
     A session is one execution of a task: a method that sends one or more requests in order, or all tasks of a
     SequentialTaskSet. In the lab, the lab decides when a user begins a session and when it stops, and ``wait_time`` is
-    not used. Under plain ``locust`` it is an ordinary Locust user, and those of the scenario's parameters that its users
-    play are options of the command line (``--delay-ms 500``).
+    not used. Under plain ``locust`` it is an ordinary Locust user, and those of the scenario's parameters that its
+    users play are options of the command line (``--delay-ms 500``).
 
     Attributes:
         scenario: the scenario of its requests, set by the locustfile; None for one without parameters and path.
