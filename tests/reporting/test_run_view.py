@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 from made_runs import MACHINE, fill
 
+from lab.analysis.pairing import Terms
+from lab.errors import LabError
 from lab.experiments import find_scenario
 from lab.generator import calibration
-from lab.reporting import html
+from lab.reporting import comparison_view, html
 from lab.reporting.run_view import Run
+from lab.running import estimate
 from lab.spec import planning
 from lab.spec.options import Options
 from lab.storage.run_folder import RunFolder
@@ -48,6 +51,30 @@ def test_limits_that_were_read_are_shown_of_a_run_that_was_interrupted(plan, tmp
     """What the first start of a variant reported does not go for want of the second."""
     run = measured(plan, tmp_path, but=[cell for cell in plan.cells if cell.repeat == 2])
     assert set(run.limits()) == {"mvc", "mvc-virtual", "webflux"}
+
+
+@pytest.mark.parametrize("scrapes", [{"service": {}}, {"service": 3}, [1]])
+def test_evidence_that_is_damaged_is_said_to_be(plan, tmp_path, scrapes):
+    """In a sentence that names the file, as for any other file of a run."""
+    run = measured(plan, tmp_path)
+    run.folder.cells()[0].keep("evidence", {"scrapes": scrapes})
+    with pytest.raises(LabError, match=r"is damaged: evidence\.json"):
+        _ = run.cells
+
+
+@pytest.mark.parametrize("elapsed_s", ["9", [9], {}])
+def test_an_older_run_with_a_damaged_time_does_not_stop_the_estimate_of_the_next(plan, tmp_path, elapsed_s):
+    """It is left out of what is learned from earlier runs."""
+    run = measured(plan, tmp_path)
+    run.folder.cells()[0].keep("timing", {"elapsed_s": elapsed_s})
+    assert estimate.cell_overheads_s(plan, tmp_path) == []
+
+
+@pytest.mark.parametrize("damaged", [{"packages": ["lab"]}, {"memory_bytes": "much"}, {"commit": 7}])
+def test_an_environment_of_wrong_types_is_no_failure_of_a_comparison(plan, tmp_path, damaged):
+    """Two runs of one machine, of which one has been written to by somebody else."""
+    one, other = (measured(plan, tmp_path, facts) for facts in (MACHINE, {**MACHINE, **damaged}))
+    assert comparison_view.compare(one.name, other.name, Terms(although_different=True), tmp_path).rows
 
 
 def test_the_report_says_of_how_many_workers_a_ceiling_is_and_whether_it_is_a_bound(plan, tmp_path):

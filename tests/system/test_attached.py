@@ -160,6 +160,7 @@ def test_a_certificate_counts_where_it_is_trusted(typed, tmp_path, monkeypatch):
         ("{url}/status/503", "status 503"),
         ("{url}/status/301", "leads to {url}/ok"),
         ("https://{host}/ok", "TLS with {host} failed"),
+        ("http://192.168..1:8080/ok", "There is no host '192.168..1'"),
         ("{url}/ok --header s3cret-4711", "--header number 1"),
         ("{url}/ok --header s3cret-4711\r\nX:1", "--header number 1"),
         ("{url}/ok {url}/large", "2 addresses"),
