@@ -151,8 +151,6 @@ def errors_from(ordered: Sequence[Point]) -> Point | None:
 
 # A mean of so many times the least of all rates shows a queue; an open loop answers in the end whatever it is asked.
 QUEUED = 1.5
-# A larger share of failed requests is no rate that was kept: above it a measurement is not valid either.
-FAILED_SHARE = 0.001
 
 
 @dataclass(frozen=True)
@@ -171,13 +169,18 @@ class RatePoint:
     error_share: float = 0.0
 
 
-def rates_kept(points: Sequence[RatePoint]) -> str:
-    """Up to which rate an open loop was answered without a queue or failures, as a sentence without its subject."""
+def rates_kept(points: Sequence[RatePoint], tolerated: float) -> str:
+    """Up to which rate an open loop was answered without a queue or failures, as a sentence without its subject.
+
+    Args:
+        tolerated: the share of failed requests up to which a rate counts as answered, 0 to 1.
+
+    """
     ordered = sorted(points, key=lambda point: point.rate)
     lowest_s = min((point.mean_s for point in ordered if point.mean_s is not None), default=0.0)
     kept = 0.0
     for point in ordered:
-        if point.mean_s is None or point.error_share > FAILED_SHARE:
+        if point.mean_s is None or point.error_share > tolerated:
             return f"{_up_to(kept)}; at {point.rate:,g}/s {100 * point.error_share:.3g}% of the requests failed"
         if point.mean_s > QUEUED * lowest_s:
             return f"{_up_to(kept)}; at {point.rate:,g}/s the mean latency was {point.mean_s:.3g} s: a queue grew"

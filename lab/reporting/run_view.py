@@ -465,7 +465,9 @@ class Run:
         """A sentence on each variant of a sweep over rates: up to which rate it answered what was asked."""
         usable = [row for row in self.cells if row["verdict"] in verdict.BELIEVED]
         return {
-            variant: knee.rates_kept([_rate_point(row) for row in usable if row["variant"] == variant])
+            variant: knee.rates_kept(
+                [_rate_point(row) for row in usable if row["variant"] == variant], verdict.FAILED_SUSPECT_SHARE
+            )
             for variant in dict.fromkeys(row["variant"] for row in usable)
         }
 

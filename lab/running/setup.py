@@ -161,18 +161,8 @@ def _start(plan: Plan, invocation: Invocation, users: int, opened: Opener) -> It
         ):
             if scraper:
                 reporter.say(f"  Prometheus: {scraper.url}, as long as this lasts")
-            yield Testbed(
-                plan,
-                run,
-                reporter,
-                runtime,
-                cores,
-                made,
-                backing,
-                calibration=found,
-                join_token=join_token,
-                prometheus=scraper,
-            )
+            testbed = Testbed(plan, run, reporter, runtime, cores, made, backing, found)
+            yield replace(testbed, join_token=join_token, prometheus=scraper)
 
 
 def _modules(plan: Plan) -> set[str]:
@@ -202,17 +192,8 @@ def _attach(plan: Plan, invocation: Invocation, users: int, opened: Opener) -> I
     if plan.locustfile:
         run.keep_locustfile(plan.locustfile)
     with failure_noted(run, reporter), ProcessRuntime() as runtime, confined(cores.generator):
-        yield Testbed(
-            plan,
-            run,
-            reporter,
-            runtime,
-            cores,
-            Artifacts(),
-            calibration=found,
-            headers=headers,
-            join_token=join_token,
-        )
+        testbed = Testbed(plan, run, reporter, runtime, cores, Artifacts(), calibration=found)
+        yield replace(testbed, headers=headers, join_token=join_token)
 
 
 @contextmanager

@@ -35,14 +35,14 @@ def _up_command(scenario: Scenario) -> click.Command:
         out.print(f"{scenario.name} with {running['variant']} is up at [bold]{running['url']}[/]", soft_wrap=True)
         click.echo(f"  {held_stack.example_request(running)}")
         locustfile = short(ROOT / "locustfiles" / f"{scenario.played_by}.py")
-        settings = "".join(f" --{name.replace('_', '-')} {value}" for name, value in _own_parameters(plan).items())
+        settings = "".join(f" --{name.replace('_', '-')} {value}" for name, value in _changed_parameters(plan).items())
         click.echo(f"  {as_typed.program('locust')} -f {shlex.quote(locustfile)} --headless -u 50 -t 20s{settings}")
         click.echo(f"end it: {as_typed.typed('down')}")
 
     return limit_options(click.Command(scenario.name, callback=up, params=[variant], help=scenario.question), scenario)
 
 
-def _own_parameters(plan: Plan) -> dict[str, Value]:
+def _changed_parameters(plan: Plan) -> dict[str, Value]:
     """The parameters of a plan that plain Locust would have other values of, for want of being told."""
     played = experiments.find_scenario(plan.scenario.played_by).played_parameters
     return {p.name: plan.parameters[p.name] for p in played if plan.parameters.get(p.name, p.default) != p.default}
