@@ -259,14 +259,22 @@ def standstill(samples: pd.DataFrame, begin_s: float, end_s: float) -> Stall:
 def _collecting_s(rows: Iterable[Reading], stalled: Stall) -> float:
     """For how long the garbage collector may have paused the service meanwhile, in seconds.
 
-    Of several nodes it is the one that it paused the longest: while all pause together, nobody waits for their sum.
+    A collector computes, so it explains no more than the CPU time that its process used: what holds a process while it
+    collects lengthens the pause by the time in which it used none. Of several nodes it is the one that it paused the
+    longest: while all pause together, nobody waits for their sum.
     """
     if not stalled.length_s:
         return 0.0
-    rows = [row for row in rows if row[2] == GC_PAUSES]
+    rows = [row for row in rows if row[2] in (GC_PAUSES, "cpu_s")]
     nodes = {target for _, target, _, _ in rows if is_node(target)} or {SERVICE}
     span_s = (stalled.until_s - stalled.length_s, stalled.until_s)
-    return max(growth_around(*counter(rows, node, GC_PAUSES), *span_s) for node in nodes)
+
+    def paused_s(node: str) -> float:
+        paused, used = (counter(rows, node, name) for name in (GC_PAUSES, "cpu_s"))
+        explains_s = growth_around(*paused, *span_s)
+        return min(explains_s, growth_around(*used, *span_s)) if len(used[0]) else explains_s
+
+    return max(map(paused_s, nodes))
 
 
 def slowness(rows: Iterable[Reading], owner: str, at_s: Floats) -> Floats:

@@ -580,6 +580,11 @@ def test_a_service_that_stands_still_for_half_a_second_is_seen(samples_of):
     assert mixed.stalled_s < 0.1
 
 
+def using(target: str, seconds: int, share: float = 0.1, once_s: float = 0.0, by_s: float = 64.5):
+    """Readings of the CPU time that a process used: a share of each second, and so much at once."""
+    return [(float(t), target, "cpu_s", share * t + once_s * (t > by_s)) for t in range(seconds) if not 60 < t < 65]
+
+
 def collecting(target: str, seconds: int, each_s: float = 0.0, once_s: float = 0.0, by_s: float = 64.5):
     """Readings of the collector's pauses: so much each second, and so much at once; none in a stall from 60 to 65 s."""
     return [(float(t), target, GC_PAUSES, each_s * t + once_s * (t > by_s)) for t in range(seconds) if not 60 < t < 65]
@@ -592,6 +597,8 @@ def collecting(target: str, seconds: int, each_s: float = 0.0, once_s: float = 0
         (collecting("service", 601, each_s=0.01), 0.06, "erratic"),  # in all as long as the stall
         (collecting("service", 601, once_s=5.05), 5.05, "flat"),
         (collecting("service", 601, once_s=5.05, by_s=30.5), 0.0, "erratic"),
+        (collecting("service", 601, once_s=5.05) + using("service", 601), 0.6, "erratic"),
+        (collecting("service", 601, once_s=5.05) + using("service", 601, once_s=5.0), 5.05, "flat"),
         (
             collecting("service", 601, once_s=6.0)
             + collecting("node 1", 601, once_s=3.0)
@@ -600,10 +607,10 @@ def collecting(target: str, seconds: int, each_s: float = 0.0, once_s: float = 0
             "erratic",
         ),  # at the same time
     ],
-    ids=["none", "short", "long", "at another time", "nodes"],
+    ids=["none", "short", "long", "at another time", "held while it collects", "computes", "nodes"],
 )
 def test_a_stall_is_excused_by_what_the_collector_did_about_that_time(samples_of, pauses, explains_s, course):
-    """By a long pause of one node, and neither by many short ones in ten minutes nor by the sum of all nodes."""
+    """By a long pause of one node in which it used its CPU; neither by many short ones nor by the sum of all nodes."""
     sent_s = np.arange(0, 600, 0.05)
     took_s = np.where((sent_s >= 60) & (sent_s < 65), 65.05 - sent_s, 0.05)
     samples = samples_of(list(took_s), sent_s=list(sent_s), planned_s=list(sent_s))
