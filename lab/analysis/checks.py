@@ -158,6 +158,23 @@ def shared(change: float) -> list[str]:
     ]
 
 
+def queued(growth: float) -> list[str]:
+    """Whether the queue of an open loop grew within each of its windows: each begins without one, and waits for it.
+
+    So nothing of an overload, however large, is left from one window to the next, and no trend over the load shows it.
+
+    Args:
+        growth: of latency from the second third of the windows to the last, relative.
+
+    """
+    if growth <= CHANGE_SUSPECT_SHARE:
+        return []
+    return [
+        f"Latency still rose by {growth:.0%} within the windows: a queue grew in each of them, and went on growing. "
+        "Choose a lower --rate, or --interleave cells."
+    ]
+
+
 def stalled(longest_s: float, collecting_s: float) -> list[str]:
     """Whether the service answered nobody for a while, beyond what its garbage collector explains.
 

@@ -151,6 +151,8 @@ class Steadiness:
             were; without owners of which that was not read.
         shared_change: by how much the latency, median or mean, changed besides, as did that of the variants that took
             turns with it.
+        queue_growth: by how much latency still rose within the windows of an open loop, from their second third to
+            their last.
         stalled_s: the longest time for which the service answered nobody, beyond the usual latency.
         collecting_s: for how long its garbage collector may have paused it meanwhile, by the readings; of several nodes
             one of them. 0 where it is not known, as in older runs, so that it explains nothing; nothing judges those
@@ -169,6 +171,7 @@ class Steadiness:
     slowed: Mapping[str, float] = field(default_factory=dict)
     cores_busy: Mapping[str, float] = field(default_factory=dict)
     shared_change: float = 0.0
+    queue_growth: float = 0.0
     stalled_s: float = 0.0
     collecting_s: float = 0.0
     settled: bool = True

@@ -351,7 +351,7 @@ def idle_s(result: PhaseResult, load: Load, elapsed_s: float, windows: Sequence[
     """
     if not isinstance(load, Closed) or not result.whole or result.has_sessions or result.pauses or not elapsed_s:
         return None
-    of = load.window
+    of = load.window()
     steady_us = [(1e6 * (each.began_s + of.ramp_s), 1e6 * (each.began_s + of.duration_s)) for each in windows]
     spans = [
         (b[0] - a[0], (a[1] + b[1]) / 2)

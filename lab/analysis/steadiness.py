@@ -126,6 +126,7 @@ def steadiness(
     if load.windows == 1:  # at the end of each window nobody asks any more
         longest = max(longest, standstill(samples, begin_s, end_s))
     collecting_s = _collecting_s(rows, longest)
+    growing = trend.growth_within_windows(samples) if load.independent and load.windows > 1 else 0.0
     paces = _paces(throughput, pace_of_cores, rounds, clock) if not load.independent else []
     at_paces = (_settling(*_at_pace(samples, (begin_s, end_s), pace)) for pace in paces)
     level = any(map(_is_settled, chain([settling], at_paces)))
@@ -134,13 +135,16 @@ def steadiness(
         throughput_change=did,
         cpu_change=dearer,
         cpu_used_change=busier,
+        queue_growth=growing,
         slowed={owner: _speed_change(rows, owner, begin_s, end_s) for owner in owners},
         cores_busy={owner: busy for owner in owners if (busy := _busy(rows, owner, begin_s, end_s)) is not None},
         shared_change=shared,
         stalled_s=longest.length_s,
         collecting_s=collecting_s,
         settled=level,
-        course=checks.course((took, dearer, *map(_inverse, (did, busier))), longest.length_s, collecting_s, level),
+        course=checks.course(
+            (took, growing, dearer, *map(_inverse, (did, busier))), longest.length_s, collecting_s, level
+        ),
     )
 
 

@@ -308,6 +308,7 @@ def _steady(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]
         *checks.changed(found.latency_change, found.throughput_change, found.cpu_change),
         *checks.held_up(found.cpu_used_change),
         *checks.shared(found.shared_change),
+        *checks.queued(found.queue_growth),
         *checks.stalled(found.stalled_s, found.collecting_s),
     ]
     explained = bool(reasons or _speed_kept(evidence, summary, answered))

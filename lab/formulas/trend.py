@@ -34,6 +34,8 @@ MONOTONE = 0.9
 MOST_LIKE = 0.99
 # Significance level of each test: one false trend in a thousand series.
 MAX_CHANCE = 0.001
+# The same for a queue that grows within windows: queues are noisy, and most that are steady do not grow at all.
+QUEUED_CHANCE = 0.01
 # The same for what is left of a change that is beyond doubt.
 PAIRED_CHANCE = 0.05
 # What a request takes beyond so many times the latency of the fastest is the wait for its turn.
@@ -62,6 +64,34 @@ def change(values: Floats) -> float:
     if len(values) > MOST_POINTS:
         values = np.array([np.median(part) for part in np.array_split(values, MOST_POINTS)])
     return max(_slope(values), _step(values), _bend(values), key=abs)
+
+
+def growth_within_windows(samples: pd.DataFrame) -> float:
+    """By how much latency rose within the windows of an open loop, from their second third to their last.
+
+    A window begins without a queue. One that is steady soon leaves both thirds alike; one that grows to the end of the
+    window does not, whether the rate is beyond the capacity, or so near it that a window is too short for the queue.
+
+    Args:
+        samples: of the measured load, with ``planned_us``, ``latency_us`` from the planned send, ``error`` and
+            ``window``.
+
+    Returns:
+        0.2 where the last third took 20 % longer, as the geometric mean over the windows; 0 where it fell, or chance
+        may explain it (Student's t).
+
+    """
+    answered = samples[(samples["error"] == "").to_numpy()]
+    planned_us = answered["planned_us"].groupby(answered["window"])
+    since_us, length_us = answered["planned_us"] - planned_us.transform("min"), planned_us.max() - planned_us.min()
+    third = (3 * since_us // (answered["window"].map(length_us) + 1)).rename("third")
+    means = answered["latency_us"].groupby([answered["window"], third]).mean().unstack().reindex(columns=[1, 2])
+    rises = np.log((means[2] / means[1]).dropna().to_numpy())
+    if len(rises) < MIN_POINTS:
+        return 0.0
+    rise = float(rises.mean())
+    error = float(rises.std(ddof=1)) / math.sqrt(len(rises))
+    return math.expm1(rise) if rise > error * scipy.stats.t.ppf(1 - QUEUED_CHANCE, len(rises) - 1) else 0.0
 
 
 def beyond(seen: float, own: Floats, others: Floats) -> float:

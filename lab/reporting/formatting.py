@@ -251,4 +251,4 @@ def windows(load: Load) -> str:
     """In how many windows a load is measured, as the end of a line; empty for one in one piece."""
     if not isinstance(load, Closed | Open) or load.windows == 1:
         return ""
-    return f" in {load.windows} windows of {load.window.duration_s:.3g} s each"
+    return f" in {load.windows} windows of {load.window().duration_s:.3g} s each"

@@ -33,7 +33,7 @@ def warm_up_in_turns(testbed: Testbed, measurements: list[Measurement]) -> None:
     Where the CPU decides, a service that rests after its warm-up compiles anew what it is asked for then. It is done
     as soon as it is warm again: see :func:`lab.running.warm_up.is_warm`. All others are after one window.
     """
-    scenario, load = testbed.plan.scenario, measurements[0].cell.load.window
+    scenario, load = testbed.plan.scenario, measurements[0].cell.load.window()
     most = max(MIN_ROUNDS, scenario.rehearsal.rounds) if testbed.plan.cpu_decides else 1
     rounds_of: dict[str, list[dict[str, float]]] = {each.cell.id: [] for each in measurements}
     with testbed.reporter.phase(f"{', '.join(rounds_of)}: warm up in turns", most) as update:
@@ -129,7 +129,7 @@ def drive(testbed: Testbed, measurement: Measurement, turn: Turn) -> None:
     """
     plan, backing, owned, observed = testbed.plan, testbed.backing, testbed.cores.owned, measurement.observed
     cell, deployment, fleet, joined = measurement.cell, measurement.deployment, measurement.fleet, measurement.joined
-    load, parameters, before_us = cell.load.window, plan.parameters_of(cell), joined.before_us
+    load, parameters, before_us = cell.load.window(turn.number), plan.parameters_of(cell), joined.before_us
     result, readings = PhaseResult(), Telemetry()
     # Nobody else is asked for counts of its own right before the load: that would be work that is not measured.
     caching = list(deployment.nodes.values()) if plan.scenario.variant(cell.variant).caches else []
@@ -160,7 +160,8 @@ def drive(testbed: Testbed, measurement: Measurement, turn: Turn) -> None:
                 overtime=overtime(plan, load),
             )
     finally:
-        elapsed_s = joined.add(result, readings, turn.speed.rows)
+        planned_s = load.duration_s if isinstance(load, OpenLoop) else 0.0
+        elapsed_s = joined.add(result, readings, turn.speed.rows, planned_s)
         observed.between_cpu_s = joined.between_s(SERVICE)
     counts = served.counted(deployment, before, result.finished).since(before)
     observed.counts = observed.counts.plus(counts) if observed.counts else counts

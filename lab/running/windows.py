@@ -24,7 +24,7 @@ class Joined:
         windows: how many there will be.
 
     Attributes:
-        before_us: how long the windows so far took.
+        before_us: when the next window begins, by the clock of the samples.
 
     """
 
@@ -36,11 +36,13 @@ class Joined:
         self._left_out: dict[tuple[str, str], float] = {}
         self.before_us = 0
 
-    def add(self, result: PhaseResult, readings: Telemetry, speed: Iterable[Reading]) -> float:
+    def add(self, result: PhaseResult, readings: Telemetry, speed: Iterable[Reading], planned_s: float = 0.0) -> float:
         """Add what was counted and read in the next window, complete or not; returns how long it took in seconds.
 
         Args:
             speed: readings of the cores' speed, and pauses of the machine, of this window and of others.
+            planned_s: what the next window begins after at least: for how long an open loop was planned, though its
+                last send, and the answer, come before that. Else its rate would be higher than it was.
 
         """
         whole, number = self._observed.result, self._number
@@ -71,7 +73,7 @@ class Joined:
         telemetry.rows += self._joined(sorted(readings.rows), moved)
         telemetry.gaps += map(moved, readings.gaps)
         telemetry.rows += _of_window(speed, result.unix_start, first, last, moved)
-        self.before_us += elapsed_us
+        self.before_us += max(elapsed_us, round(planned_s * 1e6))
         return elapsed_us / 1e6
 
     def _joined(self, rows: Iterable[Reading], moved: Callable[[float], float]) -> Iterator[Reading]:

@@ -22,6 +22,8 @@ Point = tuple[Load, dict[str, Value], str]
 # Users begin anew in each window, and the first requests wait for fewer others than all later ones. Where one waits for
 # longer than this, a window is mostly such a beginning.
 LONGEST_WAIT_S = turns.WINDOW_S / 4
+# Of fewer requests a window of an open loop shows nothing, and the pause before the first is a large part of it.
+FEWEST_SENDS = 20
 
 # The memory of a JVM outside its heap: code, class metadata, threads, network buffers.
 BESIDES_HEAP_MB = 768
@@ -60,6 +62,13 @@ def planned(plan: Plan, variants: Sequence[Variant], points: Sequence[Point], st
             f"Make --duration longer: a window takes {turns.WINDOW_S:g} s, or as long as {turns.REQUESTS_A_WINDOW} "
             "requests one after the other.",
         )
+    for load in dict.fromkeys(cell.load for cell in cells):
+        if isinstance(load, Open) and load.planned_sessions < FEWEST_SENDS * load.windows:
+            raise LabError(
+                f"At {load.volume(plan.unit)} a window of {load.duration_s / load.windows:.3g} s has fewer than "
+                f"{FEWEST_SENDS} of them.",
+                "Choose a higher --rate, or leave --interleave windows out.",
+            )
     return replace(plan, cells=cells)
 
 

@@ -42,9 +42,8 @@ class _AnyLoad(Struct, frozen=True, kw_only=True, tag_field="type", tag=str.lowe
     # Whether requests are sent independently of the answers, so that latency counts from the planned send.
     independent: ClassVar[bool] = False
 
-    @property
-    def window(self) -> Load:
-        """The load of one of its windows: itself where it is in one piece."""
+    def window(self, number: int = 0) -> Load:
+        """The load of one of its windows, by its number from 0: itself where it is in one piece."""
         return self  # type: ignore[return-value] # one of the five
 
     @property
@@ -148,11 +147,10 @@ class Closed(WaitingUsers, frozen=True, kw_only=True):
     @property
     def steady_span_s(self) -> Span | None:
         """The time in which the load should be steady; None for a load that never is."""
-        return None if self.is_ramp else (self.window.ramp_s, _last_send_s(self))
+        return None if self.is_ramp else (self.window().ramp_s, _last_send_s(self))
 
-    @property
-    def window(self) -> Closed:
-        """The load of one of its windows."""
+    def window(self, number: int = 0) -> Closed:
+        """The load of one of its windows, which are alike."""
         if self.windows == 1:
             return self
         length_s = self.duration_s / self.windows
@@ -215,8 +213,8 @@ class Open(OpenLoop, frozen=True, kw_only=True):
 
     @property
     def planned_sessions(self) -> int:
-        """The total number of planned sends: rate times duration, in each window a whole number."""
-        return _whole(self.rate_rps * self.duration_s / self.windows) * self.windows
+        """The total number of planned sends: rate times duration."""
+        return _whole(self.rate_rps * self.duration_s)
 
     planned_starts = planned_sessions
 
@@ -230,10 +228,16 @@ class Open(OpenLoop, frozen=True, kw_only=True):
         """The time in which the load should be steady: all of it."""
         return 0.0, _last_send_s(self)
 
-    @property
-    def window(self) -> Open:
-        """The load of one of its windows."""
-        return structs.replace(self, duration_s=self.duration_s / self.windows, windows=1)
+    def window(self, number: int = 0) -> Open:
+        """The load of one of its windows, by its number from 0: of as many sends as the rate has planned by its end.
+
+        A window has a whole number of them, so that its own rate differs a little from that of all windows together.
+        """
+        if self.windows == 1:
+            return self
+        by_then, before = (_whole(self.planned_sessions * done / self.windows) for done in (number + 1, number))
+        length_s = self.duration_s / self.windows
+        return structs.replace(self, rate_rps=(by_then - before) / length_s, duration_s=length_s, windows=1)
 
     def backlog(self, capacity_rps: float) -> float:
         """How many requests wait at the end for a service that answers only so many a second."""

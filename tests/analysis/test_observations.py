@@ -489,6 +489,19 @@ def test_what_the_speed_of_the_cores_explains_is_not_called_shared(samples_of):
     assert found.shared_change == pytest.approx(0.0, abs=0.03)
 
 
+def test_an_open_loop_beyond_the_capacity_is_slowing_in_turns_too(samples_of):
+    """Although each of its windows is as the one before: in each, who asks later waits for longer."""
+    within_s = np.tile(np.arange(0.0, 1.0, 0.01), 20)
+    sent_s = within_s + np.repeat(np.arange(20.0), 100)
+    load = Open(users=500, rate_rps=100.0, duration_s=20.0, windows=20)
+    overloaded = samples_of(list(0.01 + within_s), sent_s=list(sent_s), window=[int(at) for at in sent_s])
+    found = steadiness(load, overloaded, (), True)
+    assert found.latency_change == 0.0
+    assert found.queue_growth > 0.5
+    assert found.course == "slowing"
+    assert steadiness(load, overloaded.assign(latency_us=10_000), (), True).course == "flat"
+
+
 def test_one_that_did_not_change_is_not_blamed_for_others_that_did(samples_of):
     """What it would have been beside them is no measurement."""
     samples, cpu = closed_loop(samples_of, lambda at: 1.0)

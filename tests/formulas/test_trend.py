@@ -204,3 +204,33 @@ def test_too_few_pairs_leave_what_was_seen():
     """Seven are no series."""
     own, others = both(0.0, 0.2, 0.001, 1)
     assert trend.beyond(0.2, own[:7], others[:7]) == 0.2
+
+
+def queue_in_windows(samples_of, rate: float, capacity: float, chance, windows: int = 20):
+    """The samples of an open loop in windows of a second, each of which begins with an empty queue."""
+    sent, latencies, numbers = [], [], []
+    for number in range(windows):
+        free_s = 0.0
+        for at in np.sort(chance.uniform(0.0, 1.0, round(rate))):
+            free_s = max(free_s, at) + chance.exponential(1 / capacity)
+            sent.append(number + at)
+            latencies.append(free_s - at)
+            numbers.append(number)
+    return samples_of(latencies, sent_s=sent, window=numbers)
+
+
+@pytest.mark.parametrize("rate", [1100, 1200, 2000])
+def test_a_queue_that_grows_within_each_window_is_found(samples_of, rate):
+    """Although each window begins without one, so that nothing changes from window to window."""
+    chance = np.random.default_rng(rate)
+    grown = [trend.growth_within_windows(queue_in_windows(samples_of, rate, 1000, chance)) for _ in range(10)]
+    assert min(grown) > 0.2
+
+
+def test_a_queue_that_is_steady_within_a_moment_is_not(samples_of):
+    """At half of the capacity and at four fifths of it; nor are a few windows, or none with a right answer."""
+    chance = np.random.default_rng(1)
+    loops = [queue_in_windows(samples_of, rate, 1000, chance) for rate in (500, 800) for _ in range(50)]
+    assert [grown for loop in loops if (grown := trend.growth_within_windows(loop))] == []
+    assert trend.growth_within_windows(queue_in_windows(samples_of, 2000, 1000, chance, windows=3)) == 0.0
+    assert trend.growth_within_windows(loops[0].assign(error="timeout")) == 0.0

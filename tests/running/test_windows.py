@@ -74,6 +74,15 @@ def test_readings_go_on_where_the_window_before_ended(joined):
     assert observed.telemetry.gaps == [pytest.approx(100.5), pytest.approx(102.5)]
 
 
+def test_a_window_of_an_open_loop_lasts_as_long_as_it_was_planned():
+    """Its last answer comes before that, and time that is left out would make its rate higher than it was."""
+    whole = Joined(Observed(), windows=3)
+    assert whole.add(window(100.0, 0, 1_900_000, 20), Telemetry(), (), planned_s=2.0) == pytest.approx(1.9)
+    assert whole.before_us == 2_000_000
+    assert whole.add(window(106.0, 2_000_000, 2_100_000, 20), Telemetry(), (), planned_s=2.0) == pytest.approx(2.1)
+    assert whole.before_us == 4_100_000
+
+
 def test_what_was_read_after_a_window_is_not_in_it():
     """Its last answer had come: what the service spent afterwards, it spent for nobody."""
     observed, telemetry = Observed(), readings(100.0, 2.0, 10.0)

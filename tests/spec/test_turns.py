@@ -93,11 +93,13 @@ def test_a_cell_alone_is_its_own_group(plan):
 def test_the_windows_of_a_load_add_up_to_it():
     """The users' first sends are spread over a small part of each."""
     closed = Closed(users=50, duration_s=20.0, ramp_s=1.0, windows=10)
-    assert (closed.window.duration_s, closed.window.windows) == (2.0, 1)
-    assert closed.window.ramp_s == pytest.approx(0.1)
-    assert Closed(users=50, duration_s=20.0, ramp_s=1.0).window.ramp_s == 1.0
-    opened = Open(users=50, duration_s=10.0, rate_rps=0.7, windows=4)
-    assert opened.planned_sessions == 4 * opened.window.planned_sessions == 4
+    assert (closed.window().duration_s, closed.window().windows) == (2.0, 1)
+    assert closed.window().ramp_s == pytest.approx(0.1)
+    assert Closed(users=50, duration_s=20.0, ramp_s=1.0).window().ramp_s == 1.0
+    opened = Open(users=50, duration_s=10.0, rate_rps=5.5, windows=10)
+    sends = [opened.window(number).planned_sessions for number in range(10)]
+    assert (set(sends), sum(sends)) == ({5, 6}, 55)
+    assert opened.planned_sessions == 55
 
 
 def test_each_window_has_arrivals_of_its_own_that_are_the_same_for_all_variants():
@@ -122,6 +124,7 @@ def test_each_window_has_arrivals_of_its_own_that_are_the_same_for_all_variants(
         ({"ramp": "0:100:9", "users": [9]}, "A ramp cannot be measured in windows"),
         ({"variants": ["mvc"]}, "there is one"),
         ({"duration": 9.0, "scenario": "delay"}, "a single window"),
+        ({"rate": 17.0, "users": [50]}, "At 17 requests/s a window of 1.11 s has fewer than 20"),
         ({"remote_workers": 1}, "serve one variant at a time"),
     ],
 )
@@ -137,6 +140,7 @@ def test_what_cannot_be_in_windows_is_refused_with_the_reason(options, said):
         ("jwt", {}, "windows"),  # its own load has a duration
         ("jwt", {"duration": 20.0, "users": [50, 100]}, "windows"),
         ("jwt", {"rate": 500.0, "users": [100]}, "windows"),
+        ("jwt", {"rate": 17.0, "users": [100]}, "cells"),  # in a window they would send fewer than twenty
         ("jwt", {"interleave": "cells"}, "cells"),
         ("jwt", {"variants": ["mvc"]}, "cells"),
         ("jwt", {"duration": 2.0}, "cells"),  # two windows for each of three have no balanced order
