@@ -10,7 +10,18 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-SUMMARISED = ("planned_us", "sent_us", "latency_us", "waited_us", "session", "step", "status", "error")
+SUMMARISED = (
+    "planned_us",
+    "sent_us",
+    "latency_us",
+    "waited_us",
+    "user",
+    "session",
+    "step",
+    "window",
+    "status",
+    "error",
+)
 # With fewer times the slowest one in a thousand is just the slowest one, and says nothing of a percentile.
 FEWEST_FOR_P999 = 1000
 
@@ -34,7 +45,7 @@ class Summary:
         in_system: N̄, the mean number of requests under way by the samples (sum of latencies over elapsed time).
         elapsed_s: the time from the first request sent, at ``began_s`` after the planned start, to the last one ended.
         late_p99_s: 99th percentile of the lateness of planned sends that is due to the generator: of each user's first,
-            or, in an open loop, of the first of each session.
+            in each window where there are several, or, in an open loop, of the first of each session.
         late_p999_s: the same, p99.9; None with fewer than :data:`FEWEST_FOR_P999` of them.
         late_mean_s: mean lateness of the sends that latencies or load depend on: in an open loop the planned ones, else
             those that a user sent later, counted from its answer or the end of its pause.
@@ -108,6 +119,7 @@ def summarise_pieces(pieces: Iterable[pd.DataFrame], from_planned: bool = False)
     service, latency, failures, late, busy = (Distribution() for _ in range(5))
     sends, starts, planned = _Span(), _Span(), _Span()
     requests, last_us, under_way_us, later_us, later = 0, 0, 0, 0, 0
+    begun = np.zeros(0, dtype=np.int64)
     for piece in pieces:
         if piece.empty:
             continue
@@ -119,10 +131,10 @@ def summarise_pieces(pieces: Iterable[pd.DataFrame], from_planned: bool = False)
         failures.add((took + late_us if from_planned else took)[~right])
         # A pause may end a moment before its time, so that a session begins before its user was to be free.
         busy_us = np.minimum(piece["waited_us"].to_numpy(), late_us.clip(0)) if from_planned else np.zeros_like(late_us)
-        # An open loop plans the first request of each session, any other load that of each user; the others follow.
+        # An open loop plans the first request of each session, any other load that of each user in each window.
         first = (piece["step"] == 0).to_numpy()
         if not from_planned:
-            first = first & (piece["session"] == 0).to_numpy()
+            first, begun = _first_of_users(piece, first, begun)
             later_us, later = later_us + int(late_us[~first].sum()), later + int((~first).sum())
         busy.add(busy_us[first])
         late.add((late_us - busy_us)[first])
@@ -173,6 +185,25 @@ def summarise_pieces(pieces: Iterable[pd.DataFrame], from_planned: bool = False)
         p95_s=p95_s,
         all_p90_s=of_all.middle_s,
     )
+
+
+def _first_of_users(piece: pd.DataFrame, first: np.ndarray, begun: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Which samples of a piece are the first of their user in their window, and who has begun by its end.
+
+    Args:
+        first: whether a sample is the first of its session.
+        begun: a number for each user and window of the pieces before.
+
+    """
+    found: np.ndarray = first & (piece["session"] == 0).to_numpy()
+    later = np.flatnonzero(first & (piece["window"] > 0).to_numpy())
+    if not len(later):
+        return found, begun
+    users, windows = (piece[name].to_numpy(dtype=np.int64)[later] for name in ("user", "window"))
+    new, at = np.unique((windows << 32) | users, return_index=True)
+    is_new = ~np.isin(new, begun)
+    found[later[at[is_new]]] = True
+    return found, np.concatenate([begun, new[is_new]])
 
 
 class _Span:

@@ -155,6 +155,16 @@ def test_later_sends_of_a_closed_loop_are_late_since_their_users_were_free(sampl
     assert stats.summarise(samples[:1]).late_mean_s == 0.0
 
 
+def test_in_windows_the_first_send_of_each_user_is_planned_in_each(samples_of):
+    """Whatever the number of its session is there, and wherever a piece of the samples ends."""
+    columns = {"user": [0, 1, 0, 0, 1, 1], "session": [0, 0, 1, 2, 1, 2], "window": [0, 0, 0, 1, 1, 1]}
+    late_s = [0.5, 0.5, 0.01, 0.5, 0.5, 0.03]
+    samples = samples_of([1.0] * 6, sent_s=late_s, planned_s=0.0, **columns)
+    for cut in range(7):
+        summary = stats.summarise_pieces([samples[:cut], samples[cut:]])
+        assert (summary.late_p99_s, summary.late_mean_s) == pytest.approx((0.5, 0.02))
+
+
 def test_the_order_of_samples_does_not_matter(samples_of):
     """Workers' samples arrive interleaved; the summary is of the set."""
     rng = np.random.default_rng(5)

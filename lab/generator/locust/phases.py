@@ -74,7 +74,7 @@ class Phase:
         self.sends_ns = self._planned_ns(self.seed, order["counts"], worker)
         self.pending_sends = iter(self.sends_ns)
         # As if the windows before had been right before this one.
-        self.recorder = Recorder(self.start_ns - before_us * 1000, self.end_ns)
+        self.recorder = Recorder(self.start_ns - before_us * 1000, self.end_ns, self.load.independent)
         self.running_users = len(self.numbers)
         self.shared: dict[Any, Any] = {}
         self.ticks: list[tuple[int, int]] = []

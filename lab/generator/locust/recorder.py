@@ -35,6 +35,8 @@ class Recorder:
         start_ns: what all times are noted relative to, on this machine's monotonic clock: the phase's planned start,
             less the windows before it.
         end_ns: when sessions are cut off; 0 if all run to their ends.
+        open_loop: whether latencies count from the planned start of a session, so that what the generator does between
+            two of its requests must not be in them. In any other load a request is due as soon as its user is free.
 
     Attributes:
         sessions: begun; ``complete`` of them have come to their end.
@@ -49,9 +51,10 @@ class Recorder:
 
     """
 
-    def __init__(self, start_ns: int, end_ns: int = 0) -> None:
+    def __init__(self, start_ns: int, end_ns: int = 0, open_loop: bool = False) -> None:
         self.start_ns = start_ns
         self.end_ns = end_ns
+        self.open_loop = open_loop
         self.sessions = 0
         self.complete = 0
         self.cut: list[tuple[int, int]] = []
@@ -102,7 +105,6 @@ class UserSink:
     """
 
     __slots__ = (
-        "_due_when_free",
         "_free_ns",
         "_last",
         "_last_id",
@@ -119,16 +121,12 @@ class UserSink:
         self._last, self._last_id = ("", ""), 0
         # When the user's last answer had come, or its last pause was to end: from then on it was free.
         self._free_ns = self._waited_us = 0
-        self._due_when_free = False
         self.session = -1
         self.step = 0
 
     def begin_session(self, planned_ns: int = 0) -> None:
         """The user begins its next session, planned for that time of the monotonic clock; 0 for no plan."""
         self._waited_us = max(0, self._free_ns - planned_ns) // 1000 if planned_ns else 0
-        # By no plan its requests are due as soon as the user is free. By one, latency counts from the plan, so that it
-        # must not contain what the generator does between two requests.
-        self._due_when_free = not planned_ns and self._free_ns > 0
         self.session += 1
         self.step = 0
         self._recorder.sessions += 1
@@ -164,7 +162,7 @@ class UserSink:
         recorder, error, step = self._recorder, response.error, self.step
         recorder.finished += 1
         recorder.dispatch_delay_ns += taken_up_ns - ended_ns
-        if planned_ns == sent_ns and self._due_when_free:
+        if planned_ns == sent_ns and self._free_ns and not recorder.open_loop:
             planned_ns = self._free_ns
         self._free_ns = ended_ns
         if error and error != sample.FALLBACK:

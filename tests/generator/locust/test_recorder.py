@@ -208,6 +208,21 @@ def test_a_session_waits_from_its_planned_start_until_its_user_has_the_last_answ
     assert waited_us == [0, 0, 100_000, 100_000, 0, 0, 0, 0, 0, 0]
 
 
+@pytest.mark.parametrize("open_loop", [False, True])
+def test_later_requests_of_a_session_are_due_when_their_user_is_free(open_loop):
+    """In the first session too, which is planned; but not in an open loop, whose latencies count from the plan."""
+    noted, right = Recorder(0, open_loop=open_loop), Response(200, b"", sample.OK, 2)
+    sink = noted.sink(5)
+    for planned_us in (100, 0):
+        sink.begin_session(1000 * planned_us)
+        for sent_us in (200, 700):
+            sent_ns = 1000 * sent_us
+            first_ns = 1000 * planned_us if not sink.step else 0
+            sink.ended("/x", (first_ns or sent_ns, sent_ns, 0, 1000 * 600, 1000 * 600), right)
+    planned = np.frombuffer(noted.take(), sample.RECORD)["planned_us"].tolist()
+    assert planned == ([100, 700, 200, 700] if open_loop else [100, 600, 600, 600])
+
+
 def test_memory_does_not_grow_with_requests_that_were_taken():
     """However many requests pass, what the recorder and Locust's statistics hold stays below 16 bytes a request."""
     noted, stats = Recorder(0), RequestStats(use_response_times_cache=False)
