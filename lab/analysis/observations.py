@@ -18,7 +18,7 @@ from lab.analysis.steadiness import steadiness
 from lab.formulas.stats import Summary
 from lab.generator.fleet import PhaseResult
 from lab.spec.nodes import is_node
-from lab.spec.system import Entry
+from lab.spec.system import SERVICE, Entry
 from lab.spec.window import Window
 from lab.spec.workload import Closed, Load, OpenLoop
 from lab.telemetry.actuator import GC_PAUSES
@@ -367,9 +367,11 @@ def idle_s(result: PhaseResult, load: Load, elapsed_s: float, windows: Sequence[
 
 
 def gc_share(telemetry: Telemetry) -> float | None:
-    """The share of the observed time in garbage collection pauses of the service; None if unknown."""
-    times, pauses = counter(telemetry.rows, "service", GC_PAUSES)
-    return float((pauses[-1] - pauses[0]) / (times[-1] - times[0])) if len(times) > 1 else None
+    """The share of the observed time in garbage collection pauses; of several nodes the highest. None if unknown."""
+    nodes = {target for _, target, _, _ in telemetry.rows if is_node(target)} or {SERVICE}
+    read = [counter(telemetry.rows, node, GC_PAUSES) for node in nodes]
+    shares = [(pauses[-1] - pauses[0]) / (times[-1] - times[0]) for times, pauses in read if len(times) > 1]
+    return max(map(float, shares), default=None)
 
 
 def worker_cpu(telemetry: Telemetry, result: PhaseResult, elapsed_s: float) -> float | None:

@@ -279,18 +279,18 @@ def requests_served(service: Service, expected: int | None = None) -> int | None
 
 @dataclass(frozen=True)
 class CpuTimes:
-    """CPU seconds of a service so far, in total and by its just-in-time compilers, at a monotonic time."""
+    """CPU seconds of a service so far, of all nodes and by the just-in-time compilers of each, at a monotonic time."""
 
     at_s: float
     cpu_s: float
-    jit_s: float
+    jit_s: tuple[float, ...]
 
     def since(self, before: CpuTimes, requests: int) -> dict[str, float]:
         """CPU time a request and compiler load between two readings.
 
         Returns:
-            ``requests``, ``elapsed_s``, ``cpu_us_per_request`` and ``jit_share`` (compiler time over elapsed time; the
-            JVM has two compilers, so that it may exceed 1).
+            ``requests``, ``elapsed_s``, ``cpu_us_per_request`` and ``jit_share`` (compiler time over elapsed time, of
+            the node where it is highest; a JVM has two compilers, so that it may exceed 1).
 
         """
         elapsed_s = max(self.at_s - before.at_s, 1e-9)
@@ -298,17 +298,17 @@ class CpuTimes:
             "requests": requests,
             "elapsed_s": elapsed_s,
             "cpu_us_per_request": (self.cpu_s - before.cpu_s) * 1e6 / max(requests, 1),
-            "jit_share": (self.jit_s - before.jit_s) / elapsed_s,
+            "jit_share": max(now - then for now, then in zip(self.jit_s, before.jit_s, strict=True)) / elapsed_s,
         }
 
 
 def cpu_times(deployment: Deployment) -> CpuTimes:
     """Read the CPU and compiler time of all nodes so far; ComponentError if one does not report them."""
-    cpu_s = jit_s = 0.0
+    cpu_s, jit_s = 0.0, []
     for node in deployment.nodes.values():
         values = scrape(node, ANSWER_WITHIN_S)
         if COMPILED_MS not in values:
             raise no_answer_error(node, f"The {node.running.launch.name} did not report its compiler's time.")
         cpu_s += node.running.cpu_s()
-        jit_s += values[COMPILED_MS] / 1000
-    return CpuTimes(time.monotonic(), cpu_s, jit_s)
+        jit_s.append(values[COMPILED_MS] / 1000)
+    return CpuTimes(time.monotonic(), cpu_s, tuple(jit_s))

@@ -603,6 +603,14 @@ def collecting(target: str, seconds: int, each_s: float = 0.0, once_s: float = 0
     return [(float(t), target, GC_PAUSES, each_s * t + once_s * (t > by_s)) for t in range(seconds) if not 60 < t < 65]
 
 
+def test_the_collectors_share_is_that_of_one_node():
+    """Two nodes that pause for a tenth of the time each do not stop their service for a fifth of it."""
+    nodes = collecting("node 1", 50, each_s=0.1) + collecting("node 2", 50, each_s=0.05)
+    assert observations.gc_share(Telemetry(collecting("service", 50, each_s=0.15) + nodes)) == pytest.approx(0.1)
+    assert observations.gc_share(Telemetry(collecting("service", 50, each_s=0.15))) == pytest.approx(0.15)
+    assert observations.gc_share(Telemetry([])) is None
+
+
 @pytest.mark.parametrize(
     ("pauses", "explains_s", "course"),
     [

@@ -17,6 +17,7 @@ from lab.telemetry.actuator import (
     HEAP_EDEN,
     JVM_MEMORY,
     Answered,
+    CpuTimes,
     EndpointStatus,
     await_ready,
     requests_answered,
@@ -116,3 +117,15 @@ def test_what_was_answered_is_counted_in_all_and_by_success(service):
     assert (found.total, found.succeeded, sum(found.by_status.values())) == (18, 11, 18)
     assert found.by_status[EndpointStatus(method="GET", path="/a", status="200")] == 5
     assert requests_answered(Service(None, "", "")) == Answered()
+
+
+def test_the_compilers_share_is_that_of_the_node_where_it_is_highest():
+    """Four nodes whose compilers take a little each are as warm as each of them."""
+    before = CpuTimes(10.0, 4.0, (1.0, 2.0, 3.0))
+    spent = CpuTimes(20.0, 5.0, (1.3, 2.5, 3.0)).since(before, 1000)
+    assert spent == {
+        "requests": 1000,
+        "elapsed_s": 10.0,
+        "cpu_us_per_request": 1000.0,
+        "jit_share": pytest.approx(0.05),
+    }
