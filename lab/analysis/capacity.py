@@ -1,4 +1,4 @@
-"""What each variant of a run can do: the most right answers a second of its closed loops."""
+"""What each variant of a run can do: the most sessions a second of its closed loops, as rates are planned in them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ GIVEN = re.compile(r"[^=,]+=[^=,]+(,[^=,]+=[^=,]+)*")
 
 
 def given(text: str | Mapping[str, float] | None, runs: Path) -> Mapping[str, float] | None:
-    """The capacity of each variant in requests a second, as it is asked for; None if it is not.
+    """The capacity of each variant in sessions a second, as it is asked for; None if it is not.
+
+    A session is a request, unless the scenario's or the locustfile's have several.
 
     Args:
         text: rates by variant, ``mvc=900,webflux=1200``, or the name of a run that shows them.
@@ -38,19 +40,20 @@ def given(text: str | Mapping[str, float] | None, runs: Path) -> Mapping[str, fl
 
 
 def of_run(run: RunFolder) -> dict[str, float]:
-    """By variant, the most right answers a second, as the mean over the repeats of its best closed loop.
+    """By variant, the most sessions a second, as the mean over the repeats of its best closed loop.
 
-    An open loop or a burst shows what was asked, not what is possible. LabError if the run has no closed loop that can
-    be believed.
+    Right answers, over the requests of a complete session where that has several. An open loop or a burst shows what
+    was asked, not what is possible. LabError if the run has no closed loop that can be believed.
     """
     rates: dict[str, dict[str, list[float]]] = {}
     plan = run.plan()
     for folder in run.cells():
         summary = folder.read("summary")
         believed = summary.get("verdict") in verdict.BELIEVED
-        if believed and isinstance(folder.cell.load, Closed | Total):
+        requests_a_session = (summary.get("sessions") or {"requests": 1}).get("requests")
+        if believed and isinstance(folder.cell.load, Closed | Total) and requests_a_session:
             at = rates.setdefault(folder.cell.variant, {}).setdefault(plan.at(folder.cell), [])
-            at.append(float(summary["ok_throughput_rps"]))
+            at.append(float(summary["ok_throughput_rps"]) / requests_a_session)
     if not rates:
         raise LabError(
             f"Run {run.name} has no closed loop that shows what its variants can do.",

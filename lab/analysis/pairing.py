@@ -45,6 +45,8 @@ from lab.telemetry import series
 
 # With fewer requests, the JVM's own background work outweighs the CPU cost of the requests.
 FEWEST_FOR_CPU = 100
+# Of users who wait for answers for so much of their time, throughput shows three quarters of what latency does.
+WAITING_SHARE = 0.75
 
 
 @dataclass(frozen=True)
@@ -334,9 +336,22 @@ class _Cells:
         if metric not in (THROUGHPUT, FAILED) and self._kept_back:
             return BREAKER
         firsts = self._first(self.a), self._first(self.b)
-        if metric == MEAN and all(isinstance(first.load, Closed | Total) for first in firsts):
+        if metric == MEAN and self._always_waiting:
             return ONE_FACT
         return AS_PLANNED if metric == THROUGHPUT and all(first.percent for first in firsts) else ""
+
+    @cached_property
+    def _always_waiting(self) -> bool:
+        """Whether the users of a closed loop wait for answers nearly all the time, so that latency decides throughput.
+
+        Where they pause for long, or wait for their turn in a ramp, a latency twice as long hardly changes throughput.
+        """
+        cells = [cell for side in (self.a, self.b) for _, cells in self._of(side) for cell in cells]
+        return all(
+            isinstance(cell.cell.load, Closed | Total)
+            and (self.summaries[_name(cell)].get("in_system") or 0.0) >= WAITING_SHARE * cell.cell.load.users
+            for cell in cells
+        )
 
     @cached_property
     def _kept_back(self) -> bool:

@@ -29,8 +29,8 @@ class Course:
         windows: how the requests of each time window ended: :func:`lab.formulas.ramp.outcomes`.
         knee: None where answers kept pace to the end, where there were too few to say, where users are ramped, as they
             send no faster than they are answered, and where what is called was to fail or be slow for a time.
-        kept_rps: up to which rate answers kept pace: that of the knee, or, without one, the highest if at least
-            :data:`KEPT_SHARE` of all requests were answered right in time. Else None.
+        kept_rps: up to which rate of sessions answers kept pace: that of the knee, or, without one, the highest if at
+            least :data:`KEPT_SHARE` of them were answered right in time. Else None.
         before_knee_s: the mean latency of right answers in the windows that kept pace; None without any.
         prompt_share: :func:`lab.formulas.ramp.prompt_share`.
         waiting: :func:`lab.analysis.waiting_cost.waiting_cost`.
@@ -94,10 +94,11 @@ def course(cell: CellFolder, steady: bool = True) -> Course | None:
     windows = ramp.outcomes(samples, load.duration_s, BY_BREAKER)
     found, kept_rps, kept_s = None, None, 0.0
     if isinstance(load, Ramp) and steady:
-        found = ramp.knee(samples, load.from_rps, load.to_rps, load.duration_s)
+        sessions = ramp.by_session(samples)
+        found = ramp.knee(sessions, load.from_rps, load.to_rps, load.duration_s)
         if found:
             kept_rps, kept_s = found.rate, found.at_s
-        elif (ramp.kept_pace_share(samples, load.duration_s) or 0.0) >= KEPT_SHARE:
+        elif (ramp.kept_pace_share(sessions, load.duration_s) or 0.0) >= KEPT_SHARE:
             kept_rps, kept_s = load.to_rps, load.duration_s
     return Course(
         windows=windows,

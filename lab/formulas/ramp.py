@@ -1,5 +1,7 @@
 """A ramp by its time windows, and its knee: the rate from which on right answers no longer keep pace with what is sent.
 
+A ramp plans sessions, which are requests unless they have several: its knee is one of sessions, see :func:`by_session`.
+
 Up to the knee answers come at the rate at which requests were sent one latency before. Beyond it their rate no longer
 grows with what is offered, or falls. So a line that is known up to the knee, and is straight after it, is fitted to the
 answers of each window by least squares (segmented regression with one break; Muggeo, Statistics in Medicine 22, 2003).
@@ -16,7 +18,7 @@ import pandas as pd
 from lab.formulas.queueing import Floats
 
 # The columns that outcomes are counted from.
-COLUMNS = ("planned_us", "sent_us", "latency_us", "error", "fallback")
+COLUMNS = ("planned_us", "sent_us", "latency_us", "user", "session", "step", "error", "fallback")
 # As many windows as show the course of a ramp, and those that its knee is fitted to.
 WINDOWS, FITTED_WINDOWS = 30, 60
 # Windows at both ends of a ramp in which no break is looked for: a line needs some.
@@ -29,6 +31,33 @@ FEWEST_ANSWERS = 200
 COLLAPSED, SMOOTHED = 0.5, 5
 # Gatling's default bound of its fastest group of requests, which reports of ramps are published with.
 PROMPT_S = 0.8
+
+
+def by_session(samples: pd.DataFrame) -> pd.DataFrame:
+    """One row a session, as if it were one request: from its planned start to its last answer, right if all were.
+
+    Args:
+        samples: of the measured load, with :data:`COLUMNS`.
+
+    Returns:
+        ``planned_us``, ``sent_us``, ``latency_us``, ``error`` (of the first request that failed) and ``fallback``; the
+        samples themselves where no session has several requests.
+
+    """
+    if not (samples["step"] > 0).any():
+        return samples
+    ended_us = samples["sent_us"] + samples["latency_us"]
+    failed = samples["error"].astype(object).where(samples["error"] != "")
+    sessions = samples.assign(ended_us=ended_us, failed=failed).sort_values("step").groupby(["user", "session"])
+    found = sessions.agg(
+        planned_us=("planned_us", "first"),
+        sent_us=("sent_us", "first"),
+        ended_us=("ended_us", "max"),
+        error=("failed", "first"),
+        fallback=("fallback", "any"),
+    ).reset_index(drop=True)
+    latency_us = found.pop("ended_us") - found["sent_us"]
+    return found.assign(latency_us=latency_us, error=found["error"].astype(object).fillna(""))
 
 
 def outcomes(
@@ -87,13 +116,13 @@ def prompt_share(samples: pd.DataFrame) -> float | None:
 
 
 def kept_pace_share(samples: pd.DataFrame, duration_s: float) -> float | None:
-    """The share of all requests that were answered right while the ramp lasted, and a latency longer; None of none.
+    """The share of all sessions that were answered right while the ramp lasted, and a latency longer; None of none.
 
-    The latency is that of the first answers. Where answers keep pace it is 1. Where they never did, most requests may
-    be answered right in the end, and long after that.
+    The latency is that of the first answers. Where answers keep pace it is 1. Where they never did, most may be
+    answered right in the end, and long after that.
 
     Args:
-        samples: of the measured load, with :data:`COLUMNS`.
+        samples: one row a session: :func:`by_session`.
         duration_s: of the ramp.
 
     """
@@ -109,9 +138,9 @@ class Knee:
     """The rate of a ramp from which on answers no longer keep pace, with the interval of its noise within the ramp.
 
     Attributes:
-        rate: requests a second.
+        rate: sessions a second, each of which may be one request.
         at_s: when the ramp had that rate.
-        beyond: by how much the rate of answers changes with each request a second that is offered beyond the knee:
+        beyond: by how much the rate of answers changes with each session a second that is offered beyond the knee:
             0 on a plateau, negative where they become fewer.
         collapse_rps: the rate of the ramp when fewer than half of the most were answered; None where that never was.
 
@@ -138,7 +167,7 @@ def knee(samples: pd.DataFrame, from_rps: float, to_rps: float, duration_s: floa
     interval is that of 95 %, by resampling blocks of the residuals; what differs from run to run is not in it.
 
     Args:
-        samples: of the measured load, with :data:`COLUMNS`.
+        samples: one row a session: :func:`by_session`.
 
     """
     planned_s, ended_s, error = _times(samples)

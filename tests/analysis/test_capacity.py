@@ -27,6 +27,15 @@ def test_the_best_closed_loop_of_each_variant_counts(made, tmp_path):
     assert capacity.given(None, tmp_path) is None
 
 
+def test_the_capacity_of_sessions_is_one_of_sessions(made):
+    """Of 26 requests each a service can do a 26th as many; where none is complete, nobody knows."""
+    run = made({"mvc": 0.1, "webflux": 0.1}, users=(10,), repeat=1, duration=5.0)
+    for folder in run.cells():
+        complete = {"requests": 26.0 if folder.cell.variant == "mvc" else None}
+        folder.keep("summary", {**folder.read("summary"), "ok_throughput_rps": 520.0, "sessions": complete})
+    assert capacity.of_run(run) == {"mvc": 20.0}
+
+
 def test_what_shows_no_capacity_is_refused(made, tmp_path):
     """A burst ends too soon, a rate that was asked for is no limit, and a word is no number."""
     with pytest.raises(LabError, match="no closed loop"):

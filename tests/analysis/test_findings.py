@@ -245,6 +245,15 @@ def test_throughput_and_mean_of_a_closed_loop_are_one_fact(made):
     assert THROUGHPUT in METRICS
 
 
+def test_of_users_who_pause_throughput_does_not_show_latency(made):
+    """They wait for answers a tenth of their time, so that a mean 30 % longer is a fact of its own, and is tested."""
+    run = made({"mvc": 0.1, "webflux": 0.13}, duration=5.0, users=(200,))
+    found = lab.compare(str(run.path))
+    by_metric = {row.metric: row for row in found.rows}
+    assert (by_metric[MEAN].finding, by_metric[MEAN].winner) == ("different", "mvc")
+    assert "N = X" not in found.correction
+
+
 def test_separate_runs_count_once_each(made):
     """Five repeats in each of two runs are one measurement a side; three runs a side find what they differ by."""
     runs = {mean_s: [made({"mvc": mean_s}, seed=seed) for seed in range(3)] for mean_s in (0.1, 0.13)}

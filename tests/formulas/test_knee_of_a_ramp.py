@@ -32,7 +32,8 @@ def frame(sent_s, latency_s, error="", fallback=False) -> pd.DataFrame:
     """Samples of requests that were sent when they were planned."""
     sent_us = np.round(np.asarray(sent_s) * 1e6).astype(int)
     columns = {"planned_us": sent_us, "sent_us": sent_us, "latency_us": np.round(np.asarray(latency_s) * 1e6)}
-    return pd.DataFrame({**columns, "error": error, "fallback": fallback}).astype({"latency_us": "int64"})
+    found = pd.DataFrame({**columns, "error": error, "fallback": fallback}).astype({"latency_us": "int64"})
+    return found.assign(user=range(len(found)), session=0, step=0)
 
 
 @pytest.mark.parametrize("servers", [50, 100])
@@ -123,3 +124,22 @@ def test_the_fallback_of_a_check_is_no_right_answer():
     """A locustfile's own fallbacks are counted as such."""
     windows = ramp.outcomes(frame([0.5, 1.5], [0.1, 0.1], "", [True, False]), 2.0, BY_BREAKER, windows=1)
     assert (windows["right"][0], windows["fallback"][0]) == (1, 1)
+
+
+def test_of_sessions_of_several_requests_the_knee_is_one_of_sessions():
+    """Two requests each, the second right after the first: as many sessions as there are answers to either."""
+    sent_s = np.sort(np.asarray(schedule.planned_s(Ramp(users=5000, from_rps=0, to_rps=1000, duration_s=30.0), (1,))))
+    free, rows = [0.0] * 100, []
+    for session, at_s in enumerate(sent_s):
+        begun_s = max(at_s, heapq.heappop(free))
+        first_s, last_s = begun_s + SERVICE_S / 2, begun_s + SERVICE_S
+        heapq.heappush(free, last_s)
+        rows += [(at_s, first_s - at_s, session, 0), (first_s, last_s - first_s, session, 1)]
+    at_s, took_s, sessions, steps = map(np.array, zip(*rows, strict=True))
+    requests = frame(at_s, took_s).assign(user=sessions % 5000, session=sessions // 5000, step=steps)
+    of_sessions = ramp.by_session(requests.sample(frac=1.0, random_state=1))
+    assert len(of_sessions) == len(sent_s)
+    assert of_sessions["latency_us"].min() == pytest.approx(1e6 * SERVICE_S, abs=2)
+    assert ramp.knee(of_sessions, 0, 1000, 30).rate == pytest.approx(100 / SERVICE_S, rel=0.05)
+    one_fails = requests.assign(error=np.where((sessions == 7) & (steps == 1), "timeout", ""))
+    assert ramp.by_session(one_fails)["error"].value_counts().to_dict() == {"": len(sent_s) - 1, "timeout": 1}
