@@ -75,13 +75,15 @@ class GeneratorState:
             response time law; None for other loads.
         counting_error: the possible error of ``counted_in_system``.
         stood_still_s: the longest stall of a worker.
-        worker_cpu: the busiest worker's mean CPU share of one core during the load.
+        worker_cpu: the busiest worker's mean CPU share of one core during the load, or at the end of a ramp of rates.
         workers_cpu: the share that all workers on this machine used of the cores that they can be on at once; None if
             unknown, as where the generator has no cores of its own.
         ceiling_rps: the generator's ceiling for this kind of request; None if unknown.
         remote: whether workers on other machines sent requests too, of which no ceiling is known.
         open_loop: whether requests are sent independently of the answers.
         clock_step_s: the largest step of a worker's clock during the load.
+        peak_rps: requests a second that were sent as a ramp of rates ended; None for any other load, whose rate is that
+            of all of it.
 
     """
 
@@ -96,6 +98,7 @@ class GeneratorState:
     remote: bool = False
     open_loop: bool = False
     clock_step_s: float = 0.0
+    peak_rps: float | None = None
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from lab.generator.fleet import PhaseResult
 from lab.spec.nodes import is_node
 from lab.spec.system import SERVICE, Entry
 from lab.spec.window import Window
-from lab.spec.workload import Closed, Load, OpenLoop
+from lab.spec.workload import Closed, Load, OpenLoop, Ramp
 from lab.telemetry.actuator import GC_PAUSES
 from lab.telemetry.running_clock import RunningClock
 from lab.telemetry.sampler import BESIDE_WORKERS, CORES_BUSY, MACHINE, NEIGHBOURS, ON_SERVICE_CORES, Reading, Telemetry
@@ -34,6 +34,8 @@ TOGETHER_S = 0.001
 SLOW_CONNECT_S = 0.9
 # Cores are busy, and a service has time to spare, above and below these shares of its cores in a second.
 CROWDED_SHARE, SPARE_SHARE = 0.95, 0.85
+# The end of a ramp of rates at which its generator is judged: a tenth of it, and so many seconds at least.
+RAMP_ENDS_S = 3.0
 # By worker, (Unix time, CPU seconds so far).
 CpuReadings = Mapping[str, Sequence[tuple[float, float]]]
 
@@ -140,6 +142,10 @@ def evidence(
 
     """
     result, telemetry, elapsed_s = observed.result, observed.telemetry, summary.elapsed_s
+    span_s, peak_rps = (0.0, elapsed_s), None
+    if isinstance(load, Ramp):  # whose mean is half of what its end asks of the generator
+        span_s = (load.duration_s - max(RAMP_ENDS_S, load.duration_s / 10), load.duration_s)
+        peak_rps = load.highest_rps * result.begun / result.sessions if result.sessions else None
     rows = metrics(result, telemetry)
     clock = RunningClock.of(rows)
     planned = (None, load.planned_sessions) if result.has_sessions else (load.planned_sessions, None)
@@ -169,12 +175,13 @@ def evidence(
         idle_s=idle_s(result, load, elapsed_s, observed.windows),
         counting_error=counting_error(result, load, elapsed_s),
         stood_still_s=stood_still_s(result, elapsed_s, clock),
-        worker_cpu=worker_cpu(telemetry, result, elapsed_s),
-        workers_cpu=workers_cpu(telemetry, result, elapsed_s, len(conditions.owned_cores.get("generator", ()))),
+        worker_cpu=worker_cpu(telemetry, result, *span_s),
+        workers_cpu=workers_cpu(telemetry, result, *span_s, len(conditions.owned_cores.get("generator", ()))),
         ceiling_rps=conditions.ceiling_rps,
         remote=load.remote_workers > 0,
         open_loop=load.independent,
         clock_step_s=result.clock_step_s,
+        peak_rps=peak_rps,
     )
     interference = Interference(
         foreign_cpu=foreign_cpu(telemetry, os.cpu_count() or 1) if conditions.entry != "attached" else None,
@@ -374,35 +381,49 @@ def gc_share(telemetry: Telemetry) -> float | None:
     return max(map(float, shares), default=None)
 
 
-def worker_cpu(telemetry: Telemetry, result: PhaseResult, elapsed_s: float) -> float | None:
-    """The busiest worker's mean CPU share of one core during the load; None if it was shorter than 1 s.
+def worker_cpu(telemetry: Telemetry, result: PhaseResult, from_s: float, until_s: float) -> float | None:
+    """The busiest worker's mean CPU share of one core in a time of the load; None if it was shorter than 1 s.
 
     Workers on this machine are read from outside; for those on others there are only their own readings.
+
+    Args:
+        from_s: seconds since the planned start; the same for ``until_s``.
+
     """
-    return max([*_cpu_shares(result.cpu), *_cpu_shares(_of_local_workers(telemetry, result, elapsed_s))], default=None)
+    local = _of_local_workers(telemetry, result, from_s, until_s)
+    elsewhere = {name: _within(result, read, from_s, until_s) for name, read in result.cpu.items()}
+    return max([*_cpu_shares(elsewhere), *_cpu_shares(local)], default=None)
 
 
-def workers_cpu(telemetry: Telemetry, result: PhaseResult, elapsed_s: float, cores: int) -> float | None:
+def workers_cpu(telemetry: Telemetry, result: PhaseResult, from_s: float, until_s: float, cores: int) -> float | None:
     """The CPU share that all workers on this machine used of the cores that they can be on at once.
 
     Several that share a core may keep it busy although each of them uses a part of it only. None if the load was
     shorter than 1 s.
 
     Args:
+        from_s: seconds since the planned start; the same for ``until_s``.
         cores: that the generator has; 0 where it shares those of all, so that nobody knows: then the share is None.
 
     """
-    shares = _cpu_shares(_of_local_workers(telemetry, result, elapsed_s))
+    shares = _cpu_shares(_of_local_workers(telemetry, result, from_s, until_s))
     return sum(shares) / min(len(shares), cores) if shares and cores else None
 
 
-def _of_local_workers(telemetry: Telemetry, result: PhaseResult, elapsed_s: float) -> CpuReadings:
+def _of_local_workers(telemetry: Telemetry, result: PhaseResult, from_s: float, until_s: float) -> CpuReadings:
     readings: dict[str, list[tuple[float, float]]] = {}
-    begun, over = result.unix_start - 1, result.unix_start + elapsed_s + 1
     for t, target, name, value in telemetry.rows:
-        if name == "cpu_s" and target.startswith("worker") and begun <= t <= over:
+        if name == "cpu_s" and target.startswith("worker"):
             readings.setdefault(target, []).append((t, value))
-    return readings
+    return {target: _within(result, read, from_s, until_s) for target, read in readings.items()}
+
+
+def _within(
+    result: PhaseResult, read: Iterable[tuple[float, float]], from_s: float, until_s: float
+) -> list[tuple[float, float]]:
+    """The readings of a time of the load, and those a second before it and after it."""
+    begun, over = result.unix_start + from_s - 1, result.unix_start + until_s + 1
+    return [(t, value) for t, value in read if begun <= t <= over]
 
 
 def _cpu_shares(readings: CpuReadings) -> list[float]:

@@ -433,7 +433,7 @@ def _worker_cpu(evidence: Evidence, summary: Summary, answered: int) -> list[Rea
 
 
 def _ceiling(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
-    return checks.ceiling(summary.throughput_rps, evidence.generator.ceiling_rps)
+    return checks.ceiling(evidence.generator.peak_rps or summary.throughput_rps, evidence.generator.ceiling_rps)
 
 
 def _stalls(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:

@@ -162,9 +162,25 @@ def test_workers_that_share_cores_fill_them_together(workers, cores, share):
     found += readings("service", "cpu_s", 0.5) + readings("master", "cpu_s", 0.06)
     elsewhere = {"9": [(0.0, 0.0), (10.0, 5.0)]}  # by its own count: on which cores it was is not known
     result = PhaseResult(cpu=elsewhere)
-    assert observations.workers_cpu(Telemetry(found), result, 10.0, cores) == (share and pytest.approx(share))
-    assert observations.worker_cpu(Telemetry(found), result, 10.0) == pytest.approx(0.5)
-    assert observations.workers_cpu(Telemetry([]), result, 10.0, cores) is None
+    assert observations.workers_cpu(Telemetry(found), result, 0.0, 10.0, cores) == (share and pytest.approx(share))
+    assert observations.worker_cpu(Telemetry(found), result, 0.0, 10.0) == pytest.approx(0.5)
+    assert observations.workers_cpu(Telemetry([]), result, 0.0, 10.0, cores) is None
+
+
+def test_the_generator_of_a_ramp_is_judged_by_its_end(samples_of):
+    """Its mean is half of what the end asks: of the rate, and of the CPU of the worker that sends it."""
+    used = [(float(t), "worker 1", "cpu_s", t**2 / 40) for t in range(21)]
+    result = PhaseResult(begun=4000, sessions=2000, whole=True)
+    observed = observations.Observed(result=result, telemetry=Telemetry(used))
+    samples = samples_of([0.1] * 200, sent_s=[t / 10 for t in range(200)])
+    conditions = observations.Conditions(True, "service", {}, 2000.0, (0, 0), {}, {}, (), (), 0, ())
+
+    def judged(load):
+        found = observations.evidence(observed, conditions, load, summarise(samples, from_planned=True), samples)
+        return found.generator.worker_cpu, found.generator.peak_rps
+
+    assert judged(Ramp(users=9, from_rps=0, to_rps=900, duration_s=20.0)) == (pytest.approx(0.925, abs=0.03), 1800)
+    assert judged(Open(users=9, rate_rps=900, duration_s=20.0)) == (pytest.approx(0.5, abs=0.03), None)
 
 
 def test_the_cores_that_workers_fill_are_those_of_the_generator(samples_of):

@@ -347,6 +347,8 @@ def test_of_an_attached_service_less_is_essential(lacking):
         ({"paused": 0.6, "windows": 30}, SUSPECT, "itself stood still for 60.0% of the load"),
         ({"slowed": {"service": 0.1}}, SUSPECT, "became 10% slower"),
         ({"shared_change": -0.3, "windows": 20}, SUSPECT, "changed by -30% during the load, as did that of"),
+        ({"peak_rps": 8000.0}, SUSPECT, "sent 8,000 requests/s, 80% of its calibrated ceiling"),
+        ({"peak_rps": 9500.0}, INVALID, "sent 9,500 requests/s, 95% of its calibrated ceiling"),
         ({"queue_growth": 0.3, "windows": 20}, SUSPECT, "still rose by 30% within the windows"),
         ({"crowded": 0.5, "beside": {"mysql": 0.5}}, SUSPECT, "(mysql 0.50 of a core)"),
         ({"idle_s": 0.05}, SUSPECT, "idle for 50.0 ms"),

@@ -86,7 +86,7 @@ def test_a_saturated_generator_is_caught_by_name(ready, cores, ceilings):
         begun=result.begun,
         finished=result.finished,
         whole=result.whole,
-        worker_cpu=observations.worker_cpu(telemetry, result, summary.elapsed_s),
+        worker_cpu=observations.worker_cpu(telemetry, result, 0.0, summary.elapsed_s),
         foreign_cores=observations.foreign_cores(telemetry, cores.owned),
         ceiling_rps=ceilings["small"].rps,
     )
