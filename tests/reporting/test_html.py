@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 from collections import Counter
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from patience import PATIENCE_S
 
 from lab.errors import LabError
 from lab.reporting import html, run_view
+from lab.spec.plan import Cell
 from lab.storage import run_folder
 from lab.storage.run_folder import RunFolder
 
@@ -47,9 +49,26 @@ class Elements(HTMLParser):
         self.references += [found[name] for name in ("src", "href", "action", "data") if name in found]
 
 
-def test_a_choice_is_shown_by_its_name_in_every_table():
+def part_of(example: str, folder: Path, is_kept: Callable[[Cell], bool]) -> RunFolder:
+    """A copy of the cells of an example run that are kept, as if it had measured no others."""
+    whole = RunFolder(run_folder.EXAMPLES / example)
+    kept = {cell.id for cell in whole.plan().cells if is_kept(cell)}
+    folder.mkdir()
+    shutil.copy(whole.path / "environment.json", folder)
+    run = json.loads((whole.path / "run.json").read_text())
+    both = zip(run["plan"]["cells"], whole.plan().cells, strict=True)
+    run["plan"]["cells"] = [stored for stored, cell in both if cell.id in kept]
+    (folder / "run.json").write_text(json.dumps(run))
+    for name in kept:
+        shutil.copytree(whole.path / "cells" / name, folder / "cells" / name)
+    return RunFolder(folder)
+
+
+def test_a_choice_is_shown_by_its_name_in_every_table(tmp_path):
     """And not by its place among the choices; of sessions too, whose rows could not be told apart."""
-    run = run_view.open_run("operations")
+    variants = ("mvc", "mvc-virtual")
+    folder = part_of("operations", tmp_path / "20260101T000000Z-operations", lambda cell: cell.variant in variants)
+    run = run_view.Run(folder)
     rows = Counter(re.findall(r'<td class="name">mvc</td><td>([^<]*)</td>', html.render(run)))
     of_mvc = [cell for cell in run.cells if cell["variant"] == "mvc"]
     names = len(of_mvc[0]["by_name"])
@@ -59,16 +78,7 @@ def test_a_choice_is_shown_by_its_name_in_every_table():
 @pytest.fixture
 def copy(tmp_path) -> RunFolder:
     """A small copy of the example run that a test may spoil: three variants at 4,000 users."""
-    folder = tmp_path / "20260101T000000Z-delay"
-    folder.mkdir()
-    for name in ("run.json", "environment.json"):
-        shutil.copy(EXAMPLE / name, folder / name)
-    run = json.loads((folder / "run.json").read_text())
-    run["plan"]["cells"] = [cell for cell in run["plan"]["cells"] if cell["load"]["users"] == 4000]
-    (folder / "run.json").write_text(json.dumps(run))
-    for variant in ("mvc", "mvc-virtual", "webflux"):
-        shutil.copytree(EXAMPLE / "cells" / f"{variant}-u4000-r1", folder / "cells" / f"{variant}-u4000-r1")
-    return RunFolder(folder)
+    return part_of("delay-sweep", tmp_path / "20260101T000000Z-delay", lambda cell: cell.load.users == 4000)
 
 
 def change(path: Path, **values) -> None:

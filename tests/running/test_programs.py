@@ -144,7 +144,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("seed", [1, 2])  # with each of them drawn first
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.thorough)])  # with each of them drawn first
 @pytest.mark.parametrize("name", BAD)
 def test_a_program_that_does_not_do_its_work_is_invalid_by_name(measured, name, seed):
     """And the others are measured all the same, whichever is measured first."""
