@@ -116,6 +116,7 @@ def test_memory_is_all_that_a_request_holds():
         (of_threads, of_threads, REFUTED),
         (of_threads, nothing, CONFIRMED),
         (of_threads, unknown, UNDECIDED),
+        (nothing, of_loops, UNDECIDED),
     ):
         rows = [row("mvc", claims.WAITING, **mvc), row("webflux", claims.WAITING, **webflux)]
         assert word("A request that waits holds more memory", *rows) == found

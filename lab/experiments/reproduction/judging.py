@@ -346,7 +346,8 @@ def ratios(
 
 
 def _ratio(above: float, below: float) -> float | None:
-    return above / below if below else None
+    # Nothing is a number of times what was given back.
+    return above / below if below > 0 else None
 
 
 def _difference(more: float, less: float) -> float:
