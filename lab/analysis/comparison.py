@@ -12,13 +12,14 @@ import pandas as pd
 from lab.analysis import findings, scorecard
 from lab.analysis.findings import ALIKE, DIFFERENT, UNDECIDED
 from lab.analysis.shift import Pair, QuantileRatio, quantile_ratios
+from lab.analysis.verdict import FAILED_SUSPECT_SHARE
 from lab.formulas import inference
 from lab.formulas.inference import Difference, Ratio
 
 # Sides whose ratio is surely within this margin, of either side over the other, are alike.
 MARGIN = 0.05
 # The same for percentages of failed requests, in percentage points: more than that makes a measurement suspect.
-FAILED_MARGIN = 0.1
+FAILED_MARGIN = 100 * FAILED_SUSPECT_SHARE
 FAILED, CPU, THROUGHPUT, MEAN = "failed %", "CPU s per 1000 requests", "throughput req/s", "mean s"
 P999 = "p99.9 s"
 # The compared metrics: the field of summary.json, and whether more of it is better.

@@ -14,10 +14,10 @@ from lab.experiments.reproduction.judging import (
     NEAR,
     Measure,
     decide,
+    fewer_fail,
     figure,
     near,
     ok_rps,
-    ok_share,
     ratios,
     rows_of_variant,
     variant_pairs,
@@ -88,6 +88,11 @@ def _besides_b_s(repeat: Repeat) -> float | None:
     """The mean latency below the knee less the time in which B answers; None where that is nothing."""
     before_s = repeat.figures.get("before_knee_s", 0.0)
     return before_s - DELAY_MS / 1000 if before_s > DELAY_MS / 1000 else None
+
+
+def fails_less(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
+    """Whether fewer requests to event loops fail, in percentage points: 4 against 0 % is 1.04 times as many right."""
+    return fewer_fail(pair for pair in variant_pairs(rows, "webflux", "mvc") if pair[0].part == OPEN)
 
 
 def clients_alike(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
@@ -170,7 +175,7 @@ CHAIN = Publication(
             "Virtual threads keep pace further than platform threads.",
             partial(_further, "mvc-virtual", "mvc", figure("kept_rps")),
         ),
-        Claim("Fewer requests fail on event loops (18 and 43 %).", partial(_further, "webflux", "mvc", ok_share)),
+        Claim("Fewer requests fail on event loops (18 and 43 %).", fails_less),
         Claim(
             "More requests are answered within 800 ms on event loops (35 and 12 %).",
             partial(_further, "webflux", "mvc", figure("prompt_share")),

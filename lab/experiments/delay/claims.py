@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lab.experiments.reproduction.judging import (
+    FEW_PERCENT,
     NEAR,
     ClaimCheck,
     alike,
@@ -26,8 +27,6 @@ from lab.experiments.reproduction.publication import UNDECIDED, VARIANTS, Claim,
 from lab.spec.options import Options
 
 SHORT, LARGE = "accept count 100", "accept count 4096"
-# Fewer failures than this are chance, as for the verdict of a cell.
-FAILED_PERCENT = 0.1
 # What the document reports of platform threads at its largest load: with Tomcat's own backlog, which it did not change.
 PUBLISHED_FAILED_PERCENT, PUBLISHED_BACKLOG = 13.88, 100
 # From so many waves on, the ramp is a small part of the time.
@@ -102,16 +101,16 @@ def fails_as_published(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
 
 def short_backlog_fails(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     """Whether requests to platform threads fail with the short backlog."""
-    return decide(at_least(rows_of_variant(rows, "mvc", SHORT), error_percent, lambda _: FAILED_PERCENT, " % failed"))
+    return decide(at_least(rows_of_variant(rows, "mvc", SHORT), error_percent, lambda _: FEW_PERCENT, " % failed"))
 
 
 def large_backlog_cures(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     """Whether errors vanish with the large backlog; undecided where there were none with the short one."""
     short = rows_of_variant(rows, "mvc", SHORT)
     before = [(row, 100 * repeat.error_share) for row in short for repeat in row.usable]
-    if before and all(value < FAILED_PERCENT for _, value in before):
+    if before and all(value < FEW_PERCENT for _, value in before):
         return UNDECIDED, f"There were none to vanish: {before[0][0].label} had {before[0][1]:.2g} % failed."
-    large = decide(at_most(rows_of_variant(rows, "mvc", LARGE), error_percent, lambda _: FAILED_PERCENT, " % failed"))
+    large = decide(at_most(rows_of_variant(rows, "mvc", LARGE), error_percent, lambda _: FEW_PERCENT, " % failed"))
     return large if before else (UNDECIDED, "Nothing valid was measured with the short backlog.")
 
 

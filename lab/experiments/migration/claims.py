@@ -24,6 +24,7 @@ from lab.experiments.reproduction.judging import (
     decide,
     differences,
     error_percent,
+    fewer_fail,
     figure,
     mean_s,
     ratios,
@@ -67,8 +68,6 @@ HALF, ALMOST = 0.5, 0.1
 NEARLY_THREE_MINUTES_S = 170.0
 OBJECTIVE_P99_S, OBJECTIVE_ERRORS = 10.0, 10
 MISSED = "service_scrapes_missed"
-# Failures of one in a thousand requests are by chance.
-FEWER_PERCENT = 0.1
 
 Rows = Sequence[ReproducedRow]
 Pairs = list[tuple[ReproducedRow, ReproducedRow]]
@@ -119,11 +118,7 @@ def hops(rows: Rows) -> tuple[str, str]:
 
 def fewest_failures(rows: Rows) -> tuple[str, str]:
     """Whether fewer of WebFlux's requests in stress fail than of each of the others'."""
-    failed = [error_percent(repeat) for row in rows if row.part == STRESS for repeat in row.usable]
-    if failed and not any(failed):
-        return UNDECIDED, "No request of any variant failed."
-    pairs = _against(rows, WEBFLUX, (STRESS,))
-    return decide(differences(pairs, error_percent, -math.inf, -FEWER_PERCENT, " points"))
+    return fewer_fail(_against(rows, WEBFLUX, (STRESS,)))
 
 
 def three_minutes(rows: Rows) -> tuple[str, str]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from lab.experiments.operations.scenario import SCENARIO
 from lab.experiments.reproduction.judging import (
+    FEW_PERCENT,
     NEAR,
     ClaimCheck,
     FailedPercent,
@@ -38,8 +39,8 @@ USERS, OVERLOADS = 5000, (10_000, 15_000, 20_000)
 # Controllers that block, on the same generation as the styles: what those are compared with.
 BLOCKING = ("mvc", "mvc-mongo")
 UNDER_OVERLOAD = ("boot-1.5", "mvc", "controller-parallel", "rest-parallel")
-# Of the requests, in percent: what fails now and then, and "often more than 40 % of KO requests".
-FEW_PERCENT, MANY_PERCENT = 0.1, 40.0
+# Of the requests, in percent: "often more than 40 % of KO requests".
+MANY_PERCENT = 40.0
 # How the names of reactive styles begin; and of those that log users in that way, too.
 REACTIVE, LOGGING_IN = ("rest-", "controller-", "repository-"), ("rest-",)
 # What a person takes for instantaneous (Miller, AFIPS Fall Joint Computer Conference, 1968); published are 5 ms by a

@@ -15,13 +15,15 @@ from dataclasses import dataclass
 from operator import attrgetter
 from statistics import fmean, stdev
 
-from lab.analysis.verdict import INCOMPLETE
+from lab.analysis.verdict import FAILED_SUSPECT_SHARE, INCOMPLETE
 from lab.experiments.reproduction.publication import CONFIRMED, REFUTED, UNDECIDED, Repeat, ReproducedRow
 from lab.formulas import inference, queueing, t_interval
 from lab.running.estimate import duration_text
 
 # The tolerance of a claim that a value "is" something: that of the documents' own scorecard for "no difference".
 NEAR = 0.05
+# Failures of fewer requests than these are chance, as for the verdict of a cell.
+FEW_PERCENT = 100 * FAILED_SUSPECT_SHARE
 SHOWN = 2
 # More repeats than these are no advice.
 MOST_REPEATS = 50
@@ -372,6 +374,15 @@ def differences(
     return [_compared(_less(one, other), one, other, (measure, measure), (low, high), unit) for one, other in pairs]
 
 
+def fewer_fail(pairs: Iterable[tuple[ReproducedRow, ReproducedRow]]) -> tuple[str, str]:
+    """Whether fewer requests of the first row of each pair fail, by more than chance; undecided where none fail."""
+    both = list(pairs)
+    failed = [error_percent(repeat) for pair in both for row in pair for repeat in row.usable]
+    if failed and not any(failed):
+        return UNDECIDED, "No request of any variant failed."
+    return decide(differences(both, error_percent, -math.inf, -FEW_PERCENT, " points"))
+
+
 def _compared(
     label: str,
     one: ReproducedRow,
@@ -560,11 +571,6 @@ class FailedPercent:
 
 
 error_percent = FailedPercent()
-
-
-def ok_share(repeat: Repeat) -> float:
-    """Right answers over all requests."""
-    return 1 - repeat.error_share
 
 
 def sum_s(name: str) -> Measure:
