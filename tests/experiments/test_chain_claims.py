@@ -36,7 +36,9 @@ def word(begins: str, *rows: ReproducedRow) -> str:
 @pytest.mark.parametrize(
     ("begins", "figure", "more", "less"),
     [
+        ("Event loops keep pace further", "kept_rps", "webflux", "mvc"),
         ("Virtual threads keep pace further", "kept_rps", "mvc-virtual", "mvc"),
+        ("WebFlux answers more requests of the ramp", "right_rps", "webflux", "mvc"),
         ("More requests are answered within 800 ms", "prompt_share", "webflux", "mvc"),
         ("The mean over the whole ramp is longer", "all_mean_s", "mvc", "webflux"),
         ("Below the knee a request takes several times", "before_knee_s", "mvc", "webflux"),
@@ -62,7 +64,7 @@ def test_who_is_ahead_on_the_ramp_is_not_encoded(begins, figure, more, less):
 def test_who_collapses_earlier(threads, event_loops, found):
     """What never collapsed did not up to the end of the ramp, wherever its knee is; platform threads must have."""
     rows = [row("mvc", claims.OPEN, **threads), row("webflux", claims.OPEN, **event_loops)]
-    assert word("Platform threads collapse at a lower rate", *rows) == found
+    assert word("Right answers of platform threads fall to half", *rows) == found
 
 
 @pytest.mark.parametrize(
@@ -163,10 +165,28 @@ def test_a_ramp_that_was_measured_is_judged_beside_what_was_published(typed, tmp
     assert of_mvc.split()[-7:] == ["20.000", "221.0", "43", "%", "12", "0.300", "350.0"]
     (knee,) = [line for line in lines if "T platform threads keep pace" in line]
     assert knee.startswith(CONFIRMED)
-    assert sum(line.startswith(CONFIRMED) for line in lines) == 8
+    assert sum(line.startswith(CONFIRMED) for line in lines) == 9
+    assert {"right", "collapse"} <= set(done.stdout.split())  # what claims judge has a column
     assert sum(line.startswith(REFUTED) for line in lines) == 0
     (below,) = [line for line in lines if "Below the knee" in line]
     assert below.startswith(UNDECIDED)  # beside t both take next to nothing
+
+
+def test_one_late_timeout_makes_no_fewer_right_answers():
+    """As many requests are sent to each variant within the time of the ramp, whenever the last of them ended."""
+    few, many = (
+        ramp_figures({"windows": [{"to_s": 22.5, "right": 90}, {"to_s": 45.0, "right": more}]}) for more in (135, 360)
+    )
+    assert (few["right_rps"], many["right_rps"]) == (5.0, 10.0)
+    rows = [row("mvc", claims.OPEN, 10.0, **few), row("webflux", claims.OPEN, 9.4, **many)]
+    assert word("WebFlux answers more requests of the ramp right", *rows) == CONFIRMED
+
+
+def test_the_published_rates_are_those_up_to_which_answers_keep_pace():
+    """Where response times "crash", pace is lost; of right answers that fall to half nothing is published."""
+    rows = published.table("chain")["rows"]
+    assert [row.figures["kept_rps"] for row in rows] == [350, 520]
+    assert not any("collapse_rps" in row.figures for row in rows)
 
 
 def test_the_timeout_is_as_much_shorter_as_the_ramp():

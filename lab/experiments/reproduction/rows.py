@@ -168,11 +168,14 @@ def _repeat(cell: Mapping[str, Any], factor: float, request: str, plan: Plan) ->
 def ramp_figures(course: Mapping[str, Any]) -> dict[str, float]:
     """The figures of a ramp: those of :class:`lab.analysis.ramps.Course`, and of a request that waits.
 
-    ``collapse_rps`` is that of its knee; ``memory_bytes`` all of what it held, within the heap and outside, where both
-    are known. Of loads that are no ramps there are none.
+    ``collapse_rps`` is that of its knee; ``right_rps`` right answers over the ramp's duration, however late the last of
+    them came; ``memory_bytes`` all of what it held, within the heap and outside, where both are known. Of loads that
+    are no ramps there are none.
     """
     all_of_it = {**(course.get("knee") or {}), **course}
     known = {name: all_of_it[name] for name in OF_RAMPS if all_of_it.get(name) is not None}
+    if windows := course.get("windows"):
+        known["right_rps"] = sum(window["right"] for window in windows) / windows[-1]["to_s"]
     waiting = course.get("waiting") or {}
     memory = {"memory_bytes": waiting["heap_bytes"] + waiting["native_bytes"]} if "heap_bytes" in waiting else {}
     return {**known, **waiting, **memory}
