@@ -43,6 +43,7 @@ from lab.spec.plan import CELLS, WINDOWS, Interleave
 MIB = 1 << 20
 # Columns that say nothing of programs.
 OF_SERVICES = ("rps", "error_percent", "published_rps", "published_error_percent")
+ALL_MEAN = "all_mean_s"
 COLOURS = {CONFIRMED: "green", REFUTED: "red", UNDECIDED: "yellow", NOT_JUDGED: "dim"}
 
 
@@ -307,11 +308,16 @@ def _columns(rows: Sequence[Mapping[str, Any]], of_programs: bool) -> list[Colum
 
 
 def _figure_columns(rows: Sequence[Mapping[str, Any]]) -> Iterator[Column]:
-    """The columns of figures that a publication names, ours before published ones; none where all are 0 or unknown."""
+    """The columns of figures that a publication names, ours before published ones; none where all are 0 or unknown.
+
+    The mean of all requests is that of the right answers where none failed: then it has no column of its own, unless
+    a published one stands beside it.
+    """
     for group in ("figures", "published_figures"):
         for name in dict.fromkeys(name for row in rows for name in row[group]):
             text = partial(figure_text, name)
-            if any(row["figures"].get(name) or row["published_figures"].get(name) for row in rows):
+            needless = name == ALL_MEAN and not any(row["errors"] or name in row["published_figures"] for row in rows)
+            if not needless and any(row["figures"].get(name) or row["published_figures"].get(name) for row in rows):
                 yield Column(figure_heading(name), name, text, published=group == "published_figures", group=group)
 
 
