@@ -161,6 +161,30 @@ def test_errors_that_a_larger_backlog_should_cure(short, large, words):
     assert (delay.short_backlog_fails(rows)[0], delay.large_backlog_cures(rows)[0]) == words
 
 
+def test_failures_by_a_short_backlog_are_judged_at_the_documents_size_alone():
+    """A tenth of the users come at a tenth of the rate: whether any fail says nothing of the document's, either way."""
+    for failed in (0.0, 0.1388):
+        fewer = [replace(row("mvc", 4000, *thrice(9.0, 95.0, failed), part=delay.SHORT), measured_users=400)]
+        for judge in (delay.short_backlog_fails, delay.fails_as_published):
+            word, evidence = judge(fewer)
+            assert word == NOT_JUDGED
+            assert "made for 4,000 users, and this was measured with 400: python -m lab reproduce delay-ov" in evidence
+
+
+@pytest.mark.parametrize(
+    ("ratio", "word"), [(0.5, CONFIRMED), (0.53, CONFIRMED), (0.479, REFUTED), (0.54, REFUTED), (1.0, REFUTED)]
+)
+def test_half_the_time_is_that_of_the_formula(ratio, word):
+    """In waves of 5 s: (4·5 + 0.75)/(8·5 + 0.875) is 0.508, as those of the last wave start late in the ramp."""
+    parts = ((50, 0.875, 1.0), (100, 0.75, 1 / ratio))
+    rows = [
+        row("mvc", 400, *thrice(20.0, rate), part=f"pool {pool}", servers=pool, service_s=5.0, last_start_s=last_s)
+        for pool, last_s, rate in parts
+    ]
+    one_run = [replace(each, runs=frozenset({"together"})) for each in rows]
+    assert document.more_connections_help(one_run)[0] == word
+
+
 @pytest.mark.parametrize(("at_50_s", "word"), [(11.4, CONFIRMED), (28.2, REFUTED), (12.2, REFUTED)])
 def test_the_story_of_a_hundred_connections(at_50_s, word):
     """If the pool decided, 50 users would be served as fast as one; the published 28.2 s refute it."""
