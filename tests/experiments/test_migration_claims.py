@@ -168,6 +168,21 @@ def test_a_steeper_ramp_than_the_documents_may_refute_and_another_judges_nothing
     assert ("It was made for a ramp of 60 s" in tenth.evidence) == bool(other_s)
 
 
+@pytest.mark.parametrize("beginning", ["Stress: a tenth", "Stress: Prometheus"])
+@pytest.mark.parametrize(("p90_s", "missed"), [(1.0, 0.0), (200.0, 9.0)])
+def test_fewer_users_are_no_heavier_load_however_steep_their_ramp_is(beginning, p90_s, missed):
+    """A thousand within 5 s come at a rate of 200/s, as 12,000 would within 60: nothing is said, either way."""
+    rows = [row(claims.WEBFLUX, claims.STRESS, p90_s=p90_s, service_scrapes_missed=missed)]
+    here = find_publication("migration")
+    fewer = here.judge([replace(each, measured_users=1000) for each in rows])
+    (found,) = [each for each in fewer if each.claim.startswith(beginning)]
+    assert found.word == NOT_JUDGED
+    assert "made for 10,000 users, and this was measured with 1,000" in found.evidence
+    (found,) = [each for each in here.judge(rows) if each.claim.startswith(beginning)]
+    assert found.word == (REFUTED if p90_s == 1.0 else NOT_JUDGED)
+    assert "made for a ramp of 60 s" in found.evidence
+
+
 def test_a_steeper_ramp_leaves_what_was_not_measured_undecided():
     """No scrapes, no verdict."""
     found = find_publication("migration").judge(of_all(claims.STRESS, "p90_s", 1.0, 1.0, 1.0))

@@ -770,6 +770,22 @@ def test_the_command_shows_figures_by_their_units(capsys):
     assert ours[-3:] == ["2", "15", "35"]
 
 
+@pytest.mark.parametrize("name", ["delay", "delay-overload"])
+def test_where_requests_failed_the_mean_of_all_stands_beside_the_published_one(name, capsys):
+    """15.729 s are a mean of all requests, failed ones among them; where none failed that is the mean anyway."""
+    experiment = find_publication(name)
+    published = PublishedRow(4000, "sync", mean_s=15.729, errors_percent=13.88)
+    figures = {"figures": {"all_mean_s": 15.5}}
+    means = []
+    for errors in ({"connect": 555}, {}):
+        measured = [replace(each, **figures, errors=errors) for each in thrice(18.0, 110.0, 0.14 if errors else 0.0)]
+        one = row("mvc", 4000, *measured, part=experiment.parts[0].name, published=published)
+        reproduce._print(results.Reproduction(experiment, 1.0, (), (one,)))
+        (ours,) = [line for line in capsys.readouterr().out.splitlines() if re.match(r" *4,000 +mvc ", line)]
+        means.append([each for each in ours.split() if each in ("18.000", "15.500", "15.729")])
+    assert means == [["18.000", "15.500", "15.729"], ["18.000", "15.729"]]
+
+
 @pytest.mark.parametrize(
     ("name", "value", "heading", "text"),
     [
@@ -793,22 +809,6 @@ def test_runs_that_do_not_belong_are_refused(name, runs):
     with pytest.raises(LabError, match="delay-sweep") as caught:
         lab.reproduce(name, from_run=runs)
     assert "reproduce" in caught.value.next_step
-
-@pytest.mark.parametrize("name", ["delay", "delay-overload"])
-def test_where_requests_failed_the_mean_of_all_stands_beside_the_published_one(name, capsys):
-    """15.729 s are a mean of all requests, failed ones among them; where none failed that is the mean anyway."""
-    experiment = find_publication(name)
-    published = PublishedRow(4000, "sync", mean_s=15.729, errors_percent=13.88)
-    figures = {"figures": {"all_mean_s": 15.5}}
-    means = []
-    for errors in ({"connect": 555}, {}):
-        measured = [replace(each, **figures, errors=errors) for each in thrice(18.0, 110.0, 0.14 if errors else 0.0)]
-        one = row("mvc", 4000, *measured, part=experiment.parts[0].name, published=published)
-        reproduce._print(results.Reproduction(experiment, 1.0, (), (one,)))
-        (ours,) = [line for line in capsys.readouterr().out.splitlines() if re.match(r" *4,000 +mvc ", line)]
-        means.append([each for each in ours.split() if each in ("18.000", "15.500", "15.729")])
-    assert means == [["18.000", "15.500", "15.729"], ["18.000", "15.729"]]
-
 
 
 def test_the_command_prints_rows_claims_and_slips(typed):

@@ -18,7 +18,7 @@ from lab.experiments.reproduction.judging import (
     ratios,
     variant_pairs,
 )
-from lab.experiments.reproduction.publication import NOT_JUDGED, Claim, Judge, Part, Publication, ReproducedRow
+from lab.experiments.reproduction.publication import Claim, Judge, Part, Publication, ReproducedRow, of_other_users
 from lab.spec.options import Options
 
 USERS = 200
@@ -79,13 +79,7 @@ def updates_wait(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
     Of fewer users nothing of the kind was published, and they would wait for fewer.
     """
     updates = [row for row in rows if row.part == UPDATE_ONE and not row.variant.endswith("repository")]
-    if fewer := {row.measured_users for row in updates} - {USERS}:
-        measured = " and ".join(f"{users:,}" for users in sorted(fewer))
-        return NOT_JUDGED, (
-            f"It was made for {USERS} users, and this was measured with {measured}: "
-            "python -m lab reproduce mongo-access --scale 1"
-        )
-    return decide(near(updates, mean_s, lambda _: UPDATE_S))
+    return of_other_users(updates, "mongo-access") or decide(near(updates, mean_s, lambda _: UPDATE_S))
 
 
 def distinct_faster(rows: Sequence[ReproducedRow]) -> tuple[str, str]:

@@ -154,7 +154,8 @@ class Claim:
         made_for: the settings that it was made for, by name; any if empty.
         elsewhere: the publication that measures these, if this one does not.
         by_ramp_of: the part whose ramp should be the document's, of a claim that is no comparison, and that a heavier
-            load makes true rather than false: under a steeper ramp it can be refuted, and not confirmed; any if empty.
+            load makes true rather than false: under a steeper ramp it can be refuted, and not confirmed. It is not
+            judged by fewer users, whose load may be a lighter one. Any if empty.
         of_database: whether it is about the speed of the database itself, of which a stand-in says nothing.
 
     """
@@ -374,12 +375,16 @@ class Publication:
         return tuple(
             JudgedClaim(
                 claim.text,
-                *(self._not_judged(claim) or _by_stand_in(claim, rows) or self._by_ramp(claim, *claim.judge(rows))),
+                *(
+                    self._not_judged(claim, rows)
+                    or _by_stand_in(claim, rows)
+                    or self._by_ramp(claim, *claim.judge(rows))
+                ),
             )
             for claim in self.claims
         )
 
-    def _not_judged(self, claim: Claim) -> tuple[str, str] | None:
+    def _not_judged(self, claim: Claim, rows: Sequence[ReproducedRow]) -> tuple[str, str] | None:
         """Why a claim is not judged by these measurements: it was made for other settings. None if it is judged."""
         for name, value in claim.made_for.items():
             here = {part.limit(name) for part in self.parts}
@@ -389,7 +394,7 @@ class Publication:
                     f"It was made for a {SETTINGS[name]} of {value:,}, and this is measured with {measured}: "
                     f"python -m lab reproduce {claim.elsewhere}"
                 )
-        return None
+        return of_other_users([row for row in rows if claim.by_ramp_of and row.part == claim.by_ramp_of], self.name)
 
     def _by_ramp(self, claim: Claim, word: str, evidence: str) -> tuple[str, str]:
         """What is left of a verdict on a claim, with its evidence, where the ramp is not the document's."""
@@ -402,6 +407,27 @@ class Publication:
         if word == REFUTED and ramp_s < published_s:
             return word, f"{evidence} {said}, which is a heavier load."
         return NOT_JUDGED, f"{said}."
+
+
+def of_other_users(rows: Sequence[ReproducedRow], name: str) -> tuple[str, str] | None:
+    """Why a claim that depends on how many users there are is not judged; None if these are the document's.
+
+    A scale keeps R/T, and not how many requests come in a second.
+
+    Args:
+        rows: those that the claim is about.
+        name: of the publication, which measures the document's users at scale 1.
+
+    """
+    other = [row for row in rows if row.measured_users != row.users]
+    if not other:
+        return None
+    numbers = ({row.users for row in other}, {row.measured_users for row in other})
+    users, measured = (" and ".join(f"{each:,}" for each in sorted(of)) for of in numbers)
+    return NOT_JUDGED, (
+        f"It was made for {users} users, and this was measured with {measured}: "
+        f"python -m lab reproduce {name} --scale 1"
+    )
 
 
 def _by_stand_in(claim: Claim, rows: Sequence[ReproducedRow]) -> tuple[str, str] | None:
