@@ -6,11 +6,11 @@ In the lab:     python -m lab run document --users 50
 
 from locust import task
 
-from lab.experiments.document.scenario import SCENARIO
+from lab.experiments.document.scenario import ALREADY_THERE, SCENARIO, TEXT_BYTES
 from lab.generator.locust import LabUser
 
 # The seeded text, and what is around it in the answer.
-ANSWER_BYTES = 1_019_684 + len('{"id":"1000","text":""}')
+ANSWER_BYTES = TEXT_BYTES + len(ALREADY_THERE)
 
 
 class DocumentUser(LabUser):
