@@ -113,7 +113,7 @@ def test_a_size_that_was_claimed(ratio, times, word):
     fast = [replace(repeat(0.01, 1000 * ratio), number=number) for number in numbers]
     slow = [replace(repeat(0.01, 1000.0), number=number) for number in numbers]
     rows = [row("webflux", 50, *fast), row("mvc-virtual", 50, *slow)]
-    assert jwt.by_as_much(rows)[0] == word
+    assert jwt.by_as_much(rows, jwt.PUBLISHED_PAIR)[0] == word
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_who_is_faster_is_not_encoded():
     """Whichever of two variants is the faster one, the same claim gives the word that fits."""
     for fast, slow, word in (("webflux", "mvc-virtual", CONFIRMED), ("mvc-virtual", "webflux", REFUTED)):
         rows = [row(fast, 50, *thrice(0.01, 2000.0)), row(slow, 50, *thrice(0.02, 1000.0))]
-        assert jwt.webflux_is_faster(rows)[0] == word
+        assert jwt.is_faster(rows, jwt.PUBLISHED_PAIR)[0] == word
 
 
 @pytest.mark.parametrize(
@@ -330,8 +330,11 @@ def test_the_noise_of_a_ratio_is_that_of_earlier_ratios():
     fast = {"before": tuple(replace(r, ok_rps=1.3 * r.ok_rps) for r in slow["before"])}
     rows = [row("webflux", 50, repeat(1.0, 1300.0), earlier=fast)]
     rows += [row("mvc-virtual", 50, repeat(1.0, 1000.0), earlier=slow)]
-    assert jwt.webflux_is_faster(rows)[0] == CONFIRMED
-    assert jwt.webflux_is_faster([rows[0], replace(rows[1], earlier={"other": slow["before"]})])[0] == UNDECIDED
+    assert jwt.is_faster(rows, jwt.PUBLISHED_PAIR)[0] == CONFIRMED
+    assert (
+        jwt.is_faster([rows[0], replace(rows[1], earlier={"other": slow["before"]})], jwt.PUBLISHED_PAIR)[0]
+        == UNDECIDED
+    )
 
 
 def test_what_took_turns_in_other_batches_is_paired_by_the_start_that_both_had(monkeypatch):
@@ -454,7 +457,7 @@ def test_what_is_undecided_says_what_it_would_take(rates, advice):
         row(name, 50, *(repeat(1.0, rate, number=n) for n, rate in enumerate(of, 1)), repeat_s=300.0)
         for name, of in (("webflux", rates), ("mvc-virtual", (1.0, 1.0, 1.0)))
     ]
-    word, evidence = jwt.webflux_is_faster(sides)
+    word, evidence = jwt.is_faster(sides, jwt.PUBLISHED_PAIR)
     assert word == UNDECIDED
     assert re.search(advice, evidence), evidence
 
@@ -466,7 +469,10 @@ def test_what_would_decide_allows_for_repeats_that_cannot_be_used():
     for name, of in (("webflux", rates), ("mvc-virtual", (1.0, 1.0, 1.0))):
         valid = [repeat(1.0, rate, number=n) for n, rate in enumerate(of, 1)]
         sides.append(row(name, 50, *valid, *(repeat(1.0, number=n, verdict="invalid") for n in (4, 5)), repeat_s=60.0))
-    for found in (jwt.webflux_is_faster(sides), decide(judging.near(sides[:1], judging.ok_rps, lambda _: 1.2, "/s"))):
+    for found in (
+        jwt.is_faster(sides, jwt.PUBLISHED_PAIR),
+        decide(judging.near(sides[:1], judging.ok_rps, lambda _: 1.2, "/s")),
+    ):
         said = re.search(r"About (\d+) repeats would decide it \(--repeat (\d+), about .*, as some could not", found[1])
         assert said, found
         assert int(said[2]) == math.ceil(int(said[1]) * 5 / 3)
@@ -474,7 +480,7 @@ def test_what_would_decide_allows_for_repeats_that_cannot_be_used():
         replace(each, repeats=(*each.repeats[:3], *(replace(r, verdict="incomplete") for r in each.repeats[3:])))
         for each in sides
     ]
-    assert "could not" not in jwt.webflux_is_faster(unmeasured)[1]
+    assert "could not" not in jwt.is_faster(unmeasured, jwt.PUBLISHED_PAIR)[1]
 
 
 def test_scatter_is_taken_together_over_groups():

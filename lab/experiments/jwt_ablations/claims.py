@@ -6,12 +6,11 @@ confirmed with one setting of it and refuted with the other, everything else bei
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from lab.experiments.jwt.claims import PUBLISHED_RATIO, wins_the_scorecard
+from lab.experiments.jwt.claims import PUBLISHED_PAIR, Pair, by_as_much, is_faster, wins_the_scorecard
 from lab.experiments.reproduction.judging import NEAR, decide, ok_rps, ratios, variant_pairs
 from lab.experiments.reproduction.publication import (
     CONFIRMED,
@@ -27,7 +26,7 @@ from lab.spec.options import Options
 from lab.spec.plan import WINDOWS
 
 # WebFlux and virtual threads at the same setting: of today, with Java or the driver of the document, and with both.
-TODAY = ("webflux", "mvc-virtual")
+TODAY = PUBLISHED_PAIR
 OLD_DRIVER = ("webflux", "mvc-virtual-connector8")
 OLD_JAVA = ("webflux-jdk21", "mvc-virtual-jdk21")
 BOTH_OLD = ("webflux-jdk21", "mvc-virtual-jdk21-connector8")
@@ -37,23 +36,11 @@ POLLERS = "mvc-virtual-systempollers"
 EVERY, MORE = "every factor", "more connections"
 
 Rows = Sequence[ReproducedRow]
-Pair = tuple[str, str]
-
-
-def is_faster(rows: Rows, pair: Pair) -> tuple[str, str]:
-    """Whether the first of two variants answers more a second, by at least the margin, at every load."""
-    return decide(ratios(variant_pairs(rows, *pair), ok_rps, 1 + NEAR, math.inf))
 
 
 def is_as_fast(rows: Rows, pair: Pair) -> tuple[str, str]:
     """Whether two variants answer as many a second, within the margin, at every load."""
     return decide(ratios(variant_pairs(rows, *pair), ok_rps, 1 - NEAR, 1 + NEAR))
-
-
-def by_as_much(rows: Rows, pair: Pair) -> tuple[str, str]:
-    """Whether the first of two variants answers 57 % more a second."""
-    low, high = (1 - NEAR) * PUBLISHED_RATIO, (1 + NEAR) * PUBLISHED_RATIO
-    return decide(ratios(variant_pairs(rows, *pair), ok_rps, low, high))
 
 
 def turns(rows: Rows, today: Pair, before: Pair) -> tuple[str, str]:
