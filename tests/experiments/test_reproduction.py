@@ -15,7 +15,7 @@ import pytest
 from scipy import stats
 
 import lab
-from lab.analysis import window_ratios
+from lab.analysis import comparison, verdict, window_ratios
 from lab.cli.commands import reproduce
 from lab.errors import LabError
 from lab.experiments import find_publication, publications, scenarios
@@ -506,6 +506,11 @@ def test_the_tolerance_is_that_of_the_scorecard():
     assert NEAR == 0.05
     for off, word in ((1.02, CONFIRMED), (1.1, REFUTED)):
         assert delay.keeps_t("webflux").judge([row("webflux", 10, *thrice(T_S * off))])[0] == word
+
+
+def test_few_failures_are_as_few_for_claims_comparisons_and_verdicts():
+    """One request in a thousand, in percent or in points."""
+    assert judging.FEW_PERCENT == comparison.FAILED_MARGIN == 100 * verdict.FAILED_SUSPECT_SHARE == 0.1
 
 
 def test_the_interval_is_students():

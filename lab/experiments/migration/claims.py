@@ -118,8 +118,12 @@ def gap_changes(rows: Rows, other: str, low: float, high: float) -> tuple[str, s
 
     """
     gaps = [_gap(*pair) for pair in _against(rows, WEBFLUX, (NORMAL, HIGHER), (other,))]
-    of_both = _higher_and_normal(gaps, f"{WEBFLUX} against {other}")
-    return decide(differences(of_both, figure("gap_s"), low, high, " s between the longest"))
+    of_both = _higher_and_normal(gaps, _pair_name(WEBFLUX, other))
+    return decide(differences(of_both, figure("gap_s"), low, high, " s"))
+
+
+def _pair_name(one: str, other: str) -> str:
+    return f"the longest of {one} from that of {other}"
 
 
 def _gap(one: ReproducedRow, other: ReproducedRow) -> ReproducedRow:
@@ -131,7 +135,7 @@ def _gap(one: ReproducedRow, other: ReproducedRow) -> ReproducedRow:
         if (mine_s := repeat.figures.get("max_s")) is not None and (its_s := longest_s.get(repeat.number)) is not None
     ]
     # Earlier repeats have no gap, so that they say nothing of how far one measurement of it lies from the next.
-    return replace(one, variant=f"{one.variant} against {other.variant}", repeats=tuple(repeats), earlier={})
+    return replace(one, variant=_pair_name(one.variant, other.variant), repeats=tuple(repeats), earlier={})
 
 
 def hop_share(repeat: Repeat) -> float | None:
