@@ -188,7 +188,7 @@ CHAIN = Publication(
             partial(_further, "webflux", "mvc", figure("prompt_share")),
         ),
         Claim(
-            "WebFlux answers more requests of the ramp right (of all a second: 362 and 221).",
+            "WebFlux answers more requests of the ramp right (362 and 221/s, failures among them).",
             partial(_further, "webflux", "mvc", figure("right_rps")),
         ),
         Claim(
