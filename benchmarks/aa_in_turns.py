@@ -28,6 +28,7 @@ from lab.running.invocation import Invocation
 from lab.running.measurement import Measurement
 from lab.running.testbed import Testbed
 from lab.running.turn_taking import Turn
+from lab.runtimes import host
 from lab.spec import planning
 from lab.spec.options import Options
 from lab.spec.plan import Plan
@@ -73,7 +74,7 @@ def measured(options: argparse.Namespace) -> RunFolder:
         users=[options.users], duration=options.duration, repeat=options.starts, interleave="windows", seed=1
     )
     with slowed_down():
-        return conductor.conduct(planning.make_plan(trio, asked), Invocation([sys.argv[0]], RUNS))
+        return conductor.conduct(planning.make_plan(trio, asked, host.machine()), Invocation([sys.argv[0]], RUNS))
 
 
 @contextmanager

@@ -25,7 +25,7 @@ from lab.experiments import find_scenario
 from lab.running.conductor import conduct
 from lab.running.invocation import Invocation
 from lab.running.progress import Reporter, Update
-from lab.runtimes import temporary
+from lab.runtimes import host, temporary
 from lab.spec import planning
 from lab.spec.options import Options
 from lab.storage.json_file import read_json
@@ -150,7 +150,9 @@ def measure(users: list[int], seconds: float, variants: list[str], runs: Path) -
     if strangers := sorted(set(variants) - set(VIRTUAL)):
         raise LabError(f"{strangers[0]} has no virtual threads.", f"Choose from: {', '.join(VIRTUAL)}")
     asked = Options(users=users, duration=seconds, heap_mb=512, variants=variants)
-    run = conduct(planning.make_plan(SCENARIO, asked), Invocation(["benchmarks/pinning.py"], runs, Recorder(runs)))
+    run = conduct(
+        planning.make_plan(SCENARIO, asked, host.machine()), Invocation(["benchmarks/pinning.py"], runs, Recorder(runs))
+    )
     found = []
     for cell in run.cells():
         summary, load = cell.read("summary"), cell.cell.load

@@ -33,6 +33,7 @@ from lab.running.invocation import Invocation
 from lab.running.measurement import Measurement
 from lab.running.progress import Reporter
 from lab.running.testbed import Testbed
+from lab.runtimes import host
 from lab.spec import planning
 from lab.spec.options import Options
 from lab.spec.own_load import Locustfile
@@ -334,7 +335,7 @@ def locustfile_of(habit: str, folder: Path) -> Locustfile:
 def plan_of(fault: Fault, folder: Path) -> Plan:
     """The plan of a run with a fault; what its users' habits need is written to the folder."""
     options = Options(**{**fault.setting.options, **fault.options})
-    plan = planning.make_plan(fault.scenario(find_scenario(fault.setting.scenario)), options)
+    plan = planning.make_plan(fault.scenario(find_scenario(fault.setting.scenario)), options, host.machine())
     if not fault.habit:
         return plan
     return replace(plan, locustfile=locustfile_of(fault.habit, folder))

@@ -62,6 +62,7 @@ def run(
     from lab.experiments import find_scenario
     from lab.reporting import run_view
     from lab.running import conductor
+    from lab.runtimes import host
     from lab.spec import planning
     from lab.spec.options import OF_A_RUN, Options, names
 
@@ -70,7 +71,7 @@ def run(
     fields = _with_capacity({key: options.pop(key) for key in OF_A_RUN if key in options}, data)
     asked = Options(users=_counts(users), variants=names(variants), parameters=options, **fields)
     invocation = _invocation(["lab.run", scenario], data, quiet, runtime=runtime, endpoints=own)
-    done = run_view.Run(conductor.conduct(planning.make_plan(found, asked), invocation))
+    done = run_view.Run(conductor.conduct(planning.make_plan(found, asked, host.machine()), invocation))
     done.draw()
     return done
 
@@ -109,6 +110,7 @@ def load(
     from lab.generator import own_locustfile
     from lab.reporting import run_view
     from lab.running import conductor
+    from lab.runtimes import host
     from lab.spec import attached, own_load
     from lab.spec.options import Options
     from lab.system.backends import Endpoints
@@ -119,7 +121,7 @@ def load(
     fields = attached.headers([f"{name}: {value}" for name, value in (headers or {}).items()])
     asked = Options(users=_counts(users), **_with_capacity(options, data))
     sent, own = own_load.one_request(method, body, check), own_locustfile.examined(locustfile) if locustfile else None
-    plan = attached.make_plan([str(each) for each in of.values()], list(of), fields, asked, sent, own)
+    plan = attached.make_plan([str(each) for each in of.values()], list(of), fields, asked, host.machine(), sent, own)
     invocation = _invocation(["lab.load"], data, quiet, endpoints=Endpoints(headers=fields))
     done = run_view.Run(conductor.conduct(plan, invocation))
     done.draw()

@@ -12,6 +12,7 @@ from dataclasses import replace
 import docker
 import pandas as pd
 import pytest
+from machines import HERE
 from patience import PATIENCE_S
 
 from lab.cli import main
@@ -96,7 +97,7 @@ def samples_of() -> SamplesOf:
 def plan() -> Plan:
     """A plan of two cells, as small as one can be."""
     options = Options(users=[5], variants=["mvc", "webflux"], seed=7, parameters={"delay_ms": 100})
-    return planning.make_plan(scenarios()["delay"], options)
+    return planning.make_plan(scenarios()["delay"], options, HERE)
 
 
 @pytest.fixture

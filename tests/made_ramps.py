@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from machines import HERE
 
 from lab.analysis import ramps
 from lab.experiments import scenarios
@@ -28,7 +29,7 @@ THREADS_EACH, HEAP_EACH, NATIVE_EACH = 1.0, 20_000.0, 100_000.0
 def ramped(runs: Path, servers: Mapping[str, int]) -> RunFolder:
     """A run of ``chain`` on a ramp from 0 to 500 requests/s, of each variant with so many servers of 0.2 s."""
     options = Options(users=[5000], variants=list(servers), ramp=(0, TO_RPS, LASTING_S), seed=1)
-    return played(runs, make_plan(scenarios()["chain"], options), servers)
+    return played(runs, make_plan(scenarios()["chain"], options, HERE), servers)
 
 
 def played(runs: Path, plan: Plan, servers: Mapping[str, int]) -> RunFolder:

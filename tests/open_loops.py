@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from machines import HERE
 
 from lab.experiments import scenarios
 from lab.formulas import stats
@@ -21,7 +22,7 @@ ASKED_RPS, SENT_RPS, REQUESTS, SERVICE_S = 100, 50, 2000, 0.04
 def overloaded(runs: Path) -> RunFolder:
     """100 requests/s were planned, of which two users sent 50/s: each request later than the one before it."""
     options = Options(users=[2], rate=ASKED_RPS, duration=REQUESTS / ASKED_RPS, seed=1)
-    plan = make_plan(scenarios()["delay"], options)
+    plan = make_plan(scenarios()["delay"], options, HERE)
     run = RunFolder.create(plan, ["python", "-m", "lab", "run", "delay"], {}, runs)
     number = np.arange(REQUESTS)
     measured = {"planned_us": number * 10**6 // ASKED_RPS, "sent_us": number * 10**6 // SENT_RPS, "user": number % 2}

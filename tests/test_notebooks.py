@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import nbformat
 import pandas as pd
 import pytest
+from machines import HERE
 from nbclient import NotebookClient
 from nbformat import NotebookNode
 from patience import PATIENCE_S
@@ -151,7 +152,9 @@ def test_theory_needs_no_limit_that_the_lab_has_set(tmp_path, stance):
     run = tmp_path / "20260101T000000Z-delay"
     shutil.copytree(run_folder.EXAMPLES / "delay-sweep", run)
     value = json.loads((run / "run.json").read_text())
-    plan = planning.make_plan(scenarios()["delay"], Options(limits=stance, users=scenarios()["delay"].sweep["users"]))
+    plan = planning.make_plan(
+        scenarios()["delay"], Options(limits=stance, users=scenarios()["delay"].sweep["users"]), HERE
+    )
     (run / "run.json").write_text(json.dumps({**value, "format": run_folder.FORMAT, "plan": plan.as_json()}))
     notebook = nbformat.read(NOTEBOOKS[0].with_name("04-theory.ipynb"), as_version=4)
     (first,) = [cell for cell in notebook.cells if "lab.choose(" in cell.source]

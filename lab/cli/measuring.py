@@ -23,6 +23,7 @@ from lab.errors import LabError
 from lab.reporting import formatting, run_view
 from lab.running import conductor, estimate
 from lab.running.invocation import Invocation
+from lab.runtimes import host
 from lab.spec import in_turns, planning
 from lab.spec.options import Options, names
 from lab.spec.plan import Plan
@@ -100,7 +101,9 @@ def plan_of(name: str, variants: str | None, **given: Any) -> Plan:
     """The plan of a scenario with the given options; LabError where they are not possible."""
     scenario = experiments.find_scenario(name)
     parameters = {p.name: value for p in scenario.parameters if (value := given.pop(p.name)) is not None}
-    return planning.make_plan(scenario, Options(variants=names(variants), parameters=parameters, **given))
+    return planning.make_plan(
+        scenario, Options(variants=names(variants), parameters=parameters, **given), host.machine()
+    )
 
 
 def conduct_scenario(name: str, **options: Any) -> None:

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from lab.generator.executions import filled
-from lab.running.prerequisites import CALLED_HEAP_MB
 from lab.runtimes import Launch
 from lab.runtimes.checkout import ROOT
 from lab.runtimes.port_file import awaited_port
 from lab.spec.limits import NOT_SET, Limits
+from lab.spec.memory import CALLED_HEAP_MB
 from lab.spec.plan import Plan
 from lab.spec.system import Component, Variant
 from lab.system.backends import Backends, with_service

@@ -12,7 +12,7 @@ from lab.generator.fleet import check_join_token, new_join_token
 from lab.running.progress import Reporter
 from lab.runtimes import host
 from lab.runtimes.checkout import ROOT
-from lab.spec import http_address
+from lab.spec import http_address, memory
 from lab.spec.plan import Plan
 from lab.spec.planning import split_address
 from lab.spec.scenario import Scenario
@@ -20,8 +20,6 @@ from lab.system import balancer, prometheus
 
 # The Locust master, the lab and its libraries keep some files open besides one socket a user.
 SPARE_FILES = 256
-# The heap of a service that is called, which must not be what runs out first.
-CALLED_HEAP_MB = 1024
 
 
 def check_machine(plan: Plan, users: int, runs: Path) -> None:
@@ -31,10 +29,7 @@ def check_machine(plan: Plan, users: int, runs: Path) -> None:
     # A balancer reaches a node from one address, and the last node alone would get all connections.
     host.check_ports(users, http_address.LOOPBACK_ADDRESSES if on_loopback and not plan.is_balanced else 1)
     host.check_backlog(max(plan.limits_of(cell.variant).accept_count or 0 for cell in plan.cells))
-    heaps_mb = (plan.nodes * sum(plan.limits_of(cell.variant).heap_mb or 0 for cell in group) for group in plan.groups)
-    called_mb = sum(CALLED_HEAP_MB for component in plan.components if component.module)
-    workers = max(sum(cell.load.workers for cell in group) for group in plan.groups)
-    host.check_memory(max(heaps_mb) + called_mb, workers, users)
+    memory.check(plan, users, host.machine())
     host.check_free_space(runs)
 
 

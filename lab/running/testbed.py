@@ -11,7 +11,6 @@ from lab.running.equivalence import Proved
 from lab.running.progress import Reporter
 from lab.runtimes import Launch, Runtime
 from lab.runtimes.host import Cores
-from lab.spec.in_turns import BESIDES_HEAP_MB
 from lab.spec.limits import Limits
 from lab.spec.plan import Cell, Plan
 from lab.spec.planning import split_address
@@ -21,7 +20,7 @@ from lab.storage.run_folder import RunFolder
 from lab.system import aot_cache, images
 from lab.system.backends import Backends
 from lab.system.corpora import Files
-from lab.system.launch import NOTHING, contained, service_launch
+from lab.system.launch import MOST_BESIDES_HEAP_MB, NOTHING, contained, service_launch
 from lab.system.prometheus import Prometheus
 
 
@@ -52,7 +51,7 @@ class Artifacts:
         jar, java = self.jars[variant.module], self.javas[variant.jdk] if variant.jdk else self.java
         launch = service_launch(variant, limits, cpus, java, jar, folder, environment)
         if image := self.images.get(images.service_name(variant.module, variant.jdk)):
-            memory_mb = limits.heap_mb + BESIDES_HEAP_MB if limits.heap_mb else 0
+            memory_mb = limits.heap_mb + MOST_BESIDES_HEAP_MB if limits.heap_mb else 0
             return contained(launch, image, images.JAR, memory_mb)
         cache = self.caches.get(variant.module)
         return aot_cache.cached(launch, cache) if cache else launch

@@ -17,14 +17,11 @@ import psutil
 
 from lab.errors import LabError
 from lab.runtimes.checkout import ROOT
+from lab.spec.machine import Machine
 
 PACKAGES = ("lab", "locust", "gevent", "httptools", "numpy", "pandas", "pyarrow")
 # Logs and samples of a small run, and some to spare, in bytes.
 LEAST_FREE = 100 << 20
-# What a worker of Locust has for itself before it has any user.
-WORKER_MB = 50
-# What each of its users adds: greenlet, client and connection. Measured: 16 to 19 with 4000 to 9800 of them in a burst.
-USER_KB = 20
 
 
 def raise_open_file_limit(needed: int) -> int:
@@ -62,16 +59,14 @@ def check_ports(users: int, addresses: int) -> None:
         )
 
 
-def check_memory(heap_mb: int, workers: int, users: int) -> None:
-    """LabError if the heap of a service, the workers and the users of a load need more memory than there is."""
-    users_mb = users * USER_KB // 1024
-    needed_mb, has_mb = heap_mb + workers * WORKER_MB + users_mb, psutil.virtual_memory().total >> 20
-    if needed_mb > has_mb:
-        raise LabError(
-            f"A heap of {heap_mb:,} MiB, {workers:,} workers of {WORKER_MB} MiB each, and {users_mb:,} MiB for "
-            f"{users:,} users need more memory than the {has_mb:,} MiB that there are.",
-            "Choose a smaller --heap-mb, or fewer --workers or --users.",
-        )
+def machine() -> Machine:
+    """The size of this machine, for which runs are planned."""
+    return Machine(cores=os.cpu_count() or 1, memory_mb=memory_mb())
+
+
+def memory_mb() -> int:
+    """The memory of this machine, in MiB."""
+    return psutil.virtual_memory().total >> 20
 
 
 def cores() -> tuple[int, ...]:

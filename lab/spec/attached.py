@@ -11,6 +11,7 @@ from msgspec import structs
 from lab.errors import LabError
 from lab.spec import http_address, planning
 from lab.spec.limits import DEFAULT, NOT_KNOWN, NOT_SET
+from lab.spec.machine import Machine
 from lab.spec.options import Options
 from lab.spec.own_load import Locustfile, OneRequest
 from lab.spec.plan import Plan
@@ -53,6 +54,7 @@ def make_plan(
     names: Sequence[str],
     headers: Mapping[str, str],
     options: Options,
+    machine: Machine,
     one_request: OneRequest | None = None,
     locustfile: Locustfile | None = None,
 ) -> Plan:
@@ -63,6 +65,7 @@ def make_plan(
         names: a label for each; a single address needs none.
         headers: additional headers; the plan holds only their names.
         options: the options of the load.
+        machine: what sends it.
         one_request: what each session sends; a GET if None.
         locustfile: what is played instead.
 
@@ -83,7 +86,7 @@ def make_plan(
     if len(set(labels)) < len(labels):
         raise LabError("Two addresses have the same --name.", "Give each address its own.")
     of = dict(zip(labels, map(_valid_address, urls), strict=True))
-    plan = planning.make_plan(scenario_of(of), replace(options, limits=DEFAULT))
+    plan = planning.make_plan(scenario_of(of), replace(options, limits=DEFAULT), machine)
     plan = replace(plan, stance=NOT_KNOWN, limits=NOT_SET, header_names=tuple(headers))
     return replace(plan, one_request=one_request, locustfile=locustfile)
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from msgspec import structs
 
 from lab.errors import LabError
-from lab.spec import prediction, turns
-from lab.spec.limits import Limits
+from lab.spec import memory, prediction, turns
+from lab.spec.machine import Machine
 from lab.spec.plan import WINDOWS, Cell, Plan
 from lab.spec.scenario import Value
 from lab.spec.system import Variant
@@ -25,17 +24,8 @@ LONGEST_WAIT_S = turns.WINDOW_S / 4
 # Of fewer requests a window of an open loop shows nothing, and the pause before the first is a large part of it.
 FEWEST_SENDS = 20
 
-# The memory of a JVM outside its heap: code, class metadata, threads, network buffers.
-BESIDES_HEAP_MB = 768
-# Without a limit the JVM takes a quarter of the machine for its heap.
-DEFAULT_HEAP_SHARE = 4
-# Locust's master or one of its workers, with the libraries that it imports; and what a user adds.
-GENERATOR_MB, USER_KB = 128, 20
-# Each component behind the services, be it a database or a service of ours; and the lab and the system themselves.
-COMPONENT_MB, OWN_MB = 1536, 1024
 
-
-def planned(plan: Plan, variants: Sequence[Variant], points: Sequence[Point], starts: int) -> Plan:
+def planned(plan: Plan, variants: Sequence[Variant], points: Sequence[Point], starts: int, machine: Machine) -> Plan:
     """The plan with its cells, one for each start of a variant's service at each point.
 
     Where memory holds only some of the variants at once, a start is made in batches that all have the first variant:
@@ -47,7 +37,7 @@ def planned(plan: Plan, variants: Sequence[Variant], points: Sequence[Point], st
     """
     plan = replace(plan, interleave=WINDOWS)
     _check(plan, variants, points)
-    batches = _batches(plan, variants, points)
+    batches = _batches(plan, variants, points, machine)
     cells = tuple(
         Cell(variant.name, in_windows(plan, variants, point, len(batch)), len(batches) * start + number, *point[1:])
         for point in points
@@ -72,7 +62,9 @@ def planned(plan: Plan, variants: Sequence[Variant], points: Sequence[Point], st
     return replace(plan, cells=cells)
 
 
-def by_default(plan: Plan, variants: Sequence[Variant], points: Sequence[Point], starts: int) -> Plan | None:
+def by_default(
+    plan: Plan, variants: Sequence[Variant], points: Sequence[Point], starts: int, machine: Machine
+) -> Plan | None:
     """The plan in windows where nobody said how variants take turns; None where each had better have its own time.
 
     Windows are better where the CPU decides, as its speed changes within seconds. They have to be possible without
@@ -84,7 +76,7 @@ def by_default(plan: Plan, variants: Sequence[Variant], points: Sequence[Point],
     if any(isinstance(load, Closed) and load.users * prediction.work_s(plan) > LONGEST_WAIT_S for load, _, _ in points):
         return None
     try:
-        found = planned(plan, variants, points, starts)
+        found = planned(plan, variants, points, starts, machine)
     except LabError:
         return None
     is_balanced = all(cell.load.windows % len(turns.square(len(variants))) == 0 for cell in found.cells)
@@ -136,33 +128,17 @@ def request_s(plan: Plan, cells: Iterable[Cell]) -> float:
     return max((prediction.predict_wait(plan, cell) or 0.0 for cell in cells), default=0.0)
 
 
-def _batches(plan: Plan, variants: Sequence[Variant], points: Sequence[Point]) -> list[list[int]]:
-    has_mb, each_mb = memory_mb(), max(_needed_mb(plan, v, load) for v in variants for load, _, _ in points)
-    shared_mb = OWN_MB + COMPONENT_MB * len(plan.scenario.components)
+def _batches(plan: Plan, variants: Sequence[Variant], points: Sequence[Point], machine: Machine) -> list[list[int]]:
+    cells = [Cell(variant.name, load, 1, given, varied) for variant in variants for load, given, varied in points]
+    plan = replace(plan, cells=tuple(cells))
+    users = plan.peak_users
+    cells.sort(key=lambda cell: memory.of_cell_mb(plan, cell, users, machine), reverse=True)
+    each_mb = memory.of_cell_mb(plan, cells[0], users, machine)
     try:
-        return turns.batches(len(variants), (has_mb - shared_mb) // each_mb)
+        return turns.batches(len(variants), (machine.memory_mb - memory.shared_mb(plan)) // each_mb)
     except ValueError:
-        raise LabError(
-            f"In windows two variants are up at once, which takes {each_mb:,} MiB each and {shared_mb:,} MiB for the "
-            f"rest, and this machine has {has_mb:,} MiB.",
-            "Choose a smaller --heap-mb, or --interleave cells.",
-        ) from None
-
-
-def _needed_mb(plan: Plan, variant: Variant, load: Load) -> int:
-    """The memory of one variant that is up, with its generator."""
-    generator_mb = (1 + load.workers) * GENERATOR_MB + load.users * USER_KB // 1024
-    return generator_mb + (0 if variant.entry == "attached" else plan.nodes * service_mb(plan.limits_of(variant.name)))
-
-
-def service_mb(limits: Limits) -> int:
-    """The memory of a service of ours."""
-    return (limits.heap_mb or memory_mb() // DEFAULT_HEAP_SHARE) + BESIDES_HEAP_MB
-
-
-def memory_mb() -> int:
-    """The memory of this machine."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
+        two = [next(cell for cell in cells if cell.variant == variant.name) for variant in variants[:2]]
+        raise memory.refusal(plan, two, users, machine) from None
 
 
 def batch_count(plan: Plan) -> int:

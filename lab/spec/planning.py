@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import re
 from collections.abc import Iterator, Sequence
@@ -13,6 +12,7 @@ from lab.spec import in_turns
 from lab.spec.in_turns import Point
 from lab.spec.limits import DEFAULT, EQUAL, NOT_KNOWN, NOT_SET, TUNED, Limits
 from lab.spec.load_options import load_of
+from lab.spec.machine import Machine
 from lab.spec.options import LIMITS, OF_SERVICES, Options, Percent, checked, option, several
 from lab.spec.plan import CAPACITY, RAMP, RATE, USERS, WINDOWS, Cell, Plan
 from lab.spec.scenario import Scenario, Value
@@ -23,8 +23,8 @@ MASTER_PORT = 5557  # Locust's own
 ADDRESS = re.compile(r"[^\s:/]+(:\d{1,5})?")
 
 
-def make_plan(scenario: Scenario, given: Options) -> Plan:
-    """Make the plan of a scenario; LabError where the options are not possible."""
+def make_plan(scenario: Scenario, given: Options, machine: Machine) -> Plan:
+    """Make the plan of a scenario for a machine; LabError where the options are not possible."""
     options = checked(scenario, given)
     if scenario.entry == "program":
         _check_program(scenario, options)
@@ -46,7 +46,7 @@ def make_plan(scenario: Scenario, given: Options) -> Plan:
         prometheus=options.prometheus,
         stance=NOT_KNOWN if scenario.entry == "program" else options.limits,  # type: ignore[arg-type] # checked
     )
-    plan = replace(plan, own_limits=_own_limits(plan, options), bind=_bind(options))
+    plan = replace(plan, own_limits=_own_limits(plan, options, machine), bind=_bind(options))
     if axis == CAPACITY:
         if options.interleave == WINDOWS:
             raise LabError(
@@ -58,9 +58,11 @@ def make_plan(scenario: Scenario, given: Options) -> Plan:
     points = _points(plan, options)
     _check_count(len(points) * len(variants) * options.repeat)
     if options.interleave == WINDOWS:
-        return in_turns.planned(plan, variants, points, options.repeat)
-    if options.interleave is None and (planned := in_turns.by_default(plan, variants, points, options.repeat)):
-        return planned
+        return in_turns.planned(plan, variants, points, options.repeat, machine)
+    if options.interleave is None:
+        by_default = in_turns.by_default(plan, variants, points, options.repeat, machine)
+        if by_default:
+            return by_default
     cells = tuple(
         Cell(variant.name, load, repeat, parameters, varied)
         for load, parameters, varied in points
@@ -190,12 +192,12 @@ def _limits(scenario: Scenario, options: Options) -> Limits:
     return replace(scenario.limits if options.limits == EQUAL else NOT_SET, **given)
 
 
-def _own_limits(plan: Plan, options: Options) -> dict[str, Limits]:
+def _own_limits(plan: Plan, options: Options, machine: Machine) -> dict[str, Limits]:
     """The limits of each variant in the stance ``tuned``; options take precedence. Empty in the others."""
     if options.limits != TUNED:
         return {}
     calls_databases = all(component.database for component in plan.scenario.components)
-    size = tuned_pool(os.cpu_count() or 1, bool(plan.link.latency_ms)) if calls_databases else plan.scenario.limits.pool
+    size = tuned_pool(machine.cores, bool(plan.link.latency_ms)) if calls_databases else plan.scenario.limits.pool
     pool = replace(NOT_SET, pool=size)
     rest = replace(Limits(), threads=None, accept_count=None, pool=None, heap_mb=None)
     return {v.name: plan.limits.or_else(v.tuned).or_else(pool).or_else(rest) for v in plan.scenario.variants}

@@ -17,6 +17,9 @@ from lab.spec.system import Variant
 MEMORY_READY: tuple[str, ...] = ("-XX:+AlwaysPreTouch", "-XX:MetaspaceSize=128m")
 if sys.platform == "linux":
     MEMORY_READY += ("-XX:+UseTransparentHugePages",)  # touches 2 GiB in 0.2 s instead of 1 s
+# The most that a JVM in a container may use outside its heap, in MiB: half as much again as it is expected to need
+# (lab.spec.memory), since the engine kills what reaches its limit.
+MOST_BESIDES_HEAP_MB = 768
 # The profile of the services that fixes their pools, where a limit does; without it all of a pool is Spring Boot's own.
 FIXED_POOL = "fixed-pool"
 # In a service's folder; removed when it has ended, as a JVM that is stopped leaves its temporary files behind.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from machines import HERE
 from made_runs import MACHINE, fill
 
 from lab.experiments import scenarios
@@ -20,7 +21,7 @@ def made(tmp_path):
         asked = Options(
             users=users, variants=list(means), repeat=repeat, seed=seed, parameters={"delay_ms": 100}, **options
         )
-        plan = planning.make_plan(scenarios()["delay"], asked)
+        plan = planning.make_plan(scenarios()["delay"], asked, HERE)
         run = RunFolder.create(plan, [], environment or MACHINE, tmp_path)
         chance = np.random.default_rng(seed)
         for folder in run.cells():

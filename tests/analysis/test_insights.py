@@ -8,6 +8,7 @@ import shutil
 
 import numpy as np
 import pytest
+from machines import HERE
 from made_runs import LIMITS, MACHINE, fill, keep
 from open_loops import overloaded
 
@@ -84,7 +85,7 @@ def test_an_open_loop_whose_queue_grows_has_not_settled(overload):
 @pytest.mark.parametrize(("slow_s", "added"), [(3.0, "its p99 of 3 s depends on how long it lasts"), (1.0, "")])
 def test_a_transient_that_shows_in_p99_is_told_with_p99_after_it(tmp_path, slow_s, added):
     """As in a closed loop whose queue forms: its median settles soon, and its first waits are in p99 all the same."""
-    plan = make_plan(scenarios()["delay"], Options(users=[400], duration=30.0, variants=["mvc"]))
+    plan = make_plan(scenarios()["delay"], Options(users=[400], duration=30.0, variants=["mvc"]), HERE)
     run = RunFolder.create(plan, [], MACHINE, tmp_path)
     (folder,) = run.cells()
     run.begin(folder.cell)
@@ -109,7 +110,7 @@ def test_a_transient_that_shows_in_p99_is_told_with_p99_after_it(tmp_path, slow_
 @pytest.mark.parametrize("settled", [True, False])
 def test_a_level_that_the_machine_changed_is_not_called_unsettled(tmp_path, settled):
     """The verdict has judged that with the speed of the cores, of which the samples alone say nothing."""
-    plan = make_plan(scenarios()["delay"], Options(users=[400], duration=30.0, variants=["mvc"]))
+    plan = make_plan(scenarios()["delay"], Options(users=[400], duration=30.0, variants=["mvc"]), HERE)
     run = RunFolder.create(plan, [], MACHINE, tmp_path)
     (folder,) = run.cells()
     run.begin(folder.cell)
@@ -136,7 +137,7 @@ def test_a_level_that_the_machine_changed_is_not_called_unsettled(tmp_path, sett
 )
 def test_whichever_pool_is_full_is_named_with_its_own_limit(tmp_path, limits, sentence):
     """Of a service that has two, each is compared with what it may open itself."""
-    plan = make_plan(scenarios()["chain-mongo"], Options(users=[20], variants=["mvc"], limits="default"))
+    plan = make_plan(scenarios()["chain-mongo"], Options(users=[20], variants=["mvc"], limits="default"), HERE)
     run = RunFolder.create(plan, [], MACHINE, tmp_path)
     (folder,) = run.cells()
     run.begin(folder.cell)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 
 import pytest
+from machines import HERE
 
 from lab.analysis import summaries
 from lab.analysis.summaries import ADDED_LATER, summary_of
@@ -22,7 +23,7 @@ def older(tmp_path, samples_of):
     """A function that makes a cell of an older run, of 1,200 requests of which some failed, and all of its summary."""
 
     def make(**options) -> tuple[CellFolder, stats.Summary]:
-        plan = make_plan(scenarios()["delay"], Options(variants=["mvc"], users=[5], seed=1, **options))
+        plan = make_plan(scenarios()["delay"], Options(variants=["mvc"], users=[5], seed=1, **options), HERE)
         cell = RunFolder.create(plan, [], {}, tmp_path / "runs").begin(plan.cells[0])
         samples = samples_of(
             [n / 1000 for n in range(1, 1201)],

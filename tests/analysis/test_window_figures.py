@@ -9,12 +9,14 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from machines import HERE
 
 from lab.analysis import comparison, pairing, window_ratios
 from lab.analysis.window_figures import by_round, of_windows
 from lab.experiments import scenarios
 from lab.formulas import inference
 from lab.reporting.run_view import Run
+from lab.runtimes import host
 from lab.spec import in_turns, planning
 from lab.spec.options import Options
 from lab.spec.window import Window
@@ -151,10 +153,10 @@ def run(tmp_path, monkeypatch):
     ) -> RunFolder:
         cells, rounds = next(iter(rates.values())).shape
         if starts:
-            monkeypatch.setattr(in_turns, "memory_mb", lambda: 10_000)
+            monkeypatch.setattr(host, "memory_mb", lambda: 10_000)
         lasting = {"duration": duration or rounds, "repeat": starts or cells, "interleave": "windows"}
         options = Options(users=[50], variants=list(rates), seed=1, **lasting)
-        plan = planning.make_plan(scenarios()["jwt"], options)
+        plan = planning.make_plan(scenarios()["jwt"], options, host.machine())
         folder = RunFolder.create(plan, ["test"], {}, tmp_path)
         for cell in plan.cells:
             written, own = folder.begin(cell), rates[cell.variant][cell.repeat - 1]
@@ -230,7 +232,7 @@ def test_what_is_advised_can_be_typed_and_says_which_of_both_is_more(run):
             assert said, ratio.advice
             more, advised, windows = said[1], int(said[2]), int(said[3])
             typed = Options(users=[50], duration=int(said[5]), repeat=int(said[4]), interleave="windows", seed=1)
-            plan = planning.make_plan(scenarios()["jwt"], typed)
+            plan = planning.make_plan(scenarios()["jwt"], typed, HERE)
             assert {cell.load.windows for cell in plan.cells} == {windows}
             assert len(plan.starts) == advised
             assert ("more starts" in more, "more windows" in more) == (advised > starts, windows > rounds)

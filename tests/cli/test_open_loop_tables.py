@@ -7,6 +7,7 @@ from dataclasses import asdict
 
 import numpy as np
 import pytest
+from machines import HERE
 from msgspec.structs import replace
 
 from lab.experiments import scenarios
@@ -29,7 +30,7 @@ def shown(typed, tmp_path, samples_of):
     """A function that shows a run of two requests, of which a busy user sent the second late, as table and JSON."""
 
     def show(error="", **options) -> tuple[str, dict]:
-        plan = make_plan(scenarios()["delay"], Options(variants=["mvc"], users=[1], seed=1, **options))
+        plan = make_plan(scenarios()["delay"], Options(variants=["mvc"], users=[1], seed=1, **options), HERE)
         run = RunFolder.create(plan, [], {}, tmp_path / "runs")
         cell = run.begin(plan.cells[0])
         samples = samples_of([0.9, 0.05], error=error, **OMITTED)
@@ -133,7 +134,7 @@ def test_the_deadline_of_a_ramp_is_later_than_its_last_answer(to_rps):
 @pytest.mark.parametrize("shape", [{"rate": 10.0, "duration": 30.0}, {"ramp": "0:20:30"}])
 def test_no_overload_is_cut_off_while_its_requests_time_out(users, shape):
     """Where each waits until its timeout, all are sent, one after the other by users that are never free."""
-    plan = make_plan(scenarios()["delay"], Options(variants=["mvc"], users=[users], timeout=20.0, **shape))
+    plan = make_plan(scenarios()["delay"], Options(variants=["mvc"], users=[users], timeout=20.0, **shape), HERE)
     load = plan.cells[0].load
     planned_s = schedule.planned_s(load, (1,))
     ends_s = planned_s + queueing.queue_latencies(planned_s, load.timeout_s, users)
@@ -145,7 +146,7 @@ def test_no_overload_is_cut_off_while_its_requests_time_out(users, shape):
 
 def test_users_of_an_overload_may_play_all_of_their_sessions():
     """A session has as many timeouts as requests, and its pauses."""
-    plan = make_plan(scenarios()["operations"], Options(users=[200], rate=10.0, duration=60.0, timeout=20.0))
+    plan = make_plan(scenarios()["operations"], Options(users=[200], rate=10.0, duration=60.0, timeout=20.0), HERE)
     longer = overtime(plan, plan.cells[0].load)
     assert longer.most_s > 60 + 3 * 26 * 20
     assert longer.idle_s > 20 + 2 * plan.scenario.think_s
@@ -153,7 +154,7 @@ def test_users_of_an_overload_may_play_all_of_their_sessions():
 
 def test_only_an_open_loop_goes_on_for_longer():
     """A duration ends a closed loop, and how long a burst takes follows from its rounds."""
-    plan = make_plan(scenarios()["delay"], Options(variants=["mvc"], users=[10], duration=30.0))
+    plan = make_plan(scenarios()["delay"], Options(variants=["mvc"], users=[10], duration=30.0), HERE)
     assert overtime(plan, plan.cells[0].load) is None
     assert overtime(plan, Burst(users=10, loops=2)) is None
 

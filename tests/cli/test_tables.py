@@ -8,6 +8,7 @@ import shutil
 from dataclasses import asdict
 
 import pytest
+from machines import HERE
 
 from lab.experiments import scenarios
 from lab.formulas import stats
@@ -22,7 +23,7 @@ LINK = {"link_rate": 3_500_000, "link_connection_rate": 90_000}
 
 def row_for(scenario: str, variant: str = "mvc", **options) -> published.Row | None:
     """What is published for a run of one variant."""
-    plan = make_plan(scenarios()[scenario], Options(variants=[variant], **options))
+    plan = make_plan(scenarios()[scenario], Options(variants=[variant], **options), HERE)
     return published.row_for(plan, plan.cells[0], scenarios()[scenario].variant(variant))
 
 
@@ -82,7 +83,7 @@ def test_repeats_are_told_apart(typed, tmp_path):
 @pytest.fixture
 def failing(tmp_path, samples_of) -> RunFolder:
     """A run whose first cell lost one request of 2,000 to a timeout, and whose second has 500 right answers."""
-    plan = make_plan(scenarios()["delay"], Options(variants=["mvc", "webflux"], users=[10], seed=1))
+    plan = make_plan(scenarios()["delay"], Options(variants=["mvc", "webflux"], users=[10], seed=1), HERE)
     run = RunFolder.create(plan, [], {}, tmp_path)
     for cell, count, errors in ((plan.cells[0], 2000, [""] * 1999 + ["timeout"]), (plan.cells[1], 500, "")):
         folder = run.begin(cell)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from machines import HERE
 from made_ramps import played
 
 from lab.experiments import find_publication, find_scenario
@@ -146,7 +147,7 @@ def test_the_published_figures_stand_beside_a_ramp_to_that_rate_only():
     """Not beside a burst of as many users, nor a ramp to another rate."""
     peers = []
     for options in (Options(ramp="0:1000:45"), Options(ramp="0:500:45"), Options(users=[1000])):
-        plan = planning.make_plan(find_scenario("chain"), options)
+        plan = planning.make_plan(find_scenario("chain"), options, HERE)
         rows = [published.row_for(plan, cell, plan.scenario.variant(cell.variant)) for cell in plan.cells]
         peers.append([found and found.throughput_rps for found in rows])
     assert peers == [[221, None, 362], [None] * 3, [None] * 3]

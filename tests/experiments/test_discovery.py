@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from machines import HERE
 
 from lab import experiments
 from lab.errors import LabError
@@ -32,7 +33,7 @@ def made_up(tmp_path, monkeypatch) -> str:
 def test_a_new_experiment_is_a_folder(made_up):
     """It is listed beside the others, and can be planned."""
     assert {"delay", "fanout", made_up} <= set(experiments.scenarios())
-    plan = planning.make_plan(experiments.find_scenario(made_up), Options(users=[5]))
+    plan = planning.make_plan(experiments.find_scenario(made_up), Options(users=[5]), HERE)
     assert plan.scenario.requests[0].path == "/made-up/{delay_ms}"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from machines import HERE
 
 from lab.experiments import find_publication, find_scenario
 from lab.experiments.grep import claims
@@ -81,7 +82,7 @@ def test_both_locales_are_measured():
 
 def test_programs_have_all_cores():
     """Else a thread a file could win nothing on two cores."""
-    assert not make_plan(SCENARIO, Options()).pin
+    assert not make_plan(SCENARIO, Options(), HERE).pin
 
 
 def test_a_part_that_ships_is_judged_as_it_was_measured(typed, tmp_path):

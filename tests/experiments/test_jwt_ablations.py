@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from machines import HERE
 
 from lab.analysis import selection
 from lab.analysis.verdict import INVALID, VALID
@@ -39,7 +40,7 @@ def cold(monkeypatch):
 def measured(folder: Path, *variants: str, runtime: str = "process") -> run_view.Run:
     """A small run of some variants."""
     asked = Options(seed=1, heap_mb=256, pool=20, users=[8], requests=500, variants=variants)
-    plan = planning.make_plan(scenarios()[SCENARIO.name], asked)
+    plan = planning.make_plan(scenarios()[SCENARIO.name], asked, HERE)
     return run_view.Run(conduct(plan, Invocation(["test"], folder, Reporter(quiet=True), runtime)))
 
 
@@ -117,7 +118,7 @@ def test_each_jar_has_the_way_to_mysql_that_its_module_is_for(jdk, runtime):
 
 def test_few_are_measured_where_nobody_names_any():
     """Nine starts are for those who want to know which factor it is."""
-    plan = planning.make_plan(SCENARIO, Options())
+    plan = planning.make_plan(SCENARIO, Options(), HERE)
     assert [variant.name for variant in plan.variants] == list(SCENARIO.default_variants)
 
 

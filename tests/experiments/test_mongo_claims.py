@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from machines import HERE
 from made_runs import MACHINE, fill
 from rich.console import Console
 
@@ -278,7 +279,7 @@ def test_the_time_for_all_users_stands_beside_ours():
 def test_a_run_shows_the_published_time_for_all_users(tmp_path, capsys):
     """In the column of published means, where there is no mean."""
     asked = Options(variants=["mvc-template"], users=[1000], loops=1, parameters={"operation": "get-one"}, seed=1)
-    plan = planning.make_plan(find_scenario("large-data"), asked)
+    plan = planning.make_plan(find_scenario("large-data"), asked, HERE)
     folder = RunFolder.create(plan, ["test"], MACHINE, tmp_path)
     fill(folder.begin(plan.cells[0]), 0.1, np.random.default_rng(1))
     run = run_view.Run(folder)
@@ -299,7 +300,7 @@ def test_a_run_shows_the_published_time_for_all_users(tmp_path, capsys):
 def test_demands_of_a_query_and_of_pages(operation, way, find, more):
     """A thousand entities in batches of a hundred, or in a full page and an empty one."""
     scenario = find_scenario("large-data")
-    plan = planning.make_plan(scenario, Options(parameters={"batch_size": "100", "way": way}))
+    plan = planning.make_plan(scenario, Options(parameters={"batch_size": "100", "way": way}), HERE)
     calls = prediction.calls_to(plan, scenario.variant("webflux-repository"), "mongo", plan.parameters)
     assert (calls["mongo find"][operation], calls["mongo getMore"][operation]) == ((find, find), more)
 
@@ -316,7 +317,7 @@ def test_demands_of_a_query_and_of_pages(operation, way, find, more):
 def test_more_users_than_entities_cannot_all_have_their_own(asked, named):
     """They would share some, unsaid."""
     with pytest.raises(LabError) as caught:
-        planning.make_plan(find_scenario("mongo-access"), Options(**asked))
+        planning.make_plan(find_scenario("mongo-access"), Options(**asked), HERE)
     assert named in f"{caught.value} {caught.value.next_step}"
 
 
@@ -330,7 +331,7 @@ def test_more_users_than_entities_cannot_all_have_their_own(asked, named):
 )
 def test_users_who_share_or_bring_their_entities_are_as_many_as_asked(parameters):
     """Nothing of what is seeded is theirs alone."""
-    assert planning.make_plan(find_scenario("mongo-access"), Options(users=(2000,), parameters=parameters)).cells
+    assert planning.make_plan(find_scenario("mongo-access"), Options(users=(2000,), parameters=parameters), HERE).cells
 
 
 @pytest.mark.parametrize(
@@ -340,7 +341,7 @@ def test_users_who_share_or_bring_their_entities_are_as_many_as_asked(parameters
 def test_demands_say_how_many_batches_are_due(batch, more):
     """Of the driver's own batches nobody knows how many."""
     scenario = find_scenario("large-data")
-    plan = planning.make_plan(scenario, Options(parameters={"batch_size": batch}))
+    plan = planning.make_plan(scenario, Options(parameters={"batch_size": batch}), HERE)
     calls = prediction.calls_to(plan, scenario.variant("mvc-driver"), "mongo", plan.parameters)
     assert calls["mongo getMore"]["get-all"] == more
     assert calls["mongo find"]["get-all"] == (1, 1)
@@ -359,20 +360,20 @@ def test_demands_say_how_many_batches_are_due(batch, more):
 def test_what_cannot_be_asked_is_refused_with_what_can(scenario, parameters, named):
     """A wrong operation, and a batch of none: one sentence, and the choices."""
     with pytest.raises(LabError) as caught:
-        planning.make_plan(find_scenario(scenario), Options(parameters=parameters))
+        planning.make_plan(find_scenario(scenario), Options(parameters=parameters), HERE)
     assert named in f"{caught.value} {caught.value.next_step}"
 
 
 def test_a_choice_that_is_a_number_may_be_written_as_one():
     """From Python it is."""
-    plan = planning.make_plan(find_scenario("large-data"), Options(parameters={"batch_size": 1000}))
+    plan = planning.make_plan(find_scenario("large-data"), Options(parameters={"batch_size": 1000}), HERE)
     assert plan.parameters["batch_size"] == "1000"
 
 
 def test_a_repository_saves_as_many_as_it_has_found():
     """Updates of several by a repository are a find and an update of each."""
     scenario = find_scenario("mongo-access")
-    plan = planning.make_plan(scenario, Options(parameters={"elements": 7}))
+    plan = planning.make_plan(scenario, Options(parameters={"elements": 7}), HERE)
     calls = prediction.calls_to(plan, scenario.variant("webflux-repository"), "mongo", plan.parameters)
     assert (calls["mongo find"]["update-many"], calls["mongo update"]["update-many"]) == ((1, 1), (7, 7))
     calls = prediction.calls_to(plan, scenario.variant("webflux-template"), "mongo", plan.parameters)
@@ -384,7 +385,7 @@ def counted_run(tmp_path):
     """A run of a repository and the template that updated 200 entities each, with what the database counted."""
     options = Options(variants=["mvc-template", "webflux-repository"], users=[200], seed=1)
     asked = replace(options, parameters={"operation": ["get-one", "update-one"], "contention": "same"})
-    plan = planning.make_plan(find_scenario("mongo-access"), asked)
+    plan = planning.make_plan(find_scenario("mongo-access"), asked, HERE)
     folder = RunFolder.create(plan, ["test"], MACHINE, tmp_path)
     for cell in plan.cells:
         cell_folder = folder.begin(cell)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from machines import HERE
 from scipy import stats
 
 import lab
@@ -37,8 +38,9 @@ from lab.experiments.reproduction.rows import Measured, rows_of
 from lab.formulas import queueing
 from lab.reporting import formatting
 from lab.reporting.run_view import Run
+from lab.runtimes import host
 from lab.runtimes.checkout import ROOT
-from lab.spec import in_turns, planning, prediction, schedule
+from lab.spec import planning, prediction, schedule
 from lab.spec.options import Options
 from lab.spec.plan import Cell, Plan
 from lab.spec.workload import Ramp
@@ -339,7 +341,7 @@ def test_the_noise_of_a_ratio_is_that_of_earlier_ratios():
 
 def test_what_took_turns_in_other_batches_is_paired_by_the_start_that_both_had(monkeypatch):
     """Memory holds two of three: the numbers of their repeats differ, and claims about both are judged all the same."""
-    monkeypatch.setattr(in_turns, "memory_mb", lambda: 10_000)
+    monkeypatch.setattr(host, "memory_mb", lambda: 10_000)
     jwt = find_publication("jwt")
     plan = jwt.plan(jwt.parts[0], 1.0, seed=1, repeat=3)
     rates = {"mvc": 5000.0, "mvc-virtual": 6000.0, "webflux": 9420.0}
@@ -361,7 +363,7 @@ def test_what_took_turns_in_other_batches_is_paired_by_the_start_that_both_had(m
 
 def test_a_start_that_one_side_lost_is_paired_with_none_of_another_batch(monkeypatch):
     """Which are pairs the plan says: where all of one's repeats beside the other are invalid, there is none."""
-    monkeypatch.setattr(in_turns, "memory_mb", lambda: 10_000)
+    monkeypatch.setattr(host, "memory_mb", lambda: 10_000)
     jwt = find_publication("jwt")
     plan = jwt.plan(jwt.parts[0], 1.0, seed=1, repeat=3)
     beside = {cell.repeat for cell in plan.cells if cell.variant == "mvc-virtual"}
@@ -646,7 +648,7 @@ def test_a_part_that_was_not_measured_is_undecided():
 
 def made(folder: Path, name: str, options: Options) -> Run:
     """A run of an experiment's scenario as it is on disk before its first cell."""
-    plan = planning.make_plan(scenarios()[find_publication(name).scenario], options)
+    plan = planning.make_plan(scenarios()[find_publication(name).scenario], options, HERE)
     return Run(RunFolder.create(plan, [], {}, folder))
 
 
@@ -658,7 +660,7 @@ def test_a_run_has_the_scale_that_it_was_made_with(name, tmp_path):
         runs = []
         for part in experiment.parts:
             wish = part.scaled(scale)
-            plan = planning.make_plan(experiment.scenario_of(part), replace(wish, users=wish.users[:1]))
+            plan = planning.make_plan(experiment.scenario_of(part), replace(wish, users=wish.users[:1]), HERE)
             runs.append(Run(RunFolder.create(plan, [], {}, tmp_path)))
         done = results.from_runs(experiment, runs, tmp_path)
         assert done.scale == pytest.approx(scale)
@@ -876,10 +878,10 @@ def test_one_measurement_learns_from_an_earlier_run_with_repeats(tmp_path):
     example = ROOT / "data" / "example" / "delay-sweep"
     single, repeated, elsewhere = (shutil.copytree(example, tmp_path / f"2026010{n}T000000Z-delay") for n in (1, 2, 3))
     assert not lab.reproduce("delay", str(single), data=tmp_path).rows[0].earlier
-    for path, host in ((repeated, "example"), (elsewhere, "another")):
+    for path, name in ((repeated, "example"), (elsewhere, "another")):
         thrice_on_disk(path)
         facts = json.loads((path / "environment.json").read_text())
-        (path / "environment.json").write_text(json.dumps({**facts, "host": host}))
+        (path / "environment.json").write_text(json.dumps({**facts, "host": name}))
     done = lab.reproduce("delay", str(single), data=tmp_path)
     assert {tuple(row.earlier) for row in done.rows} == {(repeated.name,)}
     assert {finding.word for finding in done.claims} == {CONFIRMED, REFUTED, NOT_JUDGED}

@@ -14,6 +14,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 import requests
+from machines import HERE
 
 from lab.experiments import scenarios
 from lab.experiments.mongo_access.scenario import ENTITIES
@@ -50,7 +51,7 @@ def measured(scenario: str, runtime: str, variant: str, folder, **options) -> ru
     """A small run of a variant, or of all."""
     variants = [] if variant == "all" else [variant]
     asked = {"seed": 1, "heap_mb": 512, "pool": 20, **options}
-    plan = planning.make_plan(scenarios()[scenario], Options(variants=variants, **asked))
+    plan = planning.make_plan(scenarios()[scenario], Options(variants=variants, **asked), HERE)
     run = run_view.Run(conduct(plan, Invocation(["test"], folder, Reporter(quiet=True), runtime)))
     assert [row["variant"] for row in run.cells] == (variants or measured_variants(scenario))
     return run
@@ -171,7 +172,7 @@ def test_a_read_before_the_call_is_counted_as_the_call_is(tmp_path):
     """All variants answer alike, by each client; the database counts a find, and the called service a call, of each."""
     names = [variant.name for variant in scenarios()["chain-mongo"].variants]
     options = Options(users=[20], loops=5, variants=names, seed=1, heap_mb=256, pool=20, parameters={"delay_ms": 20})
-    plan = planning.make_plan(scenarios()["chain-mongo"], options)
+    plan = planning.make_plan(scenarios()["chain-mongo"], options, HERE)
     run = run_view.Run(conduct(plan, Invocation(["test"], tmp_path, Reporter(quiet=True))))
     assert [row["variant"] for row in run.cells] == names
     for cell in run.folder.cells():
@@ -324,7 +325,7 @@ def held_are_few(held: pd.Series, besides: int = 0) -> bool:
 def test_a_called_service_that_dies_makes_the_cell_invalid_by_name(tmp_path):
     """SIGKILL in the middle of the load: the verdict says who ended, and how."""
     options = Options(users=[20], duration=6.0, variants=["webflux"], seed=1, heap_mb=256, parameters={"delay_ms": 50})
-    plan = planning.make_plan(scenarios()["chain"], options)
+    plan = planning.make_plan(scenarios()["chain"], options, HERE)
     with set_up(plan, Invocation(["test"], tmp_path, Reporter(quiet=True)), 200) as testbed:
         backend = testbed.backing.services["backend"].running
         threading.Thread(target=_kill_once_loaded, args=(testbed.run, plan.cells[0], backend.pid), daemon=True).start()
@@ -350,7 +351,7 @@ def _kill_once_loaded(run: RunFolder, cell: Cell, pid: int) -> None:
 def test_a_connection_that_has_rested_costs_no_round_trip_more(scenario, variant, tmp_path):
     """A pool that pings it first would pay the link twice, and the other would not."""
     options = Options(users=[1], requests=1, variants=[variant], seed=1, heap_mb=256, pool=1)
-    plan = planning.make_plan(scenarios()[scenario], options)
+    plan = planning.make_plan(scenarios()[scenario], options, HERE)
     with set_up(plan, Invocation(["test"], tmp_path, Reporter(quiet=True)), 1) as testbed:
         database = testbed.backing.databases["mysql"]
         (token, *_) = tokens.read_tokens(testbed.backing.tokens)
@@ -384,6 +385,7 @@ def test_a_slow_link_makes_connections_the_limit(tmp_path):
     plan = planning.make_plan(
         scenarios()["document"],
         Options(users=[50], variants=["webflux"], seed=1, heap_mb=512, pool=10, link_latency_ms=200, ramp_up=0.1),
+        HERE,
     )
     run = run_view.Run(conduct(plan, Invocation(["test"], tmp_path, Reporter(quiet=True))))
     (row,), (cell,) = run.cells, run.folder.cells()
@@ -396,7 +398,7 @@ def test_a_slow_link_makes_connections_the_limit(tmp_path):
 def test_a_service_with_another_key_is_invalid_and_not_fast(tmp_path):
     """Its refusals are quick, and no measurement: the contract says so, and without it the database does."""
     options = Options(users=[20], requests=500, variants=["mvc"], repeat=2, seed=1, heap_mb=256, pool=20)
-    plan = planning.make_plan(scenarios()["jwt"], options)
+    plan = planning.make_plan(scenarios()["jwt"], options, HERE)
     with set_up(plan, Invocation(["test"], tmp_path, Reporter(quiet=True)), 200) as testbed:
         other = testbed.backing.telling(TOKENS, {"LAB_JWT_KEY": base64.b64encode(bytes(32)).decode()})
         brief = testbed.plan.scenario
@@ -510,7 +512,11 @@ def test_entities_are_as_they_were_however_a_cell_ends(operation, variant, endin
     options = Options(users=[20], variants=[variant], seed=1, heap_mb=256, parameters={"operation": operation})
     # Long enough for a slow machine to be in the middle of it, where it does not come to its end.
     options = replace(options, duration=5.0 if ending == "complete" else 120.0)
-    plan, ready, watching = planning.make_plan(scenarios()["mongo-access"], options), actuator.await_ready, Watching()
+    plan, ready, watching = (
+        planning.make_plan(scenarios()["mongo-access"], options, HERE),
+        actuator.await_ready,
+        Watching(),
+    )
     services = []
     monkeypatch.setattr(actuator, "await_ready", lambda *of: services.append(ready(*of)) or services[-1])
     with set_up(plan, Invocation(["test"], tmp_path, watching), 200) as testbed:

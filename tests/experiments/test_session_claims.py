@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from machines import HERE
 from made_runs import MACHINE, fill
 from rich.console import Console
 
@@ -275,7 +276,7 @@ def test_a_run_of_other_variants_or_users_is_no_part(asked, named, tmp_path):
     """Even if it has all the settings of one; what it has besides is said."""
     paced = OPERATIONS.at_pace(0.2)
     options = replace(paced.parts[0].scaled(0.2), **asked)
-    run = Run(RunFolder.create(planning.make_plan(find_scenario("operations"), options), [], {}, tmp_path))
+    run = Run(RunFolder.create(planning.make_plan(find_scenario("operations"), options, HERE), [], {}, tmp_path))
     with pytest.raises(LabError, match=named):
         results.from_runs(OPERATIONS, [run], tmp_path)
 
@@ -300,7 +301,7 @@ def test_rows_of_survivors_are_marked_with_what_failed(tmp_path, capsys, monkeyp
 def test_the_release_of_java_of_each_variant_is_named(measured, tmp_path, capsys, monkeypatch):
     """Above the tables of a run, and under that of each part; where none is named nothing is said."""
     assert "; Java 11 (boot-1.5, boot-2.0), Java 25 (mvc, " in formatting.settings(measured.plan)
-    assert "Java" not in formatting.settings(planning.make_plan(find_scenario("delay"), Options(users=[1])))
+    assert "Java" not in formatting.settings(planning.make_plan(find_scenario("delay"), Options(users=[1]), HERE))
     monkeypatch.setattr(reproduce, "out", Console(width=300))
     reproduce._print(results.from_runs(OPERATIONS, [measured], tmp_path))
     said = capsys.readouterr().out

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
+from machines import HERE
 
 import lab
 from lab.experiments import scenarios
@@ -141,6 +142,6 @@ def test_a_sweep_is_shown_with_its_bends(typed):
 
 def test_a_variant_without_a_usable_cell_is_not_left_out(typed, tmp_path):
     """A sweep of which nothing was measured says so of every variant."""
-    plan = planning.make_plan(scenarios()["delay"], Options(users=[1, 2], seed=1))
+    plan = planning.make_plan(scenarios()["delay"], Options(users=[1, 2], seed=1), HERE)
     RunFolder.create(plan, [], {}, tmp_path)
     assert typed("show", "--data", str(tmp_path)).stdout.count("no cell of it can be used") == 3

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 import pytest
+from machines import HERE
 from msgspec.structs import replace
 
 from lab.errors import ComponentError, LabError
@@ -232,7 +233,7 @@ def test_a_run_that_waits_for_a_worker_elsewhere(tmp_path):
     with worker_elsewhere(tmp_path / "empty", address):
         run = run_view.Run(
             conduct(
-                planning.make_plan(DELAY, options),
+                planning.make_plan(DELAY, options, HERE),
                 Invocation(["test"], tmp_path, Reporter(quiet=True), endpoints=Endpoints(join=TOKEN)),
             )
         )
@@ -247,7 +248,7 @@ def test_a_port_that_is_taken_is_said_before_anything_starts(tmp_path):
     """With the option that names another."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
-        plan = planning.make_plan(DELAY, Options(users=[5], remote_workers=1, bind=address))
+        plan = planning.make_plan(DELAY, Options(users=[5], remote_workers=1, bind=address), HERE)
         with pytest.raises(LabError, match="cannot listen") as caught:
             conduct(plan, Invocation(["test"], tmp_path / "runs", Reporter(quiet=True)))
     assert "--bind" in caught.value.next_step

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from machines import HERE
 from made_runs import MACHINE, fill
 
 from lab.analysis.pairing import Terms
@@ -23,7 +24,7 @@ from lab.storage.run_folder import RunFolder
 @pytest.fixture
 def plan():
     """Two starts of three variants."""
-    return planning.make_plan(find_scenario("delay"), Options(users=[5], repeat=2))
+    return planning.make_plan(find_scenario("delay"), Options(users=[5], repeat=2), HERE)
 
 
 def measured(plan, runs, facts=MACHINE, but=()) -> Run:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from machines import HERE
 
 from lab.errors import LabError
 from lab.experiments import scenarios
@@ -53,7 +54,7 @@ def planned(tmp_path) -> Callable[..., Plan]:
         chain = scenarios()["chain"]
         variants = tuple(replace(variant, demands={}) for variant in chain.variants)
         changed = replace(chain, components=(component,), variants=variants)
-        return planning.make_plan(changed, Options(users=[1], **options))
+        return planning.make_plan(changed, Options(users=[1], **options), HERE)
 
     return plan
 

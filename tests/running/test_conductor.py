@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import psutil
 import pytest
+from machines import HERE
 
 import lab
 from lab.errors import LabError
@@ -225,7 +226,9 @@ def test_the_same_starts_serve_the_loads_of_two_plans(tmp_path, brief):
     delay = {"delay_ms": 100}
     plans = [
         planning.make_plan(
-            scenarios()["delay"], replace(options, loops=loops, users=(users,), parameters=delay, variants=variants)
+            scenarios()["delay"],
+            replace(options, loops=loops, users=(users,), parameters=delay, variants=variants),
+            HERE,
         )
         for users, loops, variants in ((60, 1, ("mvc", "webflux")), (80, 2, ("mvc",)))
     ]
@@ -252,7 +255,7 @@ def test_the_same_starts_serve_the_loads_of_two_plans(tmp_path, brief):
 
 def test_a_start_is_not_shared_by_loads_that_need_another_system(tmp_path):
     """Whose limits or parameters differ is conducted by itself; nothing was started, and there is no run."""
-    one = planning.make_plan(scenarios()["delay"], Options(variants=("mvc",), users=(5,), seed=3))
+    one = planning.make_plan(scenarios()["delay"], Options(variants=("mvc",), users=(5,), seed=3), HERE)
     for other, named in (
         (replace(one, limits=replace(one.limits, threads=7)), "limits would have to differ"),
         (replace(one, nodes=2), "nodes would have to differ"),
@@ -269,7 +272,7 @@ def test_shared_starts_favour_no_variant_and_no_load(seed):
     """All variants of a repeat have the same order of loads; in as many repeats as loads each is once at each place."""
     variants = ("mvc", "mvc-virtual", "webflux")
     options = Options(variants=variants, users=(5,), repeat=3, seed=seed)
-    plans = [planning.make_plan(scenarios()["delay"], replace(options, loops=loops)) for loops in (1, 2, 3)]
+    plans = [planning.make_plan(scenarios()["delay"], replace(options, loops=loops), HERE) for loops in (1, 2, 3)]
     starts = list(conductor.shared_starts(plans))
     assert sorted(cell.id for loads in starts for _, cell in loads) == sorted(
         cell.id for plan in plans for cell in plan.cells
@@ -284,7 +287,7 @@ def test_loads_that_lack_variants_follow_those_that_have_all():
     """Else the first of two variants would be measured before them, and the second after them, in the same repeat."""
     options = Options(variants=("mvc", "webflux"), users=(5,), repeat=3, seed=1)
     few = replace(options, variants=("mvc",), loops=2)
-    plans = [planning.make_plan(scenarios()["delay"], each) for each in (few, options, replace(options, loops=3))]
+    plans = [planning.make_plan(scenarios()["delay"], each, HERE) for each in (few, options, replace(options, loops=3))]
     orders = [[place for place, _ in loads] for loads in conductor.shared_starts(plans)]
     assert sorted(map(len, orders)) == [2] * 3 + [3] * 3
     assert all(order[2:] in ([], [0]) for order in orders)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from machines import HERE
 
 import lab
 from lab.experiments import scenarios
@@ -20,7 +21,7 @@ DELAY, DOCUMENT = scenarios()["delay"], scenarios()["document"]
 
 def load_s(scenario, **options) -> float:
     """How long the only cell of a plan takes by theory."""
-    plan = planning.make_plan(scenario, Options(variants=["mvc"], **options))
+    plan = planning.make_plan(scenario, Options(variants=["mvc"], **options), HERE)
     return prediction.load_s(plan, plan.cells[0])
 
 
@@ -52,7 +53,7 @@ def test_a_shaped_link_decides_where_it_is_the_slowest():
 def test_the_mean_over_a_link_waits_for_earlier_waves():
     """Two full waves of 10 over a line that does 10 in a second: half wait one second, half two."""
     rate, options = 10 * TEXT_BYTES, {"variants": ["webflux"], "users": [20]}
-    few, many = (planning.make_plan(DOCUMENT, Options(link_rate=rate, pool=pool, **options)) for pool in (10, 20))
+    few, many = (planning.make_plan(DOCUMENT, Options(link_rate=rate, pool=pool, **options), HERE) for pool in (10, 20))
     assert prediction.predict_over_link(few, few.cells[0]) == pytest.approx(1.5)
     assert prediction.predict_over_link(many, many.cells[0]) == pytest.approx(2.0)
 
@@ -60,7 +61,7 @@ def test_the_mean_over_a_link_waits_for_earlier_waves():
 @pytest.mark.parametrize("pace", [1.0, 0.2])
 def test_a_session_lasts_as_long_as_its_pauses_at_the_pace(pace):
     """After the last user has begun; the work of all its requests is added."""
-    plan = planning.make_plan(scenarios()["operations"], Options(users=[200], pace=pace, seed=1))
+    plan = planning.make_plan(scenarios()["operations"], Options(users=[200], pace=pace, seed=1), HERE)
     load = plan.cells[0].load
     think_s, work_s = 5 + 1 + 2 * 5 + 2 * (7.5 + 5 + 24 + 5), 200 * 26 * prediction.WORK_S
     assert prediction.load_s(plan, plan.cells[0]) == pytest.approx(pace * (60 + think_s) + work_s)
@@ -84,7 +85,7 @@ def test_the_estimate_learns_from_cells_that_were_measured(plan, tmp_path):
     learned = estimate.estimate_run(plan, plan.cells, tmp_path)
     assert (learned.learned, learned.overhead_s) == (2, 8.0)
     assert "as in 2 cells before" in str(learned)
-    assert estimate.cell_overheads_s(planning.make_plan(DOCUMENT, Options(users=[5], seed=1)), tmp_path) == []
+    assert estimate.cell_overheads_s(planning.make_plan(DOCUMENT, Options(users=[5], seed=1), HERE), tmp_path) == []
     in_containers = estimate.estimate_run(plan, plan.cells, tmp_path, "docker")  # none of these was measured in one
     assert (in_containers.learned, in_containers.overhead_s) == (0, estimate.IN_CONTAINERS * estimate.CELL_OVERHEAD_S)
     together = estimate.estimate_run(plan, plan.cells, tmp_path, together=2)  # a start costs half as much a load
@@ -93,7 +94,7 @@ def test_the_estimate_learns_from_cells_that_were_measured(plan, tmp_path):
         ({"link_latency_ms": 5}, estimate.CELL_OVERHEAD_S + 3 * estimate.ROUNDS),
         ({"interleave": "cells"}, estimate.BUSY_CELL_OVERHEAD_S + 3 * estimate.BUSY_ROUNDS),  # rounds of three seconds
     ):
-        document = planning.make_plan(DOCUMENT, Options(seed=1, **options))
+        document = planning.make_plan(DOCUMENT, Options(seed=1, **options), HERE)
         assert estimate.estimate_run(document, document.cells, tmp_path).overhead_s == guess_s
     two_nodes = replace(plan, nodes=2)
     assert estimate.estimate_run(two_nodes, plan.cells, tmp_path).overhead_s == 2 * estimate.CELL_OVERHEAD_S
@@ -106,7 +107,7 @@ def test_the_estimate_learns_from_starts_that_served_as_many_loads(tmp_path):
     """In windows the overhead of a start is shared by its loads, so that with three it says nothing of one."""
     jwt = scenarios()["jwt"]
     one, three = (
-        planning.make_plan(jwt, Options(users=users, duration=20.0, interleave="windows"))
+        planning.make_plan(jwt, Options(users=users, duration=20.0, interleave="windows"), HERE)
         for users in ([50], [50, 100, 300])
     )
     run = RunFolder.create(one, [], {}, tmp_path)

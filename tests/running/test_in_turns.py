@@ -8,13 +8,15 @@ from itertools import pairwise
 import pandas as pd
 import pytest
 from any_server import serving
+from machines import HERE
 from patience import assert_measured
 
 import lab
 from lab.analysis import window_ratios
 from lab.experiments import scenarios
 from lab.running import conductor
-from lab.spec import in_turns, planning
+from lab.runtimes import host
+from lab.spec import in_turns, memory, planning
 from lab.spec.options import Options
 from lab.storage.cell_folder import CellFolder
 
@@ -70,7 +72,7 @@ def assert_in_turns(folders: list[CellFolder]) -> None:
 def test_starts_come_in_order_and_what_is_in_them_at_random():
     """All loads of the first start before any of the second; which load and which variant comes first changes."""
     options = Options(users=[50, 100], repeat=4, interleave="windows", seed=3)
-    plan = planning.make_plan(scenarios()["jwt"], options)
+    plan = planning.make_plan(scenarios()["jwt"], options, HERE)
     starts = conductor.in_random_order(plan)
     groups = [group for of_start in starts for group in of_start]
     assert [len(of_start) for of_start in starts] == [2, 2, 2, 2]
@@ -97,8 +99,8 @@ def test_what_would_be_measured_in_turns_is_listed(typed):
 
 def test_batches_are_listed_with_the_reason(typed):
     """Where memory does not hold all variants at once; else nothing is said of it."""
-    shared_mb = in_turns.BESIDES_HEAP_MB + in_turns.COMPONENT_MB + in_turns.OWN_MB // 2
-    half_mb = in_turns.memory_mb() // 2 - shared_mb
+    shared_mb = memory.BESIDES_HEAP_MB + memory.DATABASE_MB["mysql"] + memory.OWN_MB // 2
+    half_mb = host.memory_mb() // 2 - shared_mb
     for heap_mb, said in ((half_mb, 1), (256, 0)):
         listed = typed("run", "jwt", "--interleave", "windows", "--heap-mb", str(heap_mb), "--dry-run")
         assert listed.returncode == 0
@@ -210,7 +212,7 @@ class TestStarted:
 @pytest.mark.usefixtures("brief")
 def test_an_open_loop_of_more_variants_than_fit_is_measured_in_batches(tmp_path, monkeypatch):
     """The first variant is in both; what each was sent is what was planned, within its own windows."""
-    monkeypatch.setattr(in_turns, "memory_mb", lambda: 4_500)
+    monkeypatch.setattr(host, "memory_mb", lambda: 4_500)
     # So slow that even the lateness of a busy generator falsifies little of it.
     options = {"rate": 60, "delay_ms": 200, "duration": 4, "heap_mb": 256, "repeat": 1}
     run = lab.run("delay", **options, interleave="windows", seed=1, data=tmp_path, quiet=True)
@@ -232,14 +234,14 @@ def test_an_open_loop_of_more_variants_than_fit_is_measured_in_batches(tmp_path,
 class TestBatches:
     """Three variants, a database and their generators, where two of the variants are all that fits."""
 
-    SAID_MB = 5_500
+    SAID_MB = 4_500
 
     @pytest.fixture(scope="class")
     @staticmethod
     def run(tmp_path_factory, brief):
         """One start, in two batches."""
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(in_turns, "memory_mb", lambda: TestBatches.SAID_MB)
+            patch.setattr(host, "memory_mb", lambda: TestBatches.SAID_MB)
             options = {"users": 8, "duration": 4, "heap_mb": 256, "seed": 1, "interleave": "windows"}
             return lab.run("jwt", **options, data=tmp_path_factory.mktemp("r"), quiet=True)
 
@@ -264,8 +266,8 @@ class TestBatches:
             own = sum(each["service"] + each["worker 1"] + each["master"] for each in most)
             assert 0 < shared + own < self.SAID_MB << 20
             for each in most:
-                assert each["service"] < in_turns.service_mb(run.folder.plan().limits) << 20
-                assert each["mysql"] < in_turns.COMPONENT_MB << 20
+                assert each["service"] < memory.service_mb(run.folder.plan().limits, host.machine()) << 20
+                assert each["mysql"] < memory.DATABASE_MB["mysql"] << 20
 
     def test_who_never_took_turns_is_compared_by_way_of_the_first(self, run):
         """Who took turns with whom is said, and the run says why."""

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from machines import HERE
 from patience import PATIENCE_S, await_that
 
 from lab.analysis import pairing
@@ -58,7 +59,7 @@ def measured(tmp_path):
     """A function that measures programs, and returns the finished run."""
 
     def measure(*variants: Variant, **options) -> Run:
-        plan = planning.make_plan(programs(*variants), Options(**{"seed": 1, **options}))
+        plan = planning.make_plan(programs(*variants), Options(**{"seed": 1, **options}), HERE)
         return Run(conductor.conduct(plan, Invocation(["lab.run"], tmp_path, Reporter())))
 
     return measure
@@ -212,7 +213,7 @@ MISSING = Variant("missing", "", "missing", command=("no-such-program",))
 
 def test_a_program_that_is_not_installed_is_left_out(tmp_path, capsys):
     """Where nobody asked for it: the run is of the others, and says which one is not there."""
-    plan = planning.make_plan(programs(SUM, MISSING), Options(seed=1, loops=1))
+    plan = planning.make_plan(programs(SUM, MISSING), Options(seed=1, loops=1), HERE)
     run = Run(conductor.conduct(plan, Invocation(["lab.run"], tmp_path, Reporter())))
     assert [row["variant"] for row in run.cells] == ["sum"]
     said = "missing needs the program no-such-program, which is not installed here: it is left out"
@@ -232,7 +233,7 @@ def test_a_program_that_is_not_installed_is_left_out(tmp_path, capsys):
 )
 def test_a_program_that_was_asked_for_and_is_not_installed_is_refused(tmp_path, known, asked, step):
     """So is a run of which nothing would be left; and no folder of a run is made."""
-    plan = planning.make_plan(programs(*known), Options(variants=asked))
+    plan = planning.make_plan(programs(*known), Options(variants=asked), HERE)
     with pytest.raises(LabError, match="missing needs the program no-such-program, which is not") as refused:
         conductor.conduct(plan, Invocation(["lab.run"], tmp_path, Reporter()))
     assert refused.value.next_step == step
@@ -258,7 +259,7 @@ import sys
 sys.path.insert(0, {here!r})
 from pathlib import Path
 from test_programs import *
-plan = planning.make_plan(programs(SUM, says("waits", {code!r})), Options(seed=2))
+plan = planning.make_plan(programs(SUM, says("waits", {code!r})), Options(seed=2), HERE)
 conductor.conduct(plan, Invocation(["lab.run"], Path({data!r}), Reporter()))
 """
 WAITS = """
@@ -332,7 +333,7 @@ def test_a_program_is_an_experiment_from_the_command_line_on(tmp_path):
 def test_a_run_from_python_is_repeated_by_the_command_in_its_report(measured):
     """With the options that programs have, and no others."""
     run = measured(SUM, loops=2, repeat=2)
-    assert planning.make_plan(programs(SUM), Options(**asked(run.plan))) == run.plan
+    assert planning.make_plan(programs(SUM), Options(**asked(run.plan)), HERE) == run.plan
     assert asked(run.plan) == {"loops": 2, "repeat": 2, "seed": 1}
 
 
@@ -358,12 +359,12 @@ def test_what_is_executed_is_part_of_the_conditions(measured, tmp_path):
 def test_options_of_services_are_refused(options, problem):
     """In one sentence that names the option."""
     with pytest.raises(LabError, match=problem):
-        planning.make_plan(programs(SUM), Options(**options))
+        planning.make_plan(programs(SUM), Options(**options), HERE)
 
 
 def test_containers_are_refused(tmp_path):
     """Programs are executed where the lab is."""
-    plan = planning.make_plan(programs(SUM), Options())
+    plan = planning.make_plan(programs(SUM), Options(), HERE)
     with pytest.raises(LabError, match="Programs are executed on this machine"):
         conductor.conduct(plan, Invocation(["lab.run"], tmp_path, Reporter(), runtime="docker"))
     assert not list(tmp_path.iterdir())

@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import machines
 import pytest
 from one_sentence import assert_refused
 from orphans import orphaned
@@ -243,7 +244,9 @@ def test_somebody_elses_run_is_resumed_by_who_trusts_it(tmp_path, typed):
         rehearsal=Rehearsal(requests=0, rounds=1),
         sweep={},
     )
-    theirs = orphaned(RunFolder.create(make_plan(programs, Options(users=[1])), [], {}, tmp_path / "runs"))
+    theirs = orphaned(
+        RunFolder.create(make_plan(programs, Options(users=[1]), machines.HERE), [], {}, tmp_path / "runs")
+    )
     changed(theirs, lambda value: value.pop("seal"))
     words = ("resume", theirs.name, "--anyway", "--allow-suspect", "--data", str(tmp_path / "runs"))
     refused = typed(*words)

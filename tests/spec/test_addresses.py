@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from machines import HERE
 
 from lab.errors import LabError
 from lab.spec import attached
@@ -15,12 +16,12 @@ from lab.spec.options import Options
 def test_a_password_in_an_address_is_refused_and_not_repeated(url):
     """Also where it makes the address one that cannot be read."""
     with pytest.raises(LabError) as caught:
-        attached.make_plan([url], [], {}, Options(users=[1]))
+        attached.make_plan([url], [], {}, Options(users=[1]), HERE)
     assert "geheim" not in f"{caught.value} {caught.value.next_step}"
 
 
 def test_an_address_that_is_none_is_repeated():
     """With the one that may be meant."""
     with pytest.raises(LabError, match="'localhost:9'") as caught:
-        attached.make_plan(["localhost:9"], [], {}, Options(users=[1]))
+        attached.make_plan(["localhost:9"], [], {}, Options(users=[1]), HERE)
     assert "http://localhost:9" in caught.value.next_step

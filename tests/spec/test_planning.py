@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import click
 import pytest
+from machines import HERE
 
 import lab
 from lab.cli.options import Seconds
@@ -28,7 +29,7 @@ DELAY, JWT = scenarios()["delay"], scenarios()["jwt"]
 
 def plan_of(**options) -> Plan:
     """The plan that these options give."""
-    return planning.make_plan(DELAY, Options(**options))
+    return planning.make_plan(DELAY, Options(**options), HERE)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +46,7 @@ def plan_of(**options) -> Plan:
 )
 def test_the_cpu_decides_where_nothing_else_does(scenario, options, decides):
     """Then services are warmed up until compiled; what a link or a delay decides is measured no better by that."""
-    assert make_plan(scenarios()[scenario], Options(**options)).cpu_decides == decides
+    assert make_plan(scenarios()[scenario], Options(**options), HERE).cpu_decides == decides
 
 
 @pytest.mark.parametrize(
@@ -61,7 +62,7 @@ def test_the_cpu_decides_where_nothing_else_does(scenario, options, decides):
 )
 def test_where_only_for_want_of_a_link_the_cpu_decides_the_default_is_a_loop(scenario, options, kind):
     """Of twenty seconds; a burst that shows what a link does is over in a tenth of one without it."""
-    load = make_plan(scenarios()[scenario], Options(**options)).cells[0].load
+    load = make_plan(scenarios()[scenario], Options(**options), HERE).cells[0].load
     assert load.kind == kind
     assert kind == "burst" or load.duration_s == 20
 
@@ -124,10 +125,10 @@ def test_a_rate_makes_an_open_loop_with_users_enough():
 def test_a_scenario_of_a_fixed_duration_needs_none_for_its_rate():
     """What the scenario lasts by default, an open loop of it lasts too; how long a request takes nobody knows."""
     jwt = scenarios()["jwt"]
-    load = planning.make_plan(jwt, Options(rate=500.0, users=[100], variants=["mvc"])).cells[0].load
+    load = planning.make_plan(jwt, Options(rate=500.0, users=[100], variants=["mvc"]), HERE).cells[0].load
     assert (load.duration_s, load.planned_sessions) == (jwt.load.duration_s, 500 * jwt.load.duration_s)
     with pytest.raises(LabError, match="--rate needs --users"):
-        planning.make_plan(jwt, Options(rate=500.0))
+        planning.make_plan(jwt, Options(rate=500.0), HERE)
 
 
 @pytest.mark.parametrize("ramp", ["50:150:30", (50, 150, 30), [50.0, 150.0, 30.0]])
@@ -292,13 +293,13 @@ NAMED = replace(
 def test_a_parameter_may_be_one_of_several_names():
     """Names are varied like numbers: in paths, in the ids of cells, and in the order of the scenario in tables."""
     asked = Options(users=[10], variants=["mvc"], parameters={"operation": ["get", "put"]})
-    plan = planning.make_plan(NAMED, asked)
+    plan = planning.make_plan(NAMED, asked, HERE)
     assert [cell.id for cell in plan.cells] == ["mvc-get-r1", "mvc-put-r1"]
     assert [plan.at(cell) for cell in plan.cells] == ["get", "put"]
     assert plan.positions == [0, 1]
     assert formatting.positions(plan) == "put, get"
     assert Plan.from_json(json.loads(json.dumps(plan.as_json()))) == plan
-    assert planning.make_plan(NAMED, Options()).parameters["operation"] == "get"
+    assert planning.make_plan(NAMED, Options(), HERE).parameters["operation"] == "get"
     assert [plan.value_at(at) for at in plan.positions] == ["put", "get"]
 
 
@@ -306,7 +307,7 @@ def test_a_choice_that_is_a_number_is_said_with_what_it_is():
     """As one of a parameter that may be any number is; the largest is the last of the choices."""
     strengths = replace(DELAY, parameters=(*DELAY.parameters, Parameter("bcrypt", "10", help="", choices=("4", "10"))))
     asked = Options(users=[10], variants=["mvc"], parameters={"bcrypt": ["10", "4"]})
-    plan = planning.make_plan(strengths, asked)
+    plan = planning.make_plan(strengths, asked, HERE)
     assert {plan.at(cell): plan.position(cell) for cell in plan.cells} == {"bcrypt 10": 1, "bcrypt 4": 0}
     assert [plan.value_at(at) for at in plan.positions] == ["4", "10"]
 
@@ -315,7 +316,7 @@ def test_a_choice_that_is_a_number_is_said_with_what_it_is():
 def test_a_name_that_a_parameter_cannot_have_is_refused_with_those_it_can(given):
     """The nearest is offered, and all are listed."""
     with pytest.raises(LabError, match="There is no --operation") as refused:
-        planning.make_plan(NAMED, Options(parameters={"operation": given}))
+        planning.make_plan(NAMED, Options(parameters={"operation": given}), HERE)
     assert "put, get" in refused.value.next_step
 
 
@@ -342,8 +343,8 @@ def test_nearest_offers_only_what_is_near():
 
 def test_limits_are_equal_unless_another_stance_is_asked_for():
     """The default sets the same for all; ``default`` sets nothing; ``tuned`` sets what suits each variant."""
-    plans = {stance: make_plan(JWT, Options(limits=stance)) for stance in ("equal", "default", "tuned")}
-    assert plans["equal"] == make_plan(JWT, Options(seed=plans["equal"].seed))
+    plans = {stance: make_plan(JWT, Options(limits=stance), HERE) for stance in ("equal", "default", "tuned")}
+    assert plans["equal"] == make_plan(JWT, Options(seed=plans["equal"].seed), HERE)
     assert plans["default"].limits_of("mvc") == NOT_SET
     tuned = {variant: plans["tuned"].limits_of(variant) for variant in ("mvc", "mvc-virtual", "webflux")}
     assert tuned["mvc"].threads
@@ -355,7 +356,7 @@ def test_limits_are_equal_unless_another_stance_is_asked_for():
 
 def test_what_is_asked_for_goes_before_what_is_tuned():
     """``--limits tuned --pool 7`` has a pool of 7 for all."""
-    plan = make_plan(JWT, Options(limits="tuned", pool=7))
+    plan = make_plan(JWT, Options(limits="tuned", pool=7), HERE)
     assert {plan.limits_of(variant.name).pool for variant in JWT.variants} == {7}
 
 
@@ -363,12 +364,12 @@ def test_what_is_asked_for_goes_before_what_is_tuned():
 def test_a_limit_and_none_at_all_contradict_one_another(wish):
     """``--limits default --threads 5`` is refused in one sentence that names both."""
     with pytest.raises(LabError, match=f"--limits default .*--{next(iter(wish)).replace('_', '-')}"):
-        make_plan(JWT, Options(limits="default", **wish))
+        make_plan(JWT, Options(limits="default", **wish), HERE)
 
 
 def test_a_plan_from_before_there_were_stances_is_read_as_equal():
     """Old runs stay readable."""
-    plan = make_plan(DELAY, Options(seed=1))
+    plan = make_plan(DELAY, Options(seed=1), HERE)
     old = json.loads(json.dumps(plan.as_json()))
     for name in ("stance", "own_limits", "bind"):
         del old[name]
@@ -382,7 +383,7 @@ def test_a_plan_from_before_there_were_stances_is_read_as_equal():
 def test_theory_knows_what_a_stack_does_by_itself():
     """Tomcat has 200 threads if nobody says otherwise, HikariCP ten connections, MongoDB's driver a hundred."""
     for scenario, users, servers in ((DELAY, 400, 200), (JWT, 50, 10), (scenarios()["document"], 50, 100)):
-        plan = make_plan(scenario, Options(limits="default", users=[users]))
+        plan = make_plan(scenario, Options(limits="default", users=[users]), HERE)
         assert prediction.servers(plan, scenario.variant("mvc"), plan.parameters) == servers
 
 
@@ -399,7 +400,7 @@ def test_theory_knows_what_a_stack_does_by_itself():
 def test_workers_elsewhere_that_cannot_be_are_refused(options, named):
     """No worker at all, an address for nobody, one that nobody can go to, and more workers than users."""
     with pytest.raises(LabError, match=named):
-        make_plan(DELAY, Options(**options))
+        make_plan(DELAY, Options(**options), HERE)
 
 
 @pytest.mark.parametrize(
@@ -421,7 +422,7 @@ def test_what_is_no_time_is_refused(text):
 def test_more_requests_than_can_be_kept_are_refused(load):
     """One sentence says how many are possible."""
     with pytest.raises(LabError, match="too many requests") as caught:
-        planning.make_plan(scenarios()["delay"], Options(users=[4000], **load))
+        planning.make_plan(scenarios()["delay"], Options(users=[4000], **load), HERE)
     assert "100,000,000" in caught.value.next_step
 
 
@@ -468,7 +469,7 @@ def test_variants_are_named_as_one_likes(asked):
 
 def test_a_negative_zero_is_a_zero():
     """Nobody is shown a ramp of minus zero."""
-    plan = make_plan(DELAY, Options(users=[5], ramp_up=-0.0))
+    plan = make_plan(DELAY, Options(users=[5], ramp_up=-0.0), HERE)
     assert math.copysign(1, plan.cells[0].load.ramp_s) == 1
 
 
@@ -486,7 +487,7 @@ def test_a_negative_zero_is_a_zero():
 )
 def test_nobody_is_given_up_whom_theory_has_wait(scenario, options):
     """Whatever is short, threads, connections or the link, the default timeout is twice the time of all users."""
-    plan = make_plan(scenarios()[scenario], Options(**options))
+    plan = make_plan(scenarios()[scenario], Options(**options), HERE)
     for cell in plan.cells:
         once = replace(cell, load=cell.load.as_burst(ramp_s=0.0))
         assert cell.load.timeout_s >= 1.99 * prediction.load_s(plan, once)
@@ -494,7 +495,7 @@ def test_nobody_is_given_up_whom_theory_has_wait(scenario, options):
 
 def test_a_pool_that_is_smaller_than_the_threads_decides_how_long_users_wait():
     """Ten connections five seconds away serve 400 users in 40 waves, which are 200 s."""
-    plan = make_plan(scenarios()["document"], Options(users=[400], pool=10, link_latency_ms=5000))
+    plan = make_plan(scenarios()["document"], Options(users=[400], pool=10, link_latency_ms=5000), HERE)
     assert {cell.load.timeout_s for cell in plan.cells} == {400.0}
     assert plan_of(users=[400]).cells[0].load.timeout_s == 120.0
 
@@ -502,9 +503,9 @@ def test_a_pool_that_is_smaller_than_the_threads_decides_how_long_users_wait():
 def test_a_rate_has_users_for_the_queue_before_a_pool():
     """Ten connections answer 2/s: of 10/s for a minute, 480 queue up; 1 MB over 90 kB/s takes 11 s, for each of 5/s."""
     document = scenarios()["document"]
-    far = make_plan(document, Options(rate=10.0, duration=60.0, pool=10, link_latency_ms=5000))
+    far = make_plan(document, Options(rate=10.0, duration=60.0, pool=10, link_latency_ms=5000), HERE)
     assert far.cells[0].load.users == 10 * (2 * 5 + 1) + 480
-    thin = make_plan(document, Options(rate=5.0, duration=60.0, pool=100, link_connection_rate=90_000))
+    thin = make_plan(document, Options(rate=5.0, duration=60.0, pool=100, link_connection_rate=90_000), HERE)
     assert thin.cells[0].load.users >= 5 * 11
 
 
@@ -520,7 +521,7 @@ def test_a_load_does_not_depend_on_who_is_measured(options, limits):
 
 def test_nobody_waits_longer_than_a_week():
     """As where it is asked for: a link of a byte a second is no reason to wait for years."""
-    plan = make_plan(scenarios()["document"], Options(users=[400], link_rate=1))
+    plan = make_plan(scenarios()["document"], Options(users=[400], link_rate=1), HERE)
     assert {cell.load.timeout_s for cell in plan.cells} == {numbers.MOST_SECONDS}
 
 
@@ -585,7 +586,7 @@ def test_settings_are_those_of_a_service_of_ours_and_of_a_parameter():
 @pytest.mark.parametrize("span", ["30:60", "0:1", "never"])
 def test_a_span_of_time_is_taken_as_it_is_written(span):
     """FROM:FOR in whole seconds, or never."""
-    plan = make_plan(scenarios()["chain"], Options(users=[1], parameters={"b_fails": span}))
+    plan = make_plan(scenarios()["chain"], Options(users=[1], parameters={"b_fails": span}), HERE)
     assert plan.parameters_of(plan.cells[0])["b_fails"] == span
 
 
@@ -593,7 +594,7 @@ def test_a_span_of_time_is_taken_as_it_is_written(span):
 def test_what_is_no_span_of_time_is_a_sentence(span):
     """With how one is written."""
     with pytest.raises(LabError, match="is no span of time") as caught:
-        make_plan(scenarios()["chain"], Options(users=[1], parameters={"b_fails": span}))
+        make_plan(scenarios()["chain"], Options(users=[1], parameters={"b_fails": span}), HERE)
     assert "30:60" in caught.value.next_step
 
 
@@ -612,19 +613,19 @@ def test_what_is_no_span_of_time_is_a_sentence(span):
 def test_a_setting_out_of_range_or_without_effect_is_a_sentence(parameters, problem):
     """Before anything is started."""
     with pytest.raises(LabError, match=problem):
-        make_plan(scenarios()["chain"], Options(users=[1], parameters=parameters))
+        make_plan(scenarios()["chain"], Options(users=[1], parameters=parameters), HERE)
 
 
 def test_a_setting_has_an_effect_where_a_sweep_has_one_value_that_needs_it():
     """The others do without it, as they are to be compared with it."""
     asked = {"breaker": ["off", "refuse"], "breaker_window": 10}
-    plan = make_plan(scenarios()["chain"], Options(users=[1], parameters=asked))
+    plan = make_plan(scenarios()["chain"], Options(users=[1], parameters=asked), HERE)
     assert {plan.parameters_of(cell)["breaker"] for cell in plan.cells} == {"off", "refuse"}
 
 
 def test_only_settings_in_use_are_in_the_header_of_a_run():
     """The others would be longer than what was measured."""
-    plan = make_plan(scenarios()["chain"], Options(users=[1], parameters={"b_threads": 50}))
+    plan = make_plan(scenarios()["chain"], Options(users=[1], parameters={"b_threads": 50}), HERE)
     assert formatting.settings(plan).startswith("delay_ms 200, b_threads 50; ")
 
 
@@ -635,7 +636,7 @@ def test_only_settings_in_use_are_in_the_header_of_a_run():
 def test_what_the_called_service_works_on_at_once_limits_as_connections_do(parameters, threads, servers):
     """The fewest of threads, connections and the called service's decide; those of few users are left out."""
     options = Options(users=[1000], variants=["mvc"], threads=threads, pool=1000, parameters=parameters)
-    plan = make_plan(scenarios()["chain"], options)
+    plan = make_plan(scenarios()["chain"], options, HERE)
     assert prediction.servers(plan, plan.variants[0], plan.parameters) == servers
     assert prediction.plateaus(plan) == [("N/t" if servers == 50 else "T/t", servers / 0.2)]
 
@@ -650,14 +651,14 @@ def test_what_the_called_service_works_on_at_once_limits_as_connections_do(param
 )
 def test_how_many_calls_are_in_work_follows_from_their_rate(parameters, at_once):
     """By Little's law, of a called service that works on a limited number, and takes the same time for all calls."""
-    plan = make_plan(scenarios()["chain"], Options(users=[1], variants=["mvc"], parameters=parameters))
+    plan = make_plan(scenarios()["chain"], Options(users=[1], variants=["mvc"], parameters=parameters), HERE)
     assert prediction.served_at_once(plan, plan.variants[0], plan.parameters, rps=200.0) == at_once
 
 
 @pytest.mark.parametrize("parameters", [{"b_fails": "1:2"}, {"b_slow": "1:2"}, {"b_dead": "1:2"}])
 def test_nothing_is_predicted_where_the_called_service_fails_or_is_slow(parameters):
     """Theory is of a service that takes the same time for all calls."""
-    plan = make_plan(scenarios()["chain"], Options(users=[10], parameters=parameters))
+    plan = make_plan(scenarios()["chain"], Options(users=[10], parameters=parameters), HERE)
     assert prediction.predict(plan, plan.cells[0]) is None
 
 

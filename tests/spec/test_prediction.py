@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from machines import HERE
 
 from lab.experiments import scenarios
 from lab.formulas import queueing
@@ -88,8 +89,8 @@ def test_two_waves_by_hand():
 def test_nodes_serve_as_many_more_at_once():
     """Each has the threads that one has, and the balancer gives each of them its share."""
     options = Options(users=[400], threads=100, variants=["mvc"], parameters={"delay_ms": 1000})
-    one, two = (planning.make_plan(scenarios()["delay"], replace(options, nodes=nodes)) for nodes in (1, 2))
-    like_two = planning.make_plan(scenarios()["delay"], replace(options, threads=200))
+    one, two = (planning.make_plan(scenarios()["delay"], replace(options, nodes=nodes), HERE) for nodes in (1, 2))
+    like_two = planning.make_plan(scenarios()["delay"], replace(options, threads=200), HERE)
     of_one, of_two, of_200 = (prediction.predict(plan, plan.cells[0]) for plan in (one, two, like_two))
     assert of_two == pytest.approx(of_200)
     assert of_two < of_one
@@ -187,7 +188,7 @@ def test_a_ramp_queues_once_it_is_above_the_plateau():
 
 def test_a_ramp_is_estimated_by_its_duration():
     """As an open loop: what is sent last takes what a request takes."""
-    plan = planning.make_plan(scenarios()["delay"], Options(ramp="0:50:20", variants=["mvc"]))
+    plan = planning.make_plan(scenarios()["delay"], Options(ramp="0:50:20", variants=["mvc"]), HERE)
     assert prediction.load_s(plan, plan.cells[0]) == 22.0
 
 
@@ -246,7 +247,7 @@ def test_a_mean_of_very_many_loops_is_known_at_once(servers):
 def test_a_plateau_is_that_of_the_limit_which_decides(scenario, options, expected):
     """Of the variants that are measured, the smaller of T and N if there are users for it, and t is known."""
     asked = {"users": [1, 4000], "seed": 1, **options}
-    plan = planning.make_plan(scenarios()[scenario], Options(**asked))
+    plan = planning.make_plan(scenarios()[scenario], Options(**asked), HERE)
     assert prediction.plateaus(plan) == expected
 
 
@@ -254,7 +255,7 @@ def test_a_plateau_is_that_of_the_limit_which_decides(scenario, options, expecte
 def test_nothing_is_predicted_where_requests_time_out(timeout_s, is_predicted):
     """Those that are answered right are then the ones that waited little, which is no prediction of their mean."""
     options = Options(users=[700], variants=["mvc"], threads=20, ramp=(0, 400, 20), timeout=timeout_s)
-    plan = planning.make_plan(scenarios()["chain"], options)
+    plan = planning.make_plan(scenarios()["chain"], options, HERE)
     (cell,) = plan.cells
     assert (prediction.predict(plan, cell) is not None) == is_predicted
     assert prediction.predict_wait(plan, cell) > 1.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from machines import HERE
 
 from lab.errors import LabError
 from lab.experiments import scenarios
@@ -17,7 +18,7 @@ DELAY, FANOUT = scenarios()["delay"], scenarios()["fanout"]
 
 def planned(scenario=DELAY, **options) -> Plan:
     """A plan of platform threads with these options."""
-    return make_plan(scenario, Options(variants=["mvc"], seed=1, **options))
+    return make_plan(scenario, Options(variants=["mvc"], seed=1, **options), HERE)
 
 
 def test_a_parameter_is_varied():
@@ -44,7 +45,7 @@ def test_a_rate_is_a_percentage_of_what_each_variant_can_do():
     """Each variant has a rate of its own, and stands at the same place as the others'."""
     capacity = {"mvc": 100.0, "webflux": 2000.0}
     options = Options(variants=["mvc", "webflux"], rate=["10%", "50%"], capacity=capacity, duration=10.0, repeat=2)
-    plan = make_plan(DELAY, options)
+    plan = make_plan(DELAY, options, HERE)
     assert plan.axis == "percent of capacity"
     assert [cell.id for cell in plan.cells[:3]] == ["mvc-capacity10-r1", "mvc-capacity10-r2", "webflux-capacity10-r1"]
     assert [cell.load.rate_rps for cell in plan.cells[::2]] == [10, 200, 50, 1000]

@@ -12,7 +12,9 @@ import pytest
 from lab.errors import LabError
 from lab.experiments import find_scenario, scenarios
 from lab.reporting.html import rerun_command
+from lab.runtimes import host
 from lab.spec import attached, in_turns, planning, schedule, turns
+from lab.spec.machine import Machine
 from lab.spec.options import Options
 from lab.spec.plan import Plan
 from lab.spec.workload import Closed, Open
@@ -20,9 +22,15 @@ from lab.spec.workload import Closed, Open
 JWT = scenarios()["jwt"]
 
 
-def planned(scenario: str = "jwt", **options) -> Plan:
+def machine(memory_mb: int) -> Machine:
+    """A machine with so much memory."""
+    return Machine(cores=4, memory_mb=memory_mb)
+
+
+def planned(scenario: str = "jwt", memory_mb: int = 20_000, **options) -> Plan:
     """A plan in windows."""
-    return planning.make_plan(find_scenario(scenario), Options(interleave="windows", seed=1, **options))
+    asked = Options(interleave="windows", seed=1, **options)
+    return planning.make_plan(find_scenario(scenario), asked, machine(memory_mb))
 
 
 @pytest.mark.parametrize("count", range(1, 8))
@@ -161,24 +169,28 @@ def test_what_cannot_be_in_windows_is_refused_with_the_reason(options, said):
 )
 def test_where_the_cpu_decides_windows_are_the_default_wherever_they_make_sense(scenario, options, way, monkeypatch):
     """The default refuses nothing: what cannot be in windows, or only in batches, has its own time."""
-    monkeypatch.setattr(in_turns, "memory_mb", lambda: 20_000)
-    plan = planning.make_plan(find_scenario(scenario), Options(seed=1, **options))
+    monkeypatch.setattr(host, "machine", lambda: machine(20_000))
+    plan = planning.make_plan(find_scenario(scenario), Options(seed=1, **options), machine(20_000))
     assert plan.interleave == way
     given_again = rerun_command.asked(plan)
     assert given_again.get("interleave") == options.get("interleave")
-    assert planning.make_plan(plan.scenario, Options(**given_again)) == plan
+    assert planning.make_plan(plan.scenario, Options(**given_again), machine(20_000)) == plan
 
 
 def test_an_unknown_way_to_take_turns_is_refused():
     """As any other choice is."""
     with pytest.raises(LabError, match="did you mean windows"):
-        planning.make_plan(JWT, Options(interleave="window"))
+        planning.make_plan(JWT, Options(interleave="window"), machine(20_000))
 
 
 def test_attached_services_take_turns_too():
     """Of them the lab knows no heap."""
     plan = attached.make_plan(
-        ["http://127.0.0.1:1/a", "http://127.0.0.1:1/b"], ["old", "new"], {}, Options(interleave="windows")
+        ["http://127.0.0.1:1/a", "http://127.0.0.1:1/b"],
+        ["old", "new"],
+        {},
+        Options(interleave="windows"),
+        machine(4_000),
     )
     assert [[cell.variant for cell in group] for group in plan.groups] == [["old", "new"]]
 
@@ -191,26 +203,30 @@ def test_the_warm_up_of_an_attached_service_is_in_one_piece():
     assert attached.warm_up(opened) == Open(users=5, rate_rps=10.0, duration_s=5.0)
 
 
-def test_what_does_not_fit_into_memory_goes_in_batches_that_share_the_first_variant(monkeypatch):
+def test_what_does_not_fit_into_memory_goes_in_batches_that_share_the_first_variant():
     """Each batch is a group of its own, so that the first variant has a cell in each; the plan says so."""
-    monkeypatch.setattr(in_turns, "memory_mb", lambda: 10_000)
-    plan = planned(repeat=2)
+    plan = planned(repeat=2, memory_mb=10_000)
     names = [[cell.variant for cell in group] for group in plan.groups]
     assert names == [["mvc", "mvc-virtual"], ["mvc", "webflux"], ["mvc", "mvc-virtual"], ["mvc", "webflux"]]
     assert [group[0].repeat for group in plan.groups] == [1, 2, 3, 4]
     assert len({cell.id for cell in plan.cells}) == 8
     assert "in batches: mvc, mvc-virtual; mvc, webflux." in in_turns.batched(plan)
     assert {cell.load.windows for cell in plan.cells} == {20}
-    assert planned(repeat=2, heap_mb=256).groups[0][2:]
+    assert planned(repeat=2, heap_mb=256, memory_mb=10_000).groups[0][2:]
 
 
-def test_where_not_even_two_fit_the_refusal_says_what_would_help(monkeypatch):
+def test_where_not_even_two_fit_the_refusal_says_what_would_help():
     """A smaller heap, or no windows."""
-    monkeypatch.setattr(in_turns, "memory_mb", lambda: 4_000)
-    with pytest.raises(LabError, match="two variants are up at once") as error:
-        planned()
+    with pytest.raises(
+        LabError, match=r"mvc and mvc-virtual are up at once, which needs 7,[0-9]{3} MiB of memory"
+    ) as error:
+        planned(memory_mb=4_000)
     assert "--heap-mb" in error.value.next_step
-    assert in_turns.batched(planned("delay", heap_mb=64, users=[50], duration=60, variants=["mvc", "webflux"])) == ""
+    assert "--interleave cells" in error.value.next_step
+    assert (
+        in_turns.batched(planned("delay", 4_000, heap_mb=64, users=[50], duration=60, variants=["mvc", "webflux"]))
+        == ""
+    )
 
 
 def test_batches_hold_all_and_differ_in_size_by_one():

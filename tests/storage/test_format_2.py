@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from machines import HERE
 
 import lab
 from lab.errors import LabError
@@ -35,7 +36,7 @@ SAME = {"users": 9, "arrivals": "poisson", "timeout_s": 5.0, "workers": 2, "remo
 
 def plan_of(load: dict) -> dict:
     """A plan of format 2, as JSON, whose cells have this load, and whose scenario by default is a burst."""
-    plan = make_plan(scenarios()["delay"], Options(users=[9], seed=1)).as_json()
+    plan = make_plan(scenarios()["delay"], Options(users=[9], seed=1), HERE).as_json()
     cells = [{**cell, "load": load} for cell in plan["cells"]]
     return {**plan, "cells": cells, "scenario": {**plan["scenario"], "load": OF_FORMAT_2}}
 
@@ -81,7 +82,7 @@ def test_loads_from_before_there_were_rates_are_read():
 )
 def test_a_damaged_load_is_still_refused(load, tmp_path):
     """A key that there never was is not lost on the way, and a damaged run is named."""
-    plan = make_plan(scenarios()["delay"], Options(users=[9], seed=1))
+    plan = make_plan(scenarios()["delay"], Options(users=[9], seed=1), HERE)
     run = RunFolder.create(plan, [], {}, tmp_path)
     (run.path / "run.json").write_text(json.dumps({**run.read(), "format": 2, "plan": plan_of(load)}))
     with pytest.raises(LabError, match="damaged"):
@@ -90,7 +91,7 @@ def test_a_damaged_load_is_still_refused(load, tmp_path):
 
 def test_a_new_run_says_that_it_has_the_format_of_today(tmp_path):
     """And holds of each load what its kind has, and nothing that is off."""
-    run = RunFolder.create(make_plan(scenarios()["delay"], Options(ramp="0:5:2", seed=1)), [], {}, tmp_path)
+    run = RunFolder.create(make_plan(scenarios()["delay"], Options(ramp="0:5:2", seed=1), HERE), [], {}, tmp_path)
     written = json.loads((run.path / "run.json").read_text())
     assert written["format"] == FORMAT == 3
     load = written["plan"]["cells"][0]["load"]

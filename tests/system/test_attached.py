@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from any_server import LARGE, certificate_for_loopback, serving
+from machines import HERE
 from one_sentence import assert_refused
 from orphans import orphaned
 from patience import PATIENCE_S
@@ -189,7 +190,7 @@ def test_a_wish_that_no_load_has_is_named(server):
 
 def test_a_plan_is_read_back_as_it_was_written(server):
     """With its addresses and the names of its headers; one that is damaged is refused."""
-    plan = attached.make_plan([f"{server.url}/ok#part"], [], {"X-Key": SECRET}, Options(users=[1, 2], seed=1))
+    plan = attached.make_plan([f"{server.url}/ok#part"], [], {"X-Key": SECRET}, Options(users=[1, 2], seed=1), HERE)
     assert plan.scenario.variant("service").url == f"{server.url}/ok"
     written = json.loads(json.dumps(plan.as_json()))
     assert Plan.from_json(written) == plan
@@ -244,7 +245,7 @@ def test_a_command_is_kept_without_its_secrets(words, kept):
 def interrupted(server, data: Path) -> RunFolder:
     """A run whose lab was killed before it measured anything."""
     plan = attached.make_plan(
-        [f"{server.url}/ok"], [], {"X-Key": SECRET}, Options(users=[2], duration=1, ramp_up=0, seed=1)
+        [f"{server.url}/ok"], [], {"X-Key": SECRET}, Options(users=[2], duration=1, ramp_up=0, seed=1), HERE
     )
     return orphaned(RunFolder.create(plan, ["lab", "load"], {}, data))
 

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import hostile_requests
 import pytest
+from machines import HERE
 from patience import PATIENCE_S
 
 from lab.experiments import scenarios
@@ -131,7 +132,7 @@ def testbed(request, tmp_path_factory) -> Iterator[Testbed]:
     """What the variants of a scenario share."""
     options = Options(users=[1], heap_mb=256, variants=asked(request.param))
     invocation = Invocation(["test"], tmp_path_factory.mktemp("runs"), Reporter(quiet=True))
-    with set_up(planning.make_plan(request.param, options), invocation, 1) as testbed:
+    with set_up(planning.make_plan(request.param, options, HERE), invocation, 1) as testbed:
         yield testbed
 
 
@@ -177,7 +178,7 @@ def test_nothing_hostile_gets_anything(testbed, tmp_path, capsys):
 
 def test_no_hostile_body_breaks_a_service_or_lets_anybody_in(tmp_path):
     """Who logs in or creates an operation by what nobody expects is refused, or served, alike by all of them."""
-    plan = planning.make_plan(scenarios()["operations"], Options(users=[1], heap_mb=256, variants=WRITTEN))
+    plan = planning.make_plan(scenarios()["operations"], Options(users=[1], heap_mb=256, variants=WRITTEN), HERE)
     traces, found = [], dict[str, dict[str, tuple[int, str]]]()
     with set_up(plan, Invocation(["test"], tmp_path / "runs", Reporter(quiet=True)), 1) as testbed:
         for variant in plan.variants:

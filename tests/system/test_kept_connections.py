@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import hostile_requests
 import pytest
 from kept_answers import read_answer
+from machines import HERE
 from patience import PATIENCE_S
 
 from lab.experiments import scenarios
@@ -43,7 +44,7 @@ def test_a_kept_connection_holds_on_to_no_request_that_was_answered(jdk, tmp_pat
 
     Where the next request comes before the one before it has ended, as it does under load (its issue 4188).
     """
-    plan = planning.make_plan(scenarios()["jwt"], Options(users=[1], heap_mb=256, variants=["webflux"]))
+    plan = planning.make_plan(scenarios()["jwt"], Options(users=[1], heap_mb=256, variants=["webflux"]), HERE)
     with set_up(plan, Invocation(["test"], tmp_path / "runs", Reporter(quiet=True)), 1) as testbed, ExitStack() as all_:
         process = all_.enter_context(testbed.runtime.started(testbed.launch(plan.variants[0], tmp_path)))
         service = actuator.await_ready(process, tmp_path)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 import requests
+from machines import HERE
 from patience import PATIENCE_S, await_that
 
 from lab.analysis import verdict
@@ -93,7 +94,7 @@ def libraries(jar: Path) -> set[str]:
 def started(variants: Sequence[str], folder: Path, threads: int | None = None) -> Iterator[Testbed]:
     """What the cells of a run of these variants share."""
     names = variants or [variant.name for variant in SCENARIO.variants]
-    plan = planning.make_plan(SCENARIO, Options(users=[1], heap_mb=256, variants=names, threads=threads))
+    plan = planning.make_plan(SCENARIO, Options(users=[1], heap_mb=256, variants=names, threads=threads), HERE)
     with set_up(plan, Invocation(["test"], folder, Reporter(quiet=True)), 1) as testbed:
         yield testbed
 
@@ -142,7 +143,7 @@ def test_one_that_answers_otherwise_is_named_and_not_measured(tmp_path):
     ]
     options = Options(users=[1], heap_mb=256, variants=["mvc", CHANGED], seed=1, pace=0.02)
     brief = replace(SCENARIO.rehearsal, requests=8, rounds=1)
-    plan = planning.make_plan(replace(SCENARIO, variants=tuple(changed), rehearsal=brief), options)
+    plan = planning.make_plan(replace(SCENARIO, variants=tuple(changed), rehearsal=brief), options, HERE)
     before = set(psutil.Process().children(recursive=True))
     folder = conductor.conduct(plan, Invocation(["test"], tmp_path, Reporter(quiet=True)))
     measured = {cell.cell.variant: cell.read("summary") for cell in folder.cells()}

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from machines import HERE
 from one_sentence import assert_refused
 from orphans import orphaned
 from patience import PATIENCE_S
@@ -261,12 +262,14 @@ def test_a_locustfile_may_print_whatever_it_likes(server, tmp_path):
 def test_a_plan_of_ones_own_is_read_back_as_it_was_written(server):
     """With its request or its locustfile; a run of before has neither."""
     for own in ({"one_request": OneRequest("PUT", "x", "y")}, {"locustfile": Locustfile("a/b.py", "00")}):
-        plan = attached.make_plan([server.url], [], {}, Options(users=[1], seed=1), **own)
+        plan = attached.make_plan([server.url], [], {}, Options(users=[1], seed=1), HERE, **own)
         written = json.loads(json.dumps(plan.as_json()))
         assert type(plan).from_json(written) == plan
         for name in ("one_request", "locustfile"):
             del written[name]
-        assert type(plan).from_json(written) == attached.make_plan([server.url], [], {}, Options(users=[1], seed=1))
+        assert type(plan).from_json(written) == attached.make_plan(
+            [server.url], [], {}, Options(users=[1], seed=1), HERE
+        )
 
 
 @pytest.mark.thorough
@@ -358,7 +361,7 @@ def interrupted(server, folder: Path, monkeypatch) -> tuple[Path, RunFolder]:
     mine.write_text(ALONE)
     monkeypatch.chdir(folder)
     plan = attached.make_plan(
-        [server.url], [], {}, Options(users=[2], loops=1, ramp_up=0, seed=1), locustfile=examined("shop.py")
+        [server.url], [], {}, Options(users=[2], loops=1, ramp_up=0, seed=1), HERE, locustfile=examined("shop.py")
     )
     run = RunFolder.create(plan, ["lab", "load"], {}, folder / "runs")
     run.keep_locustfile(plan.locustfile)

@@ -19,6 +19,7 @@ from lab.cli.options import (
     shape_options,
 )
 from lab.generator import own_locustfile
+from lab.runtimes import host
 from lab.spec import attached, own_load
 from lab.spec.attached import LOAD
 from lab.spec.options import Options
@@ -60,7 +61,9 @@ def load(
     file = options.pop("locustfile")
     locustfile = own_locustfile.examined(file) if file else None
     options["capacity"] = capacity.given(options.pop("capacity"), result_options.data)
-    plan = attached.make_plan(urls, names, fields, Options(users=users or [], **options), asked, locustfile)
+    plan = attached.make_plan(
+        urls, names, fields, Options(users=users or [], **options), host.machine(), asked, locustfile
+    )
     conduct(plan, result_options, endpoints)
 
 

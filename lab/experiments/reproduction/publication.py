@@ -10,6 +10,7 @@ from lab.analysis.verdict import SUSPECT
 from lab.errors import LabError
 from lab.experiments import find_scenario
 from lab.reporting.formatting import SURVIVORS
+from lab.runtimes import host
 from lab.spec import numbers, planning
 from lab.spec.limits import Limits
 from lab.spec.options import LEAST_PACE, Options, several
@@ -341,9 +342,10 @@ class Publication:
         return list(dict.fromkeys(note for part in self.parts for note in published.table(part.table)["notes"]))
 
     def plan(self, part: Part, scale: float, seed: int | None = None, repeat: int = 1) -> Plan:
-        """The plan of one part at a scale; LabError if that is not possible."""
+        """The plan of one part at a scale on this machine; LabError if that is not possible."""
         times = min(repeat, part.most_repeats or repeat)
-        return planning.make_plan(self.scenario_of(part), replace(part.scaled(scale), seed=seed, repeat=times))
+        options = replace(part.scaled(scale), seed=seed, repeat=times)
+        return planning.make_plan(self.scenario_of(part), options, host.machine())
 
     def scenario_of(self, part: Part) -> Scenario:
         """The scenario that a part measures."""

@@ -9,7 +9,9 @@ from dataclasses import asdict
 from typing import Any
 
 from lab.errors import LabError
+from lab.runtimes import host
 from lab.spec import attached, in_turns, planning
+from lab.spec.machine import Machine
 from lab.spec.options import LIMITS, OF_SERVICES, Options
 from lab.spec.plan import CAPACITY, USERS, Plan
 from lab.spec.scenario import Value
@@ -65,23 +67,23 @@ def _python(value: Any) -> str:
 
 def asked(plan: Plan) -> dict[str, Any]:
     """The :class:`lab.spec.options.Options` that give a plan again: users, seed, and what is not the default."""
-    options = _everything(plan)
+    options, machine = _everything(plan), host.machine()
     for name in [name for name in options if name not in ("users", "seed")]:
         fewer = {key: value for key, value in options.items() if key != name}
-        if _planned(plan, fewer) == plan:
+        if _planned(plan, fewer, machine) == plan:
             options = fewer
     return options
 
 
-def _planned(plan: Plan, options: dict[str, Any]) -> Plan | None:
-    """The plan from these options; None if they are not possible."""
+def _planned(plan: Plan, options: dict[str, Any], machine: Machine) -> Plan | None:
+    """The plan from these options on a machine; None if they are not possible."""
     try:
         if plan.scenario.entry == "attached":
             headers = dict.fromkeys(plan.header_names, "")
             urls, names = [variant.url for variant in plan.variants], [variant.name for variant in plan.variants]
             own = plan.one_request, plan.locustfile
-            return attached.make_plan(urls, names, headers, Options(**options), *own)
-        return planning.make_plan(plan.scenario, Options(**options))
+            return attached.make_plan(urls, names, headers, Options(**options), machine, *own)
+        return planning.make_plan(plan.scenario, Options(**options), machine)
     except LabError:
         return None
 

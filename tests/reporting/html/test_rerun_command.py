@@ -7,6 +7,7 @@ import shlex
 from dataclasses import replace
 
 import pytest
+from machines import HERE
 
 from lab.errors import LabError
 from lab.experiments import scenarios
@@ -67,7 +68,7 @@ def carry_out(line: str) -> None:
 @pytest.mark.parametrize("by", ["lab.run", "lab.reproduce"])
 def test_a_run_of_python_is_repeated_by_the_line(made, conducted, scenario, options, by):
     """It calls what exists, with all that was asked for and the seed; whatever made it, the plan is the same again."""
-    plan = planning.make_plan(scenarios()[scenario], Options(**options, seed=123))
+    plan = planning.make_plan(scenarios()[scenario], Options(**options, seed=123), HERE)
     run = made(plan, by, scenario)
     assert not rerun_command.was_typed(run)
     carry_out(rerun_command.command(run))
@@ -81,7 +82,7 @@ def test_a_load_of_python_is_repeated_by_the_line(made, conducted):
         {"old": "http://127.0.0.1:1/", "new": "http://127.0.0.1:2/"},
     ):
         asked = Options(users=[3, 5], duration=4.0, seed=5)
-        plan = attached.make_plan(list(urls.values()), list(urls), {"X-Key": "secret"}, asked)
+        plan = attached.make_plan(list(urls.values()), list(urls), {"X-Key": "secret"}, asked, HERE)
         line = rerun_command.command(made(plan, "lab.load"))
         assert 'headers={"X-Key": "…"}' in line
         carry_out(line.replace("…", "secret"))
@@ -90,7 +91,7 @@ def test_a_load_of_python_is_repeated_by_the_line(made, conducted):
 
 def test_the_call_has_nothing_that_is_the_default_anyway(made):
     """It is as short as what a person would write."""
-    plan = planning.make_plan(scenarios()["delay"], Options(users=[400], seed=5))
+    plan = planning.make_plan(scenarios()["delay"], Options(users=[400], seed=5), HERE)
     assert rerun_command.command(made(plan, "lab.run", "delay")) == (
         """python -c 'import lab; lab.run("delay", users=400, seed=5)'"""
     )
@@ -99,7 +100,7 @@ def test_the_call_has_nothing_that_is_the_default_anyway(made):
 
 def test_a_plan_that_this_lab_would_make_otherwise_is_told_in_full(made):
     """What an older lab decided is stated, not left to what this one decides."""
-    plan = planning.make_plan(scenarios()["delay"], Options(users=[400], seed=5))
+    plan = planning.make_plan(scenarios()["delay"], Options(users=[400], seed=5), HERE)
     (text,) = shlex.split(rerun_command.command(made(replace(plan, limits=planning.NOT_SET), "lab.run")))[2:]
     (call,) = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
     stated = {keyword.arg for keyword in call.keywords}
@@ -117,7 +118,7 @@ def test_a_plan_that_this_lab_would_make_otherwise_is_told_in_full(made):
 )
 def test_a_command_is_repeated_with_the_seed_that_it_drew(made, typed, repeated):
     """One that was given stays, in either form."""
-    plan = planning.make_plan(scenarios()["delay"], Options(seed=1))
+    plan = planning.make_plan(scenarios()["delay"], Options(seed=1), HERE)
     run = made(plan, "python", "-m", "lab", *typed.split())
     assert rerun_command.was_typed(run)
     assert rerun_command.command(run) == f"python -m lab {repeated}"

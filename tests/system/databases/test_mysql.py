@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 from holding_relay import HoldingRelay
+from machines import HERE
 from one_sentence import assert_refused
 from patience import PATIENCE_S, await_that
 from small_disk import mounted
@@ -213,7 +214,7 @@ def test_a_server_of_ones_own_is_left_to_itself(server, sql):
 
 def test_a_run_has_its_users_in_use(site):
     """From when its database is up until it ends."""
-    plan = planning.make_plan(find_scenario("jwt"), Options())
+    plan = planning.make_plan(find_scenario("jwt"), Options(), HERE)
     own = replace(site, folder=site.folder / "run")
     with (
         running_backends(plan, own, Endpoints(), {}) as backing,
