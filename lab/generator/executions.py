@@ -113,8 +113,8 @@ def execute(runtime: ProcessRuntime, launch: Launch, timeout_s: float, right: st
 
 def _failure(ended: Ended, output: bytes, right: str) -> tuple[int, str]:
     """The failure of a program that ended by itself, and that in words; 0 and nothing if it succeeded."""
-    if ended.how:
-        return sample.EXIT_STATUS, ended.how
+    if not ended.how.ok:
+        return sample.EXIT_STATUS, str(ended.how)
     if right and not re.fullmatch(right, output.decode(errors="replace").strip()):
         return sample.WRONG_OUTPUT, f"printed {begin(output)!r}, which is not what it must print: {right}"
     return sample.OK, ""

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Protocol, TypeVar
 
+from lab.runtimes.exit_status import ExitStatus
+
 # The values of --runtime; "auto" is Docker where an engine answers and images are available, else processes.
 PROCESS, DOCKER, AUTO = "process", "docker", "auto"
 RUNTIMES = (PROCESS, DOCKER, AUTO)
@@ -22,7 +24,7 @@ LANGUAGE = {"LC_ALL": "C.UTF-8"}
 # How long after its connections have closed it is known at the latest that a program has ended.
 EXIT_REASON_WITHIN_S = 2.0
 
-Reasons = TypeVar("Reasons", str, list[str])
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
@@ -71,8 +73,8 @@ class Watched(Protocol):
     def launch(self) -> Launch:
         """What was started."""
 
-    def exit_reason(self) -> str:
-        """How it ended, such as ``was killed by SIGKILL``; empty while it runs."""
+    def exit_reason(self) -> ExitStatus | None:
+        """How it ended; None while it runs."""
 
     def log_tail(self, lines: int = 12) -> str:
         """The last lines of its log."""
@@ -98,11 +100,11 @@ class Running(Protocol):
     def reach(self, port: int) -> tuple[str, int]:
         """Host and port at which one of its ports is reached, from this machine and from the same runtime."""
 
-    def exit_reason(self) -> str:
-        """How it ended, such as ``was killed by SIGKILL``; empty while it runs."""
+    def exit_reason(self) -> ExitStatus | None:
+        """How it ended; None while it runs."""
 
-    def await_end(self) -> str:
-        """Wait until it has ended, and return its :meth:`exit_reason`."""
+    def await_end(self) -> ExitStatus:
+        """Wait until it has ended, and return how."""
 
     def confine(self, cores: frozenset[int]) -> None:
         """Pin it to these cores from now on; an empty set changes nothing."""
@@ -136,8 +138,8 @@ class Runtime(Protocol):
         """Start a launch; it is stopped when the context ends, also after an error."""
 
 
-def await_exit_reasons(reasons: Callable[[], Reasons]) -> Reasons:
-    """What tells how something ended that does not answer, as soon as it tells; empty if it still runs."""
+def await_exit_reasons(reasons: Callable[[], Found]) -> Found:
+    """What tells how something ended that does not answer, as soon as it tells; nothing if it still runs."""
     deadline = time.monotonic() + EXIT_REASON_WITHIN_S
     while not (found := reasons()) and time.monotonic() < deadline:
         time.sleep(0.05)

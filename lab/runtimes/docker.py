@@ -34,6 +34,7 @@ from docker.types import Ulimit  # type: ignore[import-untyped]
 from lab.errors import ComponentError, LabError
 from lab.runtimes import LANGUAGE, Launch, appended, identity, process_id, tail
 from lab.runtimes.checkout import OWN_MODULES, ROOT
+from lab.runtimes.exit_status import ExitStatus
 from lab.runtimes.process import ProcessRunning, ProcessRuntime, signals_deferred
 
 # Whose a container or a network is: the checkout, its run, and the process that conducts it.
@@ -41,7 +42,8 @@ CHECKOUT_LABEL, RUN_LABEL, PID_LABEL, BORN_LABEL = "lab.checkout", "lab.run", "l
 IMAGE_LABEL = "lab.image"
 USER = 10001  # of all the lab's images
 TMPFS = "rw,exec,nosuid,nodev,size=512m,mode=1777"  # exec: Netty unpacks its native transport there
-LOST, REMOVED = "was lost with the Docker engine", "was removed from the Docker engine"
+LOST = ExitStatus(None, "was lost with the Docker engine")
+REMOVED = ExitStatus(None, "was removed from the Docker engine")
 ENGINE_REMEDY = "Start one (Debian: apt-get install docker.io, then dockerd), or use --runtime process."
 SOMAXCONN = Path("/proc/sys/net/core/somaxconn")
 LAST_WORDS_S = 30.0
@@ -101,7 +103,7 @@ class DockerRunning:
         self._pid = int(container.attrs["State"]["Pid"])
         self._ip = str(container.attrs["NetworkSettings"]["Networks"][network]["IPAddress"])
         self._cpu_s = 0.0
-        self._ending = ""
+        self._ending: ExitStatus | None = None
         self._ended = threading.Event()
         self._follower = threading.Thread(target=self._follow, name=f"log of {launch.name}", daemon=True)
         self._follower.start()
@@ -125,14 +127,14 @@ class DockerRunning:
         """Its address on the run's network, without a proxy of the engine in between."""
         return self._ip, port
 
-    def exit_reason(self) -> str:
-        """How it ended; empty while it runs."""
+    def exit_reason(self) -> ExitStatus | None:
+        """How it ended; None while it runs."""
         return self._ending
 
-    def await_end(self) -> str:
-        """Wait until it has ended, and say how."""
+    def await_end(self) -> ExitStatus:
+        """Wait until it has ended, and return how."""
         self._ended.wait()
-        return self._ending
+        return self._ending or LOST
 
     def confine(self, cores: frozenset[int]) -> None:
         """Confine the container to these cores."""
@@ -183,7 +185,7 @@ class DockerRunning:
         finally:
             self._ended.set()
 
-    def _untold_ending(self) -> str:
+    def _untold_ending(self) -> ExitStatus:
         """How it ended where reading its log or status failed: an engine that still answers has not lost it.
 
         A removal kills it first, and may be under way, or over, before its status is read.
@@ -200,12 +202,12 @@ class DockerRunning:
         return LOST if state["Running"] else _ending(state, self.launch.memory_mb)
 
 
-def _ending(state: dict[str, Any], memory_mb: int) -> str:
+def _ending(state: dict[str, Any], memory_mb: int) -> ExitStatus:
+    """How the state of a container that has ended says that it did; a signal is 128 more than its number."""
     code = int(state["ExitCode"])
-    if state["OOMKilled"]:
-        return f"ran out of memory (its limit is {memory_mb} MB)" if memory_mb else "ran out of memory"
     killed = code > 128 and code - 128 in set(signal.Signals)
-    return f"was killed by {signal.Signals(code - 128).name}" if killed else f"exited with status {code}"
+    limit = f" (its limit is {memory_mb} MB)" if memory_mb else ""
+    return ExitStatus(128 - code if killed else code, f"ran out of memory{limit}" if state["OOMKilled"] else "")
 
 
 class DockerRuntime:

@@ -23,6 +23,7 @@ import psutil
 from lab.errors import LabError
 from lab.runtimes import INHERITED, LANGUAGE, Launch, appended, process_id, tail, temporary
 from lab.runtimes.checkout import OWN_MODULES, ROOT
+from lab.runtimes.exit_status import ExitStatus
 
 KILL_S = 10.0
 DEFERRED_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -53,9 +54,9 @@ class Ended:
     read_bytes: int | None = None
 
     @property
-    def how(self) -> str:
-        """How it ended, such as ``exited with status 2``; empty if it succeeded."""
-        return _how_ended(self.status) * bool(self.status)
+    def how(self) -> ExitStatus:
+        """How it ended."""
+        return ExitStatus(self.status)
 
 
 class ProcessRunning:
@@ -99,15 +100,14 @@ class ProcessRunning:
         if not self.launch.talks:
             _close(self._process.stdin)
 
-    def exit_reason(self) -> str:
-        """How it ended; empty while it runs."""
-        code = self._status()
-        return "" if code is None else _how_ended(code)
+    def exit_reason(self) -> ExitStatus | None:
+        """How it ended; None while it runs."""
+        status = self._status()
+        return None if status is None else ExitStatus(status)
 
-    def await_end(self) -> str:
+    def await_end(self) -> ExitStatus:
         """Wait until it has ended, and return how."""
-        self._status(wait=True)
-        return self.exit_reason()
+        return ExitStatus(self._status(wait=True))
 
     def ended(self) -> Ended:
         """How and when it has ended, as :meth:`await_end` has seen it, and what it used.
@@ -193,10 +193,6 @@ def _check_executable(program: str, folder: Path | None, path: str | None) -> No
     if not shutil.which(str(there or program), path=path):
         number = errno.EACCES if there and there.exists() else errno.ENOENT
         raise OSError(number, os.strerror(number))
-
-
-def _how_ended(status: int) -> str:
-    return f"was killed by {signal.Signals(-status).name}" if status < 0 else f"exited with status {status}"
 
 
 def _close(pipe: IO[str] | None) -> None:

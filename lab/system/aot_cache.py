@@ -102,7 +102,7 @@ def _trained(folder: Path, jar: Path, java: str, runtime: Runtime) -> str:
     launch = Launch(f"training of {jar.stem}", unpack, jar.parent / "training.log", alone=True)
     with runtime.started(launch) as unpacking:
         ending = unpacking.await_end()
-    if ending == "exited with status 0":
+    if ending.ok:
         with runtime.started(replace(launch, command=start, folder=folder)) as training:
             with suppress(LabError, requests.RequestException):  # its end tells more
                 _ask(training, folder)

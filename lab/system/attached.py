@@ -14,6 +14,7 @@ from urllib.parse import SplitResult, urljoin
 
 from lab.errors import LabError
 from lab.runtimes import Launch
+from lab.runtimes.exit_status import ExitStatus
 from lab.spec import http_address
 from lab.spec.own_load import GET, OneRequest
 from lab.spec.plan import Plan
@@ -131,13 +132,12 @@ class AttachedProcess:
         """Not used."""
         return "", port
 
-    def exit_reason(self) -> str:
-        """Unknown, so empty."""
-        return ""
+    def exit_reason(self) -> ExitStatus | None:
+        """Unknown, so None."""
 
-    def await_end(self) -> str:
+    def await_end(self) -> ExitStatus:
         """Not used."""
-        return ""
+        raise NotImplementedError
 
     def confine(self, cores: frozenset[int]) -> None:
         """Has no effect: its cores are not the lab's to set."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from lab.errors import ComponentError
 from lab.runtimes import Launch, Running, Watched
+from lab.runtimes.exit_status import ExitStatus
 from lab.spec.system import BALANCER, SERVICE
 from lab.system.service import Service
 
@@ -81,10 +82,10 @@ class AllOf:
         """That of the first."""
         return self.members[0].launch
 
-    def exit_reason(self) -> str:
-        """How the first ended; empty while one runs."""
+    def exit_reason(self) -> ExitStatus | None:
+        """How the first ended; None while one runs."""
         reasons = [member.exit_reason() for member in self.members]
-        return reasons[0] if all(reasons) else ""
+        return reasons[0] if all(reasons) else None
 
     def log_tail(self, lines: int = 12) -> str:
         """The last lines of the log of the first."""

@@ -67,7 +67,7 @@ def _install(release: int, names: Iterable[str], folder: Path, runtime: Runtime)
         launch = Launch("pip", command, beside / "log", {"TMPDIR": str(beside), **OWN_MODULES})
         with runtime.started(launch) as pip:
             ending = pip.await_end()
-        if ending != "exited with status 0" or not version_of(target / HOME):
+        if not ending.ok or not version_of(target / HOME):
             raise LabError(
                 f"Java {release} cannot be had, which {', '.join(names)} run on: pip {ending}, asked for {PACKAGE} "
                 f"{release}.",

@@ -76,7 +76,7 @@ def run(
             file.write(line)
             say(line.rstrip())
         ending = maven.await_end()
-    if ending != "exited with status 0":
+    if not ending.ok:
         causes = cause(log.read_text(errors="replace").splitlines())
         if missing := unresolved(causes):
             raise LabError(

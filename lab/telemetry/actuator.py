@@ -19,6 +19,7 @@ from prometheus_client.samples import Sample
 from lab.errors import ComponentError
 from lab.runtimes import Running, await_exit_reasons, loopback
 from lab.runtimes.checkout import ROOT
+from lab.runtimes.exit_status import ExitStatus
 from lab.runtimes.port_file import port_in
 from lab.system.deployment import Deployment
 from lab.system.free_port import TAKEN
@@ -109,7 +110,7 @@ def await_ready(
     )
 
 
-def _start_error(running: Running, ending: str) -> ComponentError:
+def _start_error(running: Running, ending: ExitStatus) -> ComponentError:
     """The error for a service that ended while it started: that a port was taken, if its log says so, else how."""
     name, log = running.launch.name, running.log_tail(WHOLE_LOG)
     if TAKEN not in log.lower():

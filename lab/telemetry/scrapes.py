@@ -103,7 +103,7 @@ def read(prometheus: Prometheus, start: str, begin_s: float, end_s: float) -> tu
     try:
         return _read(prometheus, start, begin_s, end_s, parts), ""
     except (requests.RequestException, ValueError, KeyError):
-        lost = await_exit_reasons(prometheus.running.exit_reason) or "did not say how its scrapes went"
+        lost = str(await_exit_reasons(prometheus.running.exit_reason) or "did not say how its scrapes went")
         return {part: of_span(begin_s, end_s, {}, {}, {}) for part in parts}, lost
 
 

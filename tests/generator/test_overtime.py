@@ -23,9 +23,8 @@ class Lives:
 
     stdin: io.StringIO = field(default_factory=io.StringIO)
 
-    def exit_reason(self) -> str:
+    def exit_reason(self) -> None:
         """Never any."""
-        return ""
 
 
 class ByTheClock:

@@ -58,5 +58,5 @@ def worker(master: str, join: str) -> None:
             with runtime.started(launch) as running:
                 for line in running.stdout:
                     out.print(said.get(line.strip(), line.strip()), markup=False, soft_wrap=True)
-                if (ending := running.await_end()) != "exited with status 0":
+                if not (ending := running.await_end()).ok:
                     raise LabError(f"The worker {ending}.", "Its last lines show why.", running.log_tail())

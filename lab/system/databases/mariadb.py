@@ -138,7 +138,7 @@ def _fetch(site: Site, folder: Path) -> None:
 def _run(site: Site, launch: Launch, failure: str) -> None:
     with site.runtime.started(launch) as running:
         ending = running.await_end()
-        if ending != "exited with status 0":
+        if not ending.ok:
             raise LabError(f"{failure}: {launch.name} {ending}.", f"The log is {launch.log}.", _cause(running))
 
 

@@ -195,7 +195,7 @@ class Builder:
             launch = Launch(command[0], command, folder / "log", surroundings)
             with self._runtime.started(launch) as running:
                 ending = running.await_end()
-                if ending != "exited with status 0":
+                if not ending.ok:
                     raise LabError(f"{Path(command[0]).name} {ending}.", "Its last lines show why.", running.log_tail())
 
 
