@@ -212,7 +212,7 @@ class TestStarted:
 @pytest.mark.usefixtures("brief")
 def test_an_open_loop_of_more_variants_than_fit_is_measured_in_batches(tmp_path, monkeypatch):
     """The first variant is in both; what each was sent is what was planned, within its own windows."""
-    monkeypatch.setattr(host, "memory_mb", lambda: 4_500)
+    monkeypatch.setattr(host, "memory_mb", lambda: 4_000)
     # So slow that even the lateness of a busy generator falsifies little of it.
     options = {"rate": 60, "delay_ms": 200, "duration": 4, "heap_mb": 256, "repeat": 1}
     run = lab.run("delay", **options, interleave="windows", seed=1, data=tmp_path, quiet=True)
