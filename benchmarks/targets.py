@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import shutil
 import socket
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,13 +17,13 @@ import jwt
 
 from lab.errors import LabError
 from lab.runtimes import Launch, Running, Runtime
+from lab.runtimes.waiting import await_started
 from lab.system.databases.tokens import EXPIRES, ISSUED
 
 DOCUMENT_TEXT_BYTES = 1_019_684
 DOCUMENT_BYTES = DOCUMENT_TEXT_BYTES + len('{"id":"1000","text":""}')
 EMAIL = "somebody@example.org"
 TOKENS = 10_000
-READY_WITHIN_S = 10.0
 
 CONFIGURATION = """
 daemon off;
@@ -141,11 +140,11 @@ def _free_port() -> int:
 
 
 def _await_listening(running: Running, port: int) -> None:
-    deadline = time.monotonic() + READY_WITHIN_S
-    while time.monotonic() < deadline and not running.exit_reason():
+    def listens() -> bool:
         try:
             socket.create_connection(("127.0.0.1", port), 1).close()
-            return
         except OSError:
-            time.sleep(0.02)
-    raise LabError("nginx did not start.", "Its last words are above.", running.log_tail())
+            return False
+        return True
+
+    await_started(running, listens)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Protocol, TypeVar
+from typing import IO, Protocol
 
 from lab.runtimes.exit_status import ExitStatus
 
@@ -21,10 +20,6 @@ RUNTIMES = (PROCESS, DOCKER, AUTO)
 INHERITED = ("PATH", "HOME", "LD_LIBRARY_PATH", "TMPDIR")
 # What it gets instead of the shell's language: file names of any letters, and everywhere the same messages and sorting.
 LANGUAGE = {"LC_ALL": "C.UTF-8"}
-# How long after its connections have closed it is known at the latest that a program has ended.
-EXIT_REASON_WITHIN_S = 2.0
-
-Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
@@ -136,14 +131,6 @@ class Runtime(Protocol):
 
     def started(self, launch: Launch) -> AbstractContextManager[Running]:
         """Start a launch; it is stopped when the context ends, also after an error."""
-
-
-def await_exit_reasons(reasons: Callable[[], Found]) -> Found:
-    """What tells how something ended that does not answer, as soon as it tells; nothing if it still runs."""
-    deadline = time.monotonic() + EXIT_REASON_WITHIN_S
-    while not (found := reasons()) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return found
 
 
 def appended(log: Path) -> IO[bytes]:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
-from lab.errors import LabError
 from lab.runtimes import Running, text_of
-
-READY_WITHIN_S, POLL_S = 180.0, 0.02
+from lab.runtimes.waiting import await_started
 
 
 def port_in(file: Path) -> int | None:
@@ -30,11 +27,4 @@ def awaited_port(running: Running, file: Path, next_step: str = "") -> int:
         LabError: the process ended, or wrote no port in time; with the last lines of its log.
 
     """
-    deadline, name = time.monotonic() + READY_WITHIN_S, running.launch.name
-    while time.monotonic() < deadline:
-        if ending := running.exit_reason():
-            raise LabError(f"The {name} {ending} while it started.", "", running.log_tail())
-        if port := port_in(file):
-            return port
-        time.sleep(POLL_S)
-    raise LabError(f"The {name} did not write its port within {READY_WITHIN_S:.0f} s.", next_step, running.log_tail())
+    return await_started(running, lambda: port_in(file), "did not write its port", next_step)

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from lab.errors import ComponentError, LabError
-from lab.runtimes import Running, await_exit_reasons
+from lab.runtimes import Running
+from lab.runtimes.waiting import await_exit_reasons
 from lab.spec import http_address
 from lab.spec.plan import Plan
 from lab.spec.scenario import Exchange, Scenario, Value

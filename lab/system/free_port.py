@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -10,8 +9,8 @@ from functools import partial
 from lab.errors import LabError
 from lab.runtimes import Launch, Running, Runtime
 from lab.runtimes.process import free_ports
+from lab.runtimes.waiting import await_started
 
-READY_WITHIN_S = 180.0
 ATTEMPTS = 5
 TAKEN = "address already in use"
 
@@ -48,13 +47,9 @@ def server_on_free_port(
 
 def _await_ready(running: Running, is_ready: Callable[[], bool]) -> bool:
     """Whether it is ready; False if its port was taken."""
-    name, deadline = running.launch.name, time.monotonic() + READY_WITHIN_S
-    while time.monotonic() < deadline:
-        if ending := running.exit_reason():
-            if TAKEN in (log := running.log_tail()).lower():
-                return False
-            raise LabError(f"The {name} {ending} while it started.", f"Its log is {running.launch.log}.", log)
-        if is_ready():
-            return True
-        time.sleep(0.02)
-    raise LabError(f"The {name} was not ready within {READY_WITHIN_S:.0f} s.", "", running.log_tail())
+    try:
+        return await_started(running, is_ready)
+    except LabError:
+        if running.exit_reason() and TAKEN in running.log_tail().lower():
+            return False
+        raise

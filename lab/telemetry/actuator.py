@@ -16,17 +16,17 @@ import requests
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
-from lab.errors import ComponentError
-from lab.runtimes import Running, await_exit_reasons, loopback
+from lab.errors import ComponentError, LabError
+from lab.runtimes import Running, loopback
 from lab.runtimes.checkout import ROOT
 from lab.runtimes.exit_status import ExitStatus
 from lab.runtimes.port_file import port_in
+from lab.runtimes.waiting import await_exit_reasons, await_started, ended_error, settled
 from lab.system.deployment import Deployment
 from lab.system.free_port import TAKEN
 from lab.system.service import HEALTH, LIVENESS, Service
 from lab.telemetry import pools
 
-READY_WITHIN_S = 180.0
 # Lines of a log in which a cause may be above a long stack trace.
 WHOLE_LOG = 1000
 # The timeout of readings once a second, and of those that the verdict depends on.
@@ -89,38 +89,36 @@ def await_ready(
         ComponentError: it ended, or was not ready in time; with the last lines of its log.
 
     """
-    deadline = time.monotonic() + READY_WITHIN_S
     folder = running.launch.folder or folder
-    while time.monotonic() < deadline:
-        for each in (running, *together):
-            if ending := each.exit_reason():
-                raise _start_error(each, ending)
+
+    def ready() -> Service | None:
         check_needed()
         port, management = port_in(folder / "application.port"), port_in(folder / "application-management.port")
-        if port and management:
-            url, asked = (f"http://{at}:{number}" for at, number in map(running.reach, (port, management)))
-            service = Service(running, f"http://{host}:{running.reach(port)[1]}" if host else url, asked)
-            if _status(service, HEALTH) == HTTPStatus.OK:
-                # Early generations of Boot have no page for that: they are asked for all of their health.
-                has_none = _status(service, LIVENESS) == HTTPStatus.NOT_FOUND
-                return replace(service, check_path=HEALTH) if has_none else service
-        time.sleep(0.05)
-    raise ComponentError(
-        f"The {running.launch.name} was not ready within {READY_WITHIN_S:.0f} s.", "", running.log_tail()
-    )
+        if not port or not management:
+            return None
+        url, asked = (f"http://{at}:{number}" for at, number in map(running.reach, (port, management)))
+        service = Service(running, f"http://{host}:{running.reach(port)[1]}" if host else url, asked)
+        if _status(service, HEALTH) != HTTPStatus.OK:
+            return None
+        # Early generations of Boot have no page for that: they are asked for all of their health.
+        return replace(service, check_path=HEALTH) if _status(service, LIVENESS) == HTTPStatus.NOT_FOUND else service
+
+    try:
+        return await_started(running, ready, beside=together, ended=_start_error)
+    except LabError as error:
+        raise ComponentError(error.problem, error.next_step, error.detail) from error
 
 
-def _start_error(running: Running, ending: ExitStatus) -> ComponentError:
+def _start_error(running: Running, ending: ExitStatus) -> LabError:
     """The error for a service that ended while it started: that a port was taken, if its log says so, else how."""
-    name, log = running.launch.name, running.log_tail(WHOLE_LOG)
-    if TAKEN not in log.lower():
-        return ComponentError(f"The {name} {ending} while it started.", "", running.log_tail())
+    if TAKEN not in running.log_tail(WHOLE_LOG).lower():
+        return ended_error(running, ending)
     # That of a cluster is chosen beforehand, the others by the system as the service starts.
     told = running.launch.environment
     members = told.get("LAB_CLUSTER_MEMBERS", "").split(",")
     at = members[int(told.get("LAB_NODE", "1")) - 1]
-    return ComponentError(
-        f"The {name} {ending} while it started: another program has taken {at or 'its port'}"
+    return LabError(
+        f"The {running.launch.name} {ending} while it started: another program has taken {at or 'its port'}"
         f"{', its address in the cluster' * bool(at)}, which was free a moment before.",
         "Try again: each start gets a port of its own.",
         running.log_tail(),
@@ -270,12 +268,11 @@ def requests_served(service: Service, expected: int | None = None) -> int | None
 
     A server counts a request just after the client has its answer, so wait a little for the ``expected`` number.
     """
-    deadline = time.monotonic() + SETTLE_WITHIN_S
-    while True:
-        count = requests_answered(service).total
-        if count is None or expected is None or count >= expected or time.monotonic() > deadline:
-            return count
-        time.sleep(0.1)
+
+    def is_settled(count: int | None) -> bool:
+        return count is None or expected is None or count >= expected
+
+    return settled(lambda: requests_answered(service).total, is_settled, SETTLE_WITHIN_S)
 
 
 @dataclass(frozen=True)

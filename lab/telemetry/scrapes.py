@@ -12,7 +12,8 @@ from typing import Any
 
 import requests
 
-from lab.runtimes import await_exit_reasons, loopback
+from lab.runtimes import loopback
+from lab.runtimes.waiting import await_exit_reasons, settled
 from lab.system.prometheus import ANSWER_WITHIN_S, EVERY_S, PART, START, Prometheus
 
 # What Prometheus records of each scrape, under the time at which it began.
@@ -21,7 +22,6 @@ UP, DURATION, SAMPLES = "up", "scrape_duration_seconds", "scrape_samples_scraped
 LATE_SHARE = 0.5
 # A scrape that began within a load has ended, and is recorded, so long after it.
 RECORDED_WITHIN_S = 3.0
-POLL_S = 0.1
 
 Series = Mapping[float, float]
 
@@ -108,13 +108,12 @@ def read(prometheus: Prometheus, start: str, begin_s: float, end_s: float) -> tu
 
 
 def _read(prometheus: Prometheus, start: str, begin_s: float, end_s: float, parts: Iterable[str]) -> dict[str, Scrapes]:
-    deadline = time.monotonic() + RECORDED_WITHIN_S
     expected: dict[str, dict[float, float]] = {part: {} for part in parts}
-    while True:
-        up = {**expected, **_series(prometheus, start, UP, begin_s)}
-        if all(max(series, default=0.0) > end_s for series in up.values()) or time.monotonic() > deadline:
-            break
-        time.sleep(POLL_S)
+    up = settled(
+        lambda: {**expected, **_series(prometheus, start, UP, begin_s)},
+        lambda up: all(max(series, default=0.0) > end_s for series in up.values()),
+        RECORDED_WITHIN_S,
+    )
     took_s, samples = (_series(prometheus, start, name, begin_s) for name in (DURATION, SAMPLES))
     return {
         part: of_span(begin_s, end_s, series, took_s.get(part, {}), samples.get(part, {}))

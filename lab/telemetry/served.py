@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from lab.runtimes.waiting import settled
 from lab.system import balancer
 from lab.system.deployment import Deployment
 from lab.telemetry import actuator
@@ -88,15 +88,13 @@ def counted(deployment: Deployment, before: Served | None = None, finished: int 
     They count a request just after the client has its answer, so wait a little for those that have ``finished`` since
     ``before``.
     """
-    deadline = time.monotonic() + actuator.SETTLE_WITHIN_S
-    while True:
-        found = _counted_now(deployment)
+
+    def is_settled(found: Served) -> bool:
         since = found.since(before) if before else found
         unsettled = since.total is not None and since.total + since.refused < finished
-        unsettled |= since.received is not None and since.received < finished
-        if not unsettled or time.monotonic() > deadline:
-            return found
-        time.sleep(0.1)
+        return not unsettled and (since.received is None or since.received >= finished)
+
+    return settled(lambda: _counted_now(deployment), is_settled, actuator.SETTLE_WITHIN_S)
 
 
 def _counted_now(deployment: Deployment) -> Served:

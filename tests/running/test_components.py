@@ -14,7 +14,7 @@ from machines import HERE
 from lab.errors import LabError
 from lab.experiments import scenarios
 from lab.running.components import calls_counted, running_components
-from lab.runtimes import port_file
+from lab.runtimes import waiting
 from lab.runtimes.process import ProcessRuntime
 from lab.spec import planning
 from lab.spec.options import Options
@@ -111,7 +111,7 @@ def test_one_that_ends_at_once_is_named(planned, site):
 
 def test_one_that_says_no_port_is_told_how(planned, site, monkeypatch):
     """It is ended, and the sentence names the file that it should have written."""
-    monkeypatch.setattr(port_file, "READY_WITHIN_S", 0.5)
+    monkeypatch.setattr(waiting, "READY_WITHIN_S", 0.5)
     with (
         pytest.raises(LabError) as caught,
         running_components(planned("import time; time.sleep(60)"), Backends(), site, no_service),

@@ -28,9 +28,9 @@ from small_disk import fill, mounted
 from lab.analysis import insights, ramps
 from lab.reporting import run_view
 from lab.runtimes.docker import PID_LABEL
+from lab.runtimes.waiting import READY_WITHIN_S
 from lab.storage import run_folder
 from lab.storage.run_folder import ROOT
-from lab.telemetry.actuator import READY_WITHIN_S
 
 pytestmark = pytest.mark.java
 

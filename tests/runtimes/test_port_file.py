@@ -11,7 +11,7 @@ import pytest
 from patience import PATIENCE_S
 
 from lab.errors import LabError
-from lab.runtimes import Launch, port_file
+from lab.runtimes import Launch, waiting
 from lab.runtimes.port_file import awaited_port, port_in
 from lab.runtimes.process import ProcessRuntime
 
@@ -60,7 +60,7 @@ def test_one_that_ends_is_not_waited_for(runtime: ProcessRuntime, tmp_path):
 
 def test_one_that_writes_no_port_is_not_waited_for_without_end(runtime: ProcessRuntime, tmp_path, monkeypatch):
     """The sentence has the next step that the caller knows."""
-    monkeypatch.setattr(port_file, "READY_WITHIN_S", 0.1)
+    monkeypatch.setattr(waiting, "READY_WITHIN_S", 0.1)
     with (
         runtime.started(launch_of(FOREVER, tmp_path)) as running,
         pytest.raises(LabError, match="The starter did not write its port within 0 s") as caught,

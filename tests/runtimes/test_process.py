@@ -12,8 +12,9 @@ import pytest
 from patience import await_that
 
 from lab.errors import LabError
-from lab.runtimes import Launch, await_exit_reasons, tail
+from lab.runtimes import Launch, tail
 from lab.runtimes.port_file import port_in
+from lab.runtimes.waiting import await_exit_reasons
 
 
 def test_one_that_hangs_while_somebody_listens_to_it_is_ended_too(runtime, tmp_path):

@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from lab.errors import ComponentError
-from lab.runtimes import Launch
+from lab.runtimes import Launch, waiting
 from lab.system.service import Service
 from lab.telemetry.actuator import (
     HEAP,
@@ -75,7 +75,7 @@ def service() -> Iterator[Service]:
             "has taken 127.0.0.1:5702, its address in",
             "Try",
         ),
-        ("no", "The service node 2 exited with status 1 while it started.", ""),
+        ("no", "The service node 2 exited with status 1 while it started.", "Its"),
     ],
 )
 def test_a_service_that_finds_its_port_taken_says_which(runtime, tmp_path, said, problem, step):
@@ -100,6 +100,18 @@ def test_where_one_of_several_nodes_ends_the_others_are_not_waited_for(runtime, 
         pytest.raises(ComponentError, match="The service node 2 exited with status 3 while it started"),
     ):
         await_ready(one, tmp_path, together=[one, other])
+
+
+def test_a_service_that_is_never_ready_costs_its_cell_and_not_the_run(runtime, tmp_path, monkeypatch):
+    """And where its log is stands beside that."""
+    monkeypatch.setattr(waiting, "READY_WITHIN_S", 0.1)
+    launch = Launch("service", (sys.executable, "-c", "import time; time.sleep(60)"), tmp_path / "log")
+    with (
+        runtime.started(launch) as running,
+        pytest.raises(ComponentError, match="The service was not ready within 0 s") as caught,
+    ):
+        await_ready(running, tmp_path)
+    assert str(tmp_path / "log") in caught.value.next_step
 
 
 def test_the_heap_is_the_heap_and_not_what_is_called_otherwise(service):
