@@ -45,7 +45,12 @@ class Part:
 
 
 def check(plan: Plan, users: int, machine: Machine) -> None:
-    """LabError if a machine has less memory than all that is up at once needs, with this many users in each load."""
+    """LabError if a machine has less memory than all that is up at once needs, with this many users in each load.
+
+    What programs need nobody knows before they are executed.
+    """
+    if plan.scenario.entry == "program":
+        return
     largest = max(plan.groups, key=lambda cells: sum(of_cell_mb(plan, cell, users, machine) for cell in cells))
     if needed_mb(plan, largest, users, machine) > machine.memory_mb:
         raise refusal(plan, largest, users, machine)
@@ -54,15 +59,12 @@ def check(plan: Plan, users: int, machine: Machine) -> None:
 def refusal(plan: Plan, cells: Sequence[Cell], users: int, machine: Machine) -> LabError:
     """The error that says what of some cells, all up at once, needs how much, and what would make it less."""
     parts = _parts(plan, cells, users, machine)
-    what = (
-        f"{' and '.join(cell.variant for cell in cells)} are up at once, which needs"
-        if len(cells) > 1
-        else "This needs"
-    )
+    names = [cell.variant for cell in cells]
+    what = f"{_listed(names, 'and')} are up at once, which needs" if len(names) > 1 else "This needs"
     return LabError(
         f"{what} {sum(part.mb for part in parts):,} MiB of memory, and this machine has {machine.memory_mb:,} MiB: "
         f"{', '.join(map(str, parts))}.",
-        f"Choose {_savings(plan)}.",
+        f"Choose {_listed(_savings(plan), 'or')}.",
     )
 
 
@@ -129,13 +131,18 @@ def _component_mb(component: Component) -> int:
     return DATABASE_MB[component.database] if component.database else PROGRAM_MB
 
 
-def _savings(plan: Plan) -> str:
+def _savings(plan: Plan) -> list[str]:
     """What would need less memory, as far as a plan can do with less."""
-    ways = ["fewer --users", "fewer --workers"] if plan.scenario.entry != "program" else []
+    ways = ["fewer --users", "fewer --workers"]
     if plan.nodes > 1:
         ways.insert(0, "fewer --nodes")
     if plan.scenario.entry == "service":
         ways.insert(0, "a --heap-mb, with --limits equal" if plan.stance == DEFAULT else "a smaller --heap-mb")
     if plan.interleave == WINDOWS:
         ways.append("--interleave cells")
-    return f"{', '.join(ways[:-1])} or {ways[-1]}"
+    return ways
+
+
+def _listed(words: Sequence[str], last: str) -> str:
+    """Two or more words as a sentence has them, such as ``a, b and c``."""
+    return f"{', '.join(words[:-1])} {last} {words[-1]}"

@@ -78,6 +78,14 @@ def test_where_windows_are_planned_they_are_not_refused():
         memory.check(plan, plan.peak_users, machine)
 
 
+def test_where_more_are_up_than_fit_all_of_them_are_named():
+    """As where a run is resumed on a smaller machine."""
+    plan = planned("jwt", Machine(4, 20_000), interleave="windows")
+    error = refusal(plan, Machine(4, 8_000))
+    assert error.problem.startswith("mvc, mvc-virtual and webflux are up at once, which needs 10,")
+    assert error.next_step == "Choose a smaller --heap-mb, fewer --users, fewer --workers or --interleave cells."
+
+
 def test_a_heap_that_is_left_to_the_jvm_is_a_quarter_of_the_machine():
     """It is no heap of nothing; and a smaller one needs other limits."""
     plan, machine = planned("delay", variants=["mvc"], limits="default", users=[10]), Machine(4, 2_000)
@@ -105,6 +113,7 @@ def test_of_attached_services_and_programs_the_lab_has_no_heap():
     assert needed_mb(load) == 3 * memory.GENERATOR_MB + memory.USER_KB + memory.OWN_MB
     assert "--heap-mb" not in refusal(load, Machine(4, 1_000)).next_step
     assert needed_mb(planned("grep")) == memory.OWN_MB
+    memory.check(planned("grep"), 1, Machine(1, 500))
 
 
 def test_users_on_other_machines_need_no_memory_here():
