@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lab.reporting.comparison_view import ComparisonView
     from lab.reporting.run_view import Run
     from lab.running.invocation import Invocation
-    from lab.spec.plan import Plan
+    from lab.spec.plan import Interleave, Plan
     from lab.spec.scenario import Scenario
     from lab.system.backends import Endpoints
 
@@ -36,6 +36,7 @@ def run(
     runtime: str = "process",
     mysql_url: str = "",
     mongo_url: str = "",
+    join: str = "",
     data: str | Path | None = None,
     quiet: bool = False,
     **options: Any,
@@ -48,6 +49,8 @@ def run(
         variants: names of variants, as a list or with commas; if None all, or those that the scenario takes by itself.
         runtime: where services, databases and workers run: ``"process"``, ``"docker"`` or ``"auto"``.
         mysql_url: your own server, of which only the database ``lab`` is used; the same for ``mongo_url``. Not stored.
+        join: the token of workers on other machines (``remote_workers``). Not stored. If empty, one is drawn, and shown
+            with the progress.
         data: the folder to store the run in; ``data/runs`` of the checkout if None.
         quiet: show no progress.
         options: any other field of :class:`lab.spec.options.Options` (``ramp_up``, ``loops``, ``duration``, ``rate``,
@@ -67,11 +70,13 @@ def run(
     from lab.spec.options import OF_A_RUN, Options, names
 
     found = find_scenario(scenario)
-    own = _own_servers(found, mysql_url, mongo_url)
+    own = _own_endpoints(found, mysql_url, mongo_url, join)
     fields = _with_capacity({key: options.pop(key) for key in OF_A_RUN if key in options}, data)
     asked = Options(users=_counts(users), variants=names(variants), parameters=options, **fields)
+    plan = planning.make_plan(found, asked, host.machine())
+    _check_join(plan, join, quiet)
     invocation = _invocation(["lab.run", scenario], data, quiet, runtime=runtime, endpoints=own)
-    done = run_view.Run(conductor.conduct(planning.make_plan(found, asked, host.machine()), invocation))
+    done = run_view.Run(conductor.conduct(plan, invocation))
     done.draw()
     return done
 
@@ -85,6 +90,7 @@ def load(
     body: str = "",
     check: str = "",
     locustfile: str | None = None,
+    join: str = "",
     data: str | Path | None = None,
     quiet: bool = False,
     **options: Any,
@@ -98,6 +104,7 @@ def load(
         method: of the one request that is sent again and again; the same for ``body``. Both are stored.
         check: a text that a right answer contains.
         locustfile: the path of a locustfile whose sessions are played instead; its users derive from LabUser.
+        join: the token of workers on other machines, as in :func:`run`.
         data: the folder to store the run in; ``data/runs`` of the checkout if None.
         quiet: show no progress.
         options: of the load, as in :func:`run`: ``duration``, ``rate``, ``ramp``, ``arrivals``, ``repeat``, ….
@@ -122,7 +129,8 @@ def load(
     asked = Options(users=_counts(users), **_with_capacity(options, data))
     sent, own = own_load.one_request(method, body, check), own_locustfile.examined(locustfile) if locustfile else None
     plan = attached.make_plan([str(each) for each in of.values()], list(of), fields, asked, host.machine(), sent, own)
-    invocation = _invocation(["lab.load"], data, quiet, endpoints=Endpoints(headers=fields))
+    _check_join(plan, join, quiet)
+    invocation = _invocation(["lab.load"], data, quiet, endpoints=Endpoints(headers=fields, join=join))
     done = run_view.Run(conductor.conduct(plan, invocation))
     done.draw()
     return done
@@ -130,18 +138,29 @@ def load(
 
 def _invocation(command: list[str], data: str | Path | None, quiet: bool, **how: Any) -> Invocation:
     """The invocation of a run from Python: command, folder, progress display, and further fields in ``how``."""
-    from rich.console import Console
-
     from lab.running.invocation import Invocation
     from lab.running.progress import Reporter
     from lab.storage import run_folder
 
-    reporter = Reporter(Console(quiet=quiet, highlight=False, emoji=False))
-    return Invocation(command, Path(data) if data else run_folder.RUNS, reporter, **how)
+    return Invocation(command, Path(data) if data else run_folder.RUNS, Reporter(quiet=quiet), **how)
 
 
-def _own_servers(scenario: Scenario, mysql_url: str, mongo_url: str) -> Endpoints:
-    """The user's own servers; LabError if a scenario does not use one of that kind."""
+def _check_join(plan: Plan, join: str, quiet: bool) -> None:
+    """LabError if a plan has workers on other machines that could not learn their token, or others could guess it."""
+    from lab.errors import LabError
+    from lab.generator.fleet import check_join_token
+
+    if join:
+        check_join_token(join)
+    elif plan.bind and quiet:
+        raise LabError(
+            "Workers on other machines join with a token, and quiet=True does not show the one that is drawn.",
+            "Choose one, join=..., and start them with it (lab worker --join); or leave quiet out.",
+        )
+
+
+def _own_endpoints(scenario: Scenario, mysql_url: str, mongo_url: str, join: str) -> Endpoints:
+    """The user's own servers, and the token of workers; LabError if a scenario uses no server of that kind."""
     from lab.errors import LabError
     from lab.system.backends import Endpoints
     from lab.system.databases import TITLES
@@ -149,7 +168,7 @@ def _own_servers(scenario: Scenario, mysql_url: str, mongo_url: str) -> Endpoint
     urls = {"mysql": mysql_url, "mongo": mongo_url}
     if unused := [kind for kind, url in urls.items() if url and kind not in scenario.databases]:
         raise LabError(f"{scenario.name} uses no {TITLES[unused[0]]}.", f"Leave {unused[0]}_url out.")
-    return Endpoints(mysql_url, mongo_url)
+    return Endpoints(mysql_url, mongo_url, join=join)
 
 
 def _with_capacity(options: dict[str, Any], data: str | Path | None) -> dict[str, Any]:
@@ -283,7 +302,9 @@ def reproduce(
     scale: float | None = None,
     pace: float | None = None,
     repeat: int | None = None,
+    interleave: Interleave | None = None,
     seed: int | None = None,
+    runtime: str = "process",
     data: str | Path | None = None,
     quiet: bool = False,
 ) -> Reproduction:
@@ -291,13 +312,17 @@ def reproduce(
 
     Args:
         name: name of the experiment, such as ``"delay"``; ``lab reproduce`` lists them.
-        from_run: an existing run, or a list of them, to judge instead of measuring.
+        from_run: an existing run, or a list of them, to judge instead of measuring, so that ``scale``, ``pace``,
+            ``repeat``, ``interleave``, ``seed`` and ``runtime`` are refused.
         scale: the part of the document's size, 1 for all of it; the largest that fits this machine if None.
         pace: how long pauses, ramp and timeout take, as a multiple of the document's; users are as many times more, or
             fewer, so that they offer as many requests a second.
         repeat: number of interleaved repeats of every cell; as many as fit into the time that
             the experiment is given, at most five, if None.
+        interleave: ``"cells"``, one variant after the other, or ``"windows"``, all up and in turns of a second; if None
+            as the experiment has it.
         seed: of arrivals and order; drawn if None.
+        runtime: where services, databases and workers run, as in :func:`run`.
         data: the folder of runs; ``data/runs`` of the checkout if None.
         quiet: show no progress.
 
@@ -311,13 +336,19 @@ def reproduce(
     """
     from lab.experiments import find_publication
     from lab.experiments.reproduction import results
+    from lab.runtimes import PROCESS
     from lab.storage import run_folder
 
     wanted, folder = find_publication(name), Path(data) if data else run_folder.RUNS
     if from_run:
+        given: dict[str, Any] = {"scale": scale, "pace": pace, "repeat": repeat, "interleave": interleave}
+        given |= {"seed": seed, "runtime": None if runtime == PROCESS else runtime}
+        results.check_measures_nothing(name for name, value in given.items() if value is not None)
         of = [from_run] if isinstance(from_run, str) else from_run
         return results.from_runs(wanted, results.open_runs(of, folder), folder)
+    wanted = wanted.taking_turns(interleave) if interleave else wanted
     wanted = wanted if pace is None else wanted.at_pace(pace)
-    chosen = results.scale_for_here(wanted, folder)[0] if scale is None else scale
-    times = results.repeats_for_here(wanted, chosen, folder) if repeat is None else repeat
-    return results.carry_out(wanted, chosen, _invocation(["lab.reproduce", name], data, quiet), seed=seed, repeat=times)
+    chosen = results.scale_for_here(wanted, folder, runtime)[0] if scale is None else scale
+    times = results.repeats_for_here(wanted, chosen, folder, runtime) if repeat is None else repeat
+    invocation = _invocation(["lab.reproduce", name], data, quiet, runtime=runtime)
+    return results.carry_out(wanted, chosen, invocation, seed=seed, repeat=times)

@@ -125,10 +125,13 @@ def load_options(command: click.Command, scenario: Scenario) -> click.Command:
     shape = shape_options(scenario.load, scenario.cpu_without_link)
     if scenario.entry == "program":
         command.params += [option for option in shape if option.name not in OF_SERVICES]
-        command.params += [*_parameter_options(scenario), pin_option()]
+        pin = [] if scenario.all_cores else [pin_option()]
+        command.params += [*_parameter_options(scenario), *pin]
         return data_option(command)
     command.params += [*shape, join_option(), prometheus_option()]
-    return data_option(limit_options(command, scenario))
+    limit_options(command, scenario)
+    command.params.append(pin_option())
+    return data_option(command)
 
 
 def shape_options(load: Burst | Closed | Total, cpu_without_link: bool = False) -> list[click.Option]:
@@ -186,7 +189,9 @@ def shape_options(load: Burst | Closed | Total, cpu_without_link: bool = False) 
         pace_option(),
         _option("--workers", int, "N", "Locust workers on this machine.  [default: 1]"),
         _option("--remote-workers", int, "N", "Wait for N workers on other machines, started by 'lab worker'.", 0),
-        _option("--bind", str, "HOST[:PORT]", "Address for remote workers to join.  [default: 127.0.0.1:5557]"),
+        _option(
+            "--bind", str, "HOST[:PORT]", "Address of this machine for remote workers to join.  [default port: 5557]"
+        ),
         _option("--repeat", int, "N", "Measure every cell N times, interleaved.", 1),
         click.Option(
             ["--interleave"],
@@ -318,7 +323,6 @@ def limit_options(command: click.Command, scenario: Scenario) -> click.Command:
             show_default=True,
             help="Where services, databases and workers run: as processes, or in containers.",
         ),
-        pin_option(),
     ]
     return command
 

@@ -228,7 +228,12 @@ def _bind(options: Options) -> str:
         if options.bind is not None:
             raise LabError("--bind is the address for workers on other machines.", "Add --remote-workers N.")
         return ""
-    host, port = split_address("127.0.0.1" if options.bind is None else str(options.bind))
+    if options.bind is None:
+        raise LabError(
+            "--remote-workers needs an address at which other machines reach this one.",
+            "Name this machine's: --bind 192.168.1.20; or 127.0.0.1 for an ssh tunnel.",
+        )
+    host, port = split_address(str(options.bind))
     if host in ("0.0.0.0", "*", "::"):
         raise LabError(
             f"--bind {host} is no address that another machine can connect to.",

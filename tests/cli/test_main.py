@@ -134,6 +134,15 @@ def test_every_run_of_the_readme_can_be_planned(tmp_path):
         assert done.exit_code == 0, f"{example}: {done.output}"
 
 
+@pytest.mark.parametrize(
+    ("command", "pins"),
+    [("run delay", True), ("sweep delay", True), ("load", True), ("up delay", False), ("run grep", False)],
+)
+def test_cores_are_pinned_where_an_option_says_so(typed, command, pins):
+    """A stack that stays up has no generator beside it, and programs of several threads have all cores."""
+    assert ("--no-pin" in typed(*command.split(), "--help").stdout) == pins
+
+
 def read(words: list[str]) -> None:
     """Read a command line to its end, as far as nothing is done yet."""
     command: click.Command = main.cli

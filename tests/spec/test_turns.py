@@ -133,7 +133,7 @@ def test_each_window_has_arrivals_of_its_own_that_are_the_same_for_all_variants(
         ({"variants": ["mvc"]}, "there is one"),
         ({"duration": 9.0, "scenario": "delay"}, "a single window"),
         ({"rate": 17.0, "users": [50]}, "At 17 requests/s a window of 1.11 s has fewer than 20"),
-        ({"remote_workers": 1}, "serve one variant at a time"),
+        ({"remote_workers": 1, "bind": "127.0.0.1"}, "serve one variant at a time"),
     ],
 )
 def test_what_cannot_be_in_windows_is_refused_with_the_reason(options, said):

@@ -21,7 +21,6 @@ from lab.cli.console import NOT_VALID, err, out, reporter
 from lab.cli.measuring import typed_command
 from lab.cli.options import data_option
 from lab.cli.tables import print_whole
-from lab.errors import LabError
 from lab.experiments import find_publication, publications
 from lab.experiments.reproduction import results
 from lab.experiments.reproduction.publication import CONFIRMED, NOT_JUDGED, REFUTED, UNDECIDED, Part, Publication
@@ -98,8 +97,7 @@ def reproduce(name: str | None, from_: Sequence[str], as_json: bool, data: Path,
     wanted = find_publication(name)
     if from_:
         asked = click.get_current_context().get_parameter_source
-        if given := [option for option in options if asked(option) is not ParameterSource.DEFAULT]:
-            raise LabError(f"--{given[0].replace('_', '-')} has no effect with --from.", "Leave one of them out.")
+        results.check_measures_nothing(name for name in options if asked(name) is not ParameterSource.DEFAULT)
         done = results.from_runs(wanted, results.open_runs(from_, data), data)
     else:
         made = _measured(wanted, data, **options)

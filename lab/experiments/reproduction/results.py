@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -27,6 +27,7 @@ from lab.running.estimate import TimeEstimate
 from lab.running.invocation import Invocation
 from lab.runtimes import PROCESS, host
 from lab.spec import in_turns
+from lab.spec.options import option
 from lab.spec.plan import Plan
 from lab.storage import run_folder
 from lab.storage.run_folder import RunFolder
@@ -433,6 +434,12 @@ def _smallest(wanted: Publication) -> float:
             f"Name a scale: --scale {wanted.parts[0].scales[0]:g}, or choose another pace.",
         )
     return min(possible)
+
+
+def check_measures_nothing(given: Iterable[str]) -> None:
+    """LabError if options are given, by name, that have no effect where existing runs are judged."""
+    for name in given:
+        raise LabError(f"{option(name)} has no effect with --from.", "Leave one of them out.")
 
 
 def open_runs(names: Sequence[str], data: Path) -> list[Run]:
