@@ -90,12 +90,15 @@ def _machine() -> Iterator[Finding]:
     files = "unlimited" if hard == resource.RLIM_INFINITY else f"{hard:,}"
     many = hard == resource.RLIM_INFINITY or hard >= WANTED_FILES
     yield Finding(
-        "open files", GOOD if many else POOR, files, "" if many else f"For 4000 users: ulimit -Hn {WANTED_FILES}"
+        "open files",
+        GOOD if many else POOR,
+        files,
+        "" if many else f"For 4000 users: {host.more_open_files(WANTED_FILES)}",
     )
     backlog = host.somaxconn()
     if backlog is not None:
         enough = backlog >= WANTED_BACKLOG
-        remedy = "" if enough else f"sysctl -w net.core.somaxconn={WANTED_BACKLOG}"
+        remedy = "" if enough else host.longer_backlog(WANTED_BACKLOG)
         yield Finding("listen backlog (somaxconn)", GOOD if enough else POOR, str(backlog), remedy)
     free = psutil.virtual_memory().available
     remedy = "" if free >= WANTED_MEMORY else "Close other programs, or use --heap-mb 1024."
@@ -128,5 +131,6 @@ def _folder(runs: Path) -> Finding:
             "Choose another one with --data, or fix its permissions.",
         )
     free = shutil.disk_usage(existing).free
-    remedy = "" if free >= WANTED_DISK else "Free some space, or choose another folder with --data."
-    return Finding("data folder", GOOD if not remedy else BAD, f"{runs}, {free / 2**30:.1f} GiB free", remedy)
+    state = BAD if free < host.LEAST_FREE else POOR if free < WANTED_DISK else GOOD
+    remedy = "" if state == GOOD else "Free some space, or choose another folder with --data."
+    return Finding("data folder", state, f"{runs}, {free / 2**30:.2f} GiB free", remedy)

@@ -38,11 +38,22 @@ def raise_open_file_limit(needed: int) -> int:
     if needed > reach:
         raise LabError(
             f"This needs {needed} open files in one process, but the system allows {reach}.",
-            f"Use fewer users, or raise the limit (ulimit -n {needed}, or /etc/security/limits.conf).",
+            f"Use fewer users, or raise the limit: {more_open_files(needed)} in this shell, or for good in "
+            "/etc/security/limits.conf.",
         )
     if soft < reach:
         resource.setrlimit(resource.RLIMIT_NOFILE, (reach, hard))
     return reach
+
+
+def more_open_files(needed: int) -> str:
+    """The command that raises a shell's limit of open files, which ``ulimit`` does only up to the hard limit."""
+    return f"sudo prlimit --pid $$ --nofile={needed}:{needed}"
+
+
+def longer_backlog(asked: int) -> str:
+    """The command that raises the kernel's cap on every listen backlog."""
+    return f"sudo sysctl -w net.core.somaxconn={asked}"
 
 
 def check_ports(users: int, addresses: int) -> None:
@@ -55,7 +66,7 @@ def check_ports(users: int, addresses: int) -> None:
     if users > ports:
         raise LabError(
             f"{users:,} users need as many local ports, but the system has {ports:,}.",
-            'Use fewer users, or widen the range: sysctl -w net.ipv4.ip_local_port_range="1024 65535"',
+            'Use fewer users, or widen the range: sudo sysctl -w net.ipv4.ip_local_port_range="1024 65535"',
         )
 
 
@@ -88,7 +99,7 @@ def check_backlog(asked: int) -> None:
     if cap is not None and asked > cap:
         raise LabError(
             f"The kernel cuts every listen backlog to {cap} (somaxconn), and --accept-count {asked} is more.",
-            f"Use --accept-count {cap}, or raise the cap: sysctl -w net.core.somaxconn={asked}",
+            f"Use --accept-count {cap}, or raise the cap: {longer_backlog(asked)}",
         )
 
 

@@ -23,9 +23,12 @@ from small_disk import fill, mounted
 
 from lab.cli import main
 from lab.cli.commands import maintenance
+from lab.experiments import find_scenario
 from lab.running import building, held_stack
 from lab.runtimes import host, temporary
 from lab.runtimes.checkout import ROOT
+from lab.spec.options import Options
+from lab.spec.planning import make_plan
 from lab.storage.run_folder import EXAMPLES, RunFolder
 from lab.system import build
 
@@ -132,6 +135,18 @@ def test_every_run_of_the_readme_can_be_planned(tmp_path):
         words = [*shlex.split(example, comments=True), "--dry-run", "--data", str(tmp_path)]
         done = CliRunner().invoke(main.cli, words, catch_exceptions=False)
         assert done.exit_code == 0, f"{example}: {done.output}"
+
+
+@pytest.mark.parametrize(
+    ("scenario", "users", "listed"),
+    [("delay", [1], "1 user"), ("delay", [1, 2], "1, 2 users"), ("delay", [2], "2 users"), ("grep", [], "–")],
+)
+def test_a_list_of_runs_counts_users_where_there_are_any(typed, tmp_path, scenario, users, listed):
+    """A single one is one user, and programs have none."""
+    RunFolder.create(make_plan(find_scenario(scenario), Options(users=users)), [], {}, tmp_path)
+    (line,) = (line for line in typed("list", "--data", str(tmp_path)).stdout.splitlines() if scenario in line)
+    assert re.search(rf" {listed} +\d", line)
+    assert ("user" in line) == (scenario == "delay")
 
 
 @pytest.mark.parametrize(
@@ -560,7 +575,7 @@ def test_a_backlog_beyond_the_kernels_cap_is_refused(typed, tmp_path, monkeypatc
     """Before anything starts, with the line that raises the cap."""
     monkeypatch.setattr(host, "somaxconn", lambda: 128)
     arguments = ("run", "delay", "--users", "5", "--data", str(tmp_path / "runs"))
-    assert_said(typed(*arguments, "--accept-count", "129"), "128", "sysctl -w net.core.somaxconn=129")
+    assert_said(typed(*arguments, "--accept-count", "129"), "128", "sudo sysctl -w net.core.somaxconn=129")
     assert not (tmp_path / "runs").exists()
 
 

@@ -16,7 +16,7 @@ from lab.errors import LabError
 from lab.reporting import export as export_
 from lab.reporting import formatting, html
 from lab.reporting import run_view as report_
-from lab.spec.plan import USERS
+from lab.spec.plan import USERS, Plan
 from lab.storage import run_folder
 
 
@@ -39,14 +39,21 @@ def _list_row(folder: run_folder.RunFolder) -> tuple[str, str, str, str]:
     state = folder.state()
     try:
         run = report_.Run(folder)
-        load = formatting.positions(run.plan)
-        load = f"{load} users" if run.plan.axis == USERS else f"{run.plan.axis} {load}"
+        load = _load(run.plan)
         done = sum(cell.settled for cell in folder.cells())
         return state, load, f"{done}/{len(run.plan.cells)}", run.verdict if done else "–"
     except LabError as error:
         return state if folder.is_of_another_format else "damaged", "–", "–", error.problem
     except OSError as error:
         return "damaged", "–", "–", f"{error.strerror}: {error.filename}"
+
+
+def _load(plan: Plan) -> str:
+    """What is varied in a run, and its values; programs have no users."""
+    values = formatting.positions(plan)
+    if plan.axis != USERS:
+        return f"{plan.axis} {values}"
+    return "–" if plan.unit == "execution" else f"{values} user{'s' * (plan.positions != [1])}"
 
 
 @click.command()
