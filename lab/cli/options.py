@@ -13,7 +13,7 @@ from lab.analysis import slo
 from lab.cli.console import err
 from lab.errors import LabError
 from lab.runtimes import RUNTIMES
-from lab.spec.options import OF_SERVICES, option
+from lab.spec.options import OF_SERVICES, needed, option
 from lab.spec.own_load import METHODS
 from lab.spec.plan import CELLS, CPU_BOUND_S, WINDOWS
 from lab.spec.scenario import Parameter, Scenario
@@ -339,7 +339,7 @@ def _parameter_options(scenario: Scenario) -> list[click.Option]:
             option(p.name),
             Several(str if p.choices or p.span else int),
             "FROM:FOR" if p.span else f"{'NAME' if p.choices else p.unit.upper() or 'N'}[,…]",
-            f"{p.help[:1].upper()}{p.help[1:]}{_choices(p)}{_several(p)}.  [default: {p.default}]",
+            f"{p.help[:1].upper()}{p.help[1:]}{_choices(p)}{_several(p)}{_needed(p)}.  [default: {p.default}]",
         )
         for p in scenario.parameters
     ]
@@ -351,6 +351,10 @@ def _choices(parameter: Parameter) -> str:
 
 def _several(parameter: Parameter) -> str:
     return ", in seconds" if parameter.span else "; several for a sweep"
+
+
+def _needed(parameter: Parameter) -> str:
+    return f"; only with {needed(parameter)}" if parameter.needs else ""
 
 
 def _component_options(scenario: Scenario) -> list[click.Option]:

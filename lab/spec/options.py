@@ -251,11 +251,32 @@ def _parameters(scenario: Scenario, given: Mapping[str, Value | Sequence[Value]]
         values[name] = [_value(known[name], value) for value in several(asked)] or values[name]
         if known[name].span and len(values[name]) > 1:
             raise LabError(f"{option(name)} has several values.", "A sweep varies numbers and names: give it one span.")
-    for name, needed in ((parameter.name, parameter.needs) for parameter in scenario.parameters if parameter.needs):
-        if values[name] != [known[name].default] and values[needed] == [known[needed].default]:
-            step = f"Give {option(needed)} another value than {known[needed].default}."
-            raise LabError(f"{option(name)} has no effect without {option(needed)}.", step)
+    for name, parameter in known.items():
+        if values[name] != [parameter.default] and not has_effect(scenario, name, values):
+            step = f"Leave it out, or change {' and '.join(map(option, parameter.needs))}."
+            raise LabError(f"{option(name)} has no effect without {needed(parameter)}.", step)
     return values
+
+
+def has_effect(scenario: Scenario, name: str, values: Mapping[str, Sequence[Value]]) -> bool:
+    """Whether a parameter has an effect with any of the values that the parameters have which it needs."""
+    parameters = {parameter.name: parameter for parameter in scenario.parameters}
+    return all(
+        any(value in effective if effective else value != parameters[other].default for value in values[other])
+        for other, effective in parameters[name].needs.items()
+    )
+
+
+def needed(parameter: Parameter) -> str:
+    """The options without which a parameter has no effect, such as ``--operation get-one or get-many``."""
+    return " and ".join(_one_of(option(name), values) for name, values in parameter.needs.items())
+
+
+def _one_of(name: str, values: Sequence[Value]) -> str:
+    *others, last = [name, *map(str, values)]
+    if not others:
+        return name
+    return f"{name} {' or '.join(filter(None, (', '.join(others[1:]), last)))}"
 
 
 def _value(parameter: Parameter, value: Any) -> Value:

@@ -37,7 +37,8 @@ class Parameter:
         choices: the names it may have; none if it is a number. Figures and tables keep their order.
         span: whether it is a span of time, ``30:60`` from the thirtieth second on for a minute, or ``never``; no sweep
             varies it.
-        needs: the parameter without which, at its default, this one has no effect; empty where it always has one.
+        needs: by another parameter, its values at which this one has an effect, or none for any but its default; empty
+            where it always has one.
 
     ValueError if its default is none of its choices.
 
@@ -51,7 +52,7 @@ class Parameter:
     help: str = ""
     choices: tuple[str, ...] = ()
     span: bool = False
-    needs: str = ""
+    needs: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Check the default."""
@@ -255,6 +256,7 @@ class Scenario:
         for own in self.own_entities:
             yield from own.where
             yield from filter(None, (own.each,))
+        yield from (name for parameter in self.parameters for name in parameter.needs)
         yield from self.rehearsal.parameters
         yield from self.corpus.parameters if self.corpus else ()
         yield from (axis for axis in self.sweep if axis not in ("users", "rate"))

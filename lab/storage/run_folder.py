@@ -5,6 +5,7 @@ History of the format:
 2 (2026-11-21) run.json holds the scenario's value, so that a run is read by what was measured, not by what is today.
 3 (2026-11-22) a load has a type, and only its fields; a variant holds the address of an attached service, or the
   command of a program (see :mod:`lab.storage.format_2`).
+4 (2026-11-27) a parameter names the values of another at which it has an effect (see :mod:`lab.storage.format_3`).
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ from lab.runtimes import identity, process_id
 from lab.runtimes.checkout import ROOT
 from lab.spec.own_load import Locustfile
 from lab.spec.plan import Cell, Plan
-from lab.storage import format_1, format_2
+from lab.storage import format_1, format_2, format_3
 from lab.storage.cell_folder import CellFolder
 from lab.storage.json_file import damaged, free_path, read_json, write_json
 
-FORMAT = 3
+FORMAT = 4
 RUNS = ROOT / "data" / "runs"
 EXAMPLES = ROOT / "data" / "example"
 
@@ -102,6 +103,8 @@ class RunFolder:
                 plan = format_1.upgraded(plan)
             if run["format"] < 3:
                 plan = format_2.upgraded(plan)
+            if run["format"] < 4:
+                plan = format_3.upgraded(plan)
             return Plan.from_json(plan)
         except format_1.UnknownScenarioError as error:
             raise LabError(

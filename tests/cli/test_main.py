@@ -62,6 +62,11 @@ def assert_said(done: subprocess.CompletedProcess[str], *named: str) -> None:
         ("run delay --users 5 --variants mcv", "did you mean mvc?"),
         ("run delay --users 5 --delay-ms 99999", "--delay-ms 99999"),
         ("run delay --users 5 --workers 6", "--workers 6"),
+        ("sweep large-data --operation update-one", "would vary --batch-size, which has no effect without --operation"),
+        (
+            "run large-data --operation get-one --way paged",
+            "--way has no effect without --operation query-1k or get-all",
+        ),
         ("run delay --usres 5", "--users"),
         ("run dealy", "did you mean delay?"),
         ("sweep dealy", "did you mean delay?"),

@@ -364,6 +364,49 @@ def test_what_cannot_be_asked_is_refused_with_what_can(scenario, parameters, nam
     assert named in f"{caught.value} {caught.value.next_step}"
 
 
+@pytest.mark.parametrize(
+    ("scenario", "parameters", "problem", "step"),
+    [
+        (
+            "large-data",
+            {"operation": "update-many-1k", "way": "streamed"},
+            "--way has no effect without --operation query-1k or get-all.",
+            "Leave it out, or change --operation.",
+        ),
+        (
+            "large-data",
+            {"operation": ["insert-one", "get-one"], "batch_size": "100"},
+            "--batch-size has no effect without --operation query-1k or get-all.",
+            "Leave it out, or change --operation.",
+        ),
+        (
+            "mongo-access",
+            {"operation": "remove-one", "contention": "same"},
+            "--contention has no effect without "
+            "--operation get-one, update-one, get-many, update-many or get-by-query.",
+            "Leave it out, or change --operation.",
+        ),
+        (
+            "mongo-access",
+            {"operation": "get-one", "elements": 3},
+            "--elements has no effect without --operation add-many, get-many or update-many.",
+            "Leave it out, or change --operation.",
+        ),
+    ],
+)
+def test_what_has_no_effect_on_an_operation_is_refused(scenario, parameters, problem, step):
+    """It would stand in a title, and be compared, as if it had one."""
+    with pytest.raises(LabError) as caught:
+        planning.make_plan(find_scenario(scenario), Options(parameters=parameters))
+    assert (caught.value.problem, caught.value.next_step) == (problem, step)
+
+
+def test_what_has_an_effect_on_one_of_the_operations_of_a_sweep_is_taken():
+    """The others do without it."""
+    parameters = {"operation": ["add-one", "get-one"], "contention": "same"}
+    assert planning.make_plan(find_scenario("mongo-access"), Options(users=(2000,), parameters=parameters)).cells
+
+
 def test_a_choice_that_is_a_number_may_be_written_as_one():
     """From Python it is."""
     plan = planning.make_plan(find_scenario("large-data"), Options(parameters={"batch_size": 1000}), HERE)
@@ -373,7 +416,9 @@ def test_a_choice_that_is_a_number_may_be_written_as_one():
 def test_a_repository_saves_as_many_as_it_has_found():
     """Updates of several by a repository are a find and an update of each."""
     scenario = find_scenario("mongo-access")
-    plan = planning.make_plan(scenario, Options(parameters={"elements": 7}), HERE)
+    plan = planning.make_plan(
+        scenario, Options(parameters={"operation": "update-many", "contention": "same", "elements": 7}), HERE
+    )
     calls = prediction.calls_to(plan, scenario.variant("webflux-repository"), "mongo", plan.parameters)
     assert (calls["mongo find"]["update-many"], calls["mongo update"]["update-many"]) == ((1, 1), (7, 7))
     calls = prediction.calls_to(plan, scenario.variant("webflux-template"), "mongo", plan.parameters)

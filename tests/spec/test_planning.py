@@ -608,8 +608,8 @@ def test_what_is_no_span_of_time_is_a_sentence(span):
         ({"breaker_percent": 101}, "--breaker-percent 101 is out of range"),
         ({"breaker_window": 1}, "--breaker-window 1 is out of range"),
         ({"b_threads": -1}, "--b-threads -1 is out of range"),
-        ({"breaker_window": 10}, "--breaker-window has no effect without --breaker"),
-        ({"b_slower_ms": 10, "b_fails": "1:2"}, "--b-slower-ms has no effect without --b-slow"),
+        ({"breaker_window": 10}, "--breaker-window has no effect without --breaker refuse or fallback."),
+        ({"b_slower_ms": 10, "b_fails": "1:2"}, "--b-slower-ms has no effect without --b-slow."),
     ],
 )
 def test_a_setting_out_of_range_or_without_effect_is_a_sentence(parameters, problem):

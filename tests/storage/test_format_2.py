@@ -93,7 +93,7 @@ def test_a_new_run_says_that_it_has_the_format_of_today(tmp_path):
     """And holds of each load what its kind has, and nothing that is off."""
     run = RunFolder.create(make_plan(scenarios()["delay"], Options(ramp="0:5:2", seed=1), HERE), [], {}, tmp_path)
     written = json.loads((run.path / "run.json").read_text())
-    assert written["format"] == FORMAT == 3
+    assert written["format"] == FORMAT == 4
     load = written["plan"]["cells"][0]["load"]
     assert load.keys() == {"type", *SAME, "pace", "from_rps", "to_rps", "duration_s"}
     assert load["type"] == "ramp"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import click
@@ -10,7 +10,7 @@ import click
 from lab.cli.measuring import ScenarioGroup, conduct_scenario
 from lab.cli.options import Several, load_options
 from lab.errors import LabError
-from lab.spec.options import option
+from lab.spec.options import has_effect, needed, option
 from lab.spec.plan import RAMP, RATE, USERS
 from lab.spec.scenario import Scenario
 
@@ -48,9 +48,22 @@ def _sweep_command(scenario: Scenario) -> click.Command:
         varied = any(len(options.get(axis) or ()) > 1 for axis in _axes(scenario))
         if not options.get(RATE) and not options.get(RAMP) and not varied:
             options |= {axis: values for axis, values in scenario.sweep.items() if not options.get(axis)}
+            _check_effective(scenario, options)
         conduct_scenario(scenario.name, **{**options, "users": options.get("users") or []})
 
     return load_options(_command(scenario, sweep, users), scenario)
+
+
+def _check_effective(scenario: Scenario, options: Mapping[str, Any]) -> None:
+    """LabError where a sweep would vary by itself what has no effect with the other options."""
+    values = {parameter.name: options.get(parameter.name) or [parameter.default] for parameter in scenario.parameters}
+    for axis in values.keys() & scenario.sweep.keys():
+        if not has_effect(scenario, axis, values):
+            (parameter,) = (each for each in scenario.parameters if each.name == axis)
+            raise LabError(
+                f"This sweep would vary {option(axis)}, which has no effect without {needed(parameter)}.",
+                "Say what to vary instead, such as --users 1,10,100.",
+            )
 
 
 run = ScenarioGroup("run", _run_command, "Measure a scenario at one load.")

@@ -37,6 +37,7 @@ BREAKER = {
     "slowMs": "breaker_slow_ms",
     "openMs": "breaker_open_ms",
 }
+WITH_A_BREAKER = {"breaker": ("refuse", "fallback")}
 # Connections that the clients open to one server by themselves: Apache HttpClient 5, Reactor Netty 1.3.
 APACHE_CONNECTIONS, NETTY_CONNECTIONS = 5, 500
 
@@ -71,7 +72,7 @@ SCENARIO = Scenario(
         Parameter("b_threads", 0, 0, 100_000, "", "calls that the called service works on at once; 0 for any number"),
         Parameter("b_fails", NEVER, span=True, help="when the called service fails, from its first call on"),
         Parameter("b_slow", NEVER, span=True, help="when the called service is slower, from its first call on"),
-        Parameter("b_slower_ms", 2000, 1, 60_000, "ms", "how much slower it is then", needs="b_slow"),
+        Parameter("b_slower_ms", 2000, 1, 60_000, "ms", "how much slower it is then", needs={"b_slow": ()}),
         Parameter(
             "b_dead",
             NEVER,
@@ -85,7 +86,13 @@ SCENARIO = Scenario(
             choices=("off", "refuse", "fallback"),
         ),
         Parameter(
-            "breaker_window", 100, 2, 10_000, "", "last calls that the breaker looks at, and needs", needs="breaker"
+            "breaker_window",
+            100,
+            2,
+            10_000,
+            "",
+            "last calls that the breaker looks at, and needs",
+            needs=WITH_A_BREAKER,
         ),
         Parameter(
             "breaker_percent",
@@ -94,9 +101,11 @@ SCENARIO = Scenario(
             100,
             "",
             "percentage of them that must fail, or be slow, to open it",
-            needs="breaker",
+            needs=WITH_A_BREAKER,
         ),
-        Parameter("breaker_slow_ms", 60_000, 1, 120_000, "ms", "how long a slow call takes at least", needs="breaker"),
+        Parameter(
+            "breaker_slow_ms", 60_000, 1, 120_000, "ms", "how long a slow call takes at least", needs=WITH_A_BREAKER
+        ),
         Parameter(
             "breaker_open_ms",
             5000,
@@ -104,7 +113,7 @@ SCENARIO = Scenario(
             600_000,
             "ms",
             "how long the breaker stays open before it tries again",
-            needs="breaker",
+            needs=WITH_A_BREAKER,
         ),
     ),
     variants=(

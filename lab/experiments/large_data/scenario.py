@@ -13,6 +13,9 @@ OF_AN_INTEGER = ENTITIES.count // ENTITIES.integers
 # The number of entities of a page in the services. What fills its pages is asked for one more, which is empty.
 PAGE = 1000
 
+# What fetches more than one entity, and so has a way to do it, and batches.
+OF_SEVERAL = {"operation": ("query-1k", "get-all")}
+
 INSERT, FIND, UPDATE = (command(name) for name in ("insert", "find", "update"))
 
 
@@ -73,13 +76,15 @@ SCENARIO = Scenario(
             "way",
             "collected",
             choices=("collected", "streamed", "paged"),
-            help="how query-1k and get-all fetch: into one list, as it comes, or in sorted pages of 1000",
+            help="how entities are fetched: into one list, as they come, or in sorted pages of 1000",
+            needs=OF_SEVERAL,
         ),
         Parameter(
             "batch_size",
             "default",
             choices=("default", "100", "1000"),
             help="entities that the database sends at once: the driver's choice, or so many",
+            needs=OF_SEVERAL,
         ),
     ),
     variants=variants({"driver": DIRECT, "template": DIRECT, "repository": REPOSITORY}),

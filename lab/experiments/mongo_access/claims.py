@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from lab.experiments.entity_access import ACCESSES, ONE_AFTER_ANOTHER, PUBLISHED_VARIANTS, STACKS
-from lab.experiments.mongo_access.scenario import OPERATIONS
+from lab.experiments.mongo_access.scenario import OF_SEEDED, OPERATIONS
 from lab.experiments.reproduction.judging import (
     NEAR,
     alike,
@@ -131,7 +131,7 @@ def _part(
         users=(users,),
         ramp_up=1.0,
         loops=ONE_AFTER_ANOTHER if users == 1 else None,
-        parameters={"operation": operation, "contention": contention},
+        parameters={"operation": operation} | ({"contention": contention} if operation in OF_SEEDED else {}),
         **limits,  # type: ignore[arg-type] # threads and pool
     )
     once = users == 1 or operation in OF_MANY

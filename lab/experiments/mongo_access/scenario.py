@@ -8,6 +8,9 @@ from lab.spec.system import Component, Entities
 from lab.spec.workload import Burst
 
 OPERATIONS = ("add-one", "get-one", "update-one", "remove-one", "add-many", "get-many", "update-many", "get-by-query")
+# Those on entities that are there, and those on as many as are asked for.
+OF_SEEDED = ("get-one", "update-one", "get-many", "update-many", "get-by-query")
+OF_MANY = ("add-many", "get-many", "update-many")
 # 59 kB of JSON each, nearly all of it doubles.
 ENTITIES = Entities(count=1000, doubles=3245, integers=1000, index_parameter="index")
 
@@ -41,8 +44,14 @@ SCENARIO = Scenario(
     contract=CONTRACT,
     parameters=(
         Parameter("operation", "get-one", choices=OPERATIONS, help="what each session does"),
-        Parameter("contention", "distinct", choices=("distinct", "same"), help="whether users share one entity"),
-        Parameter("elements", 1, 1, 100, "", "entities of an operation on many"),
+        Parameter(
+            "contention",
+            "distinct",
+            choices=("distinct", "same"),
+            help="whether users share one entity",
+            needs={"operation": OF_SEEDED},
+        ),
+        Parameter("elements", 1, 1, 100, "", "entities of an operation on many", needs={"operation": OF_MANY}),
         Parameter("index", "none", choices=("none", "integer"), help="the field that get-by-query finds by an index"),
     ),
     variants=variants({"driver": DIRECT, "template": DIRECT, "repository": REPOSITORY}),

@@ -8,14 +8,23 @@ import pytest
 from locust.env import Environment
 from server import Connection, Server, Sink, answer
 
+from lab.experiments import find_scenario
 from lab.generator.locust import LabUser
 from lab.generator.locust.http import HttpClient
 from lab.runtimes.checkout import ROOT
 from lab.spec import sample
+from lab.spec.options import has_effect
+from lab.system.databases import entities
 
 
 def asked(scenario: str, number: int, said: bytes = b"", **parameters: str | int) -> tuple[str, int]:
     """The first line of the request that a user of a load sends, and how an answer with this body is recorded."""
+    head, error = played(scenario, number, said, parameters)
+    return head.splitlines()[0], error
+
+
+def played(scenario: str, number: int, said: bytes, parameters: dict[str, str | int]) -> tuple[str, int]:
+    """The head of the first request that a user of a load sends, and how an answer with this body is recorded."""
 
     def script(connection: Connection) -> None:
         connection.request()
@@ -29,7 +38,8 @@ def asked(scenario: str, number: int, said: bytes = b"", **parameters: str | int
         user.client = HttpClient(server.url, sink, timeout_s=10)
         user.operate()
         user.client.close()
-    return server.heads[0].decode().splitlines()[0], sink.rows[0]["error"]
+    lines = server.heads[0].decode().splitlines()
+    return "\n".join(line for line in lines if not line.startswith("Host:")), sink.rows[0]["error"]
 
 
 @pytest.mark.parametrize(("number", "key"), [(0, "e000000"), (9_999, "e009999"), (10_000, "e000000")])
@@ -64,3 +74,22 @@ def test_an_update_of_many_is_right_only_if_it_found_them_all(scenario, paramete
     """The answer says how many it found."""
     for count, error in ((matched, sample.OK), (matched - 1, sample.WRONG_BODY)):
         assert asked(scenario, 0, b'{"matched":%d}' % count, **parameters)[1] == error
+
+
+@pytest.mark.parametrize(
+    ("scenario", "name", "values"),
+    [
+        ("mongo-access", "contention", ["distinct", "same"]),
+        ("mongo-access", "elements", [1, 3]),
+        ("large-data", "way", ["collected", "streamed"]),
+        ("large-data", "batch_size", ["default", "100"]),
+    ],
+)
+def test_users_send_the_same_whatever_a_parameter_without_effect_is(monkeypatch, scenario, name, values):
+    """And something else where it has one: of which operations that is so, the scenario says rightly."""
+    monkeypatch.setattr(entities, "new_text", lambda: entities.text(0))  # else no two requests are the same
+    found = find_scenario(scenario)
+    for operation in found.choices("operation"):
+        given = [{**found.defaults(), "operation": operation, name: value} for value in values]
+        sent = {played(scenario, 2, b"", parameters)[0] for parameters in given}
+        assert (len(sent) > 1) == has_effect(found, name, {"operation": [operation]}), operation
