@@ -122,7 +122,7 @@ def load_options(command: click.Command, scenario: Scenario) -> click.Command:
     others = ",".join(name for name in names if name not in (scenario.default_variants or names))
     text = "Variants to measure." + f"  Others: {others}." * bool(others) + f"  [default: {variants}]"
     command.params.append(_option("--variants", str, "A,B", text))
-    shape = shape_options(scenario.load, scenario.cpu_without_link)
+    shape = shape_options(scenario.load, scenario.unit, scenario.cpu_without_link)
     if scenario.entry == "program":
         command.params += [option for option in shape if option.name not in OF_SERVICES]
         pin = [] if scenario.all_cores else [pin_option()]
@@ -134,33 +134,35 @@ def load_options(command: click.Command, scenario: Scenario) -> click.Command:
     return data_option(command)
 
 
-def shape_options(load: Burst | Closed | Total, cpu_without_link: bool = False) -> list[click.Option]:
+def shape_options(load: Burst | Closed | Total, unit: str, cpu_without_link: bool = False) -> list[click.Option]:
     """The options of a load's shape, of repeats, and of the exit status.
 
     Args:
         load: where the defaults come from.
+        unit: what is counted: see :attr:`lab.spec.plan.Plan.unit`.
         cpu_without_link: whether they are of a link, and a closed loop is the default where none is set.
 
     """
+    of_each_user = "" if unit == "execution" else " of each user"
     lasting = f"  [default: {load.duration_s:g}]" if isinstance(load, Closed) else ""
     looping = f"  [default{' with a link' * cpu_without_link}: {load.loops}]" if isinstance(load, Burst) else ""
     if cpu_without_link:
         lasting = f"  [default without a link: {CPU_BOUND_S:g}]"
     return [
-        _option("--ramp-up", Seconds(), "S", f"Spread the first requests over S seconds.  [default: {load.ramp_s:g}]"),
-        _option("--loops", int, "N", f"Requests of each user, one after the other.{looping}"),
+        _option("--ramp-up", Seconds(), "S", f"Spread the first {unit}s over S seconds.  [default: {load.ramp_s:g}]"),
+        _option("--loops", int, "N", f"{unit.capitalize()}s{of_each_user}, one after the other.{looping}"),
         _option(
             "--duration",
             Seconds(),
             "S",
             f"Length in seconds of a closed loop, instead of --loops, or of an open loop.{lasting}",
         ),
-        _option("--requests", int, "N", "Closed loop: N requests in total, instead of --loops."),
+        _option("--requests", int, "N", f"Closed loop: N {unit}s in total, instead of --loops."),
         _option(
             "--rate",
             Rates(),
             "N[,N…]",
-            "Open loop: N requests a second for --duration, independent of the answers; several for a sweep. N% is a "
+            f"Open loop: N {unit}s a second for --duration, independent of the answers; several for a sweep. N% is a "
             "percentage of each variant's own --capacity.",
         ),
         _option(
@@ -173,12 +175,12 @@ def shape_options(load: Burst | Closed | Total, cpu_without_link: bool = False) 
             "--ramp",
             str,
             "FROM:TO:SECONDS",
-            "Open loop whose rate grows from FROM to TO requests a second within SECONDS.",
+            f"Open loop whose rate grows from FROM to TO {unit}s a second within SECONDS.",
         ),
         click.Option(
             ["--arrivals"],
             type=click.Choice([EVEN, POISSON]),
-            help="Spacing of starts, or of the requests of an open loop.  [default: even]",
+            help=f"Spacing of starts, or of the {unit}s of an open loop.  [default: even]",
         ),
         _option(
             "--timeout",
@@ -290,13 +292,19 @@ class BodyText(click.ParamType[str]):
             raise LabError(f"--body {text} cannot be read: {error.strerror}.", "Name a file that is there.") from None
 
 
+LOCUSTFILE_HELP = (
+    "Play this locustfile, whose users derive from LabUser, instead; --loops, --requests, --rate and --ramp count its "
+    "sessions."
+)
+
+
 def own_request_options() -> list[click.Option]:
     """The options of what is sent to a service of one's own."""
     return [
         _option("--method", str, "METHOD", f"Method of the request: {', '.join(METHODS)}.  [default: GET]"),
         _option("--body", BodyText(), "TEXT|@FILE", "Body of the request. It is recorded, as --check is."),
         _option("--check", str, "TEXT", "A right answer contains TEXT.  [default: a status of 200 to 299 is enough]"),
-        _option("--locustfile", str, "FILE", "Play this locustfile, whose users derive from LabUser, instead."),
+        _option("--locustfile", str, "FILE", LOCUSTFILE_HELP),
     ]
 
 

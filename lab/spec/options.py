@@ -37,7 +37,8 @@ class Options:
     Attributes:
         users: R, the number of users; several for a sweep; in an open loop the most requests under way at once.
         ramp_up: seconds over which the first requests are spread.
-        loops: requests of each user, one after the other.
+        loops: requests of each user, one after the other; sessions where a scenario or a locustfile has such, as in
+            ``requests``, ``rate`` and ``ramp``.
         duration: seconds of a closed loop, instead of ``loops``, or of an open loop.
         requests: total number of requests of a closed loop, instead of ``loops``.
         rate: requests a second of an open loop, for ``duration``; several for a sweep. Or percentages of each variant's

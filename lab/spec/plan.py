@@ -170,9 +170,7 @@ class Plan:
     @property
     def unit(self) -> str:
         """What a load counts: ``request``, ``session`` where several requests may be one, or ``execution``."""
-        if self.scenario.entry == "program":
-            return "execution"
-        return "session" if self.locustfile or len(self.scenario.requests) > 1 else "request"
+        return "session" if self.locustfile else self.scenario.unit
 
     @property
     def positions(self) -> list[float]:

@@ -317,6 +317,13 @@ class Scenario:
         return sum(request.times for request in self.requests)
 
     @property
+    def unit(self) -> str:
+        """What its load counts: ``request``, ``session`` where several requests may be one, or ``execution``."""
+        if self.entry == "program":
+            return "execution"
+        return "session" if len(self.requests) > 1 else "request"
+
+    @property
     def cpu_decides(self) -> bool:
         """Whether the CPU time of a request determines the result, so that the code must be fully compiled."""
         return any(stage.cpu for variant in self.variants for stage in variant.stages)

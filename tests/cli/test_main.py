@@ -155,6 +155,35 @@ def test_a_list_of_runs_counts_users_where_there_are_any(typed, tmp_path, scenar
 
 
 @pytest.mark.parametrize(
+    ("command", "unit"),
+    [
+        ("run delay", "request"),
+        ("run mongo-access", "session"),
+        ("sweep operations", "session"),
+        ("run migration", "session"),
+        ("load", "request"),
+    ],
+)
+def test_the_help_says_what_a_load_counts(typed, command, unit):
+    """One request, or a session of several; never both."""
+    said = re.sub(r"\s+", " ", typed(*command.split(), "--help").stdout)
+    for counted in ("{}s of each user", "N {}s in total", "N {}s a second", "to TO {}s a second"):
+        assert counted.format(unit) in said.replace(f"{unit.capitalize()}s of", f"{unit}s of")
+    other = {"request": "sessions a second", "session": "requests a second for"}[unit]
+    assert other not in said
+
+
+def test_programs_are_executed_and_have_no_users(typed):
+    """Their loops are executions."""
+    assert "Executions, one after the other." in re.sub(r"\s+", " ", typed("run", "grep", "--help").stdout)
+
+
+def test_sessions_of_ones_own_locustfile_are_what_is_counted(typed):
+    """So says the help of the option that names it."""
+    assert "--rate and --ramp count its sessions" in re.sub(r"\s+", " ", typed("load", "--help").stdout)
+
+
+@pytest.mark.parametrize(
     ("command", "pins"),
     [("run delay", True), ("sweep delay", True), ("load", True), ("up delay", False), ("run grep", False)],
 )

@@ -67,5 +67,5 @@ def load(
     conduct(plan, result_options, endpoints)
 
 
-load.params += [*own_request_options(), *shape_options(LOAD.load), join_option(), pin_option()]
+load.params += [*own_request_options(), *shape_options(LOAD.load, LOAD.unit), join_option(), pin_option()]
 data_option(load)
