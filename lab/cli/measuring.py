@@ -23,7 +23,7 @@ from lab.errors import LabError
 from lab.reporting import formatting, run_view
 from lab.running import conductor, estimate
 from lab.running.invocation import Invocation
-from lab.runtimes import host
+from lab.runtimes import PROCESS, host
 from lab.spec import in_turns, planning
 from lab.spec.options import Options, names
 from lab.spec.plan import Plan
@@ -110,11 +110,11 @@ def conduct_scenario(name: str, **options: Any) -> None:
     """Measure a scenario with these options, show the run, and exit by its verdict."""
     result_options, endpoints = ResultOptions.pop_from(options), endpoints_of(options)
     options["capacity"] = capacity.given(options.pop("capacity", None), result_options.data)
-    runtime = options.pop("runtime", "process")  # programs have no such option
+    runtime = options.pop("runtime", PROCESS)  # programs have no such option
     conduct(plan_of(name, **options), result_options, endpoints, runtime)
 
 
-def conduct(plan: Plan, result_options: ResultOptions, endpoints: Endpoints, runtime: str = "process") -> None:
+def conduct(plan: Plan, result_options: ResultOptions, endpoints: Endpoints, runtime: str = PROCESS) -> None:
     """Carry out a plan, show the run, and exit by its verdict."""
     expected = estimate.estimate_run(plan, plan.cells, result_options.data, runtime)
     if result_options.dry_run:

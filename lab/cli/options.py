@@ -12,7 +12,7 @@ import click
 from lab.analysis import slo
 from lab.cli.console import err
 from lab.errors import LabError
-from lab.runtimes import RUNTIMES
+from lab.runtimes import PROCESS, RUNTIMES
 from lab.spec.options import OF_SERVICES, needed, option
 from lab.spec.own_load import METHODS
 from lab.spec.plan import CELLS, CPU_BOUND_S, WINDOWS
@@ -310,6 +310,7 @@ def own_request_options() -> list[click.Option]:
 
 def limit_options(command: click.Command, scenario: Scenario) -> click.Command:
     """Add the options of parameters, limits and runtime of a scenario to a command."""
+    limits = scenario.limits
     command.params += [
         *_parameter_options(scenario),
         click.Option(
@@ -319,15 +320,15 @@ def limit_options(command: click.Command, scenario: Scenario) -> click.Command:
             show_default=True,
             help="Same limits for all variants, each stack's defaults, or limits tuned for each.",
         ),
-        _option("--threads", int, "T", "Threads that serve requests, at most.  [default: 200]"),
-        _option("--accept-count", int, "N", "Listen backlog of all variants.  [default: 4096]"),
-        _option("--heap-mb", int, "MB", "Heap of the JVM in MiB.  [default: 2048]"),
+        _option("--threads", int, "T", f"Threads that serve requests, at most.  [default: {limits.threads}]"),
+        _option("--accept-count", int, "N", f"Listen backlog of all variants.  [default: {limits.accept_count}]"),
+        _option("--heap-mb", int, "MB", f"Heap of the JVM in MiB.  [default: {limits.heap_mb}]"),
         *_component_options(scenario),
         _option("--nodes", int, "N", "Nodes of the service: N processes behind HAProxy, if N is more than 1.", 1),
         click.Option(
             ["--runtime"],
             type=click.Choice(RUNTIMES),
-            default="process",
+            default=PROCESS,
             show_default=True,
             help="Where services, databases and workers run: as processes, or in containers.",
         ),

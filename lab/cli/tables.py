@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from lab.analysis import verdict
+from lab.formulas.units import MIB
 from lab.reporting import formatting
 from lab.reporting.run_rows import OPEN_FIGURES
 from lab.reporting.run_view import Run
@@ -46,12 +46,10 @@ USED = {
     "read\nMiB": "read_bytes",
     "read\nMiB/s": "read_bytes_per_s",
 }
-MIB = 1 << 20
 # By the name of the failure: what is "refused" among the errors is a connection, and in a window failed.
 BY_BREAKER = {"refused": "breaker\nopen"}
 COUNTS = ("begun", "complete", "failed", "stopped", "cut", "never_sent")
 SESSION_TIMES = {"steps": "sum of the requests", "wall": "from first to last", "think": "thinking between"}
-COLOURS = {verdict.VALID: "green", verdict.SUSPECT: "yellow", verdict.INVALID: "red", verdict.INCOMPLETE: "magenta"}
 
 
 @dataclass(frozen=True)
@@ -102,7 +100,7 @@ def print_run(run: Run, console: Console) -> None:
 
 def _print_reasons(run: Run, row: Mapping[str, Any], console: Console) -> None:
     for reason in row["reasons"]:
-        console.print(f"[{COLOURS[row['verdict']]}]{run.which(row)}:[/] {escape(reason)}")
+        console.print(f"[{formatting.COLOURS[row['verdict']]}]{run.which(row)}:[/] {escape(reason)}")
 
 
 def print_whole(table: Table, console: Console) -> None:
@@ -258,7 +256,7 @@ def _cells(row: Mapping[str, Any], peer: PublishedRow | None, optional: Optional
     if optional.users:
         cost = formatting.seconds_text(row["cpu_s_per_1000_requests"])
         rates += [formatting.rate_text(row["ok_throughput_rps"]), cost]
-    mark, word = formatting.survivors_mark(row), f"[{COLOURS[row['verdict']]}]{row['verdict']}[/]"
+    mark, word = formatting.survivors_mark(row), f"[{formatting.COLOURS[row['verdict']]}]{row['verdict']}[/]"
     cells = [
         row["variant"],
         *[run.plan.value_at(row["at"])] * bool(optional.varied),

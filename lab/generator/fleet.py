@@ -21,7 +21,7 @@ import msgspec
 from lab.errors import ComponentError, LabError
 from lab.generator.counts import COUNTS
 from lab.runtimes import Launch, Running, Runtime, Watched
-from lab.runtimes.checkout import JOIN_TOKEN, OWN_MODULES, ROOT, RUN_BY_LAB
+from lab.runtimes.checkout import JOIN_TOKEN, LOCUSTFILES, OWN_MODULES, ROOT, RUN_BY_LAB
 from lab.spec.own_load import OneRequest
 from lab.spec.scenario import Value
 from lab.spec.workload import Load
@@ -36,8 +36,6 @@ DISMISS_WITHIN_S = 5.0
 # Ending ten thousand users and sending their samples takes a second. What comes earlier may have been on its way.
 BROKEN_OFF_AFTER_S, BROKEN_OFF_WITHIN_S = 1.0, 5.0
 JOIN_TOKEN_CHARACTERS = 20
-# The folder of locustfiles in the workers' image.
-LOCUSTFILES = "/lab/locustfiles"
 POLL_S = 0.1
 # The name of an event of the lab's own: that a line of the master's was none; and how much of the line is shown.
 UNREADABLE, SHOWN = "unreadable", 200

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
+from lab.analysis.verdict import INCOMPLETE, INVALID, SUSPECT, VALID
 from lab.spec.attached import warm_up
 from lab.spec.plan import CAPACITY, RAMP, RATE, USERS, Plan
 from lab.spec.scenario import Value
@@ -13,6 +14,8 @@ from lab.spec.system import Variant
 from lab.spec.workload import EVEN, Burst, Closed, Load, Open, Ramp, Total
 
 MOST_IN_A_TITLE = 55
+# Of verdicts, as Rich calls them.
+COLOURS = {VALID: "green", SUSPECT: "yellow", INVALID: "red", INCOMPLETE: "magenta"}
 # By the end of a figure's name, its unit in a heading.
 UNITS = {"s": "s", "rps": "/s", "share": "%", "bytes": "MB"}
 # What marks figures of those who went on, where others were stopped early.

@@ -23,6 +23,7 @@ from lab.errors import ComponentError
 from lab.formulas import stats
 from lab.formulas.breakdown import breakdown
 from lab.generator.fleet import Fleet, LoadPhase, Placement, running_fleet
+from lab.reporting import formatting
 from lab.running import deploying, equivalence, prerequisites, programs, settings
 from lab.running.invocation import Invocation
 from lab.running.measurement import Measurement, failure_observed, note_failure
@@ -31,7 +32,7 @@ from lab.running.starts import Starts
 from lab.running.testbed import Testbed
 from lab.running.turn_taking import calls_made, deadline_s, overtime, session_s, take_turns, warm_up_in_turns
 from lab.running.warm_up import first_users, warm_up
-from lab.runtimes import Running
+from lab.runtimes import PROCESS, Running
 from lab.runtimes.process import signals_deferred
 from lab.spec import attached, in_turns, prediction
 from lab.spec.nodes import at
@@ -47,7 +48,6 @@ from lab.telemetry import actuator
 from lab.telemetry.served import Served
 
 T = TypeVar("T")
-COLOURS = {verdict.VALID: "green", verdict.SUSPECT: "yellow", verdict.INVALID: "red"}
 
 
 def conduct(plan: Plan, invocation: Invocation) -> RunFolder:
@@ -100,7 +100,7 @@ def shared_starts(plans: Sequence[Plan]) -> Iterator[list[tuple[int, Cell]]]:
 def check(plan: Plan, invocation: Invocation) -> None:
     """LabError if this machine is too small for a plan, or lacks a program that it needs; nothing is started."""
     prerequisites.check_machine(plan, plan.peak_users, invocation.runs)
-    if images.choose(invocation.runtime)[0] == "process":
+    if images.choose(invocation.runtime)[0] == PROCESS:
         prerequisites.check_programs(plan)
 
 
@@ -127,24 +127,22 @@ def measure_start(testbed: Testbed, groups: Iterable[list[Cell]]) -> None:
             measure(testbed, *group, starts=starts)
 
 
-def measure(testbed: Testbed, *cells: Cell, starts: Starts | None = None) -> None:
+def measure(testbed: Testbed, *cells: Cell, starts: Starts) -> None:
     """Measure the cells of a group and judge each. A failed component makes its cell invalid, and the others go on.
 
     So does Ctrl-C with all of them, and is raised again. LabError, with nothing begun, if the user's own locustfile is
     not what the run was planned with.
 
     Args:
-        starts: of services that stay up; those that are started for these cells alone if None.
+        starts: of the services, which stay up.
 
     """
     if testbed.plan.locustfile:
         testbed.run.check_locustfile(testbed.plan.locustfile)
     others, began = run_folder.others_running(testbed.run), time.monotonic()
-    own = Starts()
-    measurements = [Measurement(cell, testbed.run.begin(cell), (starts or own).of(cell.variant)) for cell in cells]
+    measurements = [Measurement(cell, testbed.run.begin(cell), starts.of(cell.variant)) for cell in cells]
     try:
-        with own:
-            MEASURED_BY[testbed.plan.scenario.entry](testbed, measurements)
+        MEASURED_BY[testbed.plan.scenario.entry](testbed, measurements)
     except ComponentError as error:  # of what they share
         for each in measurements:
             if each.goes_on:
@@ -391,4 +389,6 @@ def conclude(testbed: Testbed, measurement: Measurement, others: list[str], turn
             "reasons": list(judged.reasons),
         },
     )
-    testbed.reporter.say(f"  {cell.id}: {judged.word} {' '.join(judged.reasons)}", judged.word, COLOURS[judged.word])
+    testbed.reporter.say(
+        f"  {cell.id}: {judged.word} {' '.join(judged.reasons)}", judged.word, formatting.COLOURS[judged.word]
+    )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lab.running.progress import Reporter
+from lab.runtimes import PROCESS
 from lab.storage.run_folder import RUNS
 from lab.system.backends import NO_ENDPOINTS, Endpoints
 
@@ -27,5 +28,5 @@ class Invocation:
     command: Sequence[str]
     runs: Path = RUNS
     reporter: Reporter = field(default_factory=Reporter)
-    runtime: str = "process"
+    runtime: str = PROCESS
     endpoints: Endpoints = NO_ENDPOINTS

@@ -10,7 +10,7 @@ from pathlib import Path
 from lab.errors import LabError
 from lab.generator.fleet import check_join_token, new_join_token
 from lab.running.progress import Reporter
-from lab.runtimes import host
+from lab.runtimes import DOCKER, host
 from lab.runtimes.checkout import ROOT
 from lab.spec import http_address, memory
 from lab.spec.plan import Plan
@@ -109,7 +109,7 @@ def announce_master(plan: Plan, runtime: str, reporter: Reporter, given: str) ->
 
 def check_master_address(plan: Plan, runtime: str) -> None:
     """LabError if workers on other machines could not join: no such address, its port taken, or containers."""
-    if runtime == "docker":
+    if runtime == DOCKER:
         raise LabError("Containers listen on this machine only.", "Use --remote-workers with --runtime process.")
     try:
         with socket.create_server(split_address(plan.bind)):

@@ -16,6 +16,7 @@ from lab.running.invocation import Invocation
 from lab.running.progress import Reporter
 from lab.running.setup import set_up
 from lab.running.testbed import Testbed
+from lab.runtimes import PROCESS
 from lab.spec.plan import Plan
 from lab.storage.run_folder import RunFolder
 
@@ -49,7 +50,7 @@ def resume(run: RunFolder, invocation: Invocation, anyway: bool = False, theirs:
     plan, reporter = run.plan(), invocation.reporter
     if plan.locustfile:
         run.check_locustfile(plan.locustfile)
-    invocation = replace(invocation, runs=run.path.parent, runtime=run.environment().get("runtime", "process"))
+    invocation = replace(invocation, runs=run.path.parent, runtime=run.environment().get("runtime", PROCESS))
 
     def opened(facts: Mapping[str, Any]) -> RunFolder:
         reopen(run, facts, invocation.command, anyway, reporter)

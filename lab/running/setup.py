@@ -20,7 +20,7 @@ from lab.running.invocation import Invocation
 from lab.running.prerequisites import announce_master, check_locustfile, check_machine, check_programs
 from lab.running.progress import Reporter
 from lab.running.testbed import Artifacts, Testbed
-from lab.runtimes import host
+from lab.runtimes import DOCKER, PROCESS, host
 from lab.runtimes.checkout import ROOT
 from lab.runtimes.docker import DockerRuntime
 from lab.runtimes.host import Cores
@@ -127,7 +127,7 @@ def _start(plan: Plan, invocation: Invocation, users: int, opened: Opener) -> It
     reporter, (chosen, why) = invocation.reporter, images.choose(invocation.runtime)
     check_machine(plan, users, invocation.runs)
     check_locustfile(plan.scenario)
-    if chosen == "process":
+    if chosen == PROCESS:
         check_programs(plan)
     jdk, cores = find_jdk(), Cores.split(plan.pin)
     join_token = announce_master(plan, chosen, reporter, invocation.endpoints.join)
@@ -144,7 +144,7 @@ def _start(plan: Plan, invocation: Invocation, users: int, opened: Opener) -> It
         confined(cores.generator),
     ):
         runtime.discard(run.scratch)
-        behind = set() if chosen == "docker" else backends.modules(plan, invocation.endpoints)
+        behind = set() if chosen == DOCKER else backends.modules(plan, invocation.endpoints)
         javas = building.installed_javas([(variant.name, variant.jdk) for variant in plan.variants], runtime, reporter)
         note_javas(run, javas)
         has_caches = not any(variant.jdk for variant in plan.scenario.variants)
@@ -187,7 +187,7 @@ def _attach(plan: Plan, invocation: Invocation, users: int, opened: Opener) -> I
     plan = replace(plan, scenario=replace(plan.scenario, requests=answers))
     check_machine(plan, users, invocation.runs)
     cores, found = Cores(frozenset(), Cores.split(plan.pin).generator), _calibrated(plan, reporter)
-    join_token = announce_master(plan, "process", reporter, invocation.endpoints.join)
+    join_token = announce_master(plan, PROCESS, reporter, invocation.endpoints.join)
     run = opened(_facts(cores, found))
     if plan.locustfile:
         run.keep_locustfile(plan.locustfile)
@@ -200,7 +200,7 @@ def _attach(plan: Plan, invocation: Invocation, users: int, opened: Opener) -> I
 def _build_programs(plan: Plan, invocation: Invocation, users: int, opened: Opener) -> Iterator[Testbed]:
     """The testbed of programs: what Maven makes of them is built, and nothing is started until it is measured."""
     reporter, cores = invocation.reporter, Cores.split(plan.pin)
-    if invocation.runtime == "docker":
+    if invocation.runtime == DOCKER:
         raise LabError("Programs are executed on this machine.", "Leave --runtime docker out.")
     check_machine(plan, users, invocation.runs)
     modules = {variant.module for variant in plan.variants if variant.module}
@@ -310,7 +310,7 @@ def failure_noted(run: RunFolder, reporter: Reporter) -> Iterator[None]:
 
 def runtime_of(name: str, run: str) -> AbstractContextManager[ProcessRuntime | DockerRuntime]:
     """The runtime of that name for a run, as a context manager."""
-    return DockerRuntime(run) if name == "docker" else ProcessRuntime()
+    return DockerRuntime(run) if name == DOCKER else ProcessRuntime()
 
 
 def note_javas(run: RunFolder, javas: Mapping[int, Jdk]) -> None:

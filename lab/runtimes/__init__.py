@@ -14,7 +14,7 @@ from lab.runtimes.exit_status import ExitStatus
 # The values of --runtime; "auto" is Docker where an engine answers and images are available, else processes.
 PROCESS, DOCKER, AUTO = "process", "docker", "auto"
 RUNTIMES = (PROCESS, DOCKER, AUTO)
-
+LOOPBACK = "127.0.0.1"
 
 # What every process needs of the shell's environment.
 INHERITED = ("PATH", "HOME", "LD_LIBRARY_PATH", "TMPDIR")

@@ -10,6 +10,8 @@ ROOT = Path(__file__).resolve().parents[2]
 OWN_MODULES = {"PYTHONPATH": str(ROOT), "PYTHONSAFEPATH": "1"}
 # Calibrations of the generator, one file a machine.
 CALIBRATIONS = ROOT / "data" / "calibration"
+# The folder of locustfiles in the image of Locust's workers.
+LOCUSTFILES = "/lab/locustfiles"
 # Environment variable that marks a Locust master or worker as started by the lab.
 RUN_BY_LAB = "LAB_CONDUCTED"
 # Environment variable that tells a Locust master and its workers the secret by which they know each other.

@@ -21,13 +21,12 @@ from typing import IO
 import psutil
 
 from lab.errors import LabError
-from lab.runtimes import INHERITED, LANGUAGE, Launch, appended, process_id, tail, temporary
+from lab.runtimes import INHERITED, LANGUAGE, LOOPBACK, Launch, appended, process_id, tail, temporary
 from lab.runtimes.checkout import OWN_MODULES, ROOT
 from lab.runtimes.exit_status import ExitStatus
 
 KILL_S = 10.0
 DEFERRED_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-LOOPBACK = "127.0.0.1"
 GUARD = "lab.runtimes.guard"
 # A process begins when it is told a line, and ends at once where the lab dies before it has told the guard of it.
 BEGINS_WHEN_TOLD = ("sh", "-c", 'read -r _ && exec "$@"', "sh")

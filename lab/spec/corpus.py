@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-MIB = 1 << 20
+from lab.formulas.units import MIB
+
 # Whether files are in memory when a program is started.
 WARM, COLD = "warm", "cold"
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import requests
 
 from lab.errors import ComponentError, LabError
-from lab.runtimes import Launch, Running, Runtime, loopback, process
+from lab.runtimes import LOOPBACK, Launch, Running, Runtime, loopback, process
 from lab.spec import http_address
 from lab.spec.plan import Plan
 from lab.spec.system import BALANCER
@@ -146,12 +146,12 @@ def balanced(nodes: Mapping[str, Service], settings: Settings, site: Site) -> It
 
     """
     site.folder.mkdir(parents=True, exist_ok=True)
-    host = site.host or process.LOOPBACK
+    host = site.host or LOOPBACK
     management = ""
 
     def launch(port: int) -> Launch:
         nonlocal management
-        listens, manages = f"{host}:{port}", f"{process.LOOPBACK}:{process.free_ports(1)[0]}"
+        listens, manages = f"{host}:{port}", f"{LOOPBACK}:{process.free_ports(1)[0]}"
         if site.image:
             listens, manages = f":{INNER_PORT}", f":{INNER_MANAGEMENT_PORT}"
         management = manages

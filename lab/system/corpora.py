@@ -17,9 +17,10 @@ from pathlib import Path
 from filelock import FileLock
 
 from lab.errors import ComponentError, LabError
+from lab.formulas.units import MIB
 from lab.runtimes import Runtime
 from lab.runtimes.checkout import ROOT
-from lab.spec.corpus import MIB, Recipe
+from lab.spec.corpus import Recipe
 
 CORPORA = ROOT / "data" / "corpora"
 SEED = 20261121

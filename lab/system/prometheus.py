@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import requests
 
 from lab.errors import LabError
-from lab.runtimes import Launch, Running, Runtime, loopback, process, temporary
+from lab.runtimes import LOOPBACK, Launch, Running, Runtime, loopback, temporary
 from lab.system.free_port import server_on_free_port
 
 PROGRAM = "prometheus"
@@ -127,7 +127,7 @@ def running_prometheus(
     (folder / "targets.json").write_text("[]")
 
     def launch(port: int) -> Launch:
-        listens = f":{INNER_PORT}" if image else f"{process.LOOPBACK}:{port}"
+        listens = f":{INNER_PORT}" if image else f"{LOOPBACK}:{port}"
         data = Path("/tmp/data") if image else scratch.absolute() / PROGRAM
         command = (
             PROGRAM if image else program(),

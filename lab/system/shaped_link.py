@@ -24,12 +24,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab.runtimes import Launch, Running, Runtime
+from lab.runtimes import LOOPBACK, Launch, Running, Runtime
 from lab.runtimes.checkout import OWN_MODULES
 from lab.runtimes.port_file import awaited_port
 from lab.runtimes.temporary import whole_file
 
-LOOPBACK = "127.0.0.1"
 # Bytes of one connection and direction that may be under way: more than one document, so that it travels in one go.
 WINDOW = 2 << 20
 # Pieces in which connections take turns: a packet at least, and at most what a rate passes in two milliseconds.

@@ -11,10 +11,10 @@ from lab.experiments import find_publication, find_scenario
 from lab.experiments.grep import claims
 from lab.experiments.reproduction.publication import CONFIRMED, NOT_JUDGED, REFUTED, Repeat, ReproducedRow
 from lab.experiments.reproduction.rows import Measured, rows_of
+from lab.formulas.units import MIB
 from lab.spec.options import Options
 from lab.spec.planning import make_plan
 
-MIB = 1 << 20
 SCENARIO = find_scenario("grep")
 PUBLISHED = {"grep-published", "java-published"}
 

@@ -329,7 +329,7 @@ def test_a_called_service_that_dies_makes_the_cell_invalid_by_name(tmp_path):
     with set_up(plan, Invocation(["test"], tmp_path, Reporter(quiet=True)), 200) as testbed:
         backend = testbed.backing.services["backend"].running
         threading.Thread(target=_kill_once_loaded, args=(testbed.run, plan.cells[0], backend.pid), daemon=True).start()
-        conductor.measure(testbed, plan.cells[0])
+        conductor.measure_start(testbed, [[plan.cells[0]]])
     (row,) = run_view.Run(testbed.run).cells
     assert row["verdict"] == "invalid"
     assert any("backend" in reason and "SIGKILL" in reason for reason in row["reasons"]), row["reasons"]
@@ -406,7 +406,7 @@ def test_a_service_with_another_key_is_invalid_and_not_fast(tmp_path):
         proving = replace(testbed, plan=replace(plan, scenario=brief), backing=other)
         trusting = replace(proving, backing=replace(proving.backing, contract=()))
         for case, cell in zip((proving, trusting), plan.cells, strict=True):
-            conductor.measure(case, cell)
+            conductor.measure_start(case, [[cell]])
     proved, trusted = run_view.Run(testbed.run).cells
     assert (proved["verdict"], proved["requests"]) == ("invalid", 0)
     assert "token of " in proved["reasons"][0]
@@ -538,7 +538,7 @@ def test_entities_are_as_they_were_however_a_cell_ends(operation, variant, endin
         if ending in end:
             threading.Thread(target=end_in_the_middle, daemon=True).start()
         with pytest.raises(KeyboardInterrupt) if ending == "interrupted" else contextlib.nullcontext():
-            conductor.measure(testbed, cell)
+            conductor.measure_start(testbed, [[cell]])
         assert (run_view.Run(testbed.run).verdict == "invalid") == (ending != "complete")
         assert restoring.restore(database, ENTITIES) == 0
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 from holding_relay import HoldingRelay
 from patience import await_that
+from stored import user_sums
 
 from lab.experiments import scenarios
 from lab.running import seeding
@@ -37,7 +38,7 @@ def server(jdk, tmp_path_factory):
 
 def found_rows(server) -> int:
     """How many users there are."""
-    found = mysql.sums(server)
+    found = user_sums(server)
     return found.rows if found else 0
 
 
@@ -58,7 +59,7 @@ def test_a_seeding_that_was_killed_is_mended_by_the_next(server, tmp_path, typed
     assert [done.returncode for done in said] == [0, 0], said
     assert said[0].stdout.startswith("seeded: 100,000 users in MariaDB")
     assert said[1].stdout.startswith("already seeded: 100,000 users in MariaDB")
-    assert mysql.sums(server) == rows.sums(rows.users())
+    assert user_sums(server) == rows.sums(rows.users())
     checksums = [done.stdout.split("checksum ")[1].split()[0] for done in said]
     assert checksums[0] == checksums[1] == f"{rows.sums(rows.users()).parity:08x}"
     assert all("seed MySQL" in done.stderr for done in said)

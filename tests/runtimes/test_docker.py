@@ -22,7 +22,7 @@ from patience import PATIENCE_S, await_that
 
 from lab.errors import ComponentError, LabError
 from lab.runtimes import Launch, identity, process_id, tail
-from lab.runtimes.checkout import JOIN_TOKEN, ROOT
+from lab.runtimes.checkout import JOIN_TOKEN, LOCUSTFILES, ROOT
 from lab.runtimes.docker import (
     BORN_LABEL,
     CHECKOUT_LABEL,
@@ -34,7 +34,7 @@ from lab.runtimes.docker import (
     connect,
 )
 from lab.system import images as images_
-from lab.system.images import LOCUSTFILES, Images
+from lab.system.images import Images
 from lab.system.images import builder as images_builder
 from lab.system.images.builder import Builder, Recipe
 

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from lab.errors import ComponentError, LabError
+from lab.formulas.units import MIB
 from lab.runtimes.checkout import ROOT
-from lab.spec.corpus import MIB, Content, Recipe
+from lab.spec.corpus import Content, Recipe
 from lab.system import corpora
 
 WORD = "namespace"

@@ -9,6 +9,7 @@ import pytest
 import requests
 from patience import PATIENCE_S
 from relays import refusing_more
+from stored import seeded_entities
 
 from lab.experiments import find_scenario
 from lab.runtimes.process import ProcessRuntime
@@ -78,7 +79,7 @@ def ask(method: str, url: str, path: str, value: Any = None) -> int:
 
 def seeded() -> dict[str, Any]:
     """The seeded documents by their keys."""
-    return {each["_id"]: each for each in entities.seeded(OF)}
+    return {each["_id"]: each for each in seeded_entities(OF)}
 
 
 def test_every_operation_stores_the_same(url, stored):

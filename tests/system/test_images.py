@@ -20,7 +20,8 @@ from lab.runtimes.docker import IMAGE_LABEL, DockerRuntime
 from lab.spec.limits import Limits
 from lab.system import build
 from lab.system.databases import mysql as mysql_database
-from lab.system.images import JAR, MONGO_PORT, MYSQL_PORT, MYSQL_USER, Images
+from lab.system.databases.containers import MONGO_PORT, MYSQL_PORT, USER
+from lab.system.images import JAR, Images
 from lab.system.images.bases import FROM_BASE, BaseKind, Bases
 from lab.system.images.builder import Builder, Recipe
 from lab.system.launch import INSIDE, contained, promised_limits, service_launch
@@ -90,7 +91,7 @@ def test_mysql_takes_the_labs_user_and_nobody_else(containers, images, tmp_path)
     launch = Launch("MySQL", (), tmp_path / "mysql.log", around, image=image.tag, memory_mb=1024)
     with containers.started(launch) as running:
         host, port = running.reach(MYSQL_PORT)
-        where = {"host": host, "port": port, "user": MYSQL_USER}
+        where = {"host": host, "port": port, "user": USER}
         connection = eventually(
             lambda: mysql.connector.connect(**where, password="s3cret_-"), mysql.connector.Error, running
         )
@@ -102,7 +103,7 @@ def test_mysql_takes_the_labs_user_and_nobody_else(containers, images, tmp_path)
         assert n == 42
         assert version.split("-")[0] in image.product
         connection.close()
-        for user, password in ((MYSQL_USER, "wrong"), ("root", "")):
+        for user, password in ((USER, "wrong"), ("root", "")):
             with pytest.raises(mysql.connector.Error, match=r"denied|not allowed"):
                 mysql.connector.connect(**{**where, "user": user}, password=password)
 
@@ -113,7 +114,7 @@ def test_mysql_that_has_no_tls_for_its_login_is_refused(containers, images, tmp_
     launch = Launch("MySQL", command, tmp_path / "mysql.log", around, image=images.mysql().tag, memory_mb=1024)
     with containers.started(launch) as running:
         host, port = running.reach(MYSQL_PORT)
-        database = mysql_database.parse(f"mysql://{MYSQL_USER}:s3cret_-@{host}:{port}")
+        database = mysql_database.parse(f"mysql://{USER}:s3cret_-@{host}:{port}")
 
         def is_up():
             assert not running.exit_reason(), running.log_tail(40)

@@ -25,6 +25,7 @@ from lab.experiments import find_publication, publications
 from lab.experiments.reproduction import results
 from lab.experiments.reproduction.publication import CONFIRMED, NOT_JUDGED, REFUTED, UNDECIDED, Part, Publication
 from lab.experiments.reproduction.results import Reproduction
+from lab.formulas.units import MIB
 from lab.reporting.formatting import (
     SURVIVORS,
     errors_text,
@@ -36,10 +37,9 @@ from lab.reporting.formatting import (
 )
 from lab.running import estimate
 from lab.running.invocation import Invocation
-from lab.runtimes import RUNTIMES
+from lab.runtimes import PROCESS, RUNTIMES
 from lab.spec.plan import CELLS, WINDOWS, Interleave
 
-MIB = 1 << 20
 # Columns that say nothing of programs.
 OF_SERVICES = ("rps", "error_percent", "published_rps", "published_error_percent")
 ALL_MEAN = "all_mean_s"
@@ -71,7 +71,7 @@ COLOURS = {CONFIRMED: "green", REFUTED: "red", UNDECIDED: "yellow", NOT_JUDGED: 
 @click.option(
     "--runtime",
     type=click.Choice(RUNTIMES),
-    default="process",
+    default=PROCESS,
     show_default=True,
     help="Where services, databases and workers run.",
 )

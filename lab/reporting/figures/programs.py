@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from lab.formulas.units import MIB
 from lab.reporting.figures.style import (
     INK,
     KNOWN,
@@ -21,7 +22,6 @@ from lab.reporting.figures.style import (
     say_empty,
 )
 
-MIB = 1 << 20
 # Of a line, above and below its middle, so that points of equal time can be told apart.
 SPREAD = 0.22
 # By column of the table: the heading of its panel, the label with its unit, and what the figure is divided by.

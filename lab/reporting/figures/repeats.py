@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from lab.analysis.verdict import VALID
 from lab.reporting.figures.style import (
     Picture,
     Style,
@@ -19,7 +20,6 @@ from lab.reporting.figures.style import (
     styles_of,
 )
 
-VALID = "valid"
 HEADROOM = 1.15
 # The columns of tails, with titles and labels.
 TAILS = (

@@ -14,7 +14,8 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-VALID = "valid"
+from lab.analysis.verdict import VALID
+
 WIDTH_IN = 11.0
 INK, SOFT_INK, FAINT, ALARM = "#222222", "#666666", "#DDDDDD", "#8A1C1C"
 MODEL: dict[str, Any] = {"color": INK, "linestyle": (0, (5, 3)), "linewidth": 1.1}

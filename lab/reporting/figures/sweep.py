@@ -11,11 +11,11 @@ import pandas as pd
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
+from lab.analysis.verdict import VALID
 from lab.formulas import t_interval
 from lab.reporting.figures.style import (
     MODEL,
     SOFT_INK,
-    VALID,
     Picture,
     Style,
     legend,

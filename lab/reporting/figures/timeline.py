@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
+from lab.formulas.units import MIB
 from lab.reporting.figures.panel import MOST_POINTS, Curve, Panel, step_of
 from lab.reporting.figures.style import INK, SOFT_INK, few_ticks, say_empty
 from lab.telemetry.actuator import BREAKER_OPEN, GC_PAUSES, HEAP, JVM_MEMORY
@@ -17,7 +18,6 @@ from lab.telemetry.pools import POOLS, Pool
 from lab.telemetry.sampler import CORES_BUSY, PASSED_ON
 
 DASHED = (0, (2, 1.2))
-MIB = 2**20
 # What is behind the service: colours that none of the lab's own variants has, with dashes for print.
 BEHIND = (("#CC79A7", "-"), ("#56B4E9", (0, (5, 1))), ("#E69F00", (0, (4, 1, 1, 1))))
 

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from lab.errors import LabError
-from lab.runtimes import host
+from lab.runtimes import DOCKER, host
 from lab.spec import attached, in_turns, planning
 from lab.spec.machine import Machine
 from lab.spec.options import LIMITS, OF_SERVICES, Options
@@ -54,8 +54,8 @@ def _call(run: RunFolder) -> str:
         given |= {name: value for name, value in asdict(plan.one_request).items() if value}
     if plan.locustfile:
         given["locustfile"] = plan.locustfile.path
-    if run.environment().get("runtime") == "docker":
-        given["runtime"] = "docker"
+    if run.environment().get("runtime") == DOCKER:
+        given["runtime"] = DOCKER
     arguments = ", ".join([_python(what), *(f"{name}={_python(value)}" for name, value in given.items())])
     return f"lab.{'load' if urls else 'run'}({arguments})"
 

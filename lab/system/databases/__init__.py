@@ -12,11 +12,10 @@ from typing import Any
 from urllib.parse import quote
 
 from lab.errors import LabError
-from lab.runtimes import Running, Runtime
+from lab.runtimes import LOOPBACK, Running, Runtime
 from lab.runtimes.checkout import ROOT
 
 SEEDS = ROOT / "data" / "seeds"
-LOOPBACK = "127.0.0.1"
 # The only database the lab ever writes to, on its own servers and on those of others.
 NAME = "lab"
 # What the services call the kinds, and what people do.

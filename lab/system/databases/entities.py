@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import secrets
-from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -50,11 +49,6 @@ def entity(of: Entities, number: int, seed: int = SEED) -> dict[str, Any]:
     """The stored document of an entity, its fields in the order in which services write them."""
     values = {"text": text(number), "doubles": list(doubles(of.doubles, seed))}
     return {"_id": key(number), "integer": integer(of, number), **values}
-
-
-def seeded(of: Entities, seed: int = SEED) -> Iterator[dict[str, Any]]:
-    """All documents of the collection."""
-    return (entity(of, number, seed) for number in range(of.count))
 
 
 def as_json(value: Any) -> bytes:

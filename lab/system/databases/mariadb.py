@@ -15,8 +15,8 @@ import mysql.connector
 from filelock import FileLock
 
 from lab.errors import LabError
-from lab.runtimes import Launch, Running, temporary
-from lab.system.databases import LOOPBACK, NAME, Database, Site
+from lab.runtimes import LOOPBACK, Launch, Running, temporary
+from lab.system.databases import NAME, Database, Site
 from lab.system.free_port import server_on_free_port
 
 VERSION = "11.4.5"

@@ -15,10 +15,10 @@ from pymongo import MongoClient, uri_parser
 from pymongo.errors import OperationFailure, PyMongoError
 
 from lab.errors import LabError
-from lab.runtimes import Launch, Running
+from lab.runtimes import LOOPBACK, Launch, Running
 from lab.runtimes.port_file import awaited_port
 from lab.spec.system import COMMANDS_OF
-from lab.system.databases import LOOPBACK, NAME, Database, Site
+from lab.system.databases import NAME, Database, Site
 from lab.system.databases.rows import DOCUMENT_ID, SEED, document
 from lab.system.free_port import server_on_free_port
 

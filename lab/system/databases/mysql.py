@@ -181,14 +181,8 @@ def users_in_use(database: Database) -> Iterator[None]:
         yield
 
 
-def sums(database: Database) -> Sums | None:
-    """The checksum of the users in the database; None if there is no such table."""
-    with connection(database) as link:
-        cursor = link.cursor()
-        return _sums(cursor) if _owner(cursor, USERS_TABLE) is not None else None
-
-
 def _sums(cursor: Any) -> Sums:
+    """The checksum of the users in the database, as the server computes it."""
     crc = f"crc32(concat_ws(0x00, {COLUMNS}))"
     cursor.execute(f"select count(*), coalesce(sum({crc}), 0), bit_xor({crc}) from users")
     return Sums(*(int(value) for value in cursor.fetchone()))

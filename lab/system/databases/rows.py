@@ -73,7 +73,7 @@ class Sums(NamedTuple):
 
 
 def sums(rows: Iterable[User]) -> Sums:
-    """The sums of some users, as :func:`lab.system.databases.mysql.sums` has the server compute them."""
+    """The sums of some users, as the server computes them: see :mod:`lab.system.databases.mysql`."""
     number = total = parity = 0
     for row in rows:
         crc = zlib.crc32("\0".join((*row[:-1], str(row.age))).encode())

@@ -15,7 +15,7 @@ from pathlib import Path
 import docker  # type: ignore[import-untyped]
 
 from lab.errors import LabError
-from lab.runtimes import RUNTIMES, Runtime
+from lab.runtimes import DOCKER, PROCESS, RUNTIMES, Runtime
 from lab.runtimes.checkout import OWN_MODULES, ROOT
 from lab.runtimes.docker import connect
 from lab.runtimes.process import ProcessRuntime
@@ -25,10 +25,6 @@ from lab.system.jdk import Jdk
 
 __all__ = [
     "JAR",
-    "LOCUSTFILES",
-    "MONGO_PORT",
-    "MYSQL_PORT",
-    "MYSQL_USER",
     "Image",
     "Images",
     "choose",
@@ -37,9 +33,6 @@ __all__ = [
 ]
 
 JAR = "/lab/service.jar"
-LOCUSTFILES = "/lab/locustfiles"
-MYSQL_PORT, MYSQL_USER = 3306, "lab"
-MONGO_PORT = 27017
 # What lab.generator.locust and the locustfiles import.
 WORKER_PACKAGES = ("locust", "httptools", "msgspec", "numpy", "pyarrow", "pyjwt")
 WORKER_LIBRARIES = ("manylinux_2_28", "manylinux_2_17", "manylinux2014")
@@ -76,14 +69,14 @@ class Images:
         return self._builder.built(Recipe(name, dockerfile("service"), base, sources, lambda _: files))
 
     def mysql(self) -> Image:
-        """MySQL, listening at :data:`MYSQL_PORT` for the user ``lab`` with the password in ``LAB_PASSWORD``.
+        """MySQL, listening at its usual port for the user ``lab`` with the password in ``LAB_PASSWORD``.
 
         Arguments for mysqld go into the launch's command: ``("start-mysql", "--max-connections=500")``.
         """
         return self._with_script("mysql", self._bases.get(MYSQL))
 
     def mongo(self) -> Image:
-        """MongoDB, or FerretDB in its place, listening at :data:`MONGO_PORT` without passwords."""
+        """MongoDB, or FerretDB in its place, listening at its usual port without passwords."""
         return self._with_script("mongo", self._bases.get(MONGO))
 
     def haproxy(self) -> Image:
@@ -102,7 +95,7 @@ class Images:
         return self._builder.built(Recipe(f"lab-{name}", dockerfile(name), base.tag, digest_of(files), lambda _: files))
 
     def worker(self) -> Image:
-        """A Locust worker: Python, the packages, the lab, and the locustfiles in :data:`LOCUSTFILES`."""
+        """A Locust worker: Python, the packages, the lab, and the locustfiles."""
         python = self._bases.get(PYTHON)
         constraints = ROOT / "constraints.txt"
         key = " ".join(WORKER_PACKAGES) + digest_of({"constraints": constraints})
@@ -164,20 +157,20 @@ def choose(wanted: str) -> tuple[str, str]:
     """
     if wanted not in RUNTIMES:
         raise LabError(f"There is no runtime {wanted!r}.", f"There is: {', '.join(RUNTIMES)}.")
-    if wanted == "process":
-        return "process", "as asked"
+    if wanted == PROCESS:
+        return PROCESS, "as asked"
     try:
         engine = connect()
         why_not = obstacle(engine)
     except LabError as error:
-        if wanted == "docker":
+        if wanted == DOCKER:
             raise
-        return "process", error.problem.rstrip(".")
+        return PROCESS, error.problem.rstrip(".")
     if not why_not:
-        return "docker", "as asked" if wanted == "docker" else "a Docker engine answers, and images can be had"
-    if wanted == "docker":
+        return DOCKER, "as asked" if wanted == DOCKER else "a Docker engine answers, and images can be had"
+    if wanted == DOCKER:
         raise LabError(f"Images cannot be had: {why_not}.", "Install what is missing, or use --runtime process.")
-    return "process", f"images cannot be had: {why_not}"
+    return PROCESS, f"images cannot be had: {why_not}"
 
 
 def obstacle(engine: docker.DockerClient) -> str:

@@ -16,7 +16,7 @@ from docker.errors import DockerException  # type: ignore[import-untyped]
 
 from lab.errors import LabError
 from lab.runtimes import temporary
-from lab.runtimes.docker import connect, engine_asked
+from lab.runtimes.docker import IMAGE_LABEL, connect, engine_asked
 from lab.system.images.builder import Builder, Image, Recipe, dockerfile
 
 REGISTRY_ANSWERS_WITHIN_S = 5
@@ -149,7 +149,7 @@ class Bases:
             name, _, digest = _debian(suite).partition(":")
             with engine_asked("import a Debian system"):
                 self._builder.engine.api.import_image_from_file(
-                    archive, repository=name, tag=digest, changes=[f"LABEL lab.image={name}"]
+                    archive, repository=name, tag=digest, changes=[f"LABEL {IMAGE_LABEL}={name}"]
                 )
 
     def _go_program(self, kind: BaseKind, folder: Path) -> Mapping[str, Path]:

@@ -18,7 +18,7 @@ from docker.errors import APIError, DockerException, ImageNotFound  # type: igno
 
 from lab.errors import LabError
 from lab.runtimes import Launch, Runtime, identity, temporary
-from lab.runtimes.docker import engine_asked
+from lab.runtimes.docker import IMAGE_LABEL, engine_asked
 
 HERE = Path(__file__).parent
 TAIL_LINES = 15
@@ -169,7 +169,7 @@ class Builder:
                     forcerm=True,
                     decode=True,
                     buildargs={"BASE": recipe.base},
-                    labels={"lab.image": recipe.name, **(labels or {})},
+                    labels={IMAGE_LABEL: recipe.name, **(labels or {})},
                     network_mode="host",  # what the host reaches, the build reaches
                 )
                 return self._follow(news, recipe.name)

@@ -18,6 +18,7 @@ from machines import HERE
 from one_sentence import assert_refused
 from patience import PATIENCE_S, await_that
 from small_disk import mounted
+from stored import user_sums
 
 from lab.errors import LabError
 from lab.experiments import find_scenario
@@ -94,7 +95,7 @@ def test_the_stand_in_says_so(server):
 
 def test_the_server_and_the_generator_agree_on_the_sums(server):
     """The check asks the server, which computes what Python computes."""
-    assert mysql.sums(server) == rows.sums(rows.users(count=COUNT))
+    assert user_sums(server) == rows.sums(rows.users(count=COUNT))
 
 
 def test_seeding_again_writes_nothing(server):
@@ -117,7 +118,7 @@ def test_what_is_not_whole_is_made_whole(server, sql, damage):
     """However a lab was killed at it: afterwards exactly the seeded users are there."""
     sql(damage)
     assert mysql.seed_users(server, count=COUNT) == COUNT
-    assert mysql.sums(server) == rows.sums(rows.users(count=COUNT))
+    assert user_sums(server) == rows.sums(rows.users(count=COUNT))
 
 
 @pytest.mark.parametrize(
@@ -363,7 +364,7 @@ def test_a_lab_killed_while_it_seeds_somebodys_server_is_made_good(server, sql):
 
 def found_rows(server):
     """How many users there are."""
-    found = mysql.sums(server)
+    found = user_sums(server)
     return found.rows if found else 0
 
 

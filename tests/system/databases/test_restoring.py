@@ -6,6 +6,7 @@ import json
 
 import pytest
 from relays import refusing_more
+from stored import seeded_entities
 
 from lab.errors import LabError
 from lab.runtimes.process import ProcessRuntime
@@ -42,7 +43,7 @@ def stored(server):
 
 def test_the_seeded_entities_are_stored(server, stored):
     """All of them, and a second time nothing is written."""
-    assert list(stored.find()) == list(entities.seeded(OF))
+    assert list(stored.find()) == seeded_entities(OF)
     assert restore(server, OF) == 0
 
 
@@ -62,14 +63,14 @@ def test_what_differs_is_restored(server, stored, change, written):
     """What was added is removed; else all are written anew, so that they come in the order of their seeding."""
     change(stored)
     assert restore(server, OF) == written
-    assert list(stored.find()) == list(entities.seeded(OF))
+    assert list(stored.find()) == seeded_entities(OF)
 
 
 def test_other_entities_take_the_place_of_those_of_another_experiment(server, stored):
     """The collection has one name: what was seeded last is there."""
     other = Entities(count=20, doubles=1, integers=2)
     assert restore(server, other) == 250
-    assert list(stored.find()) == list(entities.seeded(other))
+    assert list(stored.find()) == seeded_entities(other)
 
 
 def test_an_index_is_there_while_it_is_asked_for(server, stored):
@@ -118,8 +119,8 @@ def test_a_server_that_refuses_to_send_more_is_said(server, stored):
 
 def test_entities_are_alike_but_for_their_keys():
     """Bodies that are sent have all fields, and answers have the length that is expected."""
-    assert len(list(entities.seeded(OF))) == OF.count
-    assert {len(entities.as_json(each)) for each in entities.seeded(OF)} == {
+    assert len(seeded_entities(OF)) == OF.count
+    assert {len(entities.as_json(each)) for each in seeded_entities(OF)} == {
         len(entities.as_json(entities.entity(OF, 0)))
     }
     text = entities.new_text()

@@ -1,0 +1,3 @@
+"""Units of what is counted."""
+
+MIB = 1 << 20
