@@ -17,6 +17,7 @@ from lab.running.progress import Reporter
 # Without emoji, which rich would put in place of parts of an address such as a:b:c.
 out = Console(highlight=False, emoji=False)
 err = Console(stderr=True, highlight=False, emoji=False)
+CHECKS = "docs/VERDICT.md"
 BAD_INPUT, NOT_VALID, INTERRUPTED = 2, 1, 130
 
 
@@ -35,7 +36,7 @@ def exit_by_verdict(run: run_view.Run, allow_suspect: bool) -> None:
     if run.verdict == verdict.VALID or (run.verdict == verdict.SUSPECT and allow_suspect):
         return
     hint = " (--allow-suspect accepts that)" if run.verdict == verdict.SUSPECT else ""
-    err.print(f"[red]The run is {run.verdict}[/]{hint}: the reasons are above.")
+    err.print(f"[red]The run is {run.verdict}[/]{hint}: the reasons are above, and {CHECKS} explains each check.")
     sys.exit(NOT_VALID)
 
 

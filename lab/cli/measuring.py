@@ -64,7 +64,8 @@ class ScenarioGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """As in click, but the error for an unknown scenario names the most similar one."""
         if not args[0].startswith("-") and experiments.find_scenario(args[0]).name not in self.commands:
-            raise LabError(f"{args[0]} compares programs, which {self.name!r} has nothing to do with.", "Name another.")
+            said = f"{args[0]} compares programs, which {self.name!r} has nothing to do with."
+            raise LabError(said, f"Name one of: {', '.join(self.commands)}.")
         return super().resolve_command(ctx, args)
 
 

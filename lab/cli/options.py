@@ -308,11 +308,16 @@ def own_request_options() -> list[click.Option]:
     ]
 
 
-def limit_options(command: click.Command, scenario: Scenario) -> click.Command:
-    """Add the options of parameters, limits and runtime of a scenario to a command."""
+def limit_options(command: click.Command, scenario: Scenario, sweeps: bool = True) -> click.Command:
+    """Add the options of parameters, limits and runtime of a scenario to a command.
+
+    Args:
+        sweeps: whether the help says that a parameter may have several values.
+
+    """
     limits = scenario.limits
     command.params += [
-        *_parameter_options(scenario),
+        *_parameter_options(scenario, sweeps),
         click.Option(
             ["--limits"],
             type=click.Choice(["equal", "default", "tuned"]),
@@ -342,13 +347,13 @@ def _option(
     return click.Option([name], type=kind, metavar=metavar, help=text, default=default)
 
 
-def _parameter_options(scenario: Scenario) -> list[click.Option]:
+def _parameter_options(scenario: Scenario, sweeps: bool = True) -> list[click.Option]:
     return [
         _option(
             option(p.name),
             Several(str if p.choices or p.span else int),
-            "FROM:FOR" if p.span else f"{'NAME' if p.choices else p.unit.upper() or 'N'}[,…]",
-            f"{p.help[:1].upper()}{p.help[1:]}{_choices(p)}{_several(p)}{_needed(p)}.  [default: {p.default}]",
+            "FROM:FOR" if p.span else f"{'NAME' if p.choices else p.unit.upper() or 'N'}{'[,…]' * sweeps}",
+            f"{p.help[:1].upper()}{p.help[1:]}{_choices(p)}{_several(p, sweeps)}{_needed(p)}.  [default: {p.default}]",
         )
         for p in scenario.parameters
     ]
@@ -358,8 +363,8 @@ def _choices(parameter: Parameter) -> str:
     return f": {', '.join(parameter.choices)}" if parameter.choices else ""
 
 
-def _several(parameter: Parameter) -> str:
-    return ", in seconds" if parameter.span else "; several for a sweep"
+def _several(parameter: Parameter, sweeps: bool) -> str:
+    return ", in seconds" if parameter.span else "; several for a sweep" * sweeps
 
 
 def _needed(parameter: Parameter) -> str:

@@ -32,7 +32,7 @@ def _scenario_in(folder: str) -> Scenario:
     try:
         scenario: Scenario = importlib.import_module(f"{__name__}.{folder}.scenario").SCENARIO
     except (AttributeError, ImportError, NameError, SyntaxError, TypeError, ValueError) as error:
-        raise LabError(f"{file} defines no SCENARIO: {error}.", "Mend it, or move its folder away.") from error
+        raise LabError(f"{file} defines no SCENARIO: {error}.", "Correct it, or move its folder away.") from error
     return scenario
 
 

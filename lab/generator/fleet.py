@@ -302,7 +302,10 @@ class Fleet:
         """Wait until all workers have joined the master. ComponentError if a worker's clock is off."""
         for event in self._await_all("worker", REMOTE_WITHIN_S if self.remote else CONNECT_WITHIN_S):
             if self.remote and abs(event["ahead_s"]) > CLOCK_WITHIN_S:
-                raise ComponentError(f"The clock of a worker is {event['ahead_s']:+.2f} s off: set both by NTP.")
+                raise ComponentError(
+                    f"The clock of a worker is {event['ahead_s']:+.2f} s off: set both by NTP.",
+                    "On each of the machines: sudo timedatectl set-ntp true",
+                )
 
     def dismiss(self) -> None:
         """Release the workers on other machines for the next cell; those on this one end with their context."""
@@ -343,7 +346,9 @@ class Fleet:
         except queue.Empty:
             return {"event": "none"}
         if event["event"] == "lost":
-            raise ComponentError("A Locust worker does not answer any more.")
+            elsewhere = "; of one on another machine its own terminal shows more" * bool(self.remote)
+            step = f"The workers' logs are in {self.master.launch.log.parent}{elsewhere}."
+            raise ComponentError("A Locust worker does not answer any more.", step, self.master.log_tail())
         if event["event"] == UNREADABLE:
             raise ComponentError(
                 f"Locust's master wrote what is no event: {event['line']}.",

@@ -78,5 +78,5 @@ def _found(path: str) -> dict[str, list[str]]:
     lines = [line.removeprefix(MARK) for line in done.stdout.splitlines() if line.startswith(MARK)]
     if done.returncode or not lines:
         said = (done.stderr.strip().splitlines() or ["it ended its process"])[-1].rstrip(".")
-        raise LabError(f"{path} cannot be imported: {said}.", f"Mend it; this shows where: locust -f {path} --list")
+        raise LabError(f"{path} cannot be imported: {said}.", f"Correct it; this shows where: locust -f {path} --list")
     return dict(json.loads(lines[-1]))

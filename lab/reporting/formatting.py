@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
+import pandas as pd
+
 from lab.analysis.verdict import INCOMPLETE, INVALID, SUSPECT, VALID
 from lab.spec.attached import warm_up
 from lab.spec.plan import CAPACITY, RAMP, RATE, USERS, Plan
@@ -115,28 +117,28 @@ def paced(load: Load) -> str:
 
 def limit_text(value: Any) -> str:
     """A limit as text."""
-    if value is None or value != value:  # pandas turns a missing limit into NaN
-        return "–"
     if isinstance(value, list):
         return ", ".join(map(str, value))
+    if pd.isna(value):
+        return "–"
     return f"{value:,}" if isinstance(value, int) and value >= 10_000 else str(value)
 
 
 def seconds_text(value: float | None) -> str:
     """A latency in seconds: to the millisecond, or to 10 µs below a tenth of a second."""
-    if value is None or value != value:  # pandas turns a missing number into NaN
+    if pd.isna(value):
         return "–"
     return f"{value:.3f}" if value >= 0.1 else f"{value:.5f}"
 
 
 def rate_text(value: float | None) -> str:
     """A rate a second, to a tenth."""
-    return "–" if value is None or value != value else f"{value:,.1f}"
+    return "–" if pd.isna(value) else f"{value:,.1f}"
 
 
 def count_text(value: float | None) -> str:
     """A count; a dash where it is not known."""
-    return "–" if value is None or value != value else f"{value:,.0f}"
+    return "–" if pd.isna(value) else f"{value:,.0f}"
 
 
 def figure_heading(name: str) -> str:
@@ -147,7 +149,7 @@ def figure_heading(name: str) -> str:
 
 def figure_text(name: str, value: float | None) -> str:
     """A figure as its name says what it is: seconds, a rate, a share in percent, bytes in MB, or a count."""
-    if value is None or value != value:
+    if pd.isna(value):
         return "–"
     match _unit(name)[1]:
         case "s":
@@ -169,12 +171,12 @@ def _unit(name: str) -> tuple[str, str]:
 
 def kilobytes(value: float | None) -> str:
     """A number of bytes in kB, to a tenth."""
-    return "–" if value is None or value != value else f"{value / 1000:,.1f}"
+    return "–" if pd.isna(value) else f"{value / 1000:,.1f}"
 
 
 def hundredths(value: float | None) -> str:
     """A number to a hundredth."""
-    return "–" if value is None or value != value else f"{value:.2f}"
+    return "–" if pd.isna(value) else f"{value:.2f}"
 
 
 def errors_text(errors: Mapping[str, int]) -> str:

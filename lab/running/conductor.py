@@ -246,6 +246,7 @@ def _prove(testbed: Testbed, measurement: Measurement) -> None:
             raise actuator.no_answer_error(node, error.problem) from error
         equivalence.check_equal(testbed.proved, f"{variant}, {name}" if start.answers else variant, answers)
         start.answers = start.answers or answers
+        measurement.folder.keep("contract", start.answers)  # also where the next node is not equal
     measurement.folder.keep("contract", start.answers)
 
 

@@ -197,7 +197,10 @@ def check_equal(proved: Proved, variant: str, answers: Answers) -> None:
         theirs = {name: answer for name, (who, answer) in proved.items() if who == other}
         if different := unequal_answers(answers, theirs):
             more = f"; and {len(different) - DIFFERENCES} more" if len(different) > DIFFERENCES else ""
-            raise ComponentError(f"{variant} and {other} are not equal: {'; '.join(different[:DIFFERENCES])}{more}.")
+            raise ComponentError(
+                f"{variant} and {other} are not equal: {'; '.join(different[:DIFFERENCES])}{more}.",
+                f"Have both answer alike; contract.json in the folder of its cell has all that {other} answered.",
+            )
     for name, answer in answers.items():
         proved.setdefault(name, (variant, answer))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import shlex
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -274,7 +273,7 @@ def _titles(databases: Mapping[str, Mapping[str, Any]]) -> str:
 def _digests(words: Iterable[str]) -> dict[str, str]:
     """By path, the SHA-256 of each file that command lines name, whether as the program or as an argument of it."""
     found = (Path(shutil.which(word) or ROOT / word) for word in words if len(word) < LONGEST_PATH and "\n" not in word)
-    return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in found if path.is_file()}
+    return {str(path): artifacts.digest(path) for path in found if path.is_file()}
 
 
 def _calibrated(plan: Plan, reporter: Reporter) -> Calibration:

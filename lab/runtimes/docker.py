@@ -87,7 +87,8 @@ def engine_asked(what: str) -> Iterator[None]:
     except ImageNotFound:
         raise
     except APIError as error:
-        raise LabError(f"Docker could not {what}: {error.explanation or error}.") from error
+        problem = f"Docker could not {what}: {error.explanation or error}."
+        raise LabError(problem, "See the engine's log (journalctl -u docker), or use --runtime process.") from error
     except (DockerException, requests.RequestException, urllib3.exceptions.HTTPError) as error:
         problem = f"The Docker engine does not answer any more, asked to {what}."
         raise ComponentError(problem, "When it does: python -m lab clean", str(error)) from error

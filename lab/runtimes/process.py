@@ -200,6 +200,13 @@ def _close(pipe: IO[str] | None) -> None:
             pipe.close()
 
 
+# By the system's error, what to do where a program cannot be started.
+REMEDIES = {errno.ENOENT: "Install {}.", errno.EACCES: "Make it executable: chmod +x {}"}
+OTHER_REMEDY = (
+    "Start {} by hand, which may show more, and see whether the machine has memory and processes left (ulimit -u)."
+)
+
+
 class ProcessRuntime:
     """Starts local processes. A context manager, as it owns the guard process that outlives a killed lab."""
 
@@ -276,7 +283,9 @@ class ProcessRuntime:
                     start_new_session=True,
                 )
             except OSError as error:
-                raise LabError(f"Could not start {launch.name} ({launch.command[0]}): {error.strerror}.") from error
+                program = launch.command[0]
+                problem = f"Could not start {launch.name} ({program}): {error.strerror}."
+                raise LabError(problem, REMEDIES.get(error.errno or 0, OTHER_REMEDY).format(program)) from error
         return ProcessRunning(launch, process)
 
     def _tell_guard(self, line: str) -> None:

@@ -20,9 +20,9 @@ FOLDER = "lab"
 KEPT = 2
 
 
-def digest(jar: Path) -> str:
+def digest(path: Path) -> str:
     """SHA-256 of a file, in hexadecimal."""
-    with jar.open("rb") as file:
+    with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

@@ -50,7 +50,7 @@ def _ask(plan: Plan, url: str, given: Mapping[str, str], within_s: float) -> Req
     try:
         answer, body = _exchange(parts, asked, given, within_s)
     except (socket.gaierror, UnicodeError):  # no name that the domain name system can have
-        raise LabError(f"There is no host {parts.hostname!r}.", "Mend the address.") from None
+        raise LabError(f"There is no host {parts.hostname!r}.", "Correct the address.") from None
     except ConnectionRefusedError:
         raise LabError(f"There is no answer from {where}.", "Start the service, or correct the address.") from None
     except TimeoutError:
@@ -117,7 +117,9 @@ def _check_status(url: str, answer: http.client.HTTPResponse, method: str) -> No
         raise LabError(f"{said}.", "Give it what it asks for, such as --header 'Authorization: Bearer …'.")
     if answer.status >= 500:
         raise LabError(f"{said}.", "See the service's log: only what answers rightly once is loaded.")
-    raise LabError(f"{said}.", f"Mend the address: it is asked by {method}, and only a status of 200 to 299 is right.")
+    raise LabError(
+        f"{said}.", f"Correct the address: it is asked by {method}, and only a status of 200 to 299 is right."
+    )
 
 
 class AttachedProcess:

@@ -112,13 +112,17 @@ class Backends:
 
     def exit_reasons(self) -> list[str]:
         """One sentence for each process that has ended, of those that are needed."""
-        endings = {TITLES.get(name, name): running.exit_reason() for name, running in self.needed().items()}
-        return [f"The {name} of this run {ending}." for name, ending in endings.items() if ending]
+        return list(self._ended())
 
     def check_alive(self) -> None:
-        """ComponentError if a process has ended that is needed."""
-        for exit_reason in self.exit_reasons():
-            raise ComponentError(exit_reason)
+        """ComponentError if a process has ended that is needed; with the last lines of its log."""
+        for exit_reason, running in self._ended().items():
+            raise ComponentError(exit_reason, f"The whole log is in {running.launch.log}.", running.log_tail())
+
+    def _ended(self) -> dict[str, Running]:
+        """The needed processes that have ended, each by a sentence about that."""
+        endings = ((name, running.exit_reason(), running) for name, running in self.needed().items())
+        return {f"The {TITLES.get(name, name)} of this run {ending}.": each for name, ending, each in endings if ending}
 
     @contextmanager
     def links_unshaped(self) -> Iterator[None]:

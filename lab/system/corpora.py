@@ -21,6 +21,7 @@ from lab.formulas.units import MIB
 from lab.runtimes import Runtime
 from lab.runtimes.checkout import ROOT
 from lab.spec.corpus import Recipe
+from lab.system import artifacts
 
 CORPORA = ROOT / "data" / "corpora"
 SEED = 20261121
@@ -39,7 +40,6 @@ FILES_A_FOLDER = 1000
 BINARY = ".bin"
 WARM_INSTEAD = "Measure warm ones (--cache warm)."
 SMALLER = "Free some of it, or measure a smaller one (--megabytes {})."
-PIECE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -192,13 +192,9 @@ def _files_in(folder: Path) -> Iterator[Path]:
 def _measured(folder: Path) -> Files:
     digest, count, total = hashlib.sha256(), 0, 0
     for path in _files_in(folder):
-        content = hashlib.sha256()
-        with path.open("rb") as file:
-            while piece := file.read(PIECE):
-                content.update(piece)
-                total += len(piece)
-        digest.update(str(path.relative_to(folder)).encode() + b"\0" + content.digest())
-        count += 1
+        content = bytes.fromhex(artifacts.digest(path))
+        digest.update(str(path.relative_to(folder)).encode() + b"\0" + content)
+        count, total = count + 1, total + path.stat().st_size
     return Files(folder, digest.hexdigest(), count, total)
 
 

@@ -7,6 +7,8 @@ import shutil
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+import click
+
 from lab.errors import LabError
 from lab.runtimes import LANGUAGE, Launch, Runtime
 
@@ -16,7 +18,6 @@ SHOWN = 12
 # From here on Maven explains itself, not the error.
 ADVICE = "To see the full stack trace"
 HELP = re.compile(r"\s*-> \[Help \d+\]$")
-COLOUR = re.compile(r"\x1b\[[\d;]*m")  # it resets the terminal's on standard error, whatever that is
 # How Maven 3 and 4 say, the first time and later, that they could not get an artifact.
 UNRESOLVED = re.compile(
     r"(?:Could not find artifact|Could not transfer artifact|Failure to find) (\S+)|(\S+) was not found"
@@ -85,7 +86,7 @@ def run(
             )
         raise LabError(
             f"Building the services failed: Maven {ending}.",
-            f"Mend the errors above; the whole log is in {log}.",
+            f"Correct the errors above; the whole log is in {log}.",
             "\n".join(causes),
         )
 
@@ -103,7 +104,8 @@ def cause(lines: Iterable[str]) -> list[str]:
         lines: standard output and standard error of Maven.
 
     """
-    lines = [COLOUR.sub("", line) for line in lines]
+    # Maven resets the terminal's colours on standard error, whatever that is.
+    lines = [click.unstyle(line) for line in lines]
     errors = [line.removeprefix("[ERROR]") for line in lines if line.startswith("[ERROR]")]
     advice = next((number for number, line in enumerate(errors) if ADVICE in line), len(errors))
     errors = [HELP.sub("", line.strip()) for line in errors[:advice]]

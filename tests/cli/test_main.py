@@ -21,7 +21,7 @@ from orphans import orphaned
 from patience import PATIENCE_S
 from small_disk import fill, mounted
 
-from lab.cli import main
+from lab.cli import console, main
 from lab.cli.commands import maintenance
 from lab.experiments import find_scenario
 from lab.running import building, held_stack
@@ -62,6 +62,7 @@ def assert_said(done: subprocess.CompletedProcess[str], *named: str) -> None:
         ("run delay --users 5 --variants mcv", "did you mean mvc?"),
         ("run delay --users 5 --delay-ms 99999", "--delay-ms 99999"),
         ("run delay --users 5 --workers 6", "--workers 6"),
+        ("up grep", "Name one of: chain, "),
         ("sweep large-data --operation update-one", "would vary --batch-size, which has no effect without --operation"),
         (
             "run large-data --operation get-one --way paged",
@@ -152,6 +153,25 @@ def test_a_list_of_runs_counts_users_where_there_are_any(typed, tmp_path, scenar
     (line,) = (line for line in typed("list", "--data", str(tmp_path)).stdout.splitlines() if scenario in line)
     assert re.search(rf" {listed} +\d", line)
     assert ("user" in line) == (scenario == "delay")
+
+
+def test_a_stack_takes_one_value_of_a_parameter(typed):
+    """Its help does not offer several, which it would refuse."""
+    assert "for a sweep" not in typed("up", "chain", "--help").stdout
+    assert "--delay-ms MS  " in typed("up", "chain", "--help").stdout
+    assert "--delay-ms MS[,…]" in typed("sweep", "chain", "--help").stdout
+
+
+@pytest.mark.parametrize("word", ["suspect", "invalid"])
+def test_a_run_that_is_not_valid_names_what_explains_the_checks(capsys, word):
+    """A file of the checkout."""
+    with pytest.raises(SystemExit) as ended:
+        console.exit_by_verdict(SimpleNamespace(verdict=word), allow_suspect=False)
+    assert ended.value.code == console.NOT_VALID
+    assert f"the reasons are above, and {console.CHECKS} explains each check." in " ".join(
+        capsys.readouterr().err.split()
+    )
+    assert (ROOT / console.CHECKS).exists()
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,14 @@ def test_a_line_of_the_master_that_is_no_event_is_shown_at_once(tmp_path, monkey
     assert "locustfile" in caught.value.next_step
 
 
+def test_a_worker_that_is_lost_says_where_the_logs_are(tmp_path, monkeypatch):
+    """The master's last lines too, which heard of it."""
+    with pytest.raises(ComponentError, match="worker does not answer any more") as caught:
+        start_with('echo no heartbeat >&2; printf \'{"event": "lost"}\\n\'; read _', tmp_path, monkeypatch)
+    assert caught.value.next_step == f"The workers' logs are in {tmp_path}."
+    assert caught.value.detail == "no heartbeat"
+
+
 def test_a_line_that_was_cut_off_is_no_event_and_no_error_of_its_own(tmp_path, monkeypatch):
     """The master has ended in the middle of it, which is what is said."""
     with pytest.raises(ComponentError, match="was killed by SIGKILL"):

@@ -211,9 +211,10 @@ def test_a_worker_whose_clock_is_behind_is_not_let_play(tmp_path):
             shape,
             Placement(runtime, frozenset(), tmp_path, tmp_path / "samples", bind=address, join_token=TOKEN),
         ) as fleet,
-        pytest.raises(ComponentError, match=r"clock of a worker is -(0\.[3-9]|[1-9])"),
+        pytest.raises(ComponentError, match=r"clock of a worker is -(0\.[3-9]|[1-9])") as caught,
     ):
         fleet.await_workers()
+    assert "timedatectl set-ntp true" in caught.value.next_step
 
 
 @pytest.mark.thorough

@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
 from typing import ClassVar
 
 import pytest
@@ -14,7 +15,8 @@ from patience import PATIENCE_S
 
 from lab.errors import ComponentError
 from lab.experiments import scenarios
-from lab.running import equivalence
+from lab.running import conductor, equivalence
+from lab.running.starts import Start
 from lab.spec.scenario import Exchange
 from lab.system import contract
 from lab.telemetry.actuator import Service
@@ -135,6 +137,24 @@ def test_of_many_differences_the_first_ones_are_told_and_how_many_there_are(serv
     with pytest.raises(ComponentError, match=r"webflux and mvc are not equal: request 0: .* and 2 more\.") as caught:
         equivalence.check_equal(proved, "webflux", other)
     assert caught.value.problem.count("status 400") == 3
+    assert "contract.json in the folder of its cell has all that mvc answered" in caught.value.next_step
+
+
+def test_the_answers_of_a_node_are_kept_although_the_next_one_is_not_equal(service, monkeypatch):
+    """They are what one is told to look at."""
+    first, other = answers(service, "/good"), answers(service, "/bad", ANSWERS["/bad"][0])
+    told, kept = iter((first, other)), []
+    monkeypatch.setattr(equivalence, "prove", lambda *_: next(told))
+    testbed = SimpleNamespace(proved={}, backing=SimpleNamespace(contract=()))
+    measurement = SimpleNamespace(
+        start=Start(),
+        cell=SimpleNamespace(variant="mvc"),
+        deployment=SimpleNamespace(nodes={"node 1": None, "node 2": None}),
+        folder=SimpleNamespace(keep=lambda name, value: kept.append((name, value))),
+    )
+    with pytest.raises(ComponentError, match="mvc, node 2 and mvc are not equal"):
+        conductor._prove(testbed, measurement)
+    assert kept == [("contract", first)]
 
 
 def test_a_difference_beyond_what_is_shown_counts(service):

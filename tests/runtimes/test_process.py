@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -89,8 +90,30 @@ def test_one_that_has_ended_keeps_its_number_until_it_is_stopped(runtime, tmp_pa
 def test_a_program_that_is_not_there_is_named(runtime, tmp_path):
     """Before anything is started."""
     launch = Launch("nobody", ("no-such-program",), tmp_path / "log")
-    with pytest.raises(LabError, match=r"Could not start nobody \(no-such-program\): No such file"):
+    with pytest.raises(LabError, match=r"Could not start nobody \(no-such-program\): No such file") as caught:
         runtime.started(launch).__enter__()
+    assert caught.value.next_step == "Install no-such-program."
+
+
+def test_a_program_that_may_not_be_executed_says_how_it_may(runtime, tmp_path):
+    """It is there: to install it would not help."""
+    program = tmp_path / "program"
+    program.write_text("#!/bin/sh\n")
+    with pytest.raises(LabError, match="Permission denied") as caught:
+        runtime.started(Launch("mine", (str(program),), tmp_path / "log")).__enter__()
+    assert caught.value.next_step == f"Make it executable: chmod +x {program}"
+
+
+def test_a_machine_that_can_start_nothing_more_is_said(runtime, tmp_path, monkeypatch):
+    """The program is there: the system has no memory, or no process, for it."""
+
+    def refused(*_, **__):
+        raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    monkeypatch.setattr("subprocess.Popen", refused)
+    with pytest.raises(LabError, match="temporarily unavailable") as caught:
+        runtime.started(Launch("mine", ("sleep", "1"), tmp_path / "log")).__enter__()
+    assert "see whether the machine has memory and processes left (ulimit -u)" in caught.value.next_step
 
 
 def test_a_folder_whose_name_has_a_line_break_is_refused(runtime, tmp_path):

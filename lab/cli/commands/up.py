@@ -39,7 +39,8 @@ def _up_command(scenario: Scenario) -> click.Command:
         click.echo(f"  {as_typed.program('locust')} -f {shlex.quote(locustfile)} --headless -u 50 -t 20s{settings}")
         click.echo(f"end it: {as_typed.typed('down')}")
 
-    return limit_options(click.Command(scenario.name, callback=up, params=[variant], help=scenario.question), scenario)
+    command = click.Command(scenario.name, callback=up, params=[variant], help=scenario.question)
+    return limit_options(command, scenario, sweeps=False)
 
 
 def _changed_parameters(plan: Plan) -> dict[str, Value]:

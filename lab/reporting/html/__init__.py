@@ -315,7 +315,7 @@ def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _is_nothing(value: Any) -> bool:
-    return value is None or value != value  # pandas turns a missing number into NaN
+    return bool(pd.isna(value))
 
 
 def _with_unit(value: float | None) -> str:

@@ -18,6 +18,11 @@ from lab.runtimes.checkout import ROOT
 SEEDS = ROOT / "data" / "seeds"
 # The only database the lab ever writes to, on its own servers and on those of others.
 NAME = "lab"
+# What to do where a database holds something else than what was just written.
+NOT_AS_WRITTEN = (
+    f"See that no other program writes to the database '{NAME}' there, and try again; a server that changes what it "
+    "stores cannot be used."
+)
 # What the services call the kinds, and what people do.
 TITLES = {"mysql": "MySQL", "mongo": "MongoDB"}
 

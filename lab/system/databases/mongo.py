@@ -18,7 +18,7 @@ from lab.errors import LabError
 from lab.runtimes import LOOPBACK, Launch, Running
 from lab.runtimes.port_file import awaited_port
 from lab.spec.system import COMMANDS_OF
-from lab.system.databases import NAME, Database, Site
+from lab.system.databases import NAME, NOT_AS_WRITTEN, Database, Site
 from lab.system.databases.rows import DOCUMENT_ID, SEED, document
 from lab.system.free_port import server_on_free_port
 
@@ -90,7 +90,9 @@ def parse(url: str) -> Database:
         try:
             uri_parser.validate_options({name: value})
         except (PyMongoError, ValueError, TypeError):  # it may repeat the value, which may be a secret
-            raise LabError(f"--mongo-url has an option {name!r} that MongoDB's driver refuses.", "Mend it.") from None
+            raise LabError(
+                f"--mongo-url has an option {name!r} that MongoDB's driver refuses.", "Correct it."
+            ) from None
     named = {name.lower() for name, _ in given}
     if parts.username and "authsource" not in named:  # the default would be the database of the path: lab
         options = f"{options}&authSource=admin".lstrip("&")
@@ -194,7 +196,7 @@ def seed_document(database: Database, seed: int = SEED) -> int:
         documents.drop()  # documents that an earlier run's POSTs left, too
         documents.insert_one(dict(expected))
         if not _holds(documents, expected):
-            raise LabError("The document reads back wrong after seeding.")
+            raise LabError("The document reads back wrong after seeding.", NOT_AS_WRITTEN)
     return 1
 
 

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 import mysql.connector
 
 from lab.errors import LabError
-from lab.system.databases import NAME, Database, Site, mariadb
+from lab.system.databases import NAME, NOT_AS_WRITTEN, Database, Site, mariadb
 from lab.system.databases.rows import SEED, USERS, Sums, User, users
 from lab.system.databases.rows import sums as sums_of
 
@@ -244,7 +244,7 @@ def seed_users(database: Database, seed: int = SEED, count: int = USERS) -> int:
             return 0
         _write(link, people)
         if (found := _sums(cursor)) != expected:
-            raise LabError(f"The users read back wrong after seeding: {found} instead of {expected}.")
+            raise LabError(f"The users read back wrong after seeding: {found} instead of {expected}.", NOT_AS_WRITTEN)
     return count
 
 

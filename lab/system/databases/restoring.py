@@ -11,7 +11,7 @@ from pymongo.collection import Collection
 
 from lab.errors import LabError
 from lab.spec.system import Entities
-from lab.system.databases import NAME, Database
+from lab.system.databases import NAME, NOT_AS_WRITTEN, Database
 from lab.system.databases.entities import COLLECTION, entity, key
 from lab.system.databases.mongo import claim, client
 from lab.system.databases.rows import SEED
@@ -40,7 +40,7 @@ def restore(database: Database, of: Entities, index: str = NO_INDEX, seed: int =
         stored = link[NAME][COLLECTION]
         changed = _mend(stored, of, seed)
         if changed and _mend(stored, of, seed):
-            raise LabError("The entities read back wrong after they were restored.")
+            raise LabError("The entities read back wrong after they were restored.", NOT_AS_WRITTEN)
         _index(stored, index)
     return changed
 

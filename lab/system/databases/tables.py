@@ -12,7 +12,7 @@ from bson.decimal128 import Decimal128
 
 from lab.errors import LabError
 from lab.spec.system import Table
-from lab.system.databases import NAME, Database, mongo, mysql
+from lab.system.databases import NAME, NOT_AS_WRITTEN, Database, mongo, mysql
 
 # By kind of a column, its type in MySQL. Texts compare byte by byte, as the server's own tables of the lab do.
 TYPES = {
@@ -71,7 +71,7 @@ def _in_mysql(database: Database, table: Table) -> int:
         cursor.execute(f"insert into `{table.name}` ({named}) values {places}", tuple(chain.from_iterable(rows)))
         link.commit()
         if stored() != rows:
-            raise LabError(f"The table '{table.name}' reads back wrong after seeding.")
+            raise LabError(f"The table '{table.name}' reads back wrong after seeding.", NOT_AS_WRITTEN)
     return len(rows)
 
 
@@ -111,7 +111,7 @@ def _in_mongo(database: Database, table: Table) -> int:
         collection.drop()
         collection.insert_many(documents)
         if stored() != documents:
-            raise LabError(f"The collection '{table.name}' reads back wrong after seeding.")
+            raise LabError(f"The collection '{table.name}' reads back wrong after seeding.", NOT_AS_WRITTEN)
     return len(documents)
 
 

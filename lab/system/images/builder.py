@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import re
 import tarfile
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+import click
 import docker  # type: ignore[import-untyped]
 import requests
 from docker.errors import APIError, DockerException, ImageNotFound  # type: ignore[import-untyped]
@@ -24,7 +24,6 @@ HERE = Path(__file__).parent
 TAIL_LINES = 15
 DIGEST_LENGTH = 12
 KEPT = 3
-COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @dataclass(frozen=True)
@@ -178,7 +177,7 @@ class Builder:
         lines: list[str] = []
         image = ""
         for item in news:
-            said = [line for line in COLOURS.sub("", item.get("stream", "")).splitlines() if line.strip()]
+            said = [line for line in click.unstyle(item.get("stream", "")).splitlines() if line.strip()]
             lines += said
             for line in said:
                 self.say(line)
