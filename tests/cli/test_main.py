@@ -16,6 +16,7 @@ from types import SimpleNamespace
 import click
 import pytest
 from click.testing import CliRunner
+from machines import HERE
 from one_sentence import assert_refused
 from orphans import orphaned
 from patience import PATIENCE_S
@@ -149,7 +150,7 @@ def test_every_run_of_the_readme_can_be_planned(tmp_path):
 )
 def test_a_list_of_runs_counts_users_where_there_are_any(typed, tmp_path, scenario, users, listed):
     """A single one is one user, and programs have none."""
-    RunFolder.create(make_plan(find_scenario(scenario), Options(users=users)), [], {}, tmp_path)
+    RunFolder.create(make_plan(find_scenario(scenario), Options(users=users), HERE), [], {}, tmp_path)
     (line,) = (line for line in typed("list", "--data", str(tmp_path)).stdout.splitlines() if scenario in line)
     assert re.search(rf" {listed} +\d", line)
     assert ("user" in line) == (scenario == "delay")

@@ -397,14 +397,14 @@ def test_what_cannot_be_asked_is_refused_with_what_can(scenario, parameters, nam
 def test_what_has_no_effect_on_an_operation_is_refused(scenario, parameters, problem, step):
     """It would stand in a title, and be compared, as if it had one."""
     with pytest.raises(LabError) as caught:
-        planning.make_plan(find_scenario(scenario), Options(parameters=parameters))
+        planning.make_plan(find_scenario(scenario), Options(parameters=parameters), HERE)
     assert (caught.value.problem, caught.value.next_step) == (problem, step)
 
 
 def test_what_has_an_effect_on_one_of_the_operations_of_a_sweep_is_taken():
     """The others do without it."""
     parameters = {"operation": ["add-one", "get-one"], "contention": "same"}
-    assert planning.make_plan(find_scenario("mongo-access"), Options(users=(2000,), parameters=parameters)).cells
+    assert planning.make_plan(find_scenario("mongo-access"), Options(users=(2000,), parameters=parameters), HERE).cells
 
 
 def test_a_choice_that_is_a_number_may_be_written_as_one():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from machines import HERE
 
 import lab
 from lab.errors import LabError
@@ -18,7 +19,7 @@ from lab.storage.run_folder import FORMAT, RunFolder
 
 def plan_of(needs: object) -> dict:
     """A plan of format 3, as JSON, whose parameters need this."""
-    plan = make_plan(scenarios()["delay"], Options(users=[9], seed=1)).as_json()
+    plan = make_plan(scenarios()["delay"], Options(users=[9], seed=1), HERE).as_json()
     parameters = [{**each, "needs": needs} for each in plan["scenario"]["parameters"]]
     return {**plan, "scenario": {**plan["scenario"], "parameters": parameters}}
 
@@ -44,7 +45,7 @@ def test_the_first_runs_of_the_format_said_of_no_parameter_what_it_needs():
 @pytest.mark.parametrize("needs", [5, ["b_slow"], {"b_slow": []}, "b_slow"])
 def test_a_damaged_need_is_still_refused(needs, tmp_path):
     """What is no name of a parameter, and a name that the scenario does not have."""
-    run = RunFolder.create(make_plan(scenarios()["delay"], Options(users=[9], seed=1)), [], {}, tmp_path)
+    run = RunFolder.create(make_plan(scenarios()["delay"], Options(users=[9], seed=1), HERE), [], {}, tmp_path)
     (run.path / "run.json").write_text(json.dumps({**run.read(), "format": 3, "plan": plan_of(needs)}))
     with pytest.raises(LabError, match="damaged"):
         run.plan()
