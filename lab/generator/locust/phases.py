@@ -16,7 +16,7 @@ from locust import events
 from locust.env import Environment
 from locust.runners import WorkerRunner
 
-from lab.generator.locust import token_pool
+from lab.generator.locust import sockets, token_pool
 from lab.generator.locust.arrivals import assigned_requests, assigned_sends, assigned_users
 from lab.generator.locust.clock import ClockWatch
 from lab.generator.locust.deadline import LoadBrokenOff
@@ -251,6 +251,7 @@ class PhaseRunner:
 
     def _on_phase(self, environment: Environment, msg: Any) -> None:
         resolve(msg.data["url"])
+        sockets.share_addresses(self._runner.worker_index, len(msg.data["counts"]))
         phase = Phase(msg.data, self._runner.worker_index)
         gc.collect()
         gc.freeze()  # thousands of users live until the end: the collector need not visit them again

@@ -31,10 +31,11 @@ DISCARDED_AT_ONCE = 1 << 20
 _nowhere = memoryview(bytearray(1 << 20))
 # The standard library's own, not the monkey-patched ones, which wait by themselves.
 _Socket: Any = monkey.get_original("socket", "socket")
-# All workers of a machine share its ports.
+# Fewer than the ports of an address, as workers that reconnect at different rates meet at the same one now and then.
 CONNECTIONS_AN_ADDRESS = 4000
 IP_BIND_ADDRESS_NO_PORT = 24  # of ip(7)
 _connects = itertools.count()
+_worker, _workers = 0, 1
 _poll: Any = monkey.get_original("select", "poll")
 # What poll(2) reports where the other side has closed; where it does not know that, anything that came, as an end does.
 ENDED = getattr(select, "POLLRDHUP", select.POLLIN)
@@ -226,6 +227,12 @@ def _has_ended(opened: Any) -> bool:
     return bool(asked.poll(0))
 
 
+def share_addresses(worker: int, workers: int) -> None:
+    """Say which worker this is, of how many: those of one machine share its ports, and connect from other addresses."""
+    global _worker, _workers
+    _worker, _workers = worker, workers
+
+
 def connect(address: tuple[Any, ...], tls: ssl.SSLContext | None, hostname: str) -> Connection:
     """Connect to one address of ``getaddrinfo``; OSError if that fails."""
     family, kind, protocol, _, where = address
@@ -264,7 +271,8 @@ def _await_connected(opened: Any, where: tuple[Any, ...]) -> None:
 def _source(host: str, number: int) -> str:
     """The address to connect from with this process's n-th connection; empty where the system chooses.
 
-    One address has not enough ports for tens of thousands of connections to one server.
+    One address has not enough ports for tens of thousands of connections to one server. Workers deal the addresses out
+    in turn, so that no two of them use the same before all are in use.
     """
-    nth = number // CONNECTIONS_AN_ADDRESS % http_address.LOOPBACK_ADDRESSES
+    nth = (_worker + _workers * (number // CONNECTIONS_AN_ADDRESS)) % http_address.LOOPBACK_ADDRESSES
     return f"127.0.0.{1 + nth}" if nth and STAMPED and host.startswith("127.") else ""

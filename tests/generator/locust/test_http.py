@@ -372,8 +372,15 @@ def test_a_status_counts_before_a_text():
 
 
 @pytest.mark.skipif(not sockets.STAMPED, reason="only on Linux is all of 127.0.0.0/8 this machine")
-def test_connections_come_from_as_many_addresses_as_they_need_ports(monkeypatch):
-    """The first thousands of a process from the usual one, the next from the next, all to the same server."""
+@pytest.mark.parametrize(
+    ("worker", "workers", "addresses"),
+    [(0, 1, (1, 1, 2, 2, 3, 3)), (1, 3, (2, 2, 5, 5, 8, 8))],
+    ids=["the only worker", "the second of three"],
+)
+def test_connections_come_from_as_many_addresses_as_they_need_ports(monkeypatch, worker, workers, addresses):
+    """The first thousands of a worker from one, the next from the next that no other uses, all to the same server."""
+    monkeypatch.setattr(sockets, "_worker", worker)
+    monkeypatch.setattr(sockets, "_workers", workers)
     monkeypatch.setattr(sockets, "CONNECTIONS_AN_ADDRESS", 2)
     monkeypatch.setattr(sockets, "_connects", itertools.count())
     seen = []
@@ -388,7 +395,7 @@ def test_connections_come_from_as_many_addresses_as_they_need_ports(monkeypatch)
         assert all(client.get("/").ok for client in clients)
         for client in clients:
             client.close()
-    assert sorted(seen) == [f"127.0.0.{number}" for number in (1, 1, 2, 2, 3, 3)]
+    assert sorted(seen) == [f"127.0.0.{number}" for number in addresses]
 
 
 @pytest.mark.skipif(not sockets.STAMPED, reason="only Linux says when bytes came in")
