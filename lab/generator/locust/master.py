@@ -38,13 +38,9 @@ from locust.stats import PERCENTILES_TO_REPORT, StatsCSV
 from locust.util.load_locustfile import load_locustfile
 
 from lab.generator.counts import COUNTS
-from lab.generator.locust import admission
+from lab.generator.locust import admission, heartbeats
 from lab.runtimes.checkout import JOIN_TOKEN
 from lab.spec import sample
-
-# Seconds without a heartbeat after which a worker is lost. Locust gives it 4, and ends all users then; but one that
-# opens thousands of connections at once has no time for heartbeats.
-LOST_AFTER_S = 20
 
 
 class Problem(msgspec.Struct, forbid_unknown_fields=True):
@@ -372,7 +368,7 @@ def main() -> None:
         parser.error(f"{JOIN_TOKEN} is not set, so anybody could send messages")
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     channel = Channel()
-    runners.HEARTBEAT_LIVENESS = LOST_AFTER_S
+    runners.HEARTBEAT_LIVENESS = heartbeats.LOST_AFTER_S
     user_classes, _ = load_locustfile(options.locustfile)
     environment = Environment(user_classes=list(user_classes.values()), events=locust.events)
     environment.runner = runner = FixedWorkerCountRunner(environment, options.bind, options.port, options.workers)

@@ -9,21 +9,19 @@ from __future__ import annotations
 
 import argparse
 import logging
+import math
 import sys
-import time
 
 import gevent
 import locust
+from locust import runners
 from locust.env import Environment
 from locust.runners import WorkerRunner
 from locust.util.load_locustfile import load_locustfile
 
-from lab.generator.locust import admission
+from lab.generator.locust import admission, heartbeats
 from lab.generator.locust.phases import PhaseRunner
 from lab.runtimes.checkout import ROOT
-
-# Locust's master sends a heartbeat every second. A killed one sends no quit, and the next does not know this worker.
-HEARTBEAT_TIMEOUT_S = 8.0
 
 
 def main() -> None:
@@ -37,6 +35,7 @@ def main() -> None:
     users = [user for file in files for user in load_locustfile(str(file))[0].values()]
     environment = Environment(user_classes=users, events=locust.events)
     gevent.spawn(_say_refused)
+    runners.MASTER_HEARTBEAT_TIMEOUT = math.inf  # which goes by the wall clock, and a step of that ends no worker
     try:
         runner = environment.create_worker_runner(options.master_host, options.master_port)
     except ConnectionError:  # no master for minutes: ``lab worker`` starts the next worker process
@@ -53,9 +52,7 @@ def _say_refused() -> None:
 
 
 def _quit_without_heartbeat(runner: WorkerRunner) -> None:
-    joined = time.time()  # a master may end right after that, without a heartbeat
-    while time.time() - (runner.last_heartbeat_timestamp or joined) < HEARTBEAT_TIMEOUT_S:
-        gevent.sleep(1)
+    heartbeats.await_silence(runner)
     runner.greenlet.kill(block=False)
 
 
