@@ -135,7 +135,7 @@ class LoadPhase:
         parameters: the scenario's.
         path: the scenario's path with its parameters filled in; that of the locustfile's scenario if empty.
         warm_up: number of the warm-up round; 0 for the measured load.
-        seed: decides Poisson arrivals.
+        seed: decides Poisson arrivals, and what each user draws.
         window: number of the window, from 0, of the ``windows`` that the measured load has. Its samples and counts are
             timed as if those before, which took ``before_us``, had been right before it.
 
@@ -153,10 +153,16 @@ class LoadPhase:
 
     @property
     def start_delay_s(self) -> float:
-        """Seconds from the command to the planned start: time to notify every user, and to plan an open loop."""
-        return (
-            START_DELAY_S + START_DELAY_PER_USER_S * self.load.users + START_DELAY_PER_SEND_S * self.load.planned_starts
+        """Seconds from the command to the planned start: time to notify every user, and to plan an open loop.
+
+        On another machine it is shorter by as much as that one's clock is ahead.
+        """
+        clocks_s = CLOCK_WITHIN_S if self.load.remote_workers else 0.0
+        of_users_s, of_sends_s = (
+            START_DELAY_PER_USER_S * self.load.users,
+            START_DELAY_PER_SEND_S * self.load.planned_starts,
         )
+        return START_DELAY_S + clocks_s + of_users_s + of_sends_s
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,10 @@ Seed = tuple[int, ...]
 
 
 def seed_of(plan: Plan, cell: Cell, window: int = 0) -> Seed:
-    """The seed of a cell's arrivals: the same for all variants of a repeat, another for every repeat and window."""
+    """The seed of a cell's arrivals and of what its users draw: another for every repeat and window.
+
+    All variants of a repeat have the same.
+    """
     return (plan.seed, cell.repeat, window) if cell.load.windows > 1 else (plan.seed, cell.repeat)
 
 
