@@ -93,7 +93,8 @@ class _Program:
         """
         record = np.zeros(1, dtype=sample.RECORD)
         record["planned_us"] = record["sent_us"] = round((done.ended.began_s - start_s) * 1e6)
-        record["latency_us"], record["bytes"] = round(done.elapsed_s * 1e6), len(done.output)
+        record["latency_us"] = round(done.elapsed_s * 1e6)
+        record["bytes"] = min(len(done.output), sample.MOST_BYTES)
         record["status"], record["error"], record["session"] = done.ended.status, done.error, self.executions - 1
         return sample.to_batch(record.tobytes(), [(METHOD, self.name)], 0, warm_up)
 

@@ -67,17 +67,18 @@ NO_ANSWER = (*UNANSWERED, ERRORS[BROKEN_OFF])
 
 # What a record holds in place of an error for a right answer that the check called a fallback.
 FALLBACK = len(ERRORS)
-MOST_STEPS = np.iinfo(np.int16).max
+# Sessions of more steps, and answers of more bytes, are recorded with these.
+MOST_STEPS, MOST_BYTES = np.iinfo(np.int16).max, np.iinfo(np.int32).max
 
-# samples.parquet. connect_us is 0 where an open connection was reused. session counts a user's sessions from 0, and
-# step the requests of a session. warm_up is the number of the warm-up round, 0 for the measured load. error is empty
-# for a right answer; fallback says of a right one that it is a substitute. cut says that the end of a closed loop, or
-# who broke the load off, cut the session off, so that it is not complete; stopped that its user did, as a request
-# failed that it needed.
+# samples.parquet. connect_us is 0 where an open connection was reused. bytes are those of the body, 2 GiB less one at
+# most (MOST_BYTES): a larger one is recorded with that. session counts a user's sessions from 0, and step the requests
+# of a session. warm_up is the number of the warm-up round, 0 for the measured load. error is empty for a right answer;
+# fallback says of a right one that it is a substitute. cut says that the end of a closed loop, or who broke the load
+# off, cut the session off, so that it is not complete; stopped that its user did, as a request failed that it needed.
 # waited_us is for how long the planned start of the session waited for a free user, in an open loop: a user is busy
-# until its last answer has come, or its last pause is over. window is the
-# number of the window, from 0, in which it was sent; all times go on from one window to the next, without the time
-# between them, as if the load had been in one piece.
+# until its last answer has come, or its last pause is over. window is the number of the window, from 0, in which it was
+# sent; all times go on from one window to the next, without the time between them, as if the load had been in one
+# piece.
 SCHEMA = pa.schema(
     [
         ("planned_us", pa.int64()),

@@ -20,7 +20,7 @@ FIRST_CAPACITY = 65536
 CONNECT_ERRORS, PAUSE_S = (sample.REFUSED, sample.CONNECT_FAILED), 0.2
 _RECORD = struct.Struct(sample.RECORD_FORMAT)
 RECORD_BYTES, _pack_into = _RECORD.size, _RECORD.pack_into
-MOST_NAMES, MOST_STEPS = np.iinfo(sample.RECORD["name"]).max, sample.MOST_STEPS
+MOST_NAMES, MOST_STEPS, MOST_BYTES = np.iinfo(sample.RECORD["name"]).max, sample.MOST_STEPS, sample.MOST_BYTES
 RIGHT = (sample.OK, sample.FALLBACK)
 
 
@@ -170,8 +170,8 @@ class UserSink:
         last_name, last_method = self._last
         if name is not last_name or method is not last_method:  # most users send the same again, and this saves a call
             self._last, self._last_id = (name, method), recorder.name_id(name, method)
-        used = recorder.used
-        recorder.used = after = used + RECORD_BYTES
+        used, size = recorder.used, response.size
+        after = used + RECORD_BYTES
         if after > len(recorder.buffer):
             recorder.buffer.extend(bytes(len(recorder.buffer)))
         _pack_into(
@@ -182,7 +182,7 @@ class UserSink:
             (ended_ns - sent_ns) // 1000,
             self._waited_us,
             connect_ns // 1000,
-            response.size,
+            size if size <= MOST_BYTES else MOST_BYTES,
             self._user,
             self.session,
             step,
@@ -190,6 +190,7 @@ class UserSink:
             self._last_id,
             error,
         )
+        recorder.used = after  # only now: what could not be packed is no record
         if step < MOST_STEPS:
             self.step = step + 1
 
@@ -270,7 +271,8 @@ def add_to_statistics(stats: RequestStats, records: bytes, names: Sequence[tuple
         for (error, status), count in zip(*np.unique(failures[["error", "status"]], return_counts=True), strict=True):
             failed = RequestFailed(int(error), int(status))
             key = StatsError.create_key(method, entry.name, failed)
-            seen = unix_start + (failures["sent_us"] + failures["latency_us"]) / 1e6
+            same = failures[(failures["error"] == error) & (failures["status"] == status)]
+            seen = unix_start + (same["sent_us"] + same["latency_us"]) / 1e6
             known = stats.errors.setdefault(key, StatsError(method, entry.name, failed))
             known.occurrences += int(count)
             known.first_seen = min(known.first_seen or float("inf"), float(seen.min()))

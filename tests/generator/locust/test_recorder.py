@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import tracemalloc
 
 import numpy as np
@@ -103,10 +104,41 @@ def test_averages_and_the_last_request_are_those_of_locust(monkeypatch):
     assert bulk.total.last_request_timestamp == pytest.approx(single.total.last_request_timestamp, abs=1e-3)
 
 
-def test_an_error_tells_when_it_was_seen(monkeypatch):
-    """Locust's failure table shows when an error was first and last seen."""
-    bulk, _ = both(random_rows(50), monkeypatch)
-    assert all(error.first_seen and error.last_seen for error in bulk.errors.values())
+@pytest.mark.parametrize("parts", [1, 3])
+def test_an_error_tells_when_it_was_seen(monkeypatch, parts):
+    """Locust's failure table shows when an error was first and last seen: that one, and not another of its name."""
+    bulk, single = both(random_rows(200), monkeypatch, parts)
+    seen, expected = (
+        {key: (error.first_seen, error.last_seen) for key, error in stats.errors.items()} for stats in (bulk, single)
+    )
+    assert len(set(expected.values())) > 3
+    assert seen.keys() == expected.keys()
+    assert all(seen[key] == pytest.approx(expected[key], abs=1e-6) for key in expected)
+
+
+def test_a_body_of_more_than_two_gib_is_recorded_with_the_most_that_a_sample_holds():
+    """Its time counts as any other's, and what a load was is no error of its locustfile."""
+    of = Recorder(0)
+    sink = of.sink(0)
+    sink.begin_session()
+    for size in (1, sample.MOST_BYTES, sample.MOST_BYTES + 1, 1 << 40):
+        sink.began()
+        sink.ended("large", (0, 0, 0, 1_000_000, 1_000_000), Response(200, b"", sample.OK, size))
+    rows = np.frombuffer(of.take(), sample.RECORD)
+    assert rows["bytes"].tolist() == [1, *[2**31 - 1] * 3]
+    assert of.finished == len(rows) == 4
+
+
+def test_what_cannot_be_packed_leaves_no_record():
+    """Those before it are not sent a second time in its place."""
+    of = Recorder(0)
+    sink = of.sink(0)
+    sink.begin_session()
+    sink.ended("first", (0, 0, 0, 1000, 1000), Response(200, b"", sample.OK, 1))
+    of.take()
+    with pytest.raises(struct.error):
+        sink.ended("second", (0, 0, 0, 1000, 1000), Response(1 << 20, b"", sample.OK, 1))
+    assert of.take() == b""
 
 
 def test_feeding_nothing_changes_nothing():
