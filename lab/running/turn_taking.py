@@ -13,7 +13,7 @@ from lab.running.measurement import Measurement, failure_observed
 from lab.running.testbed import Testbed
 from lab.running.warm_up import MIN_ROUNDS, is_warm
 from lab.runtimes import Running
-from lab.spec import prediction, schedule, turns
+from lab.spec import in_turns, prediction, schedule, turns
 from lab.spec.plan import Cell, Plan
 from lab.spec.prediction import CallsMade
 from lab.spec.system import SERVICE
@@ -93,7 +93,8 @@ def take_turns(testbed: Testbed, measurements: list[Measurement]) -> None:
     cell, load, speed = measurements[0].cell, measurements[0].cell.load, Telemetry()
     # The same in all starts, whoever was started first.
     by_name = sorted(measurements, key=lambda each: each.cell.variant)
-    rounds = turns.order(by_name, load.windows, cell.repeat, testbed.plan.seed)
+    start = in_turns.start_in_batch(testbed.plan, cell)
+    rounds = turns.order(by_name, load.windows, start, testbed.plan.seed)
     in_windows, whose = load.windows > 1, ", ".join(each.cell.id for each in measurements)
     total = load.windows * len(measurements) if in_windows else load.planned_sessions
     with (

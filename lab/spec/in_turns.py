@@ -146,6 +146,11 @@ def batch_count(plan: Plan) -> int:
     return len(_together(plan)) if plan.interleave == WINDOWS else 1
 
 
+def start_in_batch(plan: Plan, cell: Cell) -> int:
+    """The number, from 1, of a cell's start among those of its batch; of all where there are no batches."""
+    return (cell.repeat - 1) // batch_count(plan) + 1
+
+
 def beside(plan: Plan, variant: str) -> frozenset[str]:
     """The variants that take turns with one in some batch, itself among them; all where each is alone, cell by cell."""
     if plan.interleave != WINDOWS:

@@ -81,8 +81,8 @@ def order(members: Sequence[T], count: int, start: int, seed: int) -> list[list[
 
     Args:
         count: number of rounds.
-        start: number of the start of the services, from 1. Its rounds go on in the cycle where those of the start
-            before ended, so that starts of few rounds are balanced together.
+        start: number of the start of the services, from 1, of those of the same batch. Its rounds go on in the cycle
+            where those of the start before ended, so that starts of few rounds are balanced together.
         seed: the plan's.
 
     """
