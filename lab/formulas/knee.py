@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lab.formulas.digits import digits
+
 # Throughputs this near to the largest count as the same: about the difference of two runs of the same variant.
 SAME_SHARE = 0.05
 # A plateau must span more than a small step in users, or throughput had no chance to grow on it.
@@ -181,12 +183,12 @@ def rates_kept(points: Sequence[RatePoint], tolerated: float) -> str:
     kept = 0.0
     for point in ordered:
         if point.mean_s is None or point.error_share > tolerated:
-            return f"{_up_to(kept)}; at {point.rate:,g}/s {100 * point.error_share:.3g}% of the requests failed"
+            return f"{_up_to(kept)}; at {digits(point.rate)}/s {100 * point.error_share:.3g}% of the requests failed"
         if point.mean_s > QUEUED * lowest_s:
-            return f"{_up_to(kept)}; at {point.rate:,g}/s the mean latency was {point.mean_s:.3g} s: a queue grew"
+            return f"{_up_to(kept)}; at {digits(point.rate)}/s the mean latency was {point.mean_s:.3g} s: a queue grew"
         kept = point.rate
     return f"{_up_to(kept)}, the highest that was measured"
 
 
 def _up_to(rate: float) -> str:
-    return f"no queue up to {rate:,g}/s" if rate else "a queue at every rate"
+    return f"no queue up to {digits(rate)}/s" if rate else "a queue at every rate"

@@ -93,13 +93,13 @@ def _check(load: Load) -> None:
     numbers.at_least("--workers", load.workers, 0 if load.remote_workers else 1)
     match load:
         case Open():
-            _check_sends(f"--rate {load.rate_rps:g} for {load.duration_s:g} s", "Rate", load)
+            _check_sends(f"--rate {load.rate_rps:.10g} for {load.duration_s:.10g} s", "Rate", load)
         case Ramp():
-            asked = f"--ramp {load.from_rps:g}:{load.to_rps:g}:{load.duration_s:g}"
+            asked = f"--ramp {load.from_rps:.10g}:{load.to_rps:.10g}:{load.duration_s:.10g}"
             _check_sends(asked, "The mean of both rates", load)
         case Closed() if load.duration_s < load.ramp_s:
             raise LabError(
-                f"--duration {load.duration_s:g} is over before the ramp of {load.ramp_s:g} s is.",
+                f"--duration {load.duration_s:.10g} is over before the ramp of {load.ramp_s:.10g} s is.",
                 "Make it longer, or --ramp-up shorter.",
             )
     if max(load.users, load.planned_sessions or 0) > MOST_REQUESTS:

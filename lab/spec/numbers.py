@@ -26,7 +26,8 @@ def seconds(option: str, value: Any) -> float:
     """A time in seconds, never a negative zero; LabError if it is none, or longer than a week."""
     found = real(option, value)
     if found > MOST_SECONDS:
-        raise LabError(f"{option} {found:g} is too long.", f"It must be at most {MOST_SECONDS:,.0f} seconds, a week.")
+        step = f"It must be at most {MOST_SECONDS:,.0f} seconds, a week."
+        raise LabError(f"{option} {found:.10g} is too long.", step)
     return found
 
 
@@ -49,7 +50,7 @@ Number = TypeVar("Number", int, float)
 def at_least(option: str, value: Number, least: float) -> Number:
     """The same number; LabError names the option if it is too small."""
     if value < least:
-        raise LabError(f"{option} {value:g} is not possible.", f"It must be at least {least:g}.")
+        raise LabError(f"{option} {value:.10g} is not possible.", f"It must be at least {least:g}.")
     return value
 
 

@@ -180,7 +180,7 @@ def _possible_rate(name: str, rps: object) -> float:
     """A rate in requests a second; LabError if it is none, or one that nothing can send."""
     found = numbers.at_least(name, numbers.real(name, rps), LEAST_RATE)
     if found > MOST_RATE:
-        raise LabError(f"{name} {found:g} is not possible.", f"It must be at most {MOST_RATE:,} a second.")
+        raise LabError(f"{name} {found:.10g} is not possible.", f"It must be at most {MOST_RATE:,} a second.")
     return found
 
 
@@ -195,7 +195,7 @@ def _rate(given: float | str) -> float:
             raise LabError(f"--rate {given} is not a percentage.", "Write it such as 50%.") from None
         found = numbers.at_least("--rate", numbers.real("--rate", percent), LEAST_RATE)
         if found > MOST_PERCENT:
-            raise LabError(f"--rate {found:g}% is not possible.", f"It must be at most {MOST_PERCENT:,}%.")
+            raise LabError(f"--rate {found:.10g}% is not possible.", f"It must be at most {MOST_PERCENT:,}%.")
         return Percent(found)
     return _possible_rate("--rate", given)
 
@@ -218,7 +218,7 @@ def _ramp(given: str | Sequence[float]) -> tuple[float, float, float]:
         from_rps, to_rps, duration_s = (numbers.real("--ramp", part) for part in parts)
     except (TypeError, ValueError):
         raise LabError(f"--ramp {given!r} is not three numbers.", step) from None
-    written = f"--ramp {from_rps:g}:{to_rps:g}:{duration_s:g}"
+    written = f"--ramp {from_rps:.10g}:{to_rps:.10g}:{duration_s:.10g}"
     if min(from_rps, to_rps) < 0:
         raise LabError(f"{written} has a rate below zero.", step)
     if from_rps > to_rps:

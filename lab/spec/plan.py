@@ -10,6 +10,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import structs
 
+from lab.formulas.digits import digits
 from lab.spec.limits import EQUAL, Limits, Stance
 from lab.spec.own_load import Locustfile, OneRequest
 from lab.spec.scenario import Scenario, Value
@@ -132,7 +133,7 @@ class Plan:
         if self.axis == CAPACITY:
             return f"{position:g} % of capacity"
         if self.axis in (RATE, RAMP):
-            rate = f"{position:,g} {self.unit}s/s"
+            rate = f"{digits(position)} {self.unit}s/s"
             return f"a ramp to {rate}" if self.axis == RAMP else rate
         if self.axis == USERS:
             return f"{position:,.0f} user{'s' * (position != 1)}"
@@ -144,7 +145,7 @@ class Plan:
     def value_at(self, position: float) -> str:
         """A value of what is varied, without saying what that is: a number, or a name."""
         choices = self.scenario.choices(self.axis)
-        return choices[int(position)] if choices else f"{position:,g}"
+        return choices[int(position)] if choices else digits(position)
 
     @property
     def is_balanced(self) -> bool:

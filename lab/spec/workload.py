@@ -7,6 +7,8 @@ from typing import ClassVar, Literal, TypeAlias
 
 from msgspec import Struct, structs
 
+from lab.formulas.digits import digits
+
 Arrivals = Literal["even", "poisson"]
 EVEN: Arrivals = "even"
 POISSON: Arrivals = "poisson"
@@ -213,7 +215,7 @@ class Open(OpenLoop, frozen=True, kw_only=True):
 
     @property
     def planned_sessions(self) -> int:
-        """The total number of planned sends: rate times duration."""
+        """The total number of planned sends: rate times duration, rounded down."""
         return _whole(self.rate_rps * self.duration_s)
 
     planned_starts = planned_sessions
@@ -245,7 +247,7 @@ class Open(OpenLoop, frozen=True, kw_only=True):
 
     def volume(self, unit: str = "request") -> str:
         """How large the load is, in words: ``80 requests/s``."""
-        return f"{self.rate_rps:,g} {unit}s/s"
+        return f"{digits(self.rate_rps)} {unit}s/s"
 
 
 class Ramp(OpenLoop, frozen=True, kw_only=True):
@@ -294,7 +296,7 @@ class Ramp(OpenLoop, frozen=True, kw_only=True):
 
     def volume(self, unit: str = "request") -> str:
         """How large the load is, in words: ``0 to 1,000 requests/s``."""
-        return f"{self.from_rps:,g} to {self.to_rps:,g} {unit}s/s"
+        return f"{digits(self.from_rps)} to {digits(self.to_rps)} {unit}s/s"
 
 
 def _last_send_s(load: Closed | Open) -> float:

@@ -18,6 +18,7 @@ from lab.formulas.knee import RatePoint, rates_kept
         ([RatePoint(50, 2.0), RatePoint(100, 2.0, 0.2)], "no queue up to 50/s; at 100/s 20% of the requests failed"),
         ([RatePoint(50, 2.0), RatePoint(100, 2.0, 0.004)], "no queue up to 50/s; at 100/s 0.4% of the requests failed"),
         ([RatePoint(50, 2.0, 0.0005), RatePoint(100, 2.0)], "no queue up to 100/s, the highest that was measured"),
+        ([RatePoint(1e6, 2.0), RatePoint(1234567.0, 9.0)], "no queue up to 1,000,000/s; at 1,234,567/s the mean"),
         ([RatePoint(50, None, 1.0)], "a queue at every rate; at 50/s 100% of the requests failed"),
     ],
 )

@@ -11,7 +11,7 @@ from lab.spec import prediction
 from lab.spec.options import Options
 from lab.spec.plan import Plan
 from lab.spec.planning import make_plan
-from lab.spec.workload import Ramp
+from lab.spec.workload import Open, Ramp
 
 DELAY, FANOUT = scenarios()["delay"], scenarios()["fanout"]
 
@@ -124,6 +124,26 @@ def test_a_sweep_is_read_back_as_it_was_planned(options):
     """run.json holds all of it."""
     plan = planned(**options)
     assert Plan.from_json(plan.as_json()) == plan
+
+
+@pytest.mark.parametrize(
+    ("options", "said", "volume"),
+    [
+        ({"rate": [1_000_000], "duration": 1.0}, "1,000,000 requests/s", "1,000,000 requests/s"),
+        ({"rate": [1_234_567], "duration": 1.0}, "1,234,567 requests/s", "1,234,567 requests/s"),
+        ({"rate": [0.25], "duration": 8.0}, "0.25 requests/s", "0.25 requests/s"),
+        ({"ramp": "0:1500000:1"}, "a ramp to 1,500,000 requests/s", "0 to 1,500,000 requests/s"),
+    ],
+)
+def test_a_rate_is_said_in_digits(options, said, volume):
+    """All of them, however high it is."""
+    plan = planned(users=[300], **options)
+    assert (plan.at(plan.cells[0]), plan.cells[0].load.volume()) == (said, volume)
+
+
+def test_a_rate_of_a_capacity_is_said_with_few_decimals():
+    """It is computed, and may have no end of them."""
+    assert Open(users=1, rate_rps=1000 / 3, duration_s=1.0).volume() == "333.3333 requests/s"
 
 
 def test_a_ramp_is_a_cell_and_a_parameter_can_be_varied_under_it():

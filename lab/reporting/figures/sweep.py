@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from lab.analysis.verdict import VALID
 from lab.formulas import t_interval
+from lab.formulas.digits import digits
 from lab.reporting.figures.style import (
     MODEL,
     SOFT_INK,
@@ -78,7 +79,7 @@ def sweep_figure(
     _published(mean, table, styles, "published_mean_s", "published mean")
     _published(rate, table, styles, "published_rps", "published, failed requests included")
     for formula, rps in plateaus:
-        rate.axhline(rps, **MODEL, label=f"{LIMITING[formula[0]]}: {formula} = {rps:g} a second")
+        rate.axhline(rps, **MODEL, label=f"{LIMITING[formula[0]]}: {formula} = {digits(rps)} a second")
     for axes in (mean, rate):
         _explain_doubt(axes, table)
         plain_log_scale(axes, "y")
@@ -114,7 +115,7 @@ def varied_axis(axes: Axes, values: list[float]) -> None:
     positive = [value for value in values if value > 0]
     if len(positive) < len(values):
         axes.set_xscale("symlog", linthresh=positive[0] if positive else 1)
-        axes.set_xticks(values, [f"{value:,g}" for value in values])
+        axes.set_xticks(values, [f"{value:,.10g}" for value in values])
         return
     axes.set_xscale("log")
     low, high = values[0] / 1.3, values[-1] * 1.3

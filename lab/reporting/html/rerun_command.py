@@ -140,7 +140,7 @@ def _of_capacity(plan: Plan) -> dict[str, Any]:
     if not of_cells:
         return {}
     known = {cell.variant: 100 / cell.percent * cell.load.rate_rps for cell in of_cells if isinstance(cell.load, Open)}
-    return {"rate": [f"{percent:g}%" for percent in plan.positions], "capacity": known}
+    return {"rate": [f"{percent:.12g}%" for percent in plan.positions], "capacity": known}
 
 
 def _varied(plan: Plan) -> dict[str, list[Value]]:

@@ -26,6 +26,7 @@ ASKED = [
     ("delay", {"ramp": "10:60:6", "users": [90], "parameters": {"delay_ms": [100, 500]}, "arrivals": "poisson"}),
     ("delay", {"users": [50], "remote_workers": 2, "workers": 0, "bind": "192.168.1.20", "timeout": 7.0}),
     ("jwt", {"users": [50], "requests": 20_000, "limits": "tuned", "pool": 7}),
+    ("delay", {"rate": ["12.3456789%"], "capacity": {"mvc": 128.0}, "variants": ["mvc"], "duration": 10.0}),
     ("jwt", {"limits": "default", "loops": 3}),
     ("document", {"users": [100], "pool": 20, "link_latency_ms": 500, "heap_mb": 512, "accept_count": 100}),
     ("jwt", {"users": [50, 100], "duration": 9, "interleave": "windows", "repeat": 2}),
