@@ -25,7 +25,8 @@ class NameSummary:
     """Summary statistics of the requests of one name; latencies are of right answers only, in seconds.
 
     Attributes:
-        p999_s: p99.9; None with fewer than :data:`lab.formulas.stats.FEWEST_FOR_P999` right answers.
+        p95_s: None with fewer than :data:`lab.formulas.stats.FEWEST_FOR_P95` right answers.
+        p999_s: p99.9; None with fewer than :data:`lab.formulas.stats.FEWEST_FOR_P999` of them.
         requests: answers and failures together; ``failed`` of them failed, ``fallbacks`` are right but substitutes.
         throughput_rps: requests over the elapsed time of the whole cell, so that the names' add up to the cell's.
 
@@ -47,7 +48,7 @@ class NameSummary:
 
 @dataclass(frozen=True)
 class Times:
-    """The distribution of a time in seconds; all None where there is none, p99.9 where there are too few."""
+    """The distribution of a time in seconds; all None where there is none, p95 and p99.9 where there are too few."""
 
     mean_s: float | None
     p50_s: float | None
@@ -153,7 +154,13 @@ def by_name(pieces: Iterable[pd.DataFrame], elapsed_s: float, from_planned: bool
             counts.setdefault((str(method), str(name)), _NameCounts()).add(rows)
     return [
         NameSummary(
-            name, method, of.requests, of.failed, of.fallbacks, *of.latency.figures(95), of.requests / elapsed_s
+            name,
+            method,
+            of.requests,
+            of.failed,
+            of.fallbacks,
+            **_shown(of.latency),
+            throughput_rps=of.requests / elapsed_s,
         )
         for (method, name), of in counts.items()
     ]
@@ -229,4 +236,9 @@ def _joined(parts: pd.DataFrame) -> pd.DataFrame:
 def _times(times_us: pd.Series) -> Times:
     of = Distribution()
     of.add(times_us.to_numpy(dtype=np.int64))
-    return Times(*of.figures(95))
+    return Times(**_shown(of))
+
+
+def _shown(of: Distribution) -> dict[str, float | None]:
+    """The figures of a part: those of a cell but for p90."""
+    return {name: value for name, value in of.figures()._asdict().items() if name != "p90_s"}

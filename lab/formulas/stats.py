@@ -22,8 +22,8 @@ SUMMARISED = (
     "status",
     "error",
 )
-# With fewer times the slowest one in a thousand is just the slowest one, and says nothing of a percentile.
-FEWEST_FOR_P999 = 1000
+# With fewer times the slowest one in twenty, or in a thousand, is just the slowest one: that is no percentile.
+FEWEST_FOR_P95, FEWEST_FOR_P999 = 20, 1000
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Summary:
     Attributes:
         mean_s: mean latency; like the percentiles from the actual send, or, in an open loop, from the planned send.
         min_s: the fastest right answer, as ``max_s`` is the slowest one.
-        p95_s: the 95th percentile, with 20 right answers at least.
+        p95_s: the 95th percentile; None with fewer than :data:`FEWEST_FOR_P95` right answers.
         p999_s: p99.9; None with fewer than :data:`FEWEST_FOR_P999` right answers.
         all_mean_s: mean latency of all requests: a failure counts with the time until it failed, a timeout with what it
             waited. The same for the percentiles. A latency of right answers alone looks good where slow ones time out.
@@ -150,7 +150,7 @@ def summarise_pieces(pieces: Iterable[pd.DataFrame], from_planned: bool = False)
     answered = service.count
     of_service, of_lateness = service.figures(), late.figures()
     right_ones = latency if from_planned else service
-    of_right, p95_s, min_s = right_ones.figures(), right_ones.quantiles_s([95]).get(95), right_ones.min_s()
+    of_right, min_s = right_ones.figures(), right_ones.min_s()
     # Only now, as this array is the large one: a second one for all requests would take as much memory again.
     right_ones.add(failures.added())
     of_all = right_ones.figures() if failures.count else of_right
@@ -159,7 +159,7 @@ def summarise_pieces(pieces: Iterable[pd.DataFrame], from_planned: bool = False)
         errors=dict(errors.most_common()),
         mean_s=of_right.mean_s,
         p50_s=of_right.p50_s,
-        p90_s=of_right.middle_s,
+        p90_s=of_right.p90_s,
         p99_s=of_right.p99_s,
         max_s=of_right.max_s,
         service_mean_s=of_service.mean_s,
@@ -182,8 +182,8 @@ def summarise_pieces(pieces: Iterable[pd.DataFrame], from_planned: bool = False)
         all_p99_s=of_all.p99_s,
         all_p999_s=of_all.p999_s,
         min_s=min_s,
-        p95_s=p95_s,
-        all_p90_s=of_all.middle_s,
+        p95_s=of_right.p95_s,
+        all_p90_s=of_all.p90_s,
     )
 
 
@@ -224,11 +224,12 @@ class _Span:
 
 
 class Figures(NamedTuple):
-    """The figures of a distribution in seconds; all None without times, p99.9 with too few of them."""
+    """The figures of a distribution in seconds; all None without times, p95 and p99.9 with too few of them."""
 
     mean_s: float | None
     p50_s: float | None
-    middle_s: float | None
+    p90_s: float | None
+    p95_s: float | None
     p99_s: float | None
     p999_s: float | None
     max_s: float | None
@@ -268,18 +269,19 @@ class Distribution:
         times_us.partition(list(ranks.values()))
         return {percent: int(times_us[rank]) / 1e6 for percent, rank in ranks.items()}
 
-    def figures(self, middle: int = 90) -> Figures:
-        """Mean, p50, the ``middle`` percentile, p99, p99.9 and maximum."""
+    def figures(self) -> Figures:
+        """Mean, percentiles and maximum."""
         if not self.count:
-            return Figures(None, None, None, None, None, None)
+            return Figures(None, None, None, None, None, None, None)
         times_us = self.added()
-        ranks = [-(-self.count * per_mille // 1000) - 1 for per_mille in (500, 10 * middle, 990, 999)]
+        ranks = [-(-self.count * per_mille // 1000) - 1 for per_mille in (500, 900, 950, 990, 999)]
         times_us.partition(ranks)
-        p50_s, middle_s, p99_s, p999_s = (int(times_us[rank]) / 1e6 for rank in ranks)
+        p50_s, p90_s, p95_s, p99_s, p999_s = (int(times_us[rank]) / 1e6 for rank in ranks)
         return Figures(
             mean_s=float(times_us.mean(dtype=np.float64)) / 1e6,
             p50_s=p50_s,
-            middle_s=middle_s,
+            p90_s=p90_s,
+            p95_s=p95_s if self.count >= FEWEST_FOR_P95 else None,
             p99_s=p99_s,
             p999_s=p999_s if self.count >= FEWEST_FOR_P999 else None,
             max_s=int(times_us.max()) / 1e6,

@@ -116,6 +116,17 @@ def test_the_same_name_with_two_methods_is_two_rows(samples_of):
     ]
 
 
+@pytest.mark.parametrize(("answers", "p95_s"), [(3, None), (19, None), (20, 19.0), (100, 95.0)])
+def test_the_slowest_one_in_twenty_takes_twenty_answers_in_parts_as_in_the_total(samples_of, answers, p95_s):
+    """Of fewer it would be the slowest one, of a name and of sessions as of the whole cell."""
+    latencies = [float(n) for n in range(1, answers + 1)]
+    samples = samples_of([*latencies, 200.0], name=["a"] * answers + ["b"], error=[""] * answers + ["timeout"])
+    samples["step"], samples["session"], samples["user"] = 0, range(answers + 1), 0
+    row = breakdown.breakdown(in_pieces(samples, 7), 1.0)["by_name"][0]
+    sessions = breakdown.of_sessions(in_pieces(samples, 7)(breakdown.OF_SESSIONS))
+    assert row["p95_s"] == sessions.steps.p95_s == stats.summarise(samples).p95_s == p95_s
+
+
 def test_where_there_is_nothing_to_break_down_there_is_nothing(samples_of):
     """One name and one request a session: the total says it all. A fallback is worth a row even then."""
     samples = samples_of([1.0, 2.0], session=[0, 1], user=0)
