@@ -43,8 +43,14 @@ class CellFolder:
         """The final file of samples. If it is missing, as after SIGKILL, samples are read from the stream."""
         return self.path / "samples.parquet"
 
+    @property
+    def _read_from(self) -> Path:
+        return self.kept if self.kept.exists() else self.stream
+
     def keep_samples(self, cut: Collection[tuple[int, int]] = (), stopped: Collection[tuple[int, int]] = ()) -> None:
         """Turn the stream into samples.parquet; of a truncated stream all complete batches.
+
+        OSError where the one cannot be read or the other cannot be written: then the stream stays.
 
         Args:
             cut: user and number of each session that the end of the load cut off.
@@ -56,7 +62,7 @@ class CellFolder:
 
     def samples(self) -> pd.DataFrame:
         """All samples, those of the warm-up too (``warm_up`` > 0); empty if there are none."""
-        with _readable(self.kept):
+        with _readable(self._read_from):
             return pd.DataFrame(sample_file.whole(self.kept, self.stream).to_pandas())
 
     def measured(self) -> pd.DataFrame:
@@ -65,7 +71,7 @@ class CellFolder:
 
     def measured_pieces(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
         """The measured samples in pieces of bounded size: see :func:`lab.storage.sample_file.pieces`."""
-        with _readable(self.kept):
+        with _readable(self._read_from):
             yield from sample_file.pieces(self.kept, self.stream, columns)
 
     @property
@@ -148,7 +154,7 @@ def _fits(key: str, value: Any) -> bool:
 
 @contextmanager
 def _readable(path: Path) -> Iterator[None]:
-    """Turn pyarrow's errors for a damaged Parquet file into LabError."""
+    """Turn pyarrow's errors for a damaged file into LabError."""
     try:
         yield
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:

@@ -29,6 +29,7 @@ from filelock import FileLock
 from lab.errors import LabError
 from lab.runtimes import identity, process_id
 from lab.runtimes.checkout import ROOT
+from lab.runtimes.temporary import whole_file
 from lab.spec.own_load import Locustfile
 from lab.spec.plan import Cell, Plan
 from lab.storage import format_1, format_2, format_3
@@ -58,7 +59,10 @@ class RunFolder:
 
     @staticmethod
     def create(plan: Plan, command: Sequence[str], environment: Mapping[str, Any], runs: Path) -> RunFolder:
-        """Create the folder of a new run with its plan and environment, before anything is started."""
+        """Create the folder of a new run with its plan and environment, before anything is started.
+
+        Where they cannot be written there is no folder: it would be a damaged run, and the newest one.
+        """
         stem = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{plan.scenario.name}"
         runs.mkdir(parents=True, exist_ok=True)
         for attempt in range(1, 1000):
@@ -70,8 +74,12 @@ class RunFolder:
             raise LabError(f"{runs} already has {attempt} runs of this second.", "Wait a second, then start it again.")
         planned = plan.as_json()
         run = {"format": FORMAT, "run": folder.name, "command": list(command), "owner": _me(), "plan": planned}
-        write_json(folder.path / "run.json", {**run, "seal": identity.seal(_sealed(planned))})
-        write_json(folder.path / "environment.json", environment)
+        try:
+            write_json(folder.path / "run.json", {**run, "seal": identity.seal(_sealed(planned))})
+            write_json(folder.path / "environment.json", environment)
+        except BaseException:
+            shutil.rmtree(folder.path, ignore_errors=True)
+            raise
         return folder
 
     def read(self) -> dict[str, Any]:
@@ -170,7 +178,8 @@ class RunFolder:
         """Copy a locustfile into the folder, unless it is there; LabError as in :meth:`check_locustfile`."""
         content = self.check_locustfile(locustfile)
         if not self.locustfile.exists():
-            self.locustfile.write_bytes(content)
+            with whole_file(self.locustfile) as neighbour:
+                neighbour.write_bytes(content)
 
     @property
     def logs(self) -> Path:
@@ -221,6 +230,11 @@ class RunFolder:
             keys <= _keys(self.path / f"{name}.json")
             for name, keys in {"run": {"format", "run", "plan"}, "environment": {"commit", "host", "packages"}}.items()
         )
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether anything of it was written; a process that is killed as it makes the folder leaves it empty."""
+        return any((self.path / f"{name}.json").exists() for name in ("run", "environment"))
 
     @property
     def is_of_another_checkout(self) -> bool:
@@ -343,12 +357,13 @@ def _order(path: Path) -> tuple[str, int]:
 
 
 def find_run(name: str | None, runs: Path) -> RunFolder:
-    """A run by its name or path; the newest if none is named. LabError if there is none."""
+    """A run by its name or path; the newest with any content if none is named. LabError if there is none."""
     known = all_runs(runs)
     if name is None:
-        if not known:
+        newest = next((run for run in reversed(known) if run.has_begun), None)
+        if not newest:
             raise LabError(f"There is no run in {runs} yet.", "Start one: python -m lab run delay --users 400")
-        return known[-1]
+        return newest
     for path in (runs / name, Path(name), EXAMPLES / name):
         with contextlib.suppress(OSError):  # a name that no file could have
             if (path / "run.json").exists() or path in [run.path for run in known]:

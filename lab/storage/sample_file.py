@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -26,7 +27,7 @@ def merge(
 ) -> None:
     """Turn a stream of batches into one Parquet file; of a truncated stream all complete batches.
 
-    The file is there whole or not at all.
+    The file is there whole or not at all: OSError where the stream cannot be read, or the file cannot be written.
 
     Args:
         cut: user and number of each session of the measured load that its end cut off.
@@ -57,7 +58,7 @@ def whole(path: Path, stream: Path) -> pa.Table:
     """All samples of a Parquet file, or of the stream if that file is missing; none if both are.
 
     Raises:
-        pyarrow.ArrowInvalid: the Parquet file is damaged; OSError too.
+        pyarrow.ArrowInvalid: the Parquet file is damaged; OSError too, and where the stream cannot be read.
 
     """
     batches = list(_whole_file(path) if path.exists() else _whole_batches(stream))
@@ -74,7 +75,7 @@ def pieces(path: Path, stream: Path, columns: Sequence[str]) -> Iterator[pd.Data
             columns that came later: see :func:`lab.spec.sample.with_later_columns`.
 
     Raises:
-        pyarrow.ArrowInvalid: the file is damaged; OSError too.
+        pyarrow.ArrowInvalid: the file is damaged; OSError too, and where the stream cannot be read.
 
     """
     wanted = list(dict.fromkeys((*columns, "warm_up")))
@@ -104,7 +105,7 @@ def _completed(batches: Iterable[pa.RecordBatch], columns: Sequence[str]) -> Ite
 
 
 def _whole_batches(stream: Path) -> Iterator[pa.RecordBatch]:
-    """The batches of a stream up to where it was cut off. Only errors of reading end it, not those of writing."""
+    """The batches of a stream up to where it was cut off; none of one that is missing. OSError if it cannot be read."""
     return _completed(_stream_batches(stream), SCHEMA.names)
 
 
@@ -113,14 +114,27 @@ def _stream_batches(stream: Path) -> Iterator[pa.RecordBatch]:
         try:
             # Opened by name, the stream would be mapped into memory as a whole.
             reader = stack.enter_context(pa.ipc.open_stream(stack.enter_context(pa.OSFile(str(stream)))))
-        except (pa.ArrowInvalid, OSError):
+        except FileNotFoundError:
+            return
+        except (pa.ArrowInvalid, OSError) as error:
+            _check_cut_off(error, stream)
             return
         while True:
             try:
                 batch = reader.read_next_batch()
-            except (StopIteration, pa.ArrowInvalid, OSError):
+            except (StopIteration, pa.ArrowInvalid, OSError) as error:
+                _check_cut_off(error, stream)
                 return
             yield batch
+
+
+def _check_cut_off(error: Exception, stream: Path) -> None:
+    """OSError that names the stream if the system could not read it; then there may be more of it.
+
+    Half a message is an OSError of pyarrow's too, but one without a number.
+    """
+    if isinstance(error, OSError) and error.errno is not None:
+        raise OSError(error.errno, os.strerror(error.errno), str(stream)) from error
 
 
 def _in_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import threading
@@ -18,8 +19,9 @@ import pytest
 from orphans import orphaned
 
 from lab.errors import LabError
-from lab.runtimes import process_id
+from lab.runtimes import process_id, temporary
 from lab.spec import sample
+from lab.spec.own_load import Locustfile
 from lab.storage import json_file, run_folder, sample_file
 from lab.storage.run_folder import RunFolder
 
@@ -155,6 +157,32 @@ def test_a_disk_that_takes_nothing_does_not_cost_the_stream(run, plan):
     with pytest.raises(OSError, match=r"samples\.parquet"):
         cell.keep_samples()
     assert cell.stream.exists()
+
+
+def test_wherever_a_stream_was_cut_off_what_is_whole_before_that_is_read(tmp_path):
+    """Byte by byte: no error that half a message causes is taken for one of the disk."""
+    path = tmp_path / "samples.arrows"
+    sizes = [2, 3]
+    ends = stream(path, sizes)
+    content = path.read_bytes()
+    for length in range(len(content) + 1):
+        path.write_bytes(content[:length])
+        expected = sum(size for size, end in zip(sizes, ends, strict=True) if end <= length)
+        assert len(sample_file.whole(tmp_path / "none", path)) == expected, f"{length} of {len(content)} bytes"
+
+
+@pytest.mark.skipif(
+    not Path("/proc/self/mem").exists(), reason="only Linux has a file that is there and cannot be read"
+)
+def test_a_stream_that_cannot_be_read_stays_and_is_named(run, plan):
+    """A disk that fails is no end of the samples: they may be read later."""
+    cell = run.begin(plan.cells[0])
+    cell.stream.symlink_to("/proc/self/mem")  # of which nothing is at its first byte
+    with pytest.raises(OSError, match=r"Input/output error: .*samples\.arrows"):
+        cell.keep_samples()
+    assert [path.name for path in cell.path.glob("*samples*")] == ["samples.arrows"]
+    with pytest.raises(LabError, match=r"damaged: samples\.arrows: .*Input/output error"):
+        cell.samples()
 
 
 @pytest.mark.parametrize("content", [None, b"", b"\x00\x01nonsense" * 50, b"ARROW1"])
@@ -312,6 +340,40 @@ def test_a_run_is_found_by_name_by_path_or_as_the_newest(plan, tmp_path):
     assert run_folder.find_run(folders[0].name, tmp_path) == folders[0]
     assert run_folder.find_run(str(folders[1].path), tmp_path / "elsewhere") == folders[1]
     assert run_folder.all_runs(tmp_path) == folders
+
+
+@pytest.mark.parametrize(("command", "environment"), [([object()], {}), ([], {"host": object()})])
+def test_a_run_whose_first_files_cannot_be_written_leaves_no_folder(plan, tmp_path, command, environment):
+    """Whatever the reason: an empty folder would be the newest run, and damaged."""
+    with pytest.raises(TypeError, match="not JSON serializable"):
+        RunFolder.create(plan, command, environment, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_in_which_nothing_was_written_is_not_the_newest_run(plan, tmp_path):
+    """It is left by a kill at the very beginning; a run that has lost its plan is the newest, and is named."""
+    (tmp_path / "29991231T235959Z-delay").mkdir()
+    with pytest.raises(LabError, match="There is no run"):
+        run_folder.find_run(None, tmp_path)
+    older, newer = (RunFolder.create(plan, [], {}, tmp_path) for _ in range(2))
+    assert run_folder.find_run(None, tmp_path) == newer
+    (newer.path / "run.json").unlink()
+    assert run_folder.find_run(None, tmp_path) == newer
+    (newer.path / "environment.json").unlink()
+    assert run_folder.find_run(None, tmp_path) == older
+    assert [folder.state() for folder in run_folder.all_runs(tmp_path)] == ["running", "damaged", "damaged"]
+
+
+def test_the_copy_of_a_locustfile_is_written_aside_first(run, tmp_path):
+    """A kill in the middle of it leaves no half of a file that looks like what was played."""
+    content, written = b"from lab.generator.locust import LabUser\n", []
+    mine = tmp_path / "mine.py"
+    mine.write_bytes(content)
+    with temporary.told_of_unfinished(written.append):
+        run.keep_locustfile(Locustfile(str(mine), hashlib.sha256(content).hexdigest()))
+    assert [path.parent for path in written] == [run.path]
+    assert written[0] != run.locustfile
+    assert run.locustfile.read_bytes() == content
 
 
 def test_twelve_runs_in_a_second_keep_their_order(tmp_path):
