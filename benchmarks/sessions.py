@@ -67,9 +67,10 @@ def measure(users: int, pace: float) -> dict:
             began_s = time.monotonic()
             phase = LoadPhase(url, load, SCENARIO.defaults())
             result = fleet.run_phase(phase, 2 * SESSIONS * session_s + SPARE_S, [server], note)
-    if result.failed or result.complete < SESSIONS * users:
+    if result.failed or result.sessions_ended < SESSIONS * users:
         raise LabError(
-            f"{result.failed:,} requests failed, {result.complete:,} sessions are complete.", "See the server."
+            f"{result.failed:,} requests failed, {result.sessions_ended:,} sessions came to their end.",
+            "See the server.",
         )
     busy = [reading for reading in readings if ramp_s <= reading[0] - began_s <= until_s]
     if len(busy) < 4:
@@ -93,7 +94,7 @@ def summary(users: int, readings: list[Reading], result: PhaseResult) -> dict:
     return {
         "users": users,
         "requests": result.finished,
-        "sessions": result.complete,
+        "sessions": result.sessions_ended,
         "rate_rps": count / (to_s - from_s),
         "worker_cpu": share,
         "cpu_us_a_request": (to_cpu_s - from_cpu_s) / count * 1e6,

@@ -10,15 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lab.formulas import queueing
 from lab.formulas.digits import digits
 
 # Throughputs this near to the largest count as the same: about the difference of two runs of the same variant.
 SAME_SHARE = 0.05
 # A plateau must span more than a small step in users, or throughput had no chance to grow on it.
 PLATEAU_SPAN = 1.5
-# The lowest load shows R_min only if it is clearly below the knee. Where all of its users wait already, X_max times
-# their latency is their own number again, by Little's law.
-ABOVE_LOWEST = 1.1
 
 
 @dataclass(frozen=True)
@@ -137,22 +135,19 @@ def top(ordered: Sequence[Point]) -> ThroughputLevel | None:
 def knee_users(ordered: Sequence[Point], level: ThroughputLevel | None) -> float | None:
     """N* = X_max · R_min: the number of users that the plateau serves without queueing.
 
-    None without a plateau, or where the lowest load with an answer is not clearly below it and may queue already.
+    None without a plateau, or where the lowest load with an answer is not clearly below it: it may queue already, and
+    where all of its users wait, X_max times their latency is their own number again, by Little's law.
     """
     timed = [(point.mean_s, point.users) for point in ordered if point.mean_s is not None]
     if level is None or not level.is_plateau or not timed:
         return None
     knee = level.throughput_rps * min(mean_s for mean_s, _ in timed)
-    return knee if knee >= ABOVE_LOWEST * timed[0][1] else None
+    return knee if knee >= queueing.ABOVE_LOWEST * timed[0][1] else None
 
 
 def errors_from(ordered: Sequence[Point]) -> Point | None:
     """The smallest load at which any request failed."""
     return next((point for point in ordered if point.error_share > 0), None)
-
-
-# A mean of so many times the least of all rates shows a queue; an open loop answers in the end whatever it is asked.
-QUEUED = 1.5
 
 
 @dataclass(frozen=True)
@@ -174,6 +169,8 @@ class RatePoint:
 def rates_kept(points: Sequence[RatePoint], tolerated: float) -> str:
     """Up to which rate an open loop was answered without a queue or failures, as a sentence without its subject.
 
+    An open loop answers in the end whatever it is asked: a queue is seen by the mean latency, beside the least of all.
+
     Args:
         tolerated: the share of failed requests up to which a rate counts as answered, 0 to 1.
 
@@ -184,7 +181,7 @@ def rates_kept(points: Sequence[RatePoint], tolerated: float) -> str:
     for point in ordered:
         if point.mean_s is None or point.error_share > tolerated:
             return f"{_up_to(kept)}; at {digits(point.rate)}/s {100 * point.error_share:.3g}% of the requests failed"
-        if point.mean_s > QUEUED * lowest_s:
+        if point.mean_s > queueing.QUEUED * lowest_s:
             return f"{_up_to(kept)}; at {digits(point.rate)}/s the mean latency was {point.mean_s:.3g} s: a queue grew"
         kept = point.rate
     return f"{_up_to(kept)}, the highest that was measured"

@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 from lab.formulas import queueing, t_interval
 
 DRAWS = 4000
-# A mean of so many times t shows a queue that was kept filled; a slowest tenth of so many times t, that some waited.
-QUEUED, UNQUEUED_SPREAD = 1.5, 1.3
-# By how much T must exceed what was under way at the lowest load, or that load may have waited for it.
-ABOVE_LOWEST = 1.1
-WINDOWS = 401
+# A slowest tenth of so many times t shows that some waited.
+UNQUEUED_SPREAD = 1.3
+# At so many moments the answers within the next t are counted.
+MOMENTS = 401
 
 Floats = NDArray[np.float64]
 
@@ -204,17 +203,21 @@ def estimate_servers(levels: Sequence[LoadLevel]) -> ServerEstimate | None:
     lowest, largest = filled[0], filled[-1]
     service_s = float(np.median(lowest.latency_s))
     uneven = float(np.percentile(lowest.latency_s, 90)) > UNQUEUED_SPREAD * service_s
-    if uneven or float(largest.latency_s.mean()) < QUEUED * service_s:
+    if uneven or float(largest.latency_s.mean()) < queueing.QUEUED * service_s:
         return None
     ended = np.sort(largest.ended_s)
     # The queue is filled from the first answer on, and until one service time before the last one.
     first, last = ended[0], ended[-1] - 2 * service_s
     if last <= first:
         return None
-    begins = np.linspace(first, last, WINDOWS)
+    begins = np.linspace(first, last, MOMENTS)
     counts = np.searchsorted(ended, begins + service_s) - np.searchsorted(ended, begins)
     count = float(np.median(counts))
-    return ServerEstimate(count, service_s, largest.users) if count >= ABOVE_LOWEST * _most_under_way(lowest) else None
+    return (
+        ServerEstimate(count, service_s, largest.users)
+        if count >= queueing.ABOVE_LOWEST * _most_under_way(lowest)
+        else None
+    )
 
 
 def _most_under_way(level: LoadLevel) -> int:

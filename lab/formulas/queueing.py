@@ -12,6 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+# A mean of so many times the time of a request that waits for nobody shows a queue.
+QUEUED = 1.5
+# By how much a limit must exceed what was under way at the lowest load, or that load may have waited for it too.
+ABOVE_LOWEST = 1.1
 # So many requests of a burst are played one by one: about a second.
 PLAYED_REQUESTS = 400_000
 

@@ -15,15 +15,16 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from lab.formulas import t_interval
 from lab.formulas.queueing import Floats
 
 # The columns that outcomes are counted from.
 COLUMNS = ("planned_us", "sent_us", "latency_us", "user", "session", "step", "error", "fallback")
-# As many windows as show the course of a ramp, and those that its knee is fitted to.
-WINDOWS, FITTED_WINDOWS = 30, 60
+# Into how many windows of time a ramp is cut to show its course, and to fit its knee.
+SHOWN_WINDOWS, FITTED_WINDOWS = 30, 60
 # Windows at both ends of a ramp in which no break is looked for: a line needs some.
 MARGIN = 3
-CANDIDATES, RESAMPLES, LEVEL = 400, 200, 0.95
+CANDIDATES, RESAMPLES = 400, 200
 # Answers whose rate still grows by so much of what is offered keep pace: there is no knee.
 STILL_GROWING = 0.5
 FEWEST_ANSWERS = 200
@@ -61,7 +62,7 @@ def by_session(samples: pd.DataFrame) -> pd.DataFrame:
 
 
 def outcomes(
-    samples: pd.DataFrame, duration_s: float, by_breaker: tuple[str, str], windows: int = WINDOWS
+    samples: pd.DataFrame, duration_s: float, by_breaker: tuple[str, str], windows: int = SHOWN_WINDOWS
 ) -> pd.DataFrame:
     """How the requests of each time window ended, by their planned sends, so that every send is in one window.
 
@@ -191,7 +192,7 @@ def knee(samples: pd.DataFrame, from_rps: float, to_rps: float, duration_s: floa
     line = fit.line(best, beyond)
     resampled, _ = fit.best(line + _blocks(answered - line))
     rates = from_rps + slope * (breaks_s - alone_s)
-    low, high = np.quantile(rates[resampled], [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    low, high = np.quantile(rates[resampled], [(1 - t_interval.CONFIDENCE) / 2, (1 + t_interval.CONFIDENCE) / 2])
     return Knee(
         rate=float(rates[best]),
         low=float(low),

@@ -8,7 +8,7 @@ COUNTS = (
     "finished",
     "failed",
     "sessions",
-    "complete",
+    "sessions_ended",
     "not_single",
     "sent_again",
     "pauses",

@@ -83,7 +83,8 @@ class PhaseResult:
 
     Attributes:
         begun: requests sent; ``finished`` of them were answered or failed, and ``failed`` of those failed.
-        sessions: sessions begun; ``complete`` of them came to their end, ``not_single`` sent several requests or none.
+        sessions: sessions begun; ``not_single`` of them sent several requests or none.
+        sessions_ended: sessions that came to their end, also those with failures in them.
         sent_again: requests that were sent once more, on a new connection, as the one that was idle had ended.
         pauses: how often users thought.
         cut: user and number of each session that the end of a closed loop, or who broke the load off, cut off.
@@ -103,7 +104,7 @@ class PhaseResult:
     finished: int = 0
     failed: int = 0
     sessions: int = 0
-    complete: int = 0
+    sessions_ended: int = 0
     not_single: int = 0
     sent_again: int = 0
     pauses: int = 0
@@ -123,7 +124,7 @@ class PhaseResult:
     @property
     def done(self) -> int:
         """How much of a plan is done: sessions that are over, or requests where those are the same."""
-        return self.complete + len(self.stopped) if self.has_sessions else self.finished
+        return self.sessions_ended + len(self.stopped) if self.has_sessions else self.finished
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ SENT_BY_WORKERS = (
 ENDS_A_WORKER = ("quit", "client_stopped")
 # The numbers in a worker's report.
 COUNTS = (
-    *("begun", "finished", "failed", "sessions", "complete", "not_single", "pauses", "sent_again"),
+    *("begun", "finished", "failed", "sessions", "sessions_ended", "not_single", "pauses", "sent_again"),
     *("dispatch_delay_s", "clock_step_s", "unix_now", "cpu_s"),
 )
 

@@ -68,7 +68,7 @@ class Report(msgspec.Struct):
     finished: int
     failed: int
     sessions: int
-    complete: int
+    sessions_ended: int
     not_single: int
     sent_again: int
     pauses: int

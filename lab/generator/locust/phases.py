@@ -146,12 +146,12 @@ class Phase:
                 except SessionStop:
                     sink.stop_session()
                 except SESSION_ENDS:
-                    sink.complete_session()
+                    sink.end_session()
                 except LoadBrokenOff:
                     sink.cut_session()
                     raise
                 else:
-                    sink.complete_session()
+                    sink.end_session()
                 if not sink.step:
                     gevent.sleep(0)  # it has sent nothing: without this no other user would run
                 if self.recorder.failed > failed:
@@ -300,7 +300,7 @@ class PhaseRunner:
             "cut": cut,
             "stopped": stopped,
             "sessions": recorder.sessions,
-            "complete": recorder.complete,
+            "sessions_ended": recorder.sessions_ended,
             "not_single": recorder.not_single,
             "sent_again": recorder.sent_again,
             "pauses": recorder.pauses,

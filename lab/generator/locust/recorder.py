@@ -39,7 +39,8 @@ class Recorder:
             two of its requests must not be in them. In any other load a request is due as soon as its user is free.
 
     Attributes:
-        sessions: begun; ``complete`` of them have come to their end.
+        sessions: begun.
+        sessions_ended: that have come to their end, also those with failures in them.
         cut: user and number of the sessions that the end of the load has cut off since the last report, early or not.
         stopped: the same of those that their user has stopped early.
         not_single: sessions that have sent several requests, or none to their end.
@@ -56,7 +57,7 @@ class Recorder:
         self.end_ns = end_ns
         self.open_loop = open_loop
         self.sessions = 0
-        self.complete = 0
+        self.sessions_ended = 0
         self.cut: list[tuple[int, int]] = []
         self.stopped: list[tuple[int, int]] = []
         self.not_single = 0
@@ -131,18 +132,18 @@ class UserSink:
         self.step = 0
         self._recorder.sessions += 1
 
-    def complete_session(self) -> None:
+    def end_session(self) -> None:
         """The session has come to its end."""
-        self._recorder.complete += 1
+        self._recorder.sessions_ended += 1
         self._recorder.not_single += not self.step
 
     def cut_session(self) -> None:
-        """The session is over although it is not complete."""
+        """The session is over although it is not at its end."""
         self._recorder.cut.append((self._user, self.session))
         self._recorder.not_single += not self.step
 
     def stop_session(self) -> None:
-        """The session is over although it is not complete, since its user could not go on."""
+        """The session is over although it is not at its end, since its user could not go on."""
         self._recorder.stopped.append((self._user, self.session))
         self._recorder.not_single += not self.step
 

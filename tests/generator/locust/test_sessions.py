@@ -86,7 +86,7 @@ def test_a_session_sends_its_requests_by_name_and_thinks_in_no_latency(server):
     assert (rows["planned_us"][1:] >= due - 2).all()
     assert (rows["planned_us"][1:] <= rows["sent_us"][1:] + 1).all()
     recorder = playing.recorder
-    assert (recorder.sessions, recorder.complete, recorder.cut, recorder.begun) == (2, 2, [], 6)
+    assert (recorder.sessions, recorder.sessions_ended, recorder.cut, recorder.begun) == (2, 2, [], 6)
 
 
 def test_a_session_that_its_user_stops_is_not_complete_and_the_next_one_begins(server):
@@ -101,7 +101,7 @@ def test_a_session_that_its_user_stops_is_not_complete_and_the_next_one_begins(s
     playing, rows = played(server.url, give_up_once, loops=2)
     assert [playing.recorder.names[row] for row in rows["name"]] == [("GET", "/first")] * 2 + [("GET", "/second")]
     recorder = playing.recorder
-    assert (recorder.sessions, recorder.complete, recorder.stopped, recorder.cut) == (2, 1, [(0, 0)], [])
+    assert (recorder.sessions, recorder.sessions_ended, recorder.stopped, recorder.cut) == (2, 1, [(0, 0)], [])
     assert playing.problem == {}
 
 
@@ -211,7 +211,7 @@ def test_the_end_of_a_closed_loop_ends_a_pause_and_cuts_its_session(server):
     assert time.time() - playing.unix_start >= 0.5
     assert rows["session"].tolist() == [0, 0, 1, 1, 2]
     recorder = playing.recorder
-    assert (recorder.sessions, recorder.complete, recorder.cut) == (3, 2, [(0, 2)])
+    assert (recorder.sessions, recorder.sessions_ended, recorder.cut) == (3, 2, [(0, 2)])
     assert (recorder.begun, recorder.finished, recorder.failed, playing.problem) == (5, 5, 0, {})
 
 
@@ -235,7 +235,7 @@ def test_a_request_under_way_at_the_end_is_finished_and_the_last_one():
     rows = np.frombuffer(playing.recorder.take(), sample.RECORD)
     assert rows["error"].tolist() == [sample.OK]
     assert rows["latency_us"][0] >= 500_000
-    assert (playing.recorder.complete, playing.recorder.cut, playing.problem) == (0, [(0, 0)], {})
+    assert (playing.recorder.sessions_ended, playing.recorder.cut, playing.problem) == (0, [(0, 0)], {})
 
 
 def test_a_request_that_ends_its_session_after_the_end_is_complete():
@@ -250,7 +250,7 @@ def test_a_request_that_ends_its_session_after_the_end_is_complete():
     with Server(script) as slow:
         playing = phase_of(slow.url, **CLOSED)
         playing.run_user(user_of(lambda user: user.client.get("/")), 0)
-    assert (playing.recorder.sessions, playing.recorder.complete, playing.recorder.cut) == (1, 1, [])
+    assert (playing.recorder.sessions, playing.recorder.sessions_ended, playing.recorder.cut) == (1, 1, [])
 
 
 def test_each_request_of_a_load_that_is_broken_off_has_an_outcome():
@@ -281,7 +281,7 @@ def test_each_request_of_a_load_that_is_broken_off_has_an_outcome():
     assert recorder.begun == recorder.finished == len(rows) == 3
     assert sorted(rows["error"]) == [sample.OK, sample.OK, sample.BROKEN_OFF]
     assert rows["latency_us"].max() > 500_000
-    assert (recorder.complete, sorted(recorder.cut), playing.problem) == (0, [(0, 0), (1, 0)], {})
+    assert (recorder.sessions_ended, sorted(recorder.cut), playing.problem) == (0, [(0, 0), (1, 0)], {})
     playing.run_user(user_of(ask), 2)  # who had not heard of the load yet
     assert recorder.begun == 3
 
@@ -304,7 +304,7 @@ def test_only_a_closed_loop_of_a_duration_cuts_sessions(server, load):
             user.client.get("/")
 
     playing, rows = played(server.url, longer, **load)
-    assert (playing.recorder.sessions, playing.recorder.complete, len(rows)) == (1, 1, 3)
+    assert (playing.recorder.sessions, playing.recorder.sessions_ended, len(rows)) == (1, 1, 3)
 
 
 def end_session(user: LabUser) -> None:
@@ -329,7 +329,7 @@ def test_a_session_that_ends_early_is_no_error(server, leave):
     playing, rows = played(server.url, give_up, loops=3)
     assert rows["session"].tolist() == [0, 1, 2]
     assert rows["error"].tolist() == [sample.WRONG_BODY] * 3
-    assert (playing.recorder.complete, playing.recorder.failed, playing.problem) == (3, 3, {})
+    assert (playing.recorder.sessions_ended, playing.recorder.failed, playing.problem) == (3, 3, {})
 
 
 def test_any_other_exception_is_the_phases_problem(server):
@@ -340,7 +340,7 @@ def test_any_other_exception_is_the_phases_problem(server):
 
     playing, _ = played(server.url, broken, loops=3)
     assert "KeyError: 'no such key'" in playing.problem["detail"]
-    assert playing.recorder.complete == 0
+    assert playing.recorder.sessions_ended == 0
 
 
 @pytest.mark.parametrize(
@@ -354,7 +354,7 @@ def test_sessions_of_other_than_one_request_are_counted(server, requests, not_si
             user.client.get("/")
 
     playing, rows = played(server.url, send, loops=3)
-    assert (playing.recorder.sessions, playing.recorder.complete, len(rows)) == (3, 3, sum(requests))
+    assert (playing.recorder.sessions, playing.recorder.sessions_ended, len(rows)) == (3, 3, sum(requests))
     assert playing.recorder.not_single == not_single
 
 
@@ -422,7 +422,7 @@ def test_a_sequential_task_set_is_a_session(server):
     names = [playing.recorder.names[row][1] for row in rows["name"]]
     assert names == ["/start", "/first", "/third", "/last"] * 2
     assert rows["session"].tolist() == [0] * 4 + [1] * 4
-    assert (playing.recorder.complete, playing.problem) == (2, {})
+    assert (playing.recorder.sessions_ended, playing.problem) == (2, {})
 
 
 def test_a_task_set_without_an_end_is_refused_in_words(server):
@@ -440,4 +440,4 @@ def test_thousands_of_pauses_at_once_take_as_long_as_one(server):
     users, began = [kind(Environment(user_classes=[kind])) for _ in range(1000)], time.monotonic()
     gevent.joinall([gevent.spawn(playing.run_user, user, number) for number, user in enumerate(users)])
     assert 0.5 <= time.monotonic() - began < 1000 * 0.5
-    assert (playing.recorder.complete, playing.problem) == (1000, {})
+    assert (playing.recorder.sessions_ended, playing.problem) == (1000, {})
