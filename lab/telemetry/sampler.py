@@ -99,7 +99,8 @@ def sampling(
         telemetry.rows += _of_cores(now, cores or {})
         telemetry.rows += _rows(now, with_sum({name: tree.usage() for name, tree in nodes.items()}))
         telemetry.rows += _rows(now, {name: tree.usage() for name, tree in trees.items()})
-        telemetry.rows += _rows(now, {"lab": _usage(psutil.Process())})  # without its children, which are the others
+        # Without its children, which are the others: neither those that run nor those that have ended.
+        telemetry.rows += _rows(now, {"lab": _usage(psutil.Process(), with_ended=False)})
         for name, family in families.items():
             telemetry.rows.append((now, name, "cpu_s", sum(tree.usage().get("cpu_s", 0.0) for tree in family)))
 
@@ -279,13 +280,20 @@ def _interrupts_s(times: Any) -> float:
     return float(sum(getattr(times, name, 0.0) for name in ("irq", "softirq")))
 
 
-def _usage(process: psutil.Process) -> dict[str, float]:
+def _usage(process: psutil.Process, with_ended: bool = True) -> dict[str, float]:
+    """CPU seconds so far, memory and threads of a process; with the CPU time of children that have ended, or without.
+
+    That of a service's children, or a database's, must not be lost.
+    """
     try:
         with process.oneshot():
             if process.status() == psutil.STATUS_ZOMBIE:  # it keeps its number until it is stopped, and no memory
                 return {}
-            # With the children that have ended: their CPU time must not be lost.
             times, memory = process.cpu_times(), process.memory_info()
-            return {"cpu_s": sum(times[:4]), "rss_bytes": memory.rss, "threads": process.num_threads()}
+            return {
+                "cpu_s": sum(times[: 4 if with_ended else 2]),
+                "rss_bytes": memory.rss,
+                "threads": process.num_threads(),
+            }
     except psutil.Error:
         return {}

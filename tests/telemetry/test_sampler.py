@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
 import sys
 import time
 
@@ -83,6 +84,21 @@ def test_what_children_use_counts_as_theirs(runtime, tmp_path):
         with sampling(only_node(running, NOBODY, NOBODY), {"database": running}, every_s=1000) as telemetry:
             pass
     assert {value for _, value in rows_of(telemetry, "database", "threads")} == {2}
+
+
+def test_what_the_lab_has_started_and_awaited_is_no_work_of_its_own(runtime, tmp_path):
+    """The CPU time of a program that ends during a load is not the lab's; that of a service's is the service's."""
+    burns_a_second = "import time\nwhile time.process_time() < 1: pass"
+    forks = f"import subprocess, sys, time; subprocess.run([sys.executable, '-c', {burns_a_second!r}]); {SLEEP}"
+    with started(runtime, tmp_path, forks) as running:
+        await_that(lambda: sum(psutil.Process(running.pid).cpu_times()[2:4]) > 0.5)
+        subprocess.run([sys.executable, "-c", burns_a_second], check=True)
+        with sampling(only_node(running, NOBODY, NOBODY), {}, every_s=1000) as telemetry:
+            pass
+    mine = psutil.Process().cpu_times()
+    assert mine.children_user + mine.children_system > 0.5
+    assert 0 < max(value for _, value in rows_of(telemetry, "lab", "cpu_s")) <= mine.user + mine.system
+    assert all(value > 0.5 for _, value in rows_of(telemetry, "service", "cpu_s"))
 
 
 def test_processes_that_are_idle_are_read_together(runtime, tmp_path):
