@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
+import numpy as np
 import pandas as pd
+from pandas.api.types import union_categoricals
 
 from lab.analysis import expected_counts, observations, ramps, steadiness, verdict, window_figures, window_ratios
 from lab.analysis.observations import Conditions
@@ -324,8 +326,25 @@ def _steady_samples(measurement: Measurement) -> pd.DataFrame:
     """What the steadiness of a cell's load is judged by; empty where that is never steady."""
     if not measurement.cell.load.steady_span_s:
         return pd.DataFrame()
-    pieces = list(measurement.folder.measured_pieces((*steadiness.COLUMNS, "window")))
-    return pd.concat(pieces) if pieces else pd.DataFrame()
+    return _joined(measurement.folder.measured_pieces((*steadiness.COLUMNS, "window")))
+
+
+def _joined(pieces: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    """Pieces as one, with text as categories; column by column, so that hardly more is held than the result.
+
+    Joined as frames they would be held twice, and pandas makes objects of text where pieces have not all the same.
+    """
+    parts: dict[str, list[Any]] = defaultdict(list)
+    for piece in pieces:
+        for name, column in piece.items():
+            is_number = pd.api.types.is_numeric_dtype(column.dtype)
+            parts[str(name)].append(column.to_numpy(copy=True) if is_number else column.astype("category").array)
+    columns: dict[str, Any] = {}
+    for name in list(parts):
+        of_column = parts.pop(name)
+        is_text = isinstance(of_column[0], pd.Categorical)
+        columns[name] = union_categoricals(of_column) if is_text else np.concatenate(of_column)
+    return pd.DataFrame(columns, copy=False)
 
 
 def conclude(testbed: Testbed, measurement: Measurement, others: list[str], turned: list[CellFolder]) -> None:
