@@ -246,4 +246,4 @@ def _settings(plan: Plan) -> dict[str, Any]:
 
 
 def _text(value: Any) -> str:
-    return f"{value:,g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+    return f"{value:,.10g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
