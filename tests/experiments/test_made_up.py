@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 import lab
 from lab import experiments
 from lab.runtimes.checkout import ROOT
+from lab.system import aot_cache
 
 pytestmark = pytest.mark.java
 
@@ -133,6 +135,9 @@ def add(tmp_path, monkeypatch):
         (package / "made_up" / "scenario.py").write_text(scenario.format(name=name, **values))
         added.append(Path(ROOT / "locustfiles" / f"{name}.py"))
         added[-1].write_text(locustfile)
+        monkeypatch.setattr(
+            aot_cache, "MINIMUM_JAVA", math.inf
+        )  # to make one takes longer than the start that it saves
         monkeypatch.setattr(experiments, "__path__", [*experiments.__path__, str(package)])
         monkeypatch.delitem(sys.modules, f"{experiments.__name__}.made_up.scenario", raising=False)
         monkeypatch.delitem(sys.modules, f"{experiments.__name__}.made_up", raising=False)

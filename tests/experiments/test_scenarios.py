@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import math
 import os
 import re
 import signal
@@ -28,6 +29,7 @@ from lab.spec import planning
 from lab.spec.options import Options
 from lab.spec.plan import Cell
 from lab.storage.run_folder import RunFolder
+from lab.system import aot_cache
 from lab.system.backends import TOKENS
 from lab.system.databases import mongo, mysql, restoring, tokens
 from lab.telemetry import actuator
@@ -40,7 +42,8 @@ DOCUMENT_BYTES = 1_019_684 + len('{"id":"1000","text":""}')
 
 @pytest.fixture(autouse=True)
 def cold(monkeypatch):
-    """One short round of warm-up: here it is about answers, not about time."""
+    """One short round of warm-up, and starts without caches: here it is about answers, not about time."""
+    monkeypatch.setattr(aot_cache, "MINIMUM_JAVA", math.inf)  # to make one takes longer than the start that it saves
     for name, scenario in scenarios().items():
         duration_s = min(scenario.rehearsal.duration_s, 1.0)
         short = replace(scenario.rehearsal, rounds=1, requests=200, duration_s=duration_s)
