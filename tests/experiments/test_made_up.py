@@ -135,9 +135,7 @@ def add(tmp_path, monkeypatch):
         (package / "made_up" / "scenario.py").write_text(scenario.format(name=name, **values))
         added.append(Path(ROOT / "locustfiles" / f"{name}.py"))
         added[-1].write_text(locustfile)
-        monkeypatch.setattr(
-            aot_cache, "MINIMUM_JAVA", math.inf
-        )  # to make one takes longer than it saves
+        monkeypatch.setattr(aot_cache, "MINIMUM_JAVA", math.inf)  # to make one takes longer than it saves
         monkeypatch.setattr(experiments, "__path__", [*experiments.__path__, str(package)])
         monkeypatch.delitem(sys.modules, f"{experiments.__name__}.made_up.scenario", raising=False)
         monkeypatch.delitem(sys.modules, f"{experiments.__name__}.made_up", raising=False)
