@@ -77,16 +77,17 @@ def growth_within_windows(samples: pd.DataFrame) -> float:
             ``window``.
 
     Returns:
-        0.2 where the last third took 20 % longer, as the geometric mean over the windows; 0 where it fell, or chance
-        may explain it (Student's t).
+        0.2 where the median of the last third is 20 % higher, as the geometric mean over the windows; 0 where it is
+        lower, or chance may explain it (Student's t).
 
     """
     answered = samples[(samples["error"] == "").to_numpy()]
     planned_us = answered["planned_us"].groupby(answered["window"])
     since_us, length_us = answered["planned_us"] - planned_us.transform("min"), planned_us.max() - planned_us.min()
     third = (3 * since_us // (answered["window"].map(length_us) + 1)).rename("third")
-    means = answered["latency_us"].groupby([answered["window"], third]).mean().unstack().reindex(columns=[1, 2])
-    rises = np.log((means[2] / means[1]).dropna().to_numpy())
+    # A mean may be that of one garbage collection, which comes in the same third of window after window.
+    medians = answered["latency_us"].groupby([answered["window"], third]).median().unstack().reindex(columns=[1, 2])
+    rises = np.log((medians[2] / medians[1]).dropna().to_numpy())
     if len(rises) < MIN_POINTS:
         return 0.0
     rise = float(rises.mean())

@@ -234,3 +234,10 @@ def test_a_queue_that_is_steady_within_a_moment_is_not(samples_of):
     assert [grown for loop in loops if (grown := trend.growth_within_windows(loop))] == []
     assert trend.growth_within_windows(queue_in_windows(samples_of, 2000, 1000, chance, windows=3)) == 0.0
     assert trend.growth_within_windows(loops[0].assign(error="timeout")) == 0.0
+
+
+def test_a_pause_at_the_end_of_each_window_is_no_queue_that_grows(samples_of):
+    """As garbage collections make it that come as often as windows: hardly any request waits for them."""
+    loop = queue_in_windows(samples_of, 500, 1000, np.random.default_rng(1))
+    paused = loop["latency_us"].where(loop["sent_us"] % 1_000_000 < 970_000, 30_000)
+    assert trend.growth_within_windows(loop.assign(latency_us=paused)) < 0.05
