@@ -82,8 +82,8 @@ class GeneratorState:
         remote: whether workers on other machines sent requests too, of which no ceiling is known.
         open_loop: whether requests are sent independently of the answers.
         clock_step_s: the largest step of a worker's clock during the load.
-        peak_rps: requests a second that were sent as a ramp of rates ended; None for any other load, whose rate is that
-            of all of it.
+        peak_rps: requests a second that were sent as a ramp of rates ended; 0 where that is not known, and of any other
+            load.
 
     """
 
@@ -98,7 +98,7 @@ class GeneratorState:
     remote: bool = False
     open_loop: bool = False
     clock_step_s: float = 0.0
-    peak_rps: float | None = None
+    peak_rps: float = 0.0
 
 
 @dataclass(frozen=True)

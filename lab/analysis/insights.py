@@ -306,9 +306,7 @@ class _Saturated:
             if course and course.knee:
                 mean_s = course.beyond_knee_s or summary.get("mean_s")
                 until_s = load.reaches_s(OVERLOADED * course.knee.rate)
-                sessions = folder.read("evidence").get("sessions")
-                requests_a_session = (summary.get("requests") or 0) / sessions if sessions else 1.0
-                answers_rps = course.knee.rate * requests_a_session
+                answers_rps = course.knee.rate * course.requests_a_session
                 return cls(course.knee.at_s, until_s, answers_rps, mean_s, queued=True)
         began_s, elapsed_s = summary.get("began_s") or 0.0, summary.get("elapsed_s") or 0.0
         return cls(began_s, began_s + elapsed_s, summary.get("ok_throughput_rps") or 0.0, summary.get("mean_s"))

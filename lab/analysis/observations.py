@@ -142,10 +142,11 @@ def evidence(
 
     """
     result, telemetry, elapsed_s = observed.result, observed.telemetry, summary.elapsed_s
-    span_s, peak_rps = (0.0, elapsed_s), None
+    span_s, peak_rps = (0.0, elapsed_s), 0.0
     if isinstance(load, Ramp):  # whose mean is half of what its end asks of the generator
         span_s = (load.duration_s - max(RAMP_ENDS_S, load.duration_s / 10), load.duration_s)
-        peak_rps = load.highest_rps * result.begun / result.sessions if result.sessions else None
+        if result.whole and not result.pauses:  # else its sessions are not sent as fast as they begin
+            peak_rps = load.highest_rps * result.begun / max(result.sessions, 1)
     rows = metrics(result, telemetry)
     clock = RunningClock.of(rows)
     planned = (None, load.planned_sessions) if result.has_sessions else (load.planned_sessions, None)

@@ -346,8 +346,9 @@ class _Cells:
 
         Where they pause for long, or wait for their turn in a ramp, a latency twice as long hardly changes throughput.
         """
-        cells = [cell for side in (self.a, self.b) for _, cells in self._of(side) for cell in cells]
-        return all(
+        both = (cells for side in (self.a, self.b) for _, cells in self._of(side))
+        cells = [cell for of_run in both for cell in of_run if _competes(cell, self.terms)]
+        return bool(cells) and all(
             isinstance(cell.cell.load, Closed | Total)
             and (self.summaries[_name(cell)].get("in_system") or 0.0) >= WAITING_SHARE * cell.cell.load.users
             for cell in cells

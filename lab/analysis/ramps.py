@@ -34,6 +34,7 @@ class Course:
         before_knee_s: the mean latency of right answers in the windows that kept pace; None without any.
         prompt_share: :func:`lab.formulas.ramp.prompt_share`.
         waiting: :func:`lab.analysis.waiting_cost.waiting_cost`.
+        requests_a_session: by which rates of sessions are rates of requests: 1 where each session is one.
 
     """
 
@@ -43,6 +44,7 @@ class Course:
     before_knee_s: float | None
     prompt_share: float | None
     waiting: dict[str, float]
+    requests_a_session: float = 1.0
 
     @property
     def beyond_knee_s(self) -> float | None:
@@ -52,10 +54,11 @@ class Course:
     @property
     def shape(self) -> str:
         """Where answers no longer keep pace, as the end of a sentence for people."""
+        unit = " sessions" * (self.requests_a_session != 1)
         if self.knee:
-            return str(self.knee)
+            return self.knee.in_words(unit)
         if self.kept_rps:
-            return f"no knee: answers kept pace up to {self.kept_rps:,.0f}/s, where the ramp ends"
+            return f"no knee: answers kept pace up to {self.kept_rps:,.0f}{unit}/s, where the ramp ends"
         return "no knee was found: answers never kept pace, there were too few, or what is called was not steady"
 
     def as_json(self) -> dict[str, Any]:
@@ -82,7 +85,10 @@ def course(cell: CellFolder, steady: bool = True) -> Course | None:
     load = cell.cell.load
     if not load.is_ramp:
         return None
-    if stored := cell.read("summary").get("ramp"):
+    summary = cell.read("summary")
+    stored = summary.get("ramp")
+    # Older versions took requests for sessions.
+    if stored and ("requests_a_session" in stored or not summary.get("sessions")):
         try:
             return Course.from_json(stored)
         except (KeyError, TypeError, ValueError) as error:
@@ -91,10 +97,9 @@ def course(cell: CellFolder, steady: bool = True) -> Course | None:
     if not len(samples):
         return None
     assert isinstance(load, Ramp | Closed)  # the others are none
-    windows = ramp.outcomes(samples, load.duration_s, BY_BREAKER)
+    windows, sessions = ramp.outcomes(samples, load.duration_s, BY_BREAKER), ramp.by_session(samples)
     found, kept_rps, kept_s = None, None, 0.0
     if isinstance(load, Ramp) and steady:
-        sessions = ramp.by_session(samples)
         found = ramp.knee(sessions, load.from_rps, load.to_rps, load.duration_s)
         if found:
             kept_rps, kept_s = found.rate, found.at_s
@@ -107,6 +112,7 @@ def course(cell: CellFolder, steady: bool = True) -> Course | None:
         before_knee_s=_mean_s(windows[windows["to_s"] <= kept_s]),
         prompt_share=ramp.prompt_share(samples),
         waiting=waiting_cost.waiting_cost(cell.metrics(), _warmed_up_for(cell), _holds(cell)),
+        requests_a_session=len(samples) / len(sessions),
     )
 
 

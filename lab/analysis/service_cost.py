@@ -27,8 +27,8 @@ def service_cost(
         ``cpu_s`` and ``cpu_s_per_1000_requests``; ``memory_bytes``, ``jvm_bytes`` and ``heap_bytes``, the means of its
         resident memory, which hardly moves where the heap is of one size from the start, of what the JVM has in use in
         the heap and outside, and of the heap in use alone; ``gc_pause_s``, garbage collection pauses; ``jit_share``,
-        for how much of the load's time the just-in-time compilers were at work, as of rounds of a warm-up: there are
-        two in each node, and each may wait for a core, so that it may exceed 1, and what they used of the CPU time;
+        for how much of the load's time the just-in-time compilers of all nodes were at work together: there are two in
+        each, and each may wait for a core, so that it may exceed 1, and what they used of the CPU time;
         ``cpu_s_per_1000_right``, ``gc_pause_s_per_1000_right``, ``jvm_bytes_per_1000_right`` and
         ``heap_bytes_per_1000_right``, all by right answers, which failures make dearer;
         ``yardstick_s``, the CPU seconds of a fixed piece of work on the service's cores, as a measure of their speed;

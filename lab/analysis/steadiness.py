@@ -29,7 +29,7 @@ from lab.telemetry.series import counter, growth, growth_around
 Floats = NDArray[np.float64]
 
 # The columns of the samples that :func:`steadiness` needs.
-COLUMNS = ("planned_us", "sent_us", "latency_us", "error", "name")
+COLUMNS = ("planned_us", "sent_us", "latency_us", "step", "error", "name", "window")
 # Ten seconds minus the usual ramp: in a shorter time a trend cannot be distinguished from chance.
 MIN_STEADY_S = 9.0
 # With fewer requests between two readings, their number is mostly chance.

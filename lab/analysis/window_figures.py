@@ -42,7 +42,7 @@ def of_windows(
     plan goes on meanwhile.
 
     Args:
-        samples: of the measured load, with :data:`lab.analysis.steadiness.COLUMNS` and ``window``.
+        samples: of the measured load, with :data:`lab.analysis.steadiness.COLUMNS`.
         rows: those of :func:`lab.analysis.observations.metrics`.
 
     """

@@ -169,7 +169,7 @@ def shape_options(load: Burst | Closed | Total, unit: str, cpu_without_link: boo
             "--capacity",
             str,
             "RUN|A=N,B=N",
-            "What each variant can do: the closed loops of a run, or requests a second.",
+            f"What each variant can do: the closed loops of a run, or {unit}s a second.",
         ),
         _option(
             "--ramp",

@@ -155,10 +155,13 @@ class Knee:
     collapse_rps: float | None = None
 
     def __str__(self) -> str:
-        """The end of a sentence for people."""
+        return self.in_words()
+
+    def in_words(self, unit: str = "") -> str:
+        """The end of a sentence for people, with the unit of its rates where that is to be said: ``" sessions"``."""
         after = "then answers stay at about that rate" if self.beyond > -0.1 else "then answers become fewer"
-        end = "" if self.collapse_rps is None else f", and collapse at {self.collapse_rps:,.0f}/s"
-        return f"knee at {self.rate:,.0f}/s ({self.low:,.0f} to {self.high:,.0f}), {after}{end}"
+        end = "" if self.collapse_rps is None else f", and collapse at {self.collapse_rps:,.0f}{unit}/s"
+        return f"knee at {self.rate:,.0f}{unit}/s ({self.low:,.0f} to {self.high:,.0f}), {after}{end}"
 
 
 def knee(samples: pd.DataFrame, from_rps: float, to_rps: float, duration_s: float) -> Knee | None:

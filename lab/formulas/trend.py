@@ -73,15 +73,16 @@ def growth_within_windows(samples: pd.DataFrame) -> float:
     window does not, whether the rate is beyond the capacity, or so near it that a window is too short for the queue.
 
     Args:
-        samples: of the measured load, with ``planned_us``, ``latency_us`` from the planned send, ``error`` and
-            ``window``.
+        samples: of the measured load, with ``planned_us``, ``latency_us`` from the planned send, ``error``, ``step``
+            and ``window``.
 
     Returns:
         0.2 where the median of the last third is 20 % higher, as the geometric mean over the windows; 0 where it is
         lower, or chance may explain it (Student's t).
 
     """
-    answered = samples[(samples["error"] == "").to_numpy()]
+    # What follows in a session is sent when what was before it was answered, and may be of another kind.
+    answered = samples[((samples["error"] == "") & (samples["step"] == 0)).to_numpy()]
     planned_us = answered["planned_us"].groupby(answered["window"])
     since_us, length_us = answered["planned_us"] - planned_us.transform("min"), planned_us.max() - planned_us.min()
     third = (3 * since_us // (answered["window"].map(length_us) + 1)).rename("third")

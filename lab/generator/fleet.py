@@ -368,7 +368,11 @@ class Fleet:
         for running in (*others, *self.workers, self.master):
             if ending := running.exit_reason():
                 name = running.launch.name
-                raise ComponentError(f"The {name} {ending} during the measurement.", "", running.log_tail())
+                problem, step = (
+                    f"The {name} {ending} during the measurement.",
+                    f"The whole log is in {running.launch.log}.",
+                )
+                raise ComponentError(problem, step, running.log_tail())
 
 
 def _update_result(result: PhaseResult, event: dict[str, Any], progress: Callable[[PhaseResult], None]) -> None:

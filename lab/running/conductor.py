@@ -101,7 +101,7 @@ def shared_starts(plans: Sequence[Plan]) -> Iterator[list[tuple[int, Cell]]]:
 
 def check(plan: Plan, invocation: Invocation) -> None:
     """LabError if this machine is too small for a plan, or lacks a program that it needs; nothing is started."""
-    prerequisites.check_machine(plan, plan.peak_users, invocation.runs)
+    prerequisites.check_machine(plan, plan.peak_users, invocation)
     if images.choose(invocation.runtime)[0] == PROCESS:
         prerequisites.check_programs(plan)
 
@@ -326,7 +326,7 @@ def _steady_samples(measurement: Measurement) -> pd.DataFrame:
     """What the steadiness of a cell's load is judged by; empty where that is never steady."""
     if not measurement.cell.load.steady_span_s:
         return pd.DataFrame()
-    return _joined(measurement.folder.measured_pieces((*steadiness.COLUMNS, "window")))
+    return _joined(measurement.folder.measured_pieces(steadiness.COLUMNS))
 
 
 def _joined(pieces: Iterable[pd.DataFrame]) -> pd.DataFrame:

@@ -199,7 +199,7 @@ def check_equal(proved: Proved, variant: str, answers: Answers) -> None:
             more = f"; and {len(different) - DIFFERENCES} more" if len(different) > DIFFERENCES else ""
             raise ComponentError(
                 f"{variant} and {other} are not equal: {'; '.join(different[:DIFFERENCES])}{more}.",
-                f"Have both answer alike; contract.json in the folder of its cell has all that {other} answered.",
+                "Have both answer alike; contract.json in the folder of a cell has all that its variant answered.",
             )
     for name, answer in answers.items():
         proved.setdefault(name, (variant, answer))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import shutil
 import socket
 from dataclasses import replace
-from pathlib import Path
 
 from lab.errors import LabError
 from lab.generator.fleet import check_join_token, new_join_token
+from lab.running.invocation import Invocation
 from lab.running.progress import Reporter
 from lab.runtimes import DOCKER, host
 from lab.runtimes.checkout import ROOT
@@ -22,15 +22,15 @@ from lab.system import balancer, prometheus
 SPARE_FILES = 256
 
 
-def check_machine(plan: Plan, users: int, runs: Path) -> None:
+def check_machine(plan: Plan, users: int, invocation: Invocation) -> None:
     """LabError if this machine's limits, memory or disk space are too small for a plan."""
     check_open_files(plan, users)
     on_loopback = plan.scenario.entry == "service" and not plan.bind
     # A balancer reaches a node from one address, and the last node alone would get all connections.
     host.check_ports(users, http_address.LOOPBACK_ADDRESSES if on_loopback and not plan.is_balanced else 1)
     host.check_backlog(max(plan.limits_of(cell.variant).accept_count or 0 for cell in plan.cells))
-    memory.check(plan, users, host.machine())
-    host.check_free_space(runs)
+    memory.check(plan, users, host.machine(), invocation.endpoints.databases)
+    host.check_free_space(invocation.runs)
 
 
 def check_open_files(plan: Plan, users: int) -> None:

@@ -124,7 +124,7 @@ def _with_folder(testbed: Testbed, plan: Plan, invocation: Invocation) -> Iterat
 def _start(plan: Plan, invocation: Invocation, users: int, opened: Opener) -> Iterator[Testbed]:
     """The testbed of services that the lab builds and starts."""
     reporter, (chosen, why) = invocation.reporter, images.choose(invocation.runtime)
-    check_machine(plan, users, invocation.runs)
+    check_machine(plan, users, invocation)
     check_locustfile(plan.scenario)
     if chosen == PROCESS:
         check_programs(plan)
@@ -184,7 +184,7 @@ def _attach(plan: Plan, invocation: Invocation, users: int, opened: Opener) -> I
         answers = attached.ask(plan, headers)
         update(1, ", ".join(variant.url for variant in plan.variants))
     plan = replace(plan, scenario=replace(plan.scenario, requests=answers))
-    check_machine(plan, users, invocation.runs)
+    check_machine(plan, users, invocation)
     cores, found = Cores(frozenset(), Cores.split(plan.pin).generator), _calibrated(plan, reporter)
     join_token = announce_master(plan, PROCESS, reporter, invocation.endpoints.join)
     run = opened(_facts(cores, found))
@@ -201,7 +201,7 @@ def _build_programs(plan: Plan, invocation: Invocation, users: int, opened: Open
     reporter, cores = invocation.reporter, Cores.split(plan.pin)
     if invocation.runtime == DOCKER:
         raise LabError("Programs are executed on this machine.", "Leave --runtime docker out.")
-    check_machine(plan, users, invocation.runs)
+    check_machine(plan, users, invocation)
     modules = {variant.module for variant in plan.variants if variant.module}
     words = [word for variant in plan.variants for word in variant.command]
     jdk = find_jdk() if modules or any("{java}" in word for word in words) else None

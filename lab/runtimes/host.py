@@ -8,6 +8,7 @@ import platform
 import resource
 import shutil
 import subprocess
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,7 +48,9 @@ def raise_open_file_limit(needed: int) -> int:
 
 
 def more_open_files(needed: int) -> str:
-    """The command that raises a shell's limit of open files, which ``ulimit`` does only up to the hard limit."""
+    """The command that raises a shell's limit of open files, which on Linux ``ulimit`` does up to the hard one only."""
+    if sys.platform != "linux":
+        return f"ulimit -n {needed}"
     return f"sudo prlimit --pid $$ --nofile={needed}:{needed}"
 
 

@@ -55,8 +55,8 @@ def planned(plan: Plan, variants: Sequence[Variant], points: Sequence[Point], st
     for load in dict.fromkeys(cell.load for cell in cells):
         if isinstance(load, Open) and load.planned_sessions < FEWEST_SENDS * load.windows:
             raise LabError(
-                f"At {load.volume(plan.unit)} a window of {load.duration_s / load.windows:.3g} s has fewer than "
-                f"{FEWEST_SENDS} of them.",
+                f"At a --rate of {load.rate_rps:,.10g} a window of {load.duration_s / load.windows:.3g} s has fewer "
+                f"than {FEWEST_SENDS} sends.",
                 "Choose a higher --rate, or leave --interleave windows out.",
             )
     return replace(plan, cells=cells)

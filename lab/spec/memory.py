@@ -6,7 +6,7 @@ Cells and windows are judged by the same figures, rounded up from what each of t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from lab.errors import LabError
@@ -25,8 +25,8 @@ CALLED_HEAP_MB = 1024
 DATABASE_MB = {"mysql": 768, "mongo": 1536}
 # A program behind the services, of which nothing is known.
 PROGRAM_MB = 512
-# Locust's master or one of its workers, with the libraries that it imports. Measured: 140 to 200, and 100 to 160.
-GENERATOR_MB = 160
+# Locust's master, and one of its workers, with the libraries that they import. Measured: 140 to 200, and 100 to 160.
+MASTER_MB, WORKER_MB = 200, 160
 # What each user adds: greenlet, client and connection. Measured: 16 to 19 with 4000 to 9800 of them in a burst.
 USER_KB = 20
 # The lab, balancer, links and Prometheus, measured 180 to 560 in all; and the system itself.
@@ -44,21 +44,27 @@ class Part:
         return f"{self.mb:,} for {self.what}"
 
 
-def check(plan: Plan, users: int, machine: Machine) -> None:
+def check(plan: Plan, users: int, machine: Machine, elsewhere: Collection[str] = ()) -> None:
     """LabError if a machine has less memory than all that is up at once needs, with this many users in each load.
 
     What programs need nobody knows before they are executed.
+
+    Args:
+        elsewhere: the kinds of database of which the user's own server is used.
+
     """
     if plan.scenario.entry == "program":
         return
     largest = max(plan.groups, key=lambda cells: sum(of_cell_mb(plan, cell, users, machine) for cell in cells))
-    if needed_mb(plan, largest, users, machine) > machine.memory_mb:
-        raise refusal(plan, largest, users, machine)
+    if sum(part.mb for part in _parts(plan, largest, users, machine, elsewhere)) > machine.memory_mb:
+        raise refusal(plan, largest, users, machine, elsewhere)
 
 
-def refusal(plan: Plan, cells: Sequence[Cell], users: int, machine: Machine) -> LabError:
+def refusal(
+    plan: Plan, cells: Sequence[Cell], users: int, machine: Machine, elsewhere: Collection[str] = ()
+) -> LabError:
     """The error that says what of some cells, all up at once, needs how much, and what would make it less."""
-    parts = _parts(plan, cells, users, machine)
+    parts = _parts(plan, cells, users, machine, elsewhere)
     names = [cell.variant for cell in cells]
     what = f"{_listed(names, 'and')} are up at once, which needs" if len(names) > 1 else "This needs"
     return LabError(
@@ -83,17 +89,14 @@ def shared_mb(plan: Plan) -> int:
     return sum(part.mb for part in _shared(plan))
 
 
-def service_mb(limits: Limits, machine: Machine) -> int:
-    """The memory of a service of ours with these limits."""
-    return _heap_mb(limits, machine) + BESIDES_HEAP_MB
-
-
 def _heap_mb(limits: Limits, machine: Machine) -> int:
     return limits.heap_mb or machine.memory_mb // DEFAULT_HEAP_SHARE
 
 
-def _parts(plan: Plan, cells: Sequence[Cell], users: int, machine: Machine) -> list[Part]:
-    return [part for cell in cells for part in _of_cell(plan, cell, users, machine)] + _shared(plan)
+def _parts(
+    plan: Plan, cells: Sequence[Cell], users: int, machine: Machine, elsewhere: Collection[str] = ()
+) -> list[Part]:
+    return [part for cell in cells for part in _of_cell(plan, cell, users, machine)] + _shared(plan, elsewhere)
 
 
 def _of_cell(plan: Plan, cell: Cell, users: int, machine: Machine) -> list[Part]:
@@ -106,10 +109,12 @@ def _of_cell(plan: Plan, cell: Cell, users: int, machine: Machine) -> list[Part]
 
 
 def _service(plan: Plan, cell: Cell, machine: Machine) -> Part:
+    """All nodes of a service. Of heaps without a limit one is counted: each may grow to it, and hardly all do."""
     limits = plan.limits_of(cell.variant)
+    heaps = plan.nodes if limits.heap_mb else 1
     nodes = f"{plan.nodes} nodes of {cell.variant}" if plan.nodes > 1 else cell.variant
-    heap = f"a heap of {_heap_mb(limits, machine):,} and {BESIDES_HEAP_MB} outside it"
-    return Part(f"{nodes} ({heap})", plan.nodes * service_mb(limits, machine))
+    each = f"a heap of {_heap_mb(limits, machine):,} and {BESIDES_HEAP_MB} outside it"
+    return Part(f"{nodes} ({each})", heaps * _heap_mb(limits, machine) + plan.nodes * BESIDES_HEAP_MB)
 
 
 def _generator(cell: Cell, users: int) -> Part:
@@ -117,11 +122,12 @@ def _generator(cell: Cell, users: int) -> Part:
     workers = cell.load.workers
     here = users * workers // (workers + cell.load.remote_workers)
     what = f"its load ({workers:,} worker{'s' * (workers != 1)}, {here:,} user{'s' * (here != 1)})"
-    return Part(what, (1 + workers) * GENERATOR_MB + here * USER_KB // 1024)
+    return Part(what, MASTER_MB + workers * WORKER_MB + here * USER_KB // 1024)
 
 
-def _shared(plan: Plan) -> list[Part]:
-    components = [Part(component.name, _component_mb(component)) for component in plan.components]
+def _shared(plan: Plan, elsewhere: Collection[str] = ()) -> list[Part]:
+    here = [component for component in plan.components if component.database not in elsewhere]
+    components = [Part(component.name, _component_mb(component)) for component in here]
     return [*components, Part("the lab and the system", OWN_MB)]
 
 

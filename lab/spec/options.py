@@ -43,7 +43,7 @@ class Options:
         requests: total number of requests of a closed loop, instead of ``loops``.
         rate: requests a second of an open loop, for ``duration``; several for a sweep. Or percentages of each variant's
             ``capacity``, as texts such as ``"50%"``.
-        capacity: by variant, the most requests a second that it answers.
+        capacity: by variant, the most requests or sessions a second that it can do.
         ramp: from which to which rate an open loop goes in how many seconds, as ``0:1000:90`` or three numbers.
         arrivals: spacing of starts, or of the sends of an open loop: ``even`` or ``poisson``.
         timeout: seconds after which a request counts as failed.

@@ -36,6 +36,11 @@ class Endpoints:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     join: str = field(default="", repr=False)
 
+    @property
+    def databases(self) -> frozenset[str]:
+        """The kinds of database of which the user's own server is used."""
+        return frozenset(kind for kind, url in (("mysql", self.mysql), ("mongo", self.mongo)) if url)
+
     def check(self) -> None:
         """LabError if an address is none that the lab can use: before anything is written that could repeat it."""
         if self.mysql:
@@ -169,8 +174,8 @@ class Backends:
         try:
             yield
         except LabError as error:
-            for exit_reason in await_exit_reasons(self.exit_reasons):
-                raise ComponentError(exit_reason) from error
+            await_exit_reasons(self.exit_reasons)
+            self.check_alive()
             raise ComponentError(error.problem, error.next_step) from error
 
 

@@ -245,6 +245,14 @@ def test_throughput_and_mean_of_a_closed_loop_are_one_fact(made):
     assert THROUGHPUT in METRICS
 
 
+def test_a_repeat_that_was_interrupted_makes_no_two_facts_of_one(made):
+    """What takes no part in a comparison says nothing of how users wait either."""
+    run = made({"mvc": 0.1, "webflux": 0.13}, duration=5.0)
+    (run.cell(run.plan().cells[0]).path / "summary.json").unlink()
+    found = lab.compare(str(run.path))
+    assert {row.metric: row for row in found.rows}[MEAN].word == "as throughput"
+
+
 def test_of_users_who_pause_throughput_does_not_show_latency(made):
     """They wait for answers a tenth of their time, so that a mean 30 % longer is a fact of its own, and is tested."""
     run = made({"mvc": 0.1, "webflux": 0.13}, duration=5.0, users=(200,))

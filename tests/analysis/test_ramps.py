@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -87,6 +88,21 @@ def test_a_ramp_says_where_answers_kept_pace(run):
     assert few.shape.startswith("knee at ")
     assert many.shape == f"no knee: answers kept pace up to {TO_RPS}/s, where the ramp ends"
     assert Course(many.windows, None, None, None, 0.0, {}).shape.startswith("no knee was found")
+
+
+def test_rates_of_sessions_are_said_to_be_that(run, tmp_path):
+    """Where each has several requests; and what an older version kept of such a ramp is derived again."""
+    few, many = (replace(course, requests_a_session=2.0) for course in courses(run).values())
+    assert "sessions/s (" in few.shape
+    assert f"up to {TO_RPS} sessions/s" in many.shape
+    (folder,) = ramped(tmp_path, {"mvc": FEW}).cells()
+    kept = folder.read("summary")
+    del kept["ramp"]["requests_a_session"]
+    kept["ramp"]["prompt_share"] = 0.5
+    folder.keep("summary", kept)
+    assert ramps.course(folder).prompt_share == 0.5
+    folder.keep("summary", {**kept, "sessions": {"requests": 2.0}})
+    assert ramps.course(folder).prompt_share != 0.5
 
 
 def test_what_is_kept_of_a_course_is_all_of_it(run):

@@ -190,7 +190,7 @@ def test_the_help_says_what_a_load_counts(typed, command, unit):
     said = re.sub(r"\s+", " ", typed(*command.split(), "--help").stdout)
     for counted in ("{}s of each user", "N {}s in total", "N {}s a second", "to TO {}s a second"):
         assert counted.format(unit) in said.replace(f"{unit.capitalize()}s of", f"{unit}s of")
-    other = {"request": "sessions a second", "session": "requests a second for"}[unit]
+    other = {"request": "sessions a second", "session": "requests a second"}[unit]
     assert other not in said
 
 

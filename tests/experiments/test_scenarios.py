@@ -18,6 +18,7 @@ import requests
 from machines import HERE
 
 from lab.experiments import scenarios
+from lab.experiments.document.scenario import TEXT_BYTES
 from lab.experiments.mongo_access.scenario import ENTITIES
 from lab.reporting import run_view
 from lab.running import conductor
@@ -39,7 +40,7 @@ pytestmark = pytest.mark.java
 
 # Modules whose start-up caches other tests make, and use: to make one takes longer than a start without saves.
 CACHED = {"mvc", "webflux"}
-DOCUMENT_BYTES = 1_019_684 + len('{"id":"1000","text":""}')
+DOCUMENT_BYTES = TEXT_BYTES + len('{"id":"1000","text":""}')
 
 
 @pytest.fixture(autouse=True)

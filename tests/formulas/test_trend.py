@@ -5,6 +5,7 @@ from __future__ import annotations
 import tracemalloc
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from lab.formulas import trend
@@ -234,6 +235,14 @@ def test_a_queue_that_is_steady_within_a_moment_is_not(samples_of):
     assert [grown for loop in loops if (grown := trend.growth_within_windows(loop))] == []
     assert trend.growth_within_windows(queue_in_windows(samples_of, 2000, 1000, chance, windows=3)) == 0.0
     assert trend.growth_within_windows(loops[0].assign(error="timeout")) == 0.0
+
+
+def test_slow_later_requests_of_sessions_are_no_queue_that_grows(samples_of):
+    """They are sent when those before them were answered, so that the end of a window has more of them."""
+    first = queue_in_windows(samples_of, 500, 1000, np.random.default_rng(1))
+    late_us = first["planned_us"] + (700_000 - first["planned_us"] % 1_000_000).clip(0)
+    later = first.assign(step=1, planned_us=late_us, sent_us=late_us, latency_us=400_000)
+    assert trend.growth_within_windows(pd.concat([first, later], ignore_index=True)) < 0.05
 
 
 def test_a_pause_at_the_end_of_each_window_is_no_queue_that_grows(samples_of):

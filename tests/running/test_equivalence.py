@@ -137,7 +137,7 @@ def test_of_many_differences_the_first_ones_are_told_and_how_many_there_are(serv
     with pytest.raises(ComponentError, match=r"webflux and mvc are not equal: request 0: .* and 2 more\.") as caught:
         equivalence.check_equal(proved, "webflux", other)
     assert caught.value.problem.count("status 400") == 3
-    assert "contract.json in the folder of its cell has all that mvc answered" in caught.value.next_step
+    assert "contract.json in the folder of a cell has all that its variant answered" in caught.value.next_step
 
 
 def test_the_answers_of_a_node_are_kept_although_the_next_one_is_not_equal(service, monkeypatch):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lab.errors import LabError
-from lab.experiments import find_scenario
+from lab.experiments import find_scenario, scenarios
 from lab.spec import attached, memory, planning
 from lab.spec.machine import Machine
 from lab.spec.options import Options
@@ -32,13 +32,27 @@ def refusal(plan: Plan, machine: Machine) -> LabError:
     return error.value
 
 
-@pytest.mark.parametrize(
-    "name", ["delay", "jwt", "chain", "migration", "document", "operations", "chain-mongo", "grep"]
-)
+@pytest.mark.parametrize("name", scenarios())
 def test_no_scenario_is_refused_on_a_laptop_of_8_gb(name):
     """With the load, the limits and the variants that it has by default."""
     plan = planned(name)
     memory.check(plan, plan.peak_users, LAPTOP)
+
+
+def test_heaps_without_a_limit_of_several_nodes_are_counted_once():
+    """A limit that the JVM chooses is not what it uses: four nodes may each have a quarter of the machine."""
+    one, four = (planned("delay", nodes=nodes, limits="default", variants=["mvc"]) for nodes in (1, 4))
+    assert needed_mb(four) == needed_mb(one) + 3 * memory.BESIDES_HEAP_MB
+    memory.check(four, four.peak_users, LAPTOP)
+
+
+def test_servers_that_are_somewhere_else_need_no_memory_here():
+    """Of --mysql-url and --mongo-url nothing is started."""
+    plan = planned("chain-mongo")
+    (at_once,) = {memory.needed_mb(plan, group, plan.peak_users, LAPTOP) for group in plan.groups}
+    least = Machine(4, at_once - memory.DATABASE_MB["mongo"])
+    memory.check(plan, plan.peak_users, least, {"mongo"})
+    assert "1,536 for mongo" in str(refusal(plan, least))
 
 
 def test_two_nodes_with_their_database_are_not_refused_on_a_laptop_of_8_gb():
@@ -52,12 +66,12 @@ def test_a_refusal_says_what_needs_how_much_and_what_needs_less():
     plan, machine = planned("jwt", variants=["mvc"], users=[1024], workers=2), Machine(4, 4_000)
     error = refusal(plan, machine)
     assert str(error.problem) == (
-        "This needs 4,852 MiB of memory, and this machine has 4,000 MiB: 2,560 for mvc (a heap of 2,048 and 512 "
-        "outside it), 500 for its load (2 workers, 1,024 users), 768 for mysql, 1,024 for the lab and the system."
+        "This needs 4,892 MiB of memory, and this machine has 4,000 MiB: 2,560 for mvc (a heap of 2,048 and 512 "
+        "outside it), 540 for its load (2 workers, 1,024 users), 768 for mysql, 1,024 for the lab and the system."
     )
     assert error.next_step == "Choose a smaller --heap-mb, fewer --users or fewer --workers."
-    memory.check(plan, plan.peak_users, Machine(4, 4_852))
-    assert needed_mb(plan) == 4_852
+    memory.check(plan, plan.peak_users, Machine(4, 4_892))
+    assert needed_mb(plan) == 4_892
 
 
 def test_databases_and_what_a_jvm_has_beside_its_heap_count_for_cells_too():
@@ -110,7 +124,7 @@ def test_of_attached_services_and_programs_the_lab_has_no_heap():
     """A load needs a generator, a program not even that; what has no heap is not told to make it smaller."""
     url = "http://127.0.0.1:1/a"
     load = attached.make_plan([url], [], {}, Options(users=[1024], workers=2), LAPTOP)
-    assert needed_mb(load) == 3 * memory.GENERATOR_MB + memory.USER_KB + memory.OWN_MB
+    assert needed_mb(load) == memory.MASTER_MB + 2 * memory.WORKER_MB + memory.USER_KB + memory.OWN_MB
     assert "--heap-mb" not in refusal(load, Machine(4, 1_000)).next_step
     assert needed_mb(planned("grep")) == memory.OWN_MB
     memory.check(planned("grep"), 1, Machine(1, 500))
@@ -121,7 +135,7 @@ def test_users_on_other_machines_need_no_memory_here():
     url = "http://127.0.0.1:1/a"
     options = Options(users=[8192], workers=2, remote_workers=6, bind="192.168.1.20")
     plan = attached.make_plan([url], [], {}, options, LAPTOP)
-    assert needed_mb(plan) == 3 * memory.GENERATOR_MB + 2 * memory.USER_KB + memory.OWN_MB
+    assert needed_mb(plan) == memory.MASTER_MB + 2 * memory.WORKER_MB + 2 * memory.USER_KB + memory.OWN_MB
 
 
 def test_a_tuned_pool_is_of_the_size_of_the_machine_that_is_planned_for():

@@ -132,7 +132,7 @@ def test_each_window_has_arrivals_of_its_own_that_are_the_same_for_all_variants(
         ({"ramp": "0:100:9", "users": [9]}, "A ramp cannot be measured in windows"),
         ({"variants": ["mvc"]}, "there is one"),
         ({"duration": 9.0, "scenario": "delay"}, "a single window"),
-        ({"rate": 17.0, "users": [50]}, "At 17 requests/s a window of 1.11 s has fewer than 20"),
+        ({"rate": 17.0, "users": [50]}, "At a --rate of 17 a window of 1.11 s has fewer than 20 sends"),
         ({"remote_workers": 1, "bind": "127.0.0.1"}, "serve one variant at a time"),
     ],
 )

@@ -48,9 +48,8 @@ def load(
     its query, headers only by name. Each measurement begins with a warm-up that is not counted: five seconds of the
     same load, or with --loops and --requests one request of each user.
 
-    With --locustfile each user plays sessions of several requests and pauses, and --loops, --requests, --rate and
-    --ramp count sessions. The file is played where it lies, beside what it imports and reads, and a copy of it is kept
-    with the run; it is not sent to workers on other machines.
+    With --locustfile each user plays sessions of several requests and pauses. The file is played where it lies, beside
+    what it imports and reads, and a copy of it is kept with the run; it is not sent to workers on other machines.
 
     A service on this machine shares its cores with the generator, and the verdict shows how much of them it used: start
     it on the other half (taskset -c 0 …), or on another machine.

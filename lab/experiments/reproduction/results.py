@@ -26,7 +26,7 @@ from lab.running import conductor, estimate, prerequisites
 from lab.running.estimate import TimeEstimate
 from lab.running.invocation import Invocation
 from lab.runtimes import PROCESS, host
-from lab.spec import in_turns
+from lab.spec import in_turns, memory
 from lab.spec.options import option
 from lab.spec.plan import Plan
 from lab.storage import run_folder
@@ -200,6 +200,7 @@ def carry_out(
     """
     plans = [wanted.plan(part, scale, seed, repeat) for part in wanted.parts]
     for plan in plans:  # all of them before the first, which may take long
+        _check_memory(plan)
         conductor.check(plan, invocation)
     measured: dict[str, Run] = {}
     for batch in wanted.batches:
@@ -209,6 +210,15 @@ def carry_out(
             folders = conductor.conduct_together([plans[place] for place in batch], invocation)
         measured |= {wanted.parts[place].name: Run(folder) for place, folder in zip(batch, folders, strict=True)}
     return _judged(wanted, scale, measured, invocation.runs)
+
+
+def _check_memory(plan: Plan) -> None:
+    """LabError if this machine has too little memory for a part, whose limits are the document's."""
+    try:
+        memory.check(plan, plan.peak_users, host.machine())
+    except LabError as error:
+        step = f"Use a larger machine, or measure the scenario with less: python -m lab run {plan.scenario.name} --help"
+        raise LabError(error.problem, step) from None
 
 
 def from_runs(wanted: Publication, runs: Sequence[Run], data: Path) -> Reproduction:
@@ -370,15 +380,16 @@ def scale_for_here(wanted: Publication, runs: Path, runtime: str = PROCESS) -> t
         len(host.cores()) or psutil.cpu_count() or 1,
         memory_gb,
         lambda s: total_s(expected(wanted, s, runs, runtime=runtime)),
-        lambda s: _too_many_files(wanted, s),
+        lambda s: _too_much(wanted, s),
     )
 
 
-def _too_many_files(wanted: Publication, scale: float) -> str:
-    """What is said where a process of some part would have too many files open at a scale; else empty."""
+def _too_much(wanted: Publication, scale: float) -> str:
+    """What is said where some part would need more memory or open files than there are at a scale; else empty."""
     try:
         for plan in (wanted.plan(part, scale) for part in wanted.parts):
             prerequisites.check_open_files(plan, plan.peak_users)
+            memory.check(plan, plan.peak_users, host.machine())
     except LabError as error:
         return error.problem
     return ""

@@ -13,7 +13,9 @@ from lab.errors import LabError
 from lab.experiments.reproduction.publication import Part, Publication, Repeat, ReproducedRow
 from lab.reporting.run_rows import LATENCIES, LATER, OF_PROGRAMS
 from lab.spec import in_turns, prediction
+from lab.spec.options import has_effect
 from lab.spec.plan import USERS, Cell, Plan
+from lab.spec.scenario import Scenario
 from lab.spec.workload import Load, OpenLoop, WaitingUsers
 from lab.storage import published
 
@@ -203,7 +205,7 @@ def deviations(experiment: Publication, part: Part, plan: Plan) -> list[str]:
         of_part = experiment.plan(part, scale_of(part, plan))
     except LabError:  # it is that part at no scale; the document's size says what it lacks
         of_part = experiment.plan(part, 1.0)
-    wanted, mine = _settings(of_part), _settings(plan)
+    wanted, mine = (_settings(each, of_part.scenario) for each in (of_part, plan))
     both = [name for name in wanted if name in mine]  # loads of two kinds differ in their kind
     if part.options.heap_mb is None:
         both.remove("heap_mb")
@@ -229,14 +231,18 @@ def _of_other_parts(plan: Plan, of_part: Plan) -> list[str]:
     return differing
 
 
-def _settings(plan: Plan) -> dict[str, Any]:
+def _settings(plan: Plan, scenario: Scenario) -> dict[str, Any]:
+    """The settings that decide of a plan, by today's scenario: an older run may name parameters without effect."""
+    parameters = plan.parameters_of(plan.cells[0])
+    of_each = {name: [value] for name, value in parameters.items()}
+    known = {parameter.name for parameter in scenario.parameters}
     link = {f"link_{name}": value for name, value in asdict(plan.link).items()}
     load = plan.cells[0].load
     fields = structs.asdict(load)
     shape = {name: fields[name] for name in fields if name not in ("users", "workers", "remote_workers", "windows")}
     deployment = {"nodes": plan.nodes, "prometheus": "on" if plan.prometheus else "off"}
     return {
-        **plan.parameters_of(plan.cells[0]),
+        **{name: parameters[name] for name in parameters if name not in known or has_effect(scenario, name, of_each)},
         **asdict(plan.limits),
         **link,
         **deployment,

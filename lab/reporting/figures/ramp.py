@@ -68,9 +68,12 @@ def _answers(axes: Axes, panel: Panel, course: Course, is_first: bool) -> None:
         alpha=alpha_of(panel.verdict), label=panel.label,
     )  # fmt: skip
     if course.knee:
-        knee = course.knee
-        interval = [[max(0.0, knee.rate - knee.low)], [max(0.0, knee.high - knee.rate)]]
-        axes.errorbar([knee.at_s], [knee.rate], interval, color=style.colour, marker="o", markersize=7, capsize=4)
+        # Of sessions, which begin at this rate; the axis is one of requests.
+        rate, low, high = (
+            course.requests_a_session * each for each in (course.knee.rate, course.knee.low, course.knee.high)
+        )
+        interval = [[max(0.0, rate - low)], [max(0.0, high - rate)]]
+        axes.errorbar([course.knee.at_s], [rate], interval, color=style.colour, marker="o", markersize=7, capsize=4)
 
 
 def _held(axes: Axes, panel: Panel, names: Sequence[str], unit: float) -> None:

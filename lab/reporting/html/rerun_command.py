@@ -31,6 +31,8 @@ def command(run: RunFolder) -> str:
         return shlex.join(["python", "-c", f"import lab; {_call(run)}"])
     if not any(word.partition("=")[0] == "--seed" for word in words):
         words += ["--seed", str(run.plan().seed)]
+    if (bind := run.plan().bind) and not any(word.partition("=")[0] == "--bind" for word in words):
+        words += ["--bind", bind]  # which had a default once
     return shlex.join(words)
 
 

@@ -68,4 +68,5 @@ def test_no_address_is_asked_for_more_ports_than_it_has(monkeypatch, workers, us
         asked.update(sockets._source("127.0.0.1", number) or "127.0.0.1" for number in range(users_each))
     assert sum(asked.values()) == workers * users_each
     assert max(asked.values()) <= PORTS_OF_AN_ADDRESS
-    assert len(asked) <= http_address.LOOPBACK_ADDRESSES
+    of_each = -(-users_each // sockets.CONNECTIONS_AN_ADDRESS)
+    assert len(asked) == min(workers * of_each, http_address.LOOPBACK_ADDRESSES)  # shared only when all are in use
