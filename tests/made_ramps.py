@@ -50,7 +50,7 @@ def played(runs: Path, plan: Plan, servers: Mapping[str, int]) -> RunFolder:
         samples = folder.measured()
         folder.keep_metrics(readings(samples, plan.cells[0].load.duration_s))
         summary = asdict(stats.summarise(samples, from_planned=True))
-        course = ramps.course(folder)
+        course = ramps.result_of(folder)
         assert course
         more = {"predicted_mean_s": None, "verdict": "valid", "reasons": [], "ramp": course.as_json()}
         folder.keep("summary", {**summary, **more})

@@ -40,7 +40,7 @@ def milliseconds(seconds: float) -> str:
             "| the plan of a closed loop",
             [percent(verdict.LATEST_SHARE), *map(milliseconds, (verdict.PLAN_SUSPECT_S, verdict.PLAN_INVALID_S))],
         ),
-        ("| the planned rate", list(map(percent, (verdict.PACE_SUSPECT, verdict.PACE_INVALID)))),
+        ("| the planned rate", list(map(percent, (verdict.RATE_SUSPECT, verdict.RATE_INVALID)))),
         ("| a worker's CPU", list(map(percent, (verdict.WORKER_CPU_SUSPECT, verdict.WORKER_CPU_INVALID)))),
         ("| the calibrated ceiling", list(map(percent, (checks.CEILING_SUSPECT, checks.CEILING_INVALID)))),
         ("| a worker stalled", [f"{checks.STOOD_STILL_SUSPECT_S} s", f"{checks.STOOD_STILL_INVALID_S:g} s"]),

@@ -86,7 +86,7 @@ def foreign_load(cores: Mapping[str, float], machine: float | None) -> list[str]
     return reasons
 
 
-def neighbours(share: float) -> list[str]:
+def idle_services(share: float) -> list[str]:
     """Whether services that were up, and not loaded, used the service's cores: by their compilers or collectors.
 
     Args:

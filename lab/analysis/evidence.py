@@ -113,7 +113,7 @@ class Interference:
             not; None if it was not read, or nothing shares them.
         beside: by name, the cores that each component on the generator's cores used, such as ``{"mysql": 0.45}``.
         others: other runs of this lab that were measuring at the same time.
-        neighbours: the share of the service's cores that the other services used which were up, and not loaded; None
+        idle_services: the share of the service's cores that the other services used which were up, and not loaded; None
             where there were none.
         paused: the share of the load's time in which the machine itself stood still, as its host gave it none; None
             where nobody watched.
@@ -127,7 +127,7 @@ class Interference:
     crowded: float | None = None
     beside: Mapping[str, float] = field(default_factory=dict)
     others: tuple[str, ...] = ()
-    neighbours: float | None = None
+    idle_services: float | None = None
     paused: float | None = None
     longest_pause_s: float = 0.0
     shared_cores: bool = False

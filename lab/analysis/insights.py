@@ -59,7 +59,7 @@ def sentences(run: RunFolder) -> list[str]:
     ]
     if plan.interleave == WINDOWS:  # where an uneven machine disturbs all alike
         beside = (
-            window_ratios.of_neighbours(run),
+            window_ratios.of_idle_services(run),
             window_ratios.of_pauses(run),
             window_ratios.of_shared_changes(run),
         )
@@ -302,7 +302,7 @@ class _Saturated:
     def of(cls, plan: Plan, folder: CellFolder) -> _Saturated:
         summary, load = folder.read("summary"), folder.cell.load
         if isinstance(load, Ramp):
-            course = ramps.course(folder, prediction.is_steady(plan, folder.cell))
+            course = ramps.result_of(folder, prediction.is_steady(plan, folder.cell))
             if course and course.knee:
                 mean_s = course.beyond_knee_s or summary.get("mean_s")
                 until_s = load.reaches_s(OVERLOADED * course.knee.rate)

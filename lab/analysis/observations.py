@@ -23,7 +23,15 @@ from lab.spec.window import Window
 from lab.spec.workload import Closed, Load, OpenLoop, Ramp
 from lab.telemetry.actuator import GC_PAUSES
 from lab.telemetry.running_clock import RunningClock
-from lab.telemetry.sampler import BESIDE_WORKERS, CORES_BUSY, MACHINE, NEIGHBOURS, ON_SERVICE_CORES, Reading, Telemetry
+from lab.telemetry.sampler import (
+    BESIDE_WORKERS,
+    CORES_BUSY,
+    IDLE_SERVICES,
+    MACHINE,
+    ON_SERVICE_CORES,
+    Reading,
+    Telemetry,
+)
 from lab.telemetry.scrapes import Scrapes
 from lab.telemetry.series import counter
 from lab.telemetry.served import Served
@@ -190,7 +198,7 @@ def evidence(
         crowded=crowded(telemetry, conditions.owned_cores),
         beside=beside(telemetry),
         others=tuple(conditions.others),
-        neighbours=neighbours(telemetry, len(conditions.owned_cores.get("service", ())) or os.cpu_count() or 1),
+        idle_services=idle_services(telemetry, len(conditions.owned_cores.get("service", ())) or os.cpu_count() or 1),
         paused=clock.paused_s(0.0, elapsed_s) / elapsed_s if elapsed_s and conditions.owned_cores else None,
         longest_pause_s=clock.longest_s(0.0, elapsed_s),
         shared_cores=not conditions.owned_cores,
@@ -312,9 +320,9 @@ def foreign_cores(telemetry: Telemetry, cores: Mapping[str, frozenset[int]]) -> 
     return shares
 
 
-def neighbours(telemetry: Telemetry, cores: int) -> float | None:
+def idle_services(telemetry: Telemetry, cores: int) -> float | None:
     """The share of so many cores that services used which were up, and not loaded; None where there were none."""
-    times, values = counter(telemetry.rows, NEIGHBOURS, "cpu_s")
+    times, values = counter(telemetry.rows, IDLE_SERVICES, "cpu_s")
     if len(times) < 2 or times[-1] <= times[0]:
         return None
     return float((values[-1] - values[0]) / (times[-1] - times[0]) / cores)

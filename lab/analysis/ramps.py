@@ -22,8 +22,8 @@ SHORTEST_S = 0.001
 
 
 @dataclass(frozen=True)
-class Course:
-    """The course of one ramp, from its samples and readings.
+class RampResult:
+    """The figures of one ramp, from its samples and readings.
 
     Attributes:
         windows: how the requests of each time window ended: :func:`lab.formulas.ramp.outcomes`.
@@ -67,14 +67,14 @@ class Course:
         return {**vars(self), "windows": windows.to_dict("records"), "knee": self.knee and asdict(self.knee)}
 
     @staticmethod
-    def from_json(stored: dict[str, Any]) -> Course:
-        """The course that :meth:`as_json` wrote."""
+    def from_json(stored: dict[str, Any]) -> RampResult:
+        """The result that :meth:`as_json` wrote."""
         windows = pd.DataFrame(stored["windows"]).astype({"mean_s": float})
-        return Course(**{**stored, "windows": windows, "knee": stored["knee"] and Knee(**stored["knee"])})
+        return RampResult(**{**stored, "windows": windows, "knee": stored["knee"] and Knee(**stored["knee"])})
 
 
-def course(cell: CellFolder, steady: bool = True) -> Course | None:
-    """The course of a cell: as it is stored, or from the samples of one that an older version measured.
+def result_of(cell: CellFolder, steady: bool = True) -> RampResult | None:
+    """The result of a cell that is a ramp: as it is stored, or from the samples of one that an older version measured.
 
     None for a load that is no ramp, and for a cell without samples. LabError where what is stored is damaged.
 
@@ -90,7 +90,7 @@ def course(cell: CellFolder, steady: bool = True) -> Course | None:
     # Older versions took requests for sessions.
     if stored and ("requests_a_session" in stored or not summary.get("sessions")):
         try:
-            return Course.from_json(stored)
+            return RampResult.from_json(stored)
         except (KeyError, TypeError, ValueError) as error:
             raise damaged(cell.path / "summary.json", f"its ramp is none: {error}") from error
     samples = _samples(cell)
@@ -105,7 +105,7 @@ def course(cell: CellFolder, steady: bool = True) -> Course | None:
             kept_rps, kept_s = found.rate, found.at_s
         elif (ramp.kept_pace_share(sessions, load.duration_s) or 0.0) >= KEPT_SHARE:
             kept_rps, kept_s = load.to_rps, load.duration_s
-    return Course(
+    return RampResult(
         windows=windows,
         knee=found,
         kept_rps=kept_rps,
@@ -123,10 +123,10 @@ def outcomes(cell: CellFolder, steady: bool = True) -> pd.DataFrame:
     a time; empty for other loads.
 
     Args:
-        steady: as in :func:`course`.
+        steady: as in :func:`result_of`.
 
     """
-    if found := course(cell, steady):
+    if found := result_of(cell, steady):
         return found.windows
     is_even = steady and not balancing.lost_a_node(cell)
     if cell.cell.load.is_ramp or is_even or not len(samples := _samples(cell)):

@@ -7,7 +7,7 @@ from typing import Any
 
 from lab.telemetry.actuator import COMPILED_MS, GC_PAUSES, HEAP, JVM_MEMORY
 from lab.telemetry.pools import POOLS
-from lab.telemetry.sampler import FIXED_WORK, NEIGHBOURS, Reading
+from lab.telemetry.sampler import FIXED_WORK, IDLE_SERVICES, Reading
 from lab.telemetry.series import counter, growth
 
 
@@ -38,7 +38,7 @@ def service_cost(
     rows = list(rows)
     jvm_bytes, heap_bytes = (_mean(rows, (name,), begin_s, end_s) for name in (JVM_MEMORY, HEAP))
     cpu_s = growth(*counter(rows, "service", "cpu_s"), begin_s, end_s)
-    neighbours_s = growth(*counter(rows, NEIGHBOURS, "cpu_s"), begin_s, end_s)
+    idle_services_s = growth(*counter(rows, IDLE_SERVICES, "cpu_s"), begin_s, end_s)
     gc_pause_s = growth(*counter(rows, "service", GC_PAUSES), begin_s, end_s)
     compiled_ms = growth(*counter(rows, "service", COMPILED_MS), begin_s, end_s)
     lasted_s = end_s - begin_s  # nothing, where no request was answered
@@ -59,7 +59,7 @@ def service_cost(
         "gc_pause_s_per_1000_right": _per_1000(gc_pause_s, right),
         "jit_share": per_second(None if compiled_ms is None else compiled_ms / 1000),
         "yardstick_s": _mean(rows, (FIXED_WORK,), begin_s, end_s),
-        "neighbours_cpu": per_second(neighbours_s),
+        "neighbours_cpu": per_second(idle_services_s),
     }
 
 

@@ -33,7 +33,7 @@ PLAN_SUSPECT_S, PLAN_INVALID_S = 0.050, 0.250
 # Compilers and collectors take turns of seconds: less does not show what a request costs.
 MIN_CPU_BOUND_S = 19.5
 # The least share of the planned rate at which an open loop may have been sent.
-PACE_SUSPECT, PACE_INVALID = 0.95, 0.90
+RATE_SUSPECT, RATE_INVALID = 0.95, 0.90
 # Little's law: how far N counted 20 times a second may be from X·R by the samples; the count has an error of its own.
 LITTLE_SHARE, LITTLE_SLACK = 0.05, 1.0
 FAILED_SUSPECT_SHARE = 0.001
@@ -357,7 +357,7 @@ def _undisturbed(evidence: Evidence, summary: Summary, answered: int) -> list[Re
     return _mild(
         [
             *checks.foreign_load(found.foreign_cores, found.foreign_cpu),
-            *checks.neighbours(found.neighbours or 0.0),
+            *checks.idle_services(found.idle_services or 0.0),
             *checks.crowded(found.crowded or 0, found.beside),
         ]
     )
@@ -416,9 +416,9 @@ def _users_free(evidence: Evidence, summary: Summary, answered: int) -> list[Rea
 
 
 def _rate_kept(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
-    if summary.pace >= PACE_SUSPECT:
+    if summary.pace >= RATE_SUSPECT:
         return []
-    return [(f"Requests were sent at {summary.pace:.0%} of the planned rate only.", summary.pace < PACE_INVALID)]
+    return [(f"Requests were sent at {summary.pace:.0%} of the planned rate only.", summary.pace < RATE_INVALID)]
 
 
 def _worker_cpu(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:

@@ -38,7 +38,7 @@ def of_windows(
     """The records of windows with their figures, named as in ``summary.json``; None where one is not known.
 
     Rates and latencies leave out the times in which the machine itself stood still, which are ``paused_s``: it does so
-    whoever is loaded, and two neighbours would differ by nothing else. Only the rate of an open loop does not, as its
+    whoever is loaded, and adjacent windows would differ by nothing else. Only the rate of an open loop does not, as its
     plan goes on meanwhile.
 
     Args:

@@ -347,7 +347,7 @@ def sentences(run: RunFolder, a: str = "", b: str = "", takes_part: Callable[[Ce
     return [" ".join(filter(None, (ratio.sentence, ratio.advice))) for ratio in ratios]
 
 
-def of_neighbours(run: RunFolder) -> str:
+def of_idle_services(run: RunFolder) -> str:
     """What variants that were up, and not loaded, used of the cores meanwhile, as a sentence; empty if none were."""
     used = {folder.cell.id: folder.read("summary").get("neighbours_cpu") for folder in run.cells() if folder.complete}
     known = {name: cores for name, cores in used.items() if cores is not None}

@@ -152,6 +152,6 @@ def keep(calibration: Calibration, folder: Path = CALIBRATIONS) -> Path:
     """Write a calibration where :func:`find` looks for it, whole or not at all; returns the file."""
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{calibration.fingerprint}.json"
-    with whole_file(file) as neighbour:
-        neighbour.write_bytes(msgspec.json.format(msgspec.json.encode(calibration)) + b"\n")
+    with whole_file(file) as unfinished:
+        unfinished.write_bytes(msgspec.json.format(msgspec.json.encode(calibration)) + b"\n")
     return file

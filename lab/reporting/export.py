@@ -77,7 +77,7 @@ def _pieces(cell: CellFolder) -> Iterator[pd.DataFrame]:
 
 def _write_rows(path: Path, pieces: Iterable[pd.DataFrame]) -> list[Exported]:
     count = 0
-    with whole_file(path.resolve()) as neighbour, neighbour.open("w", newline="", encoding="utf-8") as file:
+    with whole_file(path.resolve()) as unfinished, unfinished.open("w", newline="", encoding="utf-8") as file:
         for number, piece in enumerate(pieces):
             piece.to_csv(file, index=False, header=number == 0)
             count += len(piece)
@@ -156,7 +156,7 @@ def _count(histogram: HdrHistogram, latency_us: pd.Series) -> None:
 
 
 def _write_histogram(histogram: HdrHistogram, path: Path) -> Exported:
-    with whole_file(path.resolve()) as neighbour, neighbour.open("wb") as file:
+    with whole_file(path.resolve()) as unfinished, unfinished.open("wb") as file:
         histogram.output_percentile_distribution(file, 1.0)  # another ratio would leave its deviation in µs
     return Exported(path, int(histogram.get_total_count()))
 

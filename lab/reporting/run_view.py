@@ -17,7 +17,7 @@ import pandas as pd
 
 from lab.analysis import insights, ramps, verdict, window_ratios
 from lab.analysis.bottleneck import Bottleneck
-from lab.analysis.ramps import Course
+from lab.analysis.ramps import RampResult
 from lab.formulas import knee, stats
 from lab.formulas.knee import Point, RatePoint, SweepShape
 from lab.reporting import formatting
@@ -276,18 +276,18 @@ class Run:
         from lab.reporting.figures import ramp_figure
 
         panels = self.panels()
-        first = {panel.variant: course for panel in panels for course in [self._first_course(panel.variant)] if course}
+        first = {panel.variant: result for panel in panels for result in [self._first_ramp(panel.variant)] if result}
         return ramp_figure(self._at_largest_load("the course"), panels, first)
 
-    def _first_course(self, variant: str) -> Course | None:
-        """The course of the first repeat of a variant at the largest load."""
-        found = (course for row, course in self._courses if (row["variant"], row["at"]) == (variant, self._largest))
+    def _first_ramp(self, variant: str) -> RampResult | None:
+        """The ramp of the first repeat of a variant at the largest load."""
+        found = (result for row, result in self._ramps if (row["variant"], row["at"]) == (variant, self._largest))
         return next(found, None)
 
     @property
     def is_ramp(self) -> bool:
         """Whether its loads grow from beginning to end, and any of them has been measured."""
-        return bool(self._courses)
+        return bool(self._ramps)
 
     @cached_property
     def has_outcomes(self) -> bool:
@@ -422,10 +422,10 @@ class Run:
     def knees(self) -> dict[str, str]:
         """A sentence on each variant of a ramp of rates: the knee of each of its cells that can be used."""
         found: dict[str, list[str]] = {}
-        for row, course in self._courses:
+        for row, result in self._ramps:
             if row["verdict"] in verdict.BELIEVED and self._is_ramp_of_rates:
                 at = f"{self.plan.at_position(row['at'])}: " * self.is_sweep
-                found.setdefault(row["variant"], []).append(at + course.shape)
+                found.setdefault(row["variant"], []).append(at + result.shape)
         return {variant: "; ".join(said) for variant, said in found.items()}
 
     def windows(self) -> pd.DataFrame:
@@ -443,20 +443,20 @@ class Run:
 
         One row a cell in which enough requests were under way at once.
         """
-        return pd.DataFrame([{**_which(row), **course.waiting} for row, course in self._courses if course.waiting])
+        return pd.DataFrame([{**_which(row), **result.waiting} for row, result in self._ramps if result.waiting])
 
     @property
     def _is_ramp_of_rates(self) -> bool:
         return all(isinstance(cell.load, Ramp) for cell in self.plan.cells)
 
     @cached_property
-    def _courses(self) -> list[tuple[dict[str, Any], Course]]:
-        """The row and the course of each cell that is a ramp, and has samples."""
+    def _ramps(self) -> list[tuple[dict[str, Any], RampResult]]:
+        """The row and the result of each cell that is a ramp, and has samples."""
         both = (
-            (row, ramps.course(folder, self._is_steady(folder)))
+            (row, ramps.result_of(folder, self._is_steady(folder)))
             for folder, row in zip(self.folder.cells(), self.cells, strict=True)
         )
-        return [(row, course) for row, course in both if course]
+        return [(row, result) for row, result in both if result]
 
     def _is_steady(self, folder: CellFolder) -> bool:
         return prediction.is_steady(self.plan, folder.cell)

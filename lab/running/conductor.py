@@ -403,7 +403,7 @@ def conclude(testbed: Testbed, measurement: Measurement, others: list[str], turn
             **of_all_pools(pools),
             **({"pools": pools} if pools else {}),
             **program_use(metrics),
-            **({"ramp": course.as_json()} if (course := ramps.course(folder, steady)) else {}),
+            **({"ramp": course.as_json()} if (course := ramps.result_of(folder, steady)) else {}),
             "predicted_mean_s": prediction.predict(testbed.plan, cell),
             "verdict": judged.word,
             "reasons": list(judged.reasons),

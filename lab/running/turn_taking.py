@@ -20,7 +20,7 @@ from lab.spec.system import SERVICE
 from lab.spec.window import Window
 from lab.spec.workload import Burst, Closed, Load, OpenLoop, Total
 from lab.telemetry import actuator, scrapes, served
-from lab.telemetry.sampler import IDLE_GENERATORS, NEIGHBOURS, Telemetry, sampling, watching_cores
+from lab.telemetry.sampler import IDLE_GENERATORS, IDLE_SERVICES, Telemetry, sampling, watching_cores
 
 DRAIN_S, SLOWEST_WORK_S = 30.0, 0.001
 # Of a locustfile of the user's own nothing is known: its sessions may take so long.
@@ -120,7 +120,7 @@ def _idle(measurement: Measurement, measurements: Iterable[Measurement]) -> dict
     others = [each for each in measurements if each is not measurement and each.goes_on]
     services = [running for each in others if each.deployment.is_ours for running in each.deployment.running]
     generators = [running for each in others for running in (each.fleet.master, *each.fleet.workers)]
-    return {name: found for name, found in ((NEIGHBOURS, services), (IDLE_GENERATORS, generators)) if found}
+    return {name: found for name, found in ((IDLE_SERVICES, services), (IDLE_GENERATORS, generators)) if found}
 
 
 def drive(testbed: Testbed, measurement: Measurement, turn: Turn) -> None:

@@ -91,18 +91,18 @@ def whole_file(path: Path, private: bool = False) -> Iterator[Path]:
 
     """
     # By the name of this process: what is removed after another one that was killed must not be what this one writes.
-    neighbour = path.with_name(f".{path.name}.{os.getpid()}.new")
-    tell_unfinished(neighbour)
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}.new")
+    tell_unfinished(unfinished)
     try:
-        neighbour.unlink(missing_ok=True)
+        unfinished.unlink(missing_ok=True)
         if private:
-            neighbour.touch(mode=0o600)
-        yield neighbour
-        neighbour.replace(path)
+            unfinished.touch(mode=0o600)
+        yield unfinished
+        unfinished.replace(path)
     except OSError as error:
-        if error.errno is None or error.filename not in (None, str(neighbour)):
+        if error.errno is None or error.filename not in (None, str(unfinished)):
             raise
         raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
         with contextlib.suppress(OSError):
-            neighbour.unlink(missing_ok=True)
+            unfinished.unlink(missing_ok=True)

@@ -95,7 +95,7 @@ def _check(plan: Plan, variants: Sequence[Variant], points: Sequence[Point]) -> 
             "Leave --interleave windows or --remote-workers out.",
         )
     for load, parameters, _ in points:
-        if any(_has_a_course(plan, Cell(variant.name, load, parameters=parameters)) for variant in variants):
+        if any(_depends_on_time(plan, Cell(variant.name, load, parameters=parameters)) for variant in variants):
             raise LabError(
                 "What fails or is slow for a time, and a circuit breaker, would begin anew in each window.",
                 "Leave --interleave windows out.",
@@ -108,7 +108,7 @@ def _check(plan: Plan, variants: Sequence[Variant], points: Sequence[Point]) -> 
             )
 
 
-def _has_a_course(plan: Plan, cell: Cell) -> bool:
+def _depends_on_time(plan: Plan, cell: Cell) -> bool:
     """Whether what a load meets depends on what it met before: spans of time, and settings with a memory."""
     given, defaults = plan.parameters_of(cell), plan.scenario.defaults()
     told = plan.scenario.variant(cell.variant).settings.values()

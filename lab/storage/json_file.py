@@ -14,8 +14,8 @@ from lab.runtimes.temporary import whole_file
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
     """Write a JSON file atomically."""
-    with whole_file(path) as neighbour:
-        neighbour.write_text(json.dumps(value, indent=2) + "\n")
+    with whole_file(path) as unfinished:
+        unfinished.write_text(json.dumps(value, indent=2) + "\n")
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -178,8 +178,8 @@ class RunFolder:
         """Copy a locustfile into the folder, unless it is there; LabError as in :meth:`check_locustfile`."""
         content = self.check_locustfile(locustfile)
         if not self.locustfile.exists():
-            with whole_file(self.locustfile) as neighbour:
-                neighbour.write_bytes(content)
+            with whole_file(self.locustfile) as unfinished:
+                unfinished.write_bytes(content)
 
     @property
     def logs(self) -> Path:

@@ -34,7 +34,7 @@ def merge(
         stopped: the same of those that their user stopped early.
 
     """
-    with whole_file(into) as neighbour, pq.ParquetWriter(neighbour, SCHEMA, compression="zstd") as writer:
+    with whole_file(into) as unfinished, pq.ParquetWriter(unfinished, SCHEMA, compression="zstd") as writer:
         for table in _in_groups(_whole_batches(stream)):
             for column, sessions in (("cut", cut), ("stopped", stopped)):
                 table = _marked(table, column, sessions) if sessions else table

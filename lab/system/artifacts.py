@@ -31,8 +31,8 @@ def kept(jar: Path) -> Path:
     copy = jar.parent / FOLDER / f"{jar.stem}-{digest(jar)[:16]}.jar"
     if not copy.exists():
         copy.parent.mkdir(parents=True, exist_ok=True)
-        with whole_file(copy) as neighbour:
-            shutil.copyfile(jar, neighbour)
+        with whole_file(copy) as unfinished:
+            shutil.copyfile(jar, unfinished)
     os.utime(copy)
     return copy
 

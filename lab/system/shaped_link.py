@@ -275,8 +275,8 @@ async def serve(shape: Shape, to: tuple[str, int], port_file: Path, bind: str = 
     server = await asyncio.get_running_loop().create_server(
         lambda: ServiceEnd(shape, up, down, to), bind, 0, backlog=BACKLOG
     )
-    with whole_file(port_file) as neighbour:
-        neighbour.write_text(str(server.sockets[0].getsockname()[1]))
+    with whole_file(port_file) as unfinished:
+        unfinished.write_text(str(server.sockets[0].getsockname()[1]))
     await server.serve_forever()
 
 

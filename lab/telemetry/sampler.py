@@ -25,9 +25,9 @@ from lab.telemetry.actuator import POLL_TIMEOUT_S, STATES, scrape
 
 MACHINE = "machine"
 # What is up while another service is loaded: all services together, and all of their generators.
-NEIGHBOURS, IDLE_GENERATORS = "neighbours", "idle generators"
+IDLE_SERVICES, IDLE_GENERATORS = "neighbours", "idle generators"
 # What shares the generator's cores and is no worker, and all that is on the service's.
-BESIDE_WORKERS, ON_SERVICE_CORES = ("master", "lab", IDLE_GENERATORS, MACHINE), (SERVICE, NEIGHBOURS)
+BESIDE_WORKERS, ON_SERVICE_CORES = ("master", "lab", IDLE_GENERATORS, MACHINE), (SERVICE, IDLE_SERVICES)
 PROBE_NICENESS = 19
 # CPU time of all programs on an owner's cores, without interrupts, which some kernels count as program time too.
 CORES_BUSY = "cores_busy_s"

@@ -32,9 +32,9 @@ def test_a_clock_that_was_set_is_named_with_its_step(step_s, words):
 
 
 @pytest.mark.parametrize(("share", "found"), [(0.0, 0), (0.06, 0), (0.07, 1)])
-def test_neighbours_that_are_not_idle_are_named(share, found):
+def test_services_that_should_be_idle_and_are_not_are_named(share, found):
     """A variant that compiles or collects while another is loaded takes its core."""
-    reasons = checks.neighbours(share)
+    reasons = checks.idle_services(share)
     assert len(reasons) == found
     assert all("used 7% of the service's cores in its windows" in reason for reason in reasons)
 

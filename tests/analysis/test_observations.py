@@ -19,7 +19,7 @@ from lab.spec.window import Window
 from lab.spec.workload import Burst, Closed, Open, Ramp
 from lab.telemetry.actuator import COMPILED_MS, GC_PAUSES
 from lab.telemetry.running_clock import RunningClock
-from lab.telemetry.sampler import CORES_BUSY, FIXED_WORK, MACHINE, NEIGHBOURS, PAUSED, Telemetry
+from lab.telemetry.sampler import CORES_BUSY, FIXED_WORK, IDLE_SERVICES, MACHINE, PAUSED, Telemetry
 
 CORES = {"service": frozenset({0}), "generator": frozenset({1})}
 
@@ -49,16 +49,16 @@ def test_cores_of_nobody_were_taken_by_nobody():
     assert observations.foreign_cores(telemetry(0.9), {}) == {}
 
 
-def test_services_that_are_up_in_turns_are_neighbours_and_no_other_programs():
+def test_services_that_are_up_in_turns_are_idle_services_and_no_other_programs():
     """What they use of the service's core is theirs, and is no component's either; alone, a service has none."""
     found = telemetry(generator_busy=0.42, service_busy=0.6)
     found.rows += readings("neighbours", "cpu_s", 0.1) + readings("idle generators", "cpu_s", 0.02)
     assert observations.foreign_cores(found, CORES) == pytest.approx({"service": 0.0, "generator": 0.0})
-    assert observations.neighbours(found, cores=1) == pytest.approx(0.1)
-    assert observations.neighbours(found, cores=2) == pytest.approx(0.05)
+    assert observations.idle_services(found, cores=1) == pytest.approx(0.1)
+    assert observations.idle_services(found, cores=2) == pytest.approx(0.05)
     assert observations.beside(found) == {}
     assert service_cost(found.rows, 0.0, 10.0, 100)["neighbours_cpu"] == pytest.approx(0.1)
-    assert observations.neighbours(telemetry(0.9), cores=1) is None
+    assert observations.idle_services(telemetry(0.9), cores=1) is None
 
 
 def test_nodes_are_the_service_and_counted_once():
@@ -136,7 +136,7 @@ def test_what_was_not_read_is_not_known():
     """No readings, no requests: no figure, rather than a wrong one."""
     assert set(service_cost([], 0.0, 1.0, 10).values()) == set(of_all_pools({}).values()) == {None}
     assert service_cost(readings("service", "cpu_s", 1.0), 0.0, 1.0, 0)["cpu_s_per_1000_requests"] is None
-    for target, name, figure in (("service", COMPILED_MS, "jit_share"), (NEIGHBOURS, "cpu_s", "neighbours_cpu")):
+    for target, name, figure in (("service", COMPILED_MS, "jit_share"), (IDLE_SERVICES, "cpu_s", "neighbours_cpu")):
         assert service_cost(readings(target, name, 50.0), 0.0, 0.0, 0)[figure] is None
 
 

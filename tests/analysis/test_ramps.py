@@ -12,7 +12,7 @@ from made_ramps import HEAP_EACH, NATIVE_EACH, SERVICE_S, THREADS_EACH, TO_RPS, 
 
 from lab.analysis import ramps, waiting_cost
 from lab.analysis.insights import THREADS_BUSY
-from lab.analysis.ramps import Course
+from lab.analysis.ramps import RampResult
 from lab.errors import LabError
 from lab.reporting import figures, html, run_view
 from lab.telemetry.actuator import GC_COUNT
@@ -26,9 +26,9 @@ def run(tmp_path_factory):
     return ramped(tmp_path_factory.mktemp("runs"), {"mvc": FEW, "webflux": MANY})
 
 
-def courses(run) -> dict[str, Course]:
+def courses(run) -> dict[str, RampResult]:
     """The course of each variant."""
-    return {folder.cell.variant: ramps.course(folder) for folder in run.cells()}
+    return {folder.cell.variant: ramps.result_of(folder) for folder in run.cells()}
 
 
 def test_a_ramp_has_a_knee_where_its_servers_are_all_busy(run):
@@ -45,7 +45,7 @@ def test_the_bottleneck_of_a_ramp_is_looked_for_beyond_its_knee(tmp_path):
     """Late as it is: threads are all busy for the last tenth of the ramp alone, of which most readings know nothing."""
     run = ramped(tmp_path, {"mvc": LATE})
     (folder,) = run.cells()
-    knee_s = ramps.course(folder).knee.at_s
+    knee_s = ramps.result_of(folder).knee.at_s
     assert knee_s == pytest.approx(18, abs=0.5)
     folder.keep("limits", {"request_threads_max": LATE})
     busy = [(t, "service", THREADS_BUSY, LATE if t > knee_s else LATE * t / 20) for t in np.arange(0.5, 20.0)]
@@ -58,7 +58,7 @@ def test_what_only_an_overload_far_beyond_the_knee_fills_is_not_the_bottleneck(t
     """Threads are full from the knee on; the CPU once timeouts pile up, for most of the time beyond the knee."""
     run = ramped(tmp_path, {"mvc": 30})
     (folder,) = run.cells()
-    knee = ramps.course(folder).knee
+    knee = ramps.result_of(folder).knee
     assert knee.rate == pytest.approx(30 / SERVICE_S, rel=0.1)
     folder.keep("limits", {"request_threads_max": 30, "cpus": 1})
     seconds = np.arange(0.5, 20.0)
@@ -76,7 +76,7 @@ def test_a_ramp_that_was_disturbed_has_no_knee(tmp_path):
     summary = folder.read("summary")
     del summary["ramp"]
     folder.keep("summary", summary)
-    disturbed = ramps.course(folder, steady=False)
+    disturbed = ramps.result_of(folder, steady=False)
     assert (disturbed.knee, disturbed.kept_rps, disturbed.before_knee_s) == (None, None, None)
     assert disturbed.windows["offered"].sum() == 5000
     assert "was not steady" in disturbed.shape
@@ -87,7 +87,7 @@ def test_a_ramp_says_where_answers_kept_pace(run):
     few, many = courses(run)["mvc"], courses(run)["webflux"]
     assert few.shape.startswith("knee at ")
     assert many.shape == f"no knee: answers kept pace up to {TO_RPS}/s, where the ramp ends"
-    assert Course(many.windows, None, None, None, 0.0, {}).shape.startswith("no knee was found")
+    assert RampResult(many.windows, None, None, None, 0.0, {}).shape.startswith("no knee was found")
 
 
 def test_rates_of_sessions_are_said_to_be_that(run, tmp_path):
@@ -100,16 +100,16 @@ def test_rates_of_sessions_are_said_to_be_that(run, tmp_path):
     del kept["ramp"]["requests_a_session"]
     kept["ramp"]["prompt_share"] = 0.5
     folder.keep("summary", kept)
-    assert ramps.course(folder).prompt_share == 0.5
+    assert ramps.result_of(folder).prompt_share == 0.5
     folder.keep("summary", {**kept, "sessions": {"requests": 2.0}})
-    assert ramps.course(folder).prompt_share != 0.5
+    assert ramps.result_of(folder).prompt_share != 0.5
 
 
 def test_what_is_kept_of_a_course_is_all_of_it(run):
     """As JSON, without a number that is none."""
     for course in courses(run).values():
         kept = json.loads(json.dumps(course.as_json(), allow_nan=False))
-        again = Course.from_json(kept)
+        again = RampResult.from_json(kept)
         pd.testing.assert_frame_equal(again.windows, course.windows, check_dtype=False)
         assert again.as_json() == course.as_json()
 
@@ -120,9 +120,9 @@ def test_a_course_that_is_kept_is_not_derived_again(tmp_path):
     summary = folder.read("summary")
     derived = summary.pop("ramp")
     folder.keep("summary", {**summary, "ramp": {**derived, "prompt_share": 0.123}})
-    assert ramps.course(folder).prompt_share == 0.123
+    assert ramps.result_of(folder).prompt_share == 0.123
     folder.keep("summary", summary)
-    assert ramps.course(folder).as_json() == derived
+    assert ramps.result_of(folder).as_json() == derived
 
 
 def test_a_course_that_is_damaged_is_said_to_be(tmp_path):
@@ -130,16 +130,16 @@ def test_a_course_that_is_damaged_is_said_to_be(tmp_path):
     (folder,) = ramped(tmp_path, {"mvc": FEW}).cells()
     folder.keep("summary", {**folder.read("summary"), "ramp": {"knee": 3}})
     with pytest.raises(LabError, match="is damaged: summary"):
-        ramps.course(folder)
+        ramps.result_of(folder)
 
 
 def test_other_loads_and_cells_without_samples_have_no_course(tmp_path, made):
     """Neither a burst, nor a ramp of which nothing was sent."""
-    assert ramps.course(made({"mvc": 0.1}, repeat=1).cells()[0]) is None
+    assert ramps.result_of(made({"mvc": 0.1}, repeat=1).cells()[0]) is None
     (folder,) = ramped(tmp_path, {"mvc": FEW}).cells()
     folder.kept.unlink()
     (folder.path / "summary.json").unlink()
-    assert ramps.course(folder) is None
+    assert ramps.result_of(folder) is None
 
 
 def test_what_waiting_costs_is_counted_beyond_the_warm_up(run):

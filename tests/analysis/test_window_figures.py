@@ -398,7 +398,7 @@ def test_a_comparison_is_of_the_windows_by_start(run):
     assert json.dumps(found.as_json()["in_windows"])
 
 
-def test_the_table_of_ratios_and_what_neighbours_cost(run):
+def test_the_table_of_ratios_and_what_idle_services_cost(run):
     """For notebooks; and a sentence under the run's table."""
     folder = run(noisy())
     table = Run(folder).window_ratios()
@@ -406,7 +406,7 @@ def test_the_table_of_ratios_and_what_neighbours_cost(run):
     assert (row["starts"], row["windows"]) == (4, 10)
     assert row["within"] == pytest.approx(0.014, rel=0.4)
     assert math.log(row["high"] / row["low"]) < 0.06
-    assert "used 0.4% of a core meanwhile" in window_ratios.of_neighbours(folder)
+    assert "used 0.4% of a core meanwhile" in window_ratios.of_idle_services(folder)
     assert Run(folder).windows_figure().png()
 
 
@@ -414,4 +414,4 @@ def test_a_run_by_cells_has_no_ratios_of_windows(plan, tmp_path):
     """And nothing is said of neighbours, as nobody was up meanwhile."""
     folder = RunFolder.create(plan, ["test"], {}, tmp_path)
     assert window_ratios.of_run(folder) == []
-    assert window_ratios.of_neighbours(folder) == ""
+    assert window_ratios.of_idle_services(folder) == ""

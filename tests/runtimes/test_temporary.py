@@ -85,9 +85,9 @@ from lab.runtimes.process import ProcessRuntime
 with ExitStack() as stack:
     for _ in range(int(sys.argv[2])):
         stack.enter_context(ProcessRuntime())
-    with temporary.whole_file(Path(sys.argv[1]), private=True) as neighbour:
-        neighbour.write_text("half")
-        assert neighbour.exists()
+    with temporary.whole_file(Path(sys.argv[1]), private=True) as unfinished:
+        unfinished.write_text("half")
+        assert unfinished.exists()
         os.kill(os.getpid(), signal.SIGKILL)
 """
 
@@ -106,8 +106,8 @@ def test_a_file_is_written_without_a_runtime_too(tmp_path):
     """Such as by a worker, which nobody guards; and when the runtime has ended."""
     with ProcessRuntime():
         pass
-    with temporary.whole_file(tmp_path / "file") as neighbour:
-        neighbour.write_text("whole")
+    with temporary.whole_file(tmp_path / "file") as unfinished:
+        unfinished.write_text("whole")
     assert (tmp_path / "file").read_text() == "whole"
 
 
@@ -117,8 +117,8 @@ def test_a_file_that_cannot_be_written_stays_as_it_was(tmp_path):
     file.write_text("whole")
 
     def write() -> None:
-        with temporary.whole_file(file) as neighbour:
-            neighbour.write_text("half")
+        with temporary.whole_file(file) as unfinished:
+            unfinished.write_text("half")
             raise OSError(28, "No space left on device")
 
     with pytest.raises(OSError, match="No space left") as failed:

@@ -168,7 +168,7 @@ def _repeat(cell: Mapping[str, Any], factor: float, request: str, plan: Plan) ->
 
 
 def ramp_figures(course: Mapping[str, Any]) -> dict[str, float]:
-    """The figures of a ramp: those of :class:`lab.analysis.ramps.Course`, and of a request that waits.
+    """The figures of a ramp: those of :class:`lab.analysis.ramps.RampResult`, and of a request that waits.
 
     ``collapse_rps`` is that of its knee; ``right_rps`` right answers over the ramp's duration, however late the last of
     them came; ``memory_bytes`` all of what it held, within the heap and outside, where both are known. Of loads that

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
-from lab.analysis.ramps import Course
+from lab.analysis.ramps import RampResult
 from lab.analysis.waiting_cost import Floats, held, in_flight
 from lab.reporting.figures.panel import Panel
 from lab.reporting.figures.style import (
@@ -27,13 +27,13 @@ FEW_THREADS = 10
 NOTE = "Dots: knees. Threads and memory: what was held more than before the load, up to the peak."
 
 
-def ramp_figure(title: str, panels: Sequence[Panel], courses: Mapping[str, Course]) -> Picture:
+def ramp_figure(title: str, panels: Sequence[Panel], results: Mapping[str, RampResult]) -> Picture:
     """Right answers a second over the time of a ramp, and threads and memory of the service over requests under way.
 
     Args:
         title: of the whole figure.
         panels: one a variant.
-        courses: of each variant's ramp, by its name.
+        results: of each variant's ramp, by its name.
 
     """
     figure = picture(title, 3.8, NOTE)
@@ -42,8 +42,8 @@ def ramp_figure(title: str, panels: Sequence[Panel], courses: Mapping[str, Cours
     prepare(threads, "threads", "requests under way", "threads")
     prepare(memory, "memory", "requests under way", "heap and outside of it, MB")
     for number, panel in enumerate(panels):
-        if course := courses.get(panel.variant):
-            _answers(answers, panel, course, is_first=number == 0)
+        if result := results.get(panel.variant):
+            _answers(answers, panel, result, is_first=number == 0)
         for axes, names, unit in ((threads, ("threads",), 1.0), (memory, ("heap_bytes", "native_bytes"), MB)):
             _held(axes, panel, names, unit)
     for axes in (answers, threads, memory):
@@ -57,8 +57,8 @@ def ramp_figure(title: str, panels: Sequence[Panel], courses: Mapping[str, Cours
     return figure
 
 
-def _answers(axes: Axes, panel: Panel, course: Course, is_first: bool) -> None:
-    windows, style = course.windows, panel.style
+def _answers(axes: Axes, panel: Panel, result: RampResult, is_first: bool) -> None:
+    windows, style = result.windows, panel.style
     middle_s = (windows["from_s"] + windows["to_s"]) / 2
     if is_first:
         offered = windows["offered"] / (windows["to_s"] - windows["from_s"])
@@ -67,13 +67,13 @@ def _answers(axes: Axes, panel: Panel, course: Course, is_first: bool) -> None:
         middle_s, windows["answered_rps"], color=style.colour, linestyle=style.dashes, linewidth=1.7,
         alpha=alpha_of(panel.verdict), label=panel.label,
     )  # fmt: skip
-    if course.knee:
+    if result.knee:
         # Of sessions, which begin at this rate; the axis is one of requests.
         rate, low, high = (
-            course.requests_a_session * each for each in (course.knee.rate, course.knee.low, course.knee.high)
+            result.requests_a_session * each for each in (result.knee.rate, result.knee.low, result.knee.high)
         )
         interval = [[max(0.0, rate - low)], [max(0.0, high - rate)]]
-        axes.errorbar([course.knee.at_s], [rate], interval, color=style.colour, marker="o", markersize=7, capsize=4)
+        axes.errorbar([result.knee.at_s], [rate], interval, color=style.colour, marker="o", markersize=7, capsize=4)
 
 
 def _held(axes: Axes, panel: Panel, names: Sequence[str], unit: float) -> None:

@@ -60,8 +60,8 @@ def _locked(seeds: Path) -> FileLock:
 
 def _write_private(file: Path, text: str) -> None:
     """Write a file that only its owner can read, whole or not at all; the lock must be held."""
-    with whole_file(file, private=True) as neighbour:
-        neighbour.write_text(text)
+    with whole_file(file, private=True) as unfinished:
+        unfinished.write_text(text)
 
 
 def token_file(seeds: Path = SEEDS, seed: int = SEED, count: int = USERS) -> Path:
