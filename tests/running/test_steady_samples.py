@@ -18,7 +18,7 @@ from lab.storage import sample_file
 from lab.storage.cell_folder import CellFolder
 
 LOAD = Closed(users=5, duration_s=60.0)
-COLUMNS = [*steadiness.COLUMNS, "window"]
+COLUMNS = list(steadiness.COLUMNS)
 
 
 def batch(first: int, rows: int, name: str, error: int, warm_up: int = 0) -> pa.RecordBatch:
@@ -53,7 +53,7 @@ def test_they_are_those_of_the_file_with_text_as_categories(folder, kept):
     assert {name: str(dtype) for name, dtype in found.dtypes.items()} == {
         **dict.fromkeys(("planned_us", "sent_us", "latency_us"), "int64"),
         **dict.fromkeys(("error", "name"), "category"),
-        "window": "int16",
+        **dict.fromkeys(("step", "window"), "int16"),
     }
     pd.testing.assert_frame_equal(found.astype({"error": "str", "name": "str"})[COLUMNS], expected)
 
