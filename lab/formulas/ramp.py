@@ -154,9 +154,6 @@ class Knee:
     beyond: float
     collapse_rps: float | None = None
 
-    def __str__(self) -> str:
-        return self.in_words()
-
     def in_words(self, unit: str = "") -> str:
         """The end of a sentence for people, with the unit of its rates where that is to be said: ``" sessions"``."""
         after = "then answers stay at about that rate" if self.beyond > -0.1 else "then answers become fewer"
