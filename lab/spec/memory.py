@@ -56,7 +56,7 @@ def check(plan: Plan, users: int, machine: Machine, elsewhere: Collection[str] =
     if plan.scenario.entry == "program":
         return
     largest = max(plan.groups, key=lambda cells: sum(of_cell_mb(plan, cell, users, machine) for cell in cells))
-    if sum(part.mb for part in _parts(plan, largest, users, machine, elsewhere)) > machine.memory_mb:
+    if needed_mb(plan, largest, users, machine, elsewhere) > machine.memory_mb:
         raise refusal(plan, largest, users, machine, elsewhere)
 
 
@@ -74,9 +74,9 @@ def refusal(
     )
 
 
-def needed_mb(plan: Plan, cells: Sequence[Cell], users: int, machine: Machine) -> int:
+def needed_mb(plan: Plan, cells: Sequence[Cell], users: int, machine: Machine, elsewhere: Collection[str] = ()) -> int:
     """The memory of all that is up while some cells are measured at once, with this many users in the load of each."""
-    return sum(part.mb for part in _parts(plan, cells, users, machine))
+    return sum(part.mb for part in _parts(plan, cells, users, machine, elsewhere))
 
 
 def of_cell_mb(plan: Plan, cell: Cell, users: int, machine: Machine) -> int:
