@@ -11,11 +11,12 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import math
 import re
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -37,7 +38,7 @@ from lab.runtimes import host
 from lab.spec import planning
 from lab.spec.options import Options
 from lab.spec.own_load import Locustfile
-from lab.spec.plan import Plan
+from lab.spec.plan import WINDOWS, Plan
 from lab.spec.scenario import Scenario
 
 FAULTY_USER = Path(__file__).with_name("faulty_user.py")
@@ -108,6 +109,8 @@ class Fault:
         scenario: makes of the scenario the one that is measured.
         habit: of the users, as :mod:`faulty_user` has them; none if empty.
         planted: what is done while the load is measured.
+        of_throughput: the rate of an open loop, as a share of what the setting's closed loop answers where nothing is
+            wrong; as in ``options`` if 0.
 
     """
 
@@ -119,6 +122,7 @@ class Fault:
     scenario: Callable[[Scenario], Scenario] = _as_it_is
     habit: str = ""
     planted: Planted = faults.undisturbed
+    of_throughput: float = 0.0
 
 
 FAULTS = (
@@ -267,6 +271,14 @@ FAULTS = (
         {"duration": 60},  # windows of a second scatter too much for 10 %, or for a shorter load
         planted=beside(faults.hold_service(0.18)),
     ),
+    Fault(
+        "growing-queue-in-turns",
+        "10 % more requests/s than the service answers in a closed loop, each window beginning without a queue",
+        JWT,
+        "within the windows",
+        {"variants": ["mvc", "mvc-virtual"], "users": [2000], "interleave": WINDOWS},
+        of_throughput=1.1,
+    ),
 )
 NOTHING = "nothing"
 
@@ -296,6 +308,7 @@ class Found:
 
     Attributes:
         variant: the one that was measured; empty if none was.
+        throughput_rps: right answers a second; None if nothing was measured.
         planted: whether the machine let the fault be planted; if not, ``reasons`` says why.
 
     """
@@ -305,6 +318,7 @@ class Found:
     reasons: tuple[str, ...]
     evidence: Mapping[str, Any]
     variant: str = ""
+    throughput_rps: float | None = None
     planted: bool = True
 
     @property
@@ -332,9 +346,16 @@ def locustfile_of(habit: str, folder: Path) -> Locustfile:
     return Locustfile(str(path), hashlib.sha256(path.read_bytes()).hexdigest())
 
 
-def plan_of(fault: Fault, folder: Path) -> Plan:
-    """The plan of a run with a fault; what its users' habits need is written to the folder."""
+def plan_of(fault: Fault, folder: Path, throughput_rps: float) -> Plan:
+    """The plan of a run with a fault; what its users' habits need is written to the folder.
+
+    Args:
+        throughput_rps: of the fault's setting, where nothing is wrong.
+
+    """
     options = Options(**{**fault.setting.options, **fault.options})
+    if fault.of_throughput:
+        options = replace(options, rate=round(fault.of_throughput * throughput_rps))
     plan = planning.make_plan(fault.scenario(find_scenario(fault.setting.scenario)), options, host.machine())
     if not fault.habit:
         return plan
@@ -364,21 +385,35 @@ def disturbing(planted: Planted, variant: str) -> Iterator[None]:
         conductor.take_turns = take_turns
 
 
-def measured(fault: Fault, data: Path) -> list[Found]:
+def measured(fault: Fault, data: Path, throughput_rps: float = math.nan) -> list[Found]:
     """Measure one run with a fault, and see what the verdict of its variant says; all verdicts, if nothing is wrong."""
     invocation = Invocation(["benchmarks/sensitivity.py"], data, Reporter(Console(quiet=True)))
     variant = {**fault.setting.options, **fault.options}["variants"][0]
     with disturbing(fault.planted, variant):
         try:
-            run = conductor.conduct(plan_of(fault, data), invocation)
+            run = conductor.conduct(plan_of(fault, data, throughput_rps), invocation)
         except faults.NotPlantedError as error:
             return [Found(fault, "", (str(error),), {}, planted=False)]
     found = []
     for cell in run.cells():
         if cell.cell.variant == variant or not fault.alarm:
             summary, evidence = cell.read("summary"), cell.read("evidence")
-            found.append(Found(fault, summary["verdict"], tuple(summary["reasons"]), evidence, cell.cell.variant))
+            said = (summary["verdict"], tuple(summary["reasons"]), evidence)
+            found.append(Found(fault, *said, cell.cell.variant, summary["throughput_rps"]))
     return found
+
+
+def chosen(names: Sequence[str]) -> list[Fault]:
+    """The faults of these names, or all; what shows the throughput that one is sized by comes before it."""
+    sized_by = [clean(f.setting) for f in FAULTS if f.name in names and f.of_throughput]
+    return [f for f in ALL if not names or f.name in names or f in sized_by]
+
+
+def throughput_of(setting: Setting, results: Sequence[Found]) -> float:
+    """What the first variant of a setting answered where nothing was wrong, the last time; else NaN."""
+    first = setting.options["variants"][0]
+    shown = (f.throughput_rps for f in reversed(results) if f.fault == clean(setting) and f.variant == first)
+    return next((rps for rps in shown if rps), math.nan)
 
 
 def tables(results: list[Found]) -> Iterator[str]:
@@ -406,8 +441,8 @@ def main() -> None:
     results = []
     with nullcontext(options.data) if options.data else tempfile.TemporaryDirectory() as data:
         for _ in range(options.times):
-            for fault in ALL if not options.only else [f for f in ALL if f.name in options.only]:
-                found = measured(fault, Path(data))
+            for fault in chosen(options.only or ()):
+                found = measured(fault, Path(data), throughput_of(fault.setting, results))
                 results += found
                 for each in found if not options.json else ():
                     what = f"{fault.name:24} {each.variant:12} {each.word:12} {each.verdict}"

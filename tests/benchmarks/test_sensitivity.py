@@ -49,7 +49,7 @@ def test_there_are_at_least_sixteen_faults_and_each_can_be_planned(tmp_path):
     assert len({fault.name for fault in FAULTS}) == len(FAULTS) >= 16
     for fault in FAULTS:
         assert fault.size
-        planned = [cell.variant for cell in sensitivity.plan_of(fault, tmp_path).cells]
+        planned = [cell.variant for cell in sensitivity.plan_of(fault, tmp_path, 1000.0).cells]
         assert sorted(planned) == sorted(fault.options.get("variants", fault.setting.options["variants"]))
 
 
@@ -70,6 +70,16 @@ def test_a_fault_is_really_planted_and_found(name, tmp_path):
     (fault,) = (fault for fault in FAULTS if fault.name == name)
     (found,) = sensitivity.measured(fault, tmp_path)
     assert found.word == "found"
+
+
+def test_a_fault_that_is_sized_by_a_throughput_comes_after_what_shows_it():
+    """Whichever are asked for: what its setting's first variant answered where nothing was wrong decides its rate."""
+    assert "growing-queue-in-turns" in {fault.name for fault in FAULTS if fault.of_throughput}
+    before, fault = sensitivity.chosen(["growing-queue-in-turns"])
+    assert before == sensitivity.clean(fault.setting)
+    shown = [Found(before, VALID, (), {}, variant, rps) for variant, rps in (("mvc", 900.0), ("webflux", 1200.0))]
+    assert sensitivity.throughput_of(fault.setting, shown) == 900.0
+    assert sensitivity.chosen([]) == list(sensitivity.ALL)
 
 
 def test_any_reason_is_a_false_alarm_where_nothing_is_wrong():
