@@ -355,6 +355,8 @@ def plan_of(fault: Fault, folder: Path, throughput_rps: float) -> Plan:
     """
     options = Options(**{**fault.setting.options, **fault.options})
     if fault.of_throughput:
+        if math.isnan(throughput_rps):
+            raise faults.NotPlantedError("Nothing was answered where nothing is wrong, so that its rate is not known.")
         options = replace(options, rate=round(fault.of_throughput * throughput_rps))
     plan = planning.make_plan(fault.scenario(find_scenario(fault.setting.scenario)), options, host.machine())
     if not fault.habit:
@@ -399,7 +401,7 @@ def measured(fault: Fault, data: Path, throughput_rps: float = math.nan) -> list
         if cell.cell.variant == variant or not fault.alarm:
             summary, evidence = cell.read("summary"), cell.read("evidence")
             said = (summary["verdict"], tuple(summary["reasons"]), evidence)
-            found.append(Found(fault, *said, cell.cell.variant, summary["throughput_rps"]))
+            found.append(Found(fault, *said, cell.cell.variant, summary["ok_throughput_rps"]))
     return found
 
 

@@ -346,9 +346,8 @@ def reproduce(
         results.check_measures_nothing(name for name, value in given.items() if value is not None)
         of = [from_run] if isinstance(from_run, str) else from_run
         return results.from_runs(wanted, results.open_runs(of, folder), folder)
-    wanted = wanted.taking_turns(interleave) if interleave else wanted
-    wanted = wanted if pace is None else wanted.at_pace(pace)
-    chosen = results.scale_for_here(wanted, folder, runtime)[0] if scale is None else scale
-    times = results.repeats_for_here(wanted, chosen, folder, runtime) if repeat is None else repeat
+    to_measure = results.intended(
+        wanted, folder, scale=scale, pace=pace, repeat=repeat, interleave=interleave, runtime=runtime
+    )
     invocation = _invocation(["lab.reproduce", name], data, quiet, runtime=runtime)
-    return results.carry_out(wanted, chosen, invocation, seed=seed, repeat=times)
+    return results.carry_out(to_measure.experiment, to_measure.scale, invocation, seed=seed, repeat=to_measure.repeat)

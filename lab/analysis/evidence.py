@@ -163,6 +163,8 @@ class Steadiness:
         settled: whether latency and throughput came to a level within the load, or to one that only the speed of the
             cores, or what all that took turns met, changed.
         course: what these make of the load: see :data:`Course`; empty where nothing was judged.
+        detectable_change: the least change of latency or throughput that their noise would not have hidden; None in
+            older runs, and where too little was read to say.
         not_judged: why nothing of that could be judged; empty if it was.
 
     """
@@ -179,6 +181,7 @@ class Steadiness:
     collecting_s: float = 0.0
     settled: bool = True
     course: Course | Literal[""] = ""
+    detectable_change: float | None = None
     not_judged: str = ""
 
 

@@ -118,6 +118,8 @@ def steadiness(
         took = _beyond_queue(took, latency, throughput, (begin_s, settled_s), of_cores)
     pace_of_cores = of_cores(throughput, rises=False)
     did, _ = _changes(throughput / pace_of_cores, rounds.get(THROUGHPUT))
+    judged = [*(each / of_cores(each) for each in latencies.values()), throughput / pace_of_cores]
+    found_from = min(trend.detectable(each.to_numpy(dtype=float)) for each in judged)
     cost = _cpu_per_request(samples, rows, begin_s, end_s) if cpu_decides else pd.Series(dtype=float)
     dearer, _ = _changes(cost / of_cores(cost), rounds.get(CPU))
     used = _cpu_used(rows, begin_s, end_s) if cpu_decides and saturated else pd.Series(dtype=float)
@@ -145,6 +147,7 @@ def steadiness(
         course=checks.course(
             (took, growing, dearer, *map(_inverse, (did, busier))), longest.length_s, collecting_s, level
         ),
+        detectable_change=found_from if found_from < math.inf else None,
     )
 
 

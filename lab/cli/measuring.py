@@ -26,6 +26,7 @@ from lab.running.invocation import Invocation
 from lab.runtimes import PROCESS, host
 from lab.spec import in_turns, planning
 from lab.spec.options import Options, names
+from lab.spec.ordering import in_random_order
 from lab.spec.plan import Plan
 from lab.spec.scenario import Scenario
 from lab.spec.system import Entry
@@ -119,7 +120,7 @@ def conduct(plan: Plan, result_options: ResultOptions, endpoints: Endpoints, run
     """Carry out a plan, show the run, and exit by its verdict."""
     expected = estimate.estimate_run(plan, plan.cells, result_options.data, runtime)
     if result_options.dry_run:
-        for number, group in enumerate(chain.from_iterable(conductor.in_random_order(plan)), 1):
+        for number, group in enumerate(chain.from_iterable(in_random_order(plan)), 1):
             out.print(f"{number:4}  {', '.join(cell.id for cell in group)}{formatting.windows(group[0].load)}")
         if batches := in_turns.batched(plan):
             out.print(batches, soft_wrap=True)

@@ -66,6 +66,32 @@ def change(values: Floats) -> float:
     return max(_slope(values), _step(values), _bend(values), key=abs)
 
 
+def detectable(values: Floats) -> float:
+    """The least change along a line that noise would not hide: every second one of this size is found.
+
+    As the line through the logarithms leaves the points scattered: the standard error of its rise, with as many
+    independent points as :func:`change` counts, times the quantile of Student's t for its significance level.
+
+    Args:
+        values: equally spaced in time, shape (n,).
+
+    Returns:
+        0.1 where a rise of 10 % would be found; infinite with too few points, or too few independent ones.
+
+    """
+    logs = np.log(values[values > 0])
+    if len(logs) < MIN_POINTS:
+        return math.inf
+    at = np.arange(len(logs))
+    line = scipy.stats.linregress(at, logs)
+    share = _independent_share(logs - (line.intercept + line.slope * at))
+    if (free := len(logs) * share - 2) <= 0:
+        return math.inf
+    error = float(line.stderr) * at[-1] / math.sqrt(share)
+    with np.errstate(over="ignore"):
+        return float(np.expm1(error * scipy.stats.t.isf(MAX_CHANCE / 2, free)))
+
+
 def growth_within_windows(samples: pd.DataFrame) -> float:
     """By how much latency rose within the windows of an open loop, from their second third to their last.
 

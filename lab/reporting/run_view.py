@@ -23,7 +23,7 @@ from lab.formulas.knee import Point, RatePoint, SweepShape
 from lab.reporting import formatting
 from lab.reporting.run_rows import PARTS, flat_sessions, row_of, with_p999
 from lab.spec import prediction
-from lab.spec.plan import RATE, USERS, WINDOWS, Plan
+from lab.spec.plan import RATE, USERS, Plan
 from lab.spec.scenario import Scenario
 from lab.spec.workload import Ramp
 from lab.storage import published, run_folder
@@ -171,8 +171,8 @@ class Run:
 
     def which(self, row: Mapping[str, Any]) -> str:
         """Which cell a row is of, in words: variant, load, and the repeat if there are several."""
-        repeats = any(cell.repeat > 1 for cell in self.plan.cells)
-        return f"{row['variant']} at {self.plan.at_position(row['at'])}" + f", repeat {row['repeat']}" * repeats
+        repeat = f", repeat {row['repeat']}" * self.plan.has_repeats
+        return f"{row['variant']} at {self.plan.at_position(row['at'])}{repeat}"
 
     def closed_loop(self) -> str:
         """What the tail of a closed loop cannot show, as a sentence; empty for any other load."""
@@ -478,18 +478,9 @@ class Run:
 
     def draw(self) -> list[Path]:
         """Write the run's figures into its folder, and return their paths."""
-        drawn = {"figure.png": self.figure, "timeline.png": self.timeline}
-        if self.plan.interleave == WINDOWS:
-            drawn["windows.png"] = self.windows_figure
-        if self.is_ramp:
-            drawn["ramp.png"] = self.ramp_figure
-        if self.has_outcomes:
-            drawn["outcomes.png"] = self.outcomes_figure
-        if self.is_sweep:
-            drawn["sweep.png"] = self.sweep_figure
-        if any("sessions" in row for row in self.cells):
-            drawn["users.png"] = self.users_figure
-        return [_save(draw, self.path / name) for name, draw in drawn.items()]
+        from lab.reporting.run_figures import figures_of
+
+        return [_save(figure.draw, self.path / figure.file) for figure in figures_of(self)]
 
     def _repr_html_(self) -> str:
         sentences = "".join(f"<p>{escape(sentence)}</p>" for sentence in self.about_latencies())

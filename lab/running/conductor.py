@@ -3,41 +3,29 @@
 from __future__ import annotations
 
 import os
-import random
 import time
-from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
 
-import numpy as np
-import pandas as pd
-from pandas.api.types import union_categoricals
-
-from lab.analysis import expected_counts, observations, ramps, steadiness, verdict, window_figures, window_ratios
-from lab.analysis.observations import Conditions
-from lab.analysis.program_use import program_use
-from lab.analysis.service_cost import of_all_pools, of_pools, service_cost
-from lab.analysis.silence import silent_spans
+from lab.analysis import verdict
 from lab.errors import ComponentError
-from lab.formulas import stats
-from lab.formulas.breakdown import breakdown
 from lab.generator.fleet import Fleet, LoadPhase, Placement, running_fleet
-from lab.reporting import formatting
 from lab.running import deploying, equivalence, prerequisites, programs, settings
+from lab.running.concluding import conclude, keep_observations
 from lab.running.invocation import Invocation
 from lab.running.measurement import Measurement, failure_observed, note_failure
 from lab.running.setup import in_common, set_up
 from lab.running.starts import Starts
 from lab.running.testbed import Testbed
-from lab.running.turn_taking import calls_made, deadline_s, overtime, session_s, take_turns, warm_up_in_turns
+from lab.running.turn_taking import deadline_s, overtime, session_s, take_turns, warm_up_in_turns
 from lab.running.warm_up import first_users, warm_up
 from lab.runtimes import PROCESS, Running
 from lab.runtimes.process import signals_deferred
-from lab.spec import attached, in_turns, prediction
+from lab.spec import attached, in_turns
 from lab.spec.nodes import at
+from lab.spec.ordering import in_random_order, shared_starts
 from lab.spec.plan import WINDOWS, Cell, Plan
 from lab.storage import run_folder
 from lab.storage.cell_folder import CellFolder
@@ -47,9 +35,6 @@ from lab.system.attached import attached_service
 from lab.system.deployment import Deployment
 from lab.system.launch import promised_limits
 from lab.telemetry import actuator
-from lab.telemetry.served import Served
-
-T = TypeVar("T")
 
 
 def conduct(plan: Plan, invocation: Invocation) -> RunFolder:
@@ -82,44 +67,11 @@ def conduct_together(plans: Sequence[Plan], invocation: Invocation) -> list[RunF
     return [testbed.run for testbed in testbeds]
 
 
-def shared_starts(plans: Sequence[Plan]) -> Iterator[list[tuple[int, Cell]]]:
-    """The cells that each start serves, one after the other, with the place of their plan; by the first plan's seed.
-
-    A repeat has a start of each variant, in random order. Its loads are in one order for all variants, since each load
-    finds the service as the one before has left it; in the next repeat another plan is the first. Those that lack
-    variants come last, or what all have would be measured after them in some variants only.
-    """
-    chance = random.Random(plans[0].seed)
-    order = deque(_shuffled([*range(len(plans))], chance))
-    for repeat in sorted({cell.repeat for plan in plans for cell in plan.cells}):
-        places = sorted(order, key=lambda place: -len(plans[place].variants))
-        of_repeat = [(place, cell) for place in places for cell in plans[place].cells if cell.repeat == repeat]
-        for variant in _shuffled(sorted({cell.variant for _, cell in of_repeat}), chance):
-            yield [(place, cell) for place, cell in of_repeat if cell.variant == variant]
-        order.rotate(-1)
-
-
 def check(plan: Plan, invocation: Invocation) -> None:
     """LabError if this machine is too small for a plan, or lacks a program that it needs; nothing is started."""
     prerequisites.check_machine(plan, plan.peak_users, invocation)
     if images.choose(invocation.runtime)[0] == PROCESS:
         prerequisites.check_programs(plan)
-
-
-def in_random_order(plan: Plan) -> list[list[list[Cell]]]:
-    """The groups of each start, shuffled within each repeat, so that drift of the machine favours no variant and load.
-
-    So are the cells of a group: which is started, and warm, first.
-    """
-    chance = random.Random(plan.seed)
-    repeats = sorted({groups[0][0].repeat for groups in plan.starts})
-    rounds = [[groups for groups in plan.starts if groups[0][0].repeat == repeat] for repeat in repeats]
-    starts = [groups for of_repeat in rounds for groups in chance.sample(of_repeat, len(of_repeat))]
-    return [[_shuffled(group, chance) for group in _shuffled(groups, chance)] for groups in starts]
-
-
-def _shuffled(members: list[T], chance: random.Random) -> list[T]:
-    return chance.sample(members, len(members)) if len(members) > 1 else members
 
 
 def measure_start(testbed: Testbed, groups: Iterable[list[Cell]]) -> None:
@@ -309,106 +261,3 @@ def _warm_up_attached(testbed: Testbed, measurement: Measurement) -> None:
             deadline_s(before) + session_s(testbed.plan, before),
             overtime=overtime(testbed.plan, before),
         )
-
-
-def keep_observations(measurement: Measurement) -> None:
-    """Store the samples and the metrics of a cell, and the figures of its windows where it took turns."""
-    cell, folder, observed = measurement.cell, measurement.folder, measurement.observed
-    folder.keep_samples(observed.result.cut, observed.result.stopped)
-    metrics = observations.metrics(observed.result, observed.telemetry)
-    folder.keep_metrics(metrics)
-    if cell.load.windows > 1:
-        samples = _steady_samples(measurement)
-        folder.keep("windows", {"windows": window_figures.of_windows(observed.windows, cell.load, samples, metrics)})
-
-
-def _steady_samples(measurement: Measurement) -> pd.DataFrame:
-    """What the steadiness of a cell's load is judged by; empty where that is never steady."""
-    if not measurement.cell.load.steady_span_s:
-        return pd.DataFrame()
-    return _joined(measurement.folder.measured_pieces(steadiness.COLUMNS))
-
-
-def _joined(pieces: Iterable[pd.DataFrame]) -> pd.DataFrame:
-    """Pieces as one, with text as categories; column by column, so that hardly more is held than the result.
-
-    Joined as frames they would be held twice, and pandas makes objects of text where pieces have not all the same.
-    """
-    parts: dict[str, list[Any]] = defaultdict(list)
-    for piece in pieces:
-        for name, column in piece.items():
-            is_number = pd.api.types.is_numeric_dtype(column.dtype)
-            parts[str(name)].append(column.to_numpy(copy=True) if is_number else column.astype("category").array)
-    columns: dict[str, Any] = {}
-    for name in list(parts):
-        of_column = parts.pop(name)
-        is_text = isinstance(of_column[0], pd.Categorical)
-        columns[name] = union_categoricals(of_column) if is_text else np.concatenate(of_column)
-    return pd.DataFrame(columns, copy=False)
-
-
-def conclude(testbed: Testbed, measurement: Measurement, others: list[str], turned: list[CellFolder]) -> None:
-    """Judge a cell by what was observed and stored of it, and write the summary last.
-
-    Args:
-        others: other runs of this lab that were in progress when the cell began.
-        turned: the cells that took turns with it, whose observations are stored.
-
-    """
-    cell, folder, observed = measurement.cell, measurement.folder, measurement.observed
-    metrics = observations.metrics(observed.result, observed.telemetry)
-    summary = stats.summarise_pieces(folder.measured_pieces(stats.SUMMARISED), from_planned=cell.load.independent)
-    by_name = expected_counts.NameCounts.of(folder.measured_pieces(expected_counts.NameCounts.COLUMNS))
-    # Where the backlog is the server's own, that it drops connections is its property, and no fault of a measurement.
-    backlog_set = testbed.plan.limits_of(cell.variant).accept_count is not None
-    slow = observations.slow_connects(folder.measured_pieces(["connect_us"])) if backlog_set else 0
-    variant = testbed.plan.scenario.variant(cell.variant)
-    named = {request.name for request in testbed.plan.scenario.requests}
-    begun, counts = observed.result.begun, observed.counts or Served()
-    conditions = Conditions(
-        cpu_decides=testbed.plan.cpu_decides,
-        entry=testbed.plan.scenario.entry,
-        owned_cores=testbed.cores.owned,
-        ceiling_rps=testbed.ceiling_rps(cell.load),
-        succeeded_expected=expected_counts.succeeded_expected(by_name, begun),
-        answers_expected=expected_counts.answers_expected(testbed.plan.scenario.requests, by_name, begun, counts),
-        calls_expected=expected_counts.calls_expected(
-            calls_made(testbed.plan, cell), by_name, begun, variant.guarded, counts.refused
-        ),
-        called_services=[component.name for component in testbed.plan.components if not component.database],
-        unknown_names=sorted(by_name.sent.keys() - named),
-        slow_connects=slow,
-        others=list(dict.fromkeys([*others, *run_folder.others_running(testbed.run)])),
-        # Of a load that was broken off before it began no time is known.
-        silent=silent_spans(metrics, folder.measured_pieces) if observed.result.unix_start else {},
-        rounds=window_figures.by_round(*map(window_ratios.windows_of, (folder, *turned))) if turned else {},
-    )
-    evidence = observations.evidence(observed, conditions, cell.load, summary, _steady_samples(measurement))
-    folder.keep("evidence", evidence.as_json())
-    right, steady = summary.requests - sum(summary.errors.values()), prediction.is_steady(testbed.plan, cell)
-    span = (summary.began_s, summary.began_s + summary.elapsed_s)
-    pools = of_pools(metrics, *span, summary.requests, folder.read("limits"))
-    judged = verdict.judge(evidence, summary, by_name.answered.total())
-    folder.keep(
-        "summary",
-        {
-            **asdict(summary),
-            **breakdown(
-                folder.measured_pieces,
-                summary.elapsed_s,
-                cell.load.independent,
-                testbed.plan.scenario.requests_a_session,
-            ),
-            **service_cost(metrics, *span, summary.requests, right),
-            **of_all_pools(pools),
-            **({"pools": pools} if pools else {}),
-            **program_use(metrics),
-            **({"ramp": course.as_json()} if (course := ramps.result_of(folder, steady)) else {}),
-            "predicted_mean_s": prediction.predict(testbed.plan, cell),
-            "verdict": judged.word,
-            "reasons": list(judged.reasons),
-        },
-    )
-    testbed.reporter.say(
-        f"  {cell.id}: {judged.word} {' '.join(judged.reasons)}", judged.word, formatting.COLOURS[judged.word]
-    )

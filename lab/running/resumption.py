@@ -17,6 +17,7 @@ from lab.running.progress import Reporter
 from lab.running.setup import set_up
 from lab.running.testbed import Testbed
 from lab.runtimes import PROCESS
+from lab.spec.ordering import in_random_order
 from lab.spec.plan import Plan
 from lab.storage.run_folder import RunFolder
 
@@ -60,7 +61,7 @@ def resume(run: RunFolder, invocation: Invocation, anyway: bool = False, theirs:
         missing = run.missing()
         reporter.say(f"  {run.name}: {len(plan.cells) - len(missing)} of {len(plan.cells)} cells are done")
         _recall_contract(testbed)
-        for groups in conductor.in_random_order(plan):
+        for groups in in_random_order(plan):
             wanted = [group for group in groups if any(cell in missing for cell in group)]
             for cell in chain.from_iterable(wanted):
                 run.cell(cell).set_aside()
@@ -119,7 +120,7 @@ def _executed(plan: Plan) -> Iterator[str]:
 
 def _recall_contract(testbed: Testbed) -> None:
     """Make the answers of the measured cells the reference for the missing ones."""
-    for groups in conductor.in_random_order(testbed.plan):
+    for groups in in_random_order(testbed.plan):
         for cell in chain.from_iterable(groups):
             folder = testbed.run.cell(cell)
             if folder.settled:

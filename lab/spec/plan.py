@@ -125,8 +125,13 @@ class Plan:
 
     def label(self, cell: Cell) -> str:
         """A cell in words, as the beginning of a sentence: ``mvc at 400 users, repeat 2``."""
-        repeat = f", repeat {cell.repeat}" * any(each.repeat > 1 for each in self.cells)
+        repeat = f", repeat {cell.repeat}" * self.has_repeats
         return f"{cell.variant} at {self.at(cell)}{repeat}"
+
+    @property
+    def has_repeats(self) -> bool:
+        """Whether anything is to be measured more than once."""
+        return any(cell.repeat > 1 for cell in self.cells)
 
     def at_position(self, position: float) -> str:
         """A value of what is varied, in words."""

@@ -48,6 +48,20 @@ def test_cores_that_differ_by_chance_are_not_worth_a_word(slowed):
     assert slowed(mvc=0.0004, mvc_virtual=0.00041, webflux=0.000415) == []
 
 
+@pytest.mark.parametrize(
+    ("detectable", "said"), [(0.17, "a drift of less than 17%"), (30.0, "any drift"), (0.03, ""), (None, "")]
+)
+def test_noise_that_could_hide_a_drift_is_told_with_the_size_that_it_hides(tmp_path, detectable, said):
+    """Of drifts that would not count it is not worth a word; of older runs it is not known."""
+    plan = make_plan(scenarios()["jwt"], Options(variants=["mvc"], users=[50], duration=20.0, seed=1), HERE)
+    folder = RunFolder.create(plan, ["test"], MACHINE, tmp_path)
+    cell = folder.begin(plan.cells[0])
+    fill(cell, 0.1, np.random.default_rng(1))
+    cell.keep("evidence", {**cell.read("evidence"), "detectable_change": detectable})
+    found = [sentence for sentence in lab.open_run(str(folder.path)).insights() if "noise" in sentence]
+    assert found == [f"mvc at 50 users: noise would have hidden {said}: longer loads show smaller ones."] * bool(said)
+
+
 def test_of_many_measurements_a_few_are_named_and_what_is_the_same_is_said_once():
     """The example of sessions has the samples of one repeat, and a core that is full while users log in."""
     said = lab.open_run("operations").insights()

@@ -120,7 +120,7 @@ def test_figures_of_survivors_are_marked_as_such(stopped, typed):
     assert all(re.search(rf"{name}[ │]+(GET|POST|DELETE)([ │]+[\d.,]+)+†", said) for name in TIMES)
     page = html.render(stopped)
     assert "Users alive" in page
-    assert page.count("</strong>†") == 2 + len(TIMES)  # mean and rate of the cell, and the mean of each name
+    assert page.count("†</strong>") == 2 + len(TIMES)  # mean and rate of the cell, and the mean of each name
     assert all(panel.label.endswith("† some stopped") for panel in stopped.panels())
     (row,) = json.loads(typed("show", stopped.name, "--json", *where).stdout)["cells"]
     assert row["sessions"]["stopped"] == 3

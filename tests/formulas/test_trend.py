@@ -48,6 +48,23 @@ def test_a_line_is_measured_by_its_change(end):
     assert trend.change(np.linspace(1.0, end, 10)) == pytest.approx(end - 1)
 
 
+@pytest.mark.parametrize(("points", "noise"), [(20, 0.03), (40, 0.1)])
+def test_about_half_of_the_drifts_that_are_called_detectable_are_found(points, noise):
+    """And hardly any of a third of their size; a quieter series shows smaller ones."""
+    chance = np.random.default_rng(7)
+    quiet = [1 + noise * chance.standard_normal(points) for _ in range(60)]
+    sizes = [trend.detectable(values) for values in quiet]
+    assert trend.detectable(1 + (quiet[0] - 1) / 3) == pytest.approx(sizes[0] / 3, rel=0.2)
+
+    def found(part: float) -> float:
+        risen = (v * np.linspace(1, 1 + part * size, points) for v, size in zip(quiet, sizes, strict=True))
+        return float(np.mean([trend.change(values) > 0 for values in risen]))
+
+    assert found(1.0) > 0.35
+    assert found(1 / 3) < 0.1
+    assert trend.detectable(np.ones(trend.MIN_POINTS - 1)) == float("inf")
+
+
 @pytest.mark.parametrize("after", [0.9, 1.1])
 def test_a_step_is_a_change_too(after):
     """Half of the slopes between all pairs are none."""

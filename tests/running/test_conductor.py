@@ -267,33 +267,6 @@ def test_a_start_is_not_shared_by_loads_that_need_another_system(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_shared_starts_favour_no_variant_and_no_load(seed):
-    """All variants of a repeat have the same order of loads; in as many repeats as loads each is once at each place."""
-    variants = ("mvc", "mvc-virtual", "webflux")
-    options = Options(variants=variants, users=(5,), repeat=3, seed=seed)
-    plans = [planning.make_plan(scenarios()["delay"], replace(options, loops=loops), HERE) for loops in (1, 2, 3)]
-    starts = list(conductor.shared_starts(plans))
-    assert sorted(cell.id for loads in starts for _, cell in loads) == sorted(
-        cell.id for plan in plans for cell in plan.cells
-    )
-    assert all(len({(cell.variant, cell.repeat) for _, cell in loads}) == 1 for loads in starts)
-    orders = {(loads[0][1].repeat, tuple(place for place, _ in loads)) for loads in starts}
-    assert len(orders) == 3
-    assert all(sorted(order[place] for _, order in orders) == [0, 1, 2] for place in range(3))
-
-
-def test_loads_that_lack_variants_follow_those_that_have_all():
-    """Else the first of two variants would be measured before them, and the second after them, in the same repeat."""
-    options = Options(variants=("mvc", "webflux"), users=(5,), repeat=3, seed=1)
-    few = replace(options, variants=("mvc",), loops=2)
-    plans = [planning.make_plan(scenarios()["delay"], each, HERE) for each in (few, options, replace(options, loops=3))]
-    orders = [[place for place, _ in loads] for loads in conductor.shared_starts(plans)]
-    assert sorted(map(len, orders)) == [2] * 3 + [3] * 3
-    assert all(order[2:] in ([], [0]) for order in orders)
-    assert {tuple(order[:2]) for order in orders} == {(1, 2), (2, 1)}
-
-
 def test_nothing_is_left_running(run):
     """After a run, none of its processes lives."""
     lines = [" ".join(process.info["cmdline"] or []) for process in psutil.process_iter(["cmdline"])]

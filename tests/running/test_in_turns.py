@@ -8,16 +8,12 @@ from itertools import pairwise
 import pandas as pd
 import pytest
 from any_server import serving
-from machines import HERE
 from patience import assert_measured
 
 import lab
 from lab.analysis import window_ratios
-from lab.experiments import scenarios
-from lab.running import conductor
 from lab.runtimes import host
-from lab.spec import in_turns, memory, planning
-from lab.spec.options import Options
+from lab.spec import in_turns, memory
 from lab.storage.cell_folder import CellFolder
 
 USERS, WINDOWS = 4, 4
@@ -67,20 +63,6 @@ def assert_in_turns(folders: list[CellFolder]) -> None:
     assert all(ended <= begins for (_, ended), (begins, _) in pairwise(spans))
     assert ordered["number"].is_monotonic_increasing
     assert len(set(Counter(zip(each["variant"], each["place"], strict=True)).values())) == 1
-
-
-def test_starts_come_in_order_and_what_is_in_them_at_random():
-    """All loads of the first start before any of the second; which load and which variant comes first changes."""
-    options = Options(users=[50, 100], repeat=4, interleave="windows", seed=3)
-    plan = planning.make_plan(scenarios()["jwt"], options, HERE)
-    starts = conductor.in_random_order(plan)
-    groups = [group for of_start in starts for group in of_start]
-    assert [len(of_start) for of_start in starts] == [2, 2, 2, 2]
-    assert [group[0].repeat for group in groups] == [1, 1, 2, 2, 3, 3, 4, 4]
-    assert sorted(cell.id for group in groups for cell in group) == sorted(cell.id for cell in plan.cells)
-    assert len({tuple(cell.variant for cell in group) for group in groups}) > 1
-    assert len({tuple(group[0].load.users for group in groups[at : at + 2]) for at in range(0, 8, 2)}) > 1
-    assert conductor.in_random_order(plan) == starts
 
 
 def test_what_would_be_measured_in_turns_is_listed(typed):

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from lab.analysis import steadiness
-from lab.running import conductor
+from lab.running import concluding
 from lab.spec import sample
 from lab.spec.plan import Cell
 from lab.spec.workload import Burst, Closed
@@ -48,7 +48,7 @@ def test_they_are_those_of_the_file_with_text_as_categories(folder, kept):
     expected = folder.measured()[COLUMNS].reset_index(drop=True)
     if kept:
         folder.keep_samples()
-    found = conductor._steady_samples(SimpleNamespace(cell=folder.cell, folder=folder))
+    found = concluding.steady_samples(SimpleNamespace(cell=folder.cell, folder=folder))
     assert len(found) == 300
     assert {name: str(dtype) for name, dtype in found.dtypes.items()} == {
         **dict.fromkeys(("planned_us", "sent_us", "latency_us"), "int64"),
@@ -62,4 +62,4 @@ def test_there_are_none_of_a_load_that_is_never_steady_nor_of_one_without_sample
     """Nothing is read of the one, and there is nothing to read of the other."""
     for load in (Burst(users=5), LOAD):
         cell = Cell("mvc", load)
-        assert conductor._steady_samples(SimpleNamespace(cell=cell, folder=CellFolder(tmp_path, cell))).empty
+        assert concluding.steady_samples(SimpleNamespace(cell=cell, folder=CellFolder(tmp_path, cell))).empty

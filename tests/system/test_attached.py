@@ -93,7 +93,7 @@ def test_such_a_run_is_read_like_any_other(run, typed, data, tmp_path):
     for kind in ("jtl", "csv", "hdr"):
         assert typed("export", run.name, "--format", kind, "--data", str(data), "-o", str(tmp_path)).returncode == 0
     assert len(list(tmp_path.iterdir())) == 3 * 4
-    assert {path.name for path in run.path.glob("*.png")} == {"figure.png", "timeline.png"}
+    assert {path.name for path in run.path.glob("*.png")} == {"figure.png", "timeline.png", "repeats.png"}
     if run.verdict != "invalid":  # where the machine made the generator too late, there is less to compare
         comparison = lab.compare(run, allow_suspect=True)
         tested = [row for row in comparison.rows if row.ratio and row.is_tested]

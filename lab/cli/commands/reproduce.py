@@ -126,14 +126,14 @@ def _measured(
     dry_run: bool,
 ) -> Reproduction | None:
     """Measure an experiment at a scale; None if this is a dry run."""
-    wanted = wanted.taking_turns(interleave) if interleave else wanted
-    wanted = wanted if pace is None else wanted.at_pace(pace)
-    chosen, why = (scale, "as asked") if scale is not None else results.scale_for_here(wanted, data, runtime)
-    times = results.repeats_for_here(wanted, chosen, data, runtime) if repeat is None else repeat
+    to_measure = results.intended(
+        wanted, data, scale=scale, pace=pace, repeat=repeat, interleave=interleave, runtime=runtime
+    )
+    wanted, chosen, times = to_measure.experiment, to_measure.scale, to_measure.repeat
     estimates = results.expected(wanted, chosen, data, times, seed, runtime)
     console = out if dry_run else err
     paced = f"; pace {wanted.pace:g}" * (wanted.pace != 1)
-    size = "" if wanted.of_programs else f"; scale {chosen:g} ({why}){paced}"
+    size = "" if wanted.of_programs else f"; scale {chosen:g} ({to_measure.because}){paced}"
     console.print(f"  {wanted.name}: {wanted.title}{size}", soft_wrap=True)
     console.print(f"  {_times(times, repeat, wanted.repeated_within_s)}", soft_wrap=True)
     for part, expected in zip(wanted.parts, estimates, strict=True):

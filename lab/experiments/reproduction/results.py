@@ -28,7 +28,7 @@ from lab.running.invocation import Invocation
 from lab.runtimes import PROCESS, host
 from lab.spec import in_turns, memory
 from lab.spec.options import option
-from lab.spec.plan import Plan
+from lab.spec.plan import Interleave, Plan
 from lab.storage import run_folder
 from lab.storage.run_folder import RunFolder
 
@@ -184,6 +184,50 @@ def _means(repeats: Sequence[Repeat], names: Sequence[str]) -> dict[str, float |
     return {name: fmean(values) if values else None for name, values in known.items()}
 
 
+@dataclass(frozen=True)
+class Intended:
+    """What a reproduction is about to measure.
+
+    Attributes:
+        experiment: at the pace and with the turns that were asked for.
+        scale: of the users; 1 is the document's size.
+        because: why at this scale, as the end of a sentence.
+        repeat: how often each cell is measured.
+
+    """
+
+    experiment: Publication
+    scale: float
+    because: str
+    repeat: int
+
+
+def intended(
+    wanted: Publication,
+    runs: Path,
+    *,
+    scale: float | None,
+    pace: float | None,
+    repeat: int | None,
+    interleave: Interleave | None,
+    runtime: str,
+) -> Intended:
+    """What is to be measured of an experiment; what is None, as the experiment has it, or as fits here.
+
+    Args:
+        runs: the folder of earlier runs, which show how long a part takes.
+
+    Raises:
+        LabError: pace or scale are not possible.
+
+    """
+    wanted = wanted.taking_turns(interleave) if interleave else wanted
+    wanted = wanted if pace is None else wanted.at_pace(pace)
+    chosen, because = (scale, "as asked") if scale is not None else scale_for_here(wanted, runs, runtime)
+    times = repeats_for_here(wanted, chosen, runs, runtime) if repeat is None else repeat
+    return Intended(wanted, chosen, because, times)
+
+
 def carry_out(
     wanted: Publication,
     scale: float,
@@ -294,7 +338,7 @@ def _repeat_s(run: Run) -> float:
 
 def _earlier(run: Run, runs: Path) -> dict[str, Measured]:
     """The newest other runs with repeats, of the same settings on the same machine; none where this run has repeats."""
-    if _has_repeats(run.plan):
+    if run.plan.has_repeats:
         return {}
     newest = (other for other in reversed(run_folder.all_runs(runs)) if other.path.resolve() != run.path.resolve())
     found = {}
@@ -308,15 +352,11 @@ def _earlier(run: Run, runs: Path) -> dict[str, Measured]:
     return found
 
 
-def _has_repeats(plan: Plan) -> bool:
-    return any(cell.repeat > 1 for cell in plan.cells)
-
-
 def _is_alike(run: Run, other: Run) -> bool:
     """Whether another run has repeats of the same scenario, with the settings and on the machine of this one."""
     mine, theirs = ((each.plan.scenario.name, *_settings(each.plan)) for each in (run, other))
     here, there = (each.folder.environment() for each in (run, other))
-    return _has_repeats(other.plan) and mine == theirs and not selection.of_machines(here, there)
+    return other.plan.has_repeats and mine == theirs and not selection.of_machines(here, there)
 
 
 def _settings(plan: Plan) -> tuple[Any, ...]:

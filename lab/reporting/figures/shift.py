@@ -8,10 +8,9 @@ from itertools import cycle
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import NullLocator
 
-from lab.reporting.figures.forest import ratio_range, ticks
-from lab.reporting.figures.style import INK, KNOWN, OTHERS, Picture, Style, legend, picture, prepare, say_empty
+from lab.reporting.figures.ratios import mark_alike, nothing, ratio_range, scale_ratios
+from lab.reporting.figures.style import INK, KNOWN, OTHERS, Picture, Style, legend, picture, prepare
 
 MEANING = "shaded: 95 % interval of each percentile over the repeats; grey: ±{margin:g} %"
 
@@ -35,24 +34,21 @@ def shift_figure(curves: Sequence[Curve], margin: float) -> Picture:
     groups = list(dict.fromkeys(curve.group for curve in curves))
     figure = picture("Latency by percentile, B over A", 3.8)
     if not curves:
-        axes = figure.subplots()
-        axes.set_axis_off()
-        say_empty(axes, "no percentile that all cells have answers enough for")
-        return figure
+        return nothing(figure, "no percentile that all cells have answers enough for")
     panels = figure.subplots(1, len(groups), squeeze=False, sharey=True)[0]
     percents = sorted({percent for curve in curves for percent in curve.at})
     for axes, group in zip(panels, groups, strict=True):
         first = axes is panels[0]
         prepare(axes, group, "percentile of latency", "times as long" if first else "")
-        axes.axhspan(1 / (1 + margin), 1 + margin, color="#EEEEEE", zorder=0)
-        axes.axhline(1, color=INK, linewidth=0.8)
+        mark_alike(axes, "y", margin)
         mine = [curve for curve in curves if curve.group == group]
         for curve, style in zip(mine, cycle((*KNOWN.values(), *OTHERS)), strict=False):
             _draw(axes, curve, style, percents)
         axes.set_xticks(range(len(percents)), [f"{percent:g}" for percent in percents])
     figure.supxlabel(MEANING.format(margin=100 * margin), fontsize=9, color=INK)
     legend(panels[-1], loc="best")
-    _scale(panels[0], curves, margin)
+    values = (value for curve in curves for value in curve.at.values())
+    scale_ratios(panels[0], "y", *ratio_range(values, margin))  # an interval may reach beyond the plot
     return figure
 
 
@@ -66,12 +62,3 @@ def _draw(axes: Axes, curve: Curve, style: Style, percents: Sequence[float]) -> 
     if banded:
         x, low, high = map(np.array, zip(*banded, strict=True))
         axes.fill_between(x, low, high, color=style.colour, alpha=0.15, linewidth=0)
-
-
-def _scale(axes: Axes, curves: Sequence[Curve], margin: float) -> None:
-    """A logarithmic axis, on which twice and half are equally far; an interval may reach beyond the plot."""
-    low, high = ratio_range((value for curve in curves for value in curve.at.values()), margin)
-    axes.set_yscale("log")
-    axes.set_ylim(low * (low / high) ** 0.03, high * (high / low) ** 0.03)
-    axes.set_yticks(shown := ticks(low, high), [f"{tick:.10g}" for tick in shown])
-    axes.yaxis.set_minor_locator(NullLocator())

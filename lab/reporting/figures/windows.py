@@ -6,12 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import NullLocator
 
 from lab.analysis.comparison import MARGIN
 from lab.analysis.window_ratios import WindowRatio
-from lab.reporting.figures.forest import ticks
-from lab.reporting.figures.style import INK, KNOWN, SOFT_INK, Picture, legend, picture, prepare, say_empty
+from lab.reporting.figures.ratios import mark_alike, nothing, scale_ratios
+from lab.reporting.figures.style import KNOWN, SOFT_INK, Picture, legend, picture, prepare
 
 COLOUR = KNOWN["mvc-virtual"].colour
 # Between two starts, in rounds.
@@ -29,10 +28,7 @@ def windows_figure(title: str, ratios: Sequence[WindowRatio]) -> Picture:
     """
     figure = picture(f"{title}. {LEGEND_NOTE}", 0.9 + 2.3 * max(len(ratios), 1))
     if not ratios:
-        axes = figure.subplots()
-        axes.set_axis_off()
-        say_empty(axes, "no two variants were measured in turns to their end")
-        return figure
+        return nothing(figure, "no two variants were measured in turns to their end")
     panels = figure.subplots(len(ratios), 1, squeeze=False, sharex=True, sharey=True)[:, 0]
     for axes, ratio in zip(panels, ratios, strict=True):
         heading = f"{ratio.b} over {ratio.a}, {ratio.figure}: {ratio.ratio:.3f}"
@@ -46,8 +42,7 @@ def windows_figure(title: str, ratios: Sequence[WindowRatio]) -> Picture:
 
 
 def _panel(axes: Axes, ratio: WindowRatio) -> None:
-    axes.axhspan(1 / (1 + MARGIN), 1 + MARGIN, color="#EEEEEE", zorder=0)
-    axes.axhline(1, color=INK, linewidth=0.8)
+    mark_alike(axes, "y", MARGIN)
     begin, ticks = 0.0, []
     for number, logs in enumerate(ratio.logs):
         at, label = begin + np.arange(len(logs)), number == 0
@@ -68,8 +63,4 @@ def _scale(axes: Axes, ratios: Sequence[WindowRatio]) -> None:
     """One scale for all, on which twice and half are equally far, with ticks people can read."""
     logs = np.concatenate([of_start for ratio in ratios for of_start in ratio.logs])
     low, high = min(float(np.exp(logs.min())), 1 / (1 + MARGIN)), max(float(np.exp(logs.max())), 1 + MARGIN)
-    axes.set_yscale("log")
-    axes.set_yticks(shown := ticks(low, high), [f"{tick:.10g}" for tick in shown])
-    axes.yaxis.set_minor_locator(NullLocator())
-    room = (high / low) ** 0.05
-    axes.set_ylim(low / room, high * room**3)  # above, the legend
+    scale_ratios(axes, "y", low, high, below=0.05, above=0.15)  # above, the legend
