@@ -20,7 +20,7 @@ import msgspec
 
 from lab.errors import ComponentError, LabError
 from lab.generator.counts import COUNTS
-from lab.runtimes import Launch, Running, Runtime, Watched
+from lab.runtimes import Launch, Running, Runtime, Watched, checkout
 from lab.runtimes.checkout import JOIN_TOKEN, LOCUSTFILES, OWN_MODULES, ROOT, RUN_BY_LAB
 from lab.spec.own_load import OneRequest
 from lab.spec.scenario import Value
@@ -497,8 +497,7 @@ def _worker_command(locustfile: str | Path, host: str, port: int, in_container: 
 
 
 def _file(locustfile: str | Path) -> str:
-    own = isinstance(locustfile, Path)
-    return str(Path(locustfile).absolute() if own else ROOT / "locustfiles" / f"{locustfile}.py")
+    return str(locustfile.absolute() if isinstance(locustfile, Path) else checkout.locustfile(locustfile))
 
 
 def _read_events(master: Running, events: queue.Queue[dict[str, Any]]) -> None:

@@ -10,7 +10,7 @@ from lab.errors import LabError
 from lab.generator.fleet import check_join_token, new_join_token
 from lab.running.invocation import Invocation
 from lab.running.progress import Reporter
-from lab.runtimes import DOCKER, host
+from lab.runtimes import DOCKER, checkout, host
 from lab.runtimes.checkout import ROOT
 from lab.spec import http_address, memory
 from lab.spec.plan import Plan
@@ -80,9 +80,11 @@ def check_programs(plan: Plan) -> None:
 
 def check_locustfile(scenario: Scenario) -> None:
     """LabError if a scenario has no locustfile."""
-    file = f"locustfiles/{scenario.played_by}.py"
-    if not (ROOT / file).exists():
-        raise LabError(f"There is no {file}, which plays {scenario.name}.", "See locustfiles/chain.py.")
+    file = checkout.locustfile(scenario.played_by)
+    if not file.exists():
+        raise LabError(
+            f"There is no locustfiles/{file.name}, which plays {scenario.name}.", "See locustfiles/chain.py."
+        )
 
 
 def announce_master(plan: Plan, runtime: str, reporter: Reporter, given: str) -> str:

@@ -10,9 +10,15 @@ ROOT = Path(__file__).resolve().parents[2]
 OWN_MODULES = {"PYTHONPATH": str(ROOT), "PYTHONSAFEPATH": "1"}
 # Calibrations of the generator, one file a machine.
 CALIBRATIONS = ROOT / "data" / "calibration"
-# The folder of locustfiles in the image of Locust's workers.
+# The folder of locustfiles, here and in the image of Locust's workers.
+LOCUSTFILES_HERE = ROOT / "locustfiles"
 LOCUSTFILES = "/lab/locustfiles"
 # Environment variable that marks a Locust master or worker as started by the lab.
 RUN_BY_LAB = "LAB_CONDUCTED"
 # Environment variable that tells a Locust master and its workers the secret by which they know each other.
 JOIN_TOKEN = "LAB_JOIN_TOKEN"
+
+
+def locustfile(name: str) -> Path:
+    """The locustfile of a name, which plays the scenarios that name it."""
+    return LOCUSTFILES_HERE / f"{name}.py"

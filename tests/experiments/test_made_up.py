@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 import sys
-from pathlib import Path
 
 import pytest
 
 import lab
 from lab import experiments
-from lab.runtimes.checkout import ROOT
+from lab.runtimes import checkout
 from lab.system import aot_cache
 
 pytestmark = pytest.mark.java
@@ -125,16 +124,20 @@ class Careless(LabUser):
 
 @pytest.fixture
 def add(tmp_path, monkeypatch):
-    """A function that adds an experiment by a folder of its own and a locustfile alone, and returns its name."""
-    added: list[Path] = []
+    """A function that adds an experiment by a folder of its own and a locustfile alone, and returns its name.
+
+    Not in the checkout itself, of which other tests make images meanwhile.
+    """
 
     def add_experiment(scenario: str, locustfile: str, **values: str) -> str:
         name, package = f"made-up-{tmp_path.name}", tmp_path / "package"
         (package / "made_up").mkdir(parents=True)
         (package / "made_up" / "__init__.py").touch()
         (package / "made_up" / "scenario.py").write_text(scenario.format(name=name, **values))
-        added.append(Path(ROOT / "locustfiles" / f"{name}.py"))
-        added[-1].write_text(locustfile)
+        locustfiles = tmp_path / "locustfiles"
+        locustfiles.mkdir()
+        (locustfiles / f"{name}.py").write_text(locustfile)
+        monkeypatch.setattr(checkout, "LOCUSTFILES_HERE", locustfiles)
         monkeypatch.setattr(aot_cache, "MINIMUM_JAVA", math.inf)  # to make one takes longer than it saves
         monkeypatch.setattr(experiments, "__path__", [*experiments.__path__, str(package)])
         monkeypatch.delitem(sys.modules, f"{experiments.__name__}.made_up.scenario", raising=False)
@@ -144,8 +147,6 @@ def add(tmp_path, monkeypatch):
 
     yield add_experiment
     experiments.scenarios.cache_clear()
-    for file in added:
-        file.unlink()
 
 
 def test_an_experiment_is_added_without_touching_another_file(add, tmp_path):

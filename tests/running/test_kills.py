@@ -381,10 +381,11 @@ def test_what_is_frozen_for_ten_seconds_is_named_and_loses_nothing(start, load, 
     before = measured_so_far(stream)
     frozen = lab.child_in("node-2") if victim == "node 2" else lab.child("haproxy", "-f")
     assert frozen, lab.look()
+    began_s = time.monotonic()
     frozen.suspend()
-    until = time.monotonic() + FROZEN_S
-    lab.await_that(lambda: time.monotonic() > until)
+    lab.await_that(lambda: time.monotonic() > began_s + FROZEN_S)
     frozen.resume()
+    frozen_s = time.monotonic() - began_s
     assert lab.end() in (0, 1)
     lab.assert_nothing_left()
     assert "Traceback" not in "".join(lab.lines)
@@ -402,7 +403,7 @@ def test_what_is_frozen_for_ten_seconds_is_named_and_loses_nothing(start, load, 
     (cell,) = lab.run().cells
     reasons = " ".join(cell["reasons"])
     (spanned,) = re.findall(rf"{victim} answered nothing from (\d+) s to (\d+) s", reasons, re.IGNORECASE)
-    assert 0.5 * FROZEN_S < int(spanned[1]) - int(spanned[0]) < 1.2 * FROZEN_S
+    assert 0.5 * FROZEN_S < int(spanned[1]) - int(spanned[0]) < frozen_s + 0.2 * FROZEN_S
     assert "node 1 answered nothing" not in reasons
     if victim == "balancer":  # past which nobody gets; of a frozen node it knows after some seconds
         (still_s,) = re.findall(r"The service answered nobody for ([\d.]+) s", reasons)
@@ -508,7 +509,8 @@ def test_a_clustered_cache_in_containers_finds_half_at_the_other_node(start, eng
     assert evidence["begun"] == evidence["received"] == evidence["served"] > 100
     here, hops, misses = (evidence["calls"][f"cache {name}"] for name in ("here", "hops", "misses"))
     assert here + hops + misses == 2 * evidence["served"]  # each asks twice
-    assert hops == pytest.approx(here, rel=0.1)
+    # Each is at either node with the same chance: five standard deviations of so few, too.
+    assert abs(hops - here) <= max(0.1 * here, 5 * (hops + here) ** 0.5)
 
 
 @pytest.mark.thorough

@@ -14,7 +14,7 @@ from lab.cli.measuring import ScenarioGroup, endpoints_of, plan_of
 from lab.cli.options import limit_options
 from lab.errors import LabError
 from lab.running import held_stack
-from lab.runtimes.checkout import ROOT
+from lab.runtimes import checkout
 from lab.spec.options import option
 from lab.spec.plan import Plan
 from lab.spec.scenario import Scenario, Value
@@ -34,7 +34,7 @@ def _up_command(scenario: Scenario) -> click.Command:
         running = held_stack.up(plan, runtime, endpoints, reporter().say)
         out.print(f"{scenario.name} with {running['variant']} is up at [bold]{running['url']}[/]", soft_wrap=True)
         click.echo(f"  {held_stack.example_request(running)}")
-        locustfile = short(ROOT / "locustfiles" / f"{scenario.played_by}.py")
+        locustfile = short(checkout.locustfile(scenario.played_by))
         settings = "".join(f" --{name.replace('_', '-')} {value}" for name, value in _changed_parameters(plan).items())
         click.echo(f"  {as_typed.program('locust')} -f {shlex.quote(locustfile)} --headless -u 50 -t 20s{settings}")
         click.echo(f"end it: {as_typed.typed('down')}")
