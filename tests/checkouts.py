@@ -17,9 +17,7 @@ from lab.runtimes.docker import CHECKOUT_LABEL
 COPIED = ("lab", "locustfiles", "services", "constraints.txt", "pyproject.toml")
 LAB = ("-m", "lab")
 # The same, but for the length of the warm-up.
-BRIEF_LAB = (
-    "-c",
-    """
+BRIEFLY = """
 from dataclasses import replace
 from lab.cli.main import main
 from lab.experiments import scenarios
@@ -28,8 +26,8 @@ for name, scenario in scenarios().items():
     short = replace(rounds, requests=rounds.requests // 20, duration_s=rounds.duration_s / 20, rounds=1)
     scenarios()[name] = replace(scenario, rehearsal=short)
 main()
-""",
-)
+"""
+BRIEF_LAB = ("-c", BRIEFLY)
 
 
 class Checkout:

@@ -56,9 +56,9 @@ def unlabelled(comparison: Comparison) -> list[str]:
 )
 @pytest.mark.parametrize("allow_suspect", [False, True])
 def test_variants_of_a_stored_run_read_the_same_both_ways(path, allow_suspect):
-    """Each pair of the variants of each example that may be compared."""
+    """Pairs of the variants of each example that may be compared."""
     names = [variant.name for variant in lab.open_run(str(path)).plan.variants]
-    for a, b in list(combinations(names, 2))[:6]:
+    for a, b in list(combinations(names, 2))[:3]:
         found: list[Comparison | str] = []
         for sides in ((a, b), (b, a)):
             try:

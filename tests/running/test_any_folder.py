@@ -34,12 +34,23 @@ def of_each_kind(scenario: Scenario) -> list[str]:
     return sorted(found.values())
 
 
-def with_each_database() -> list[str]:
-    """A scenario for each set of databases: the first by name."""
+def of_each_system() -> list[str]:
+    """A scenario for each set of what its variants call and run on: the first by name."""
     found = {}
     for name, scenario in sorted(scenarios().items()):
-        if scenario.entry == "service":
-            found.setdefault(frozenset(component.database for component in scenario.components) - {""}, name)
+        parts = frozenset((component.module, component.database) for component in scenario.components)
+        runs_on = frozenset((variant.jdk, variant.caches) for variant in scenario.variants)
+        found.setdefault((scenario.entry, parts, runs_on), name)
+    return sorted(found.values())
+
+
+def with_each_database() -> list[str]:
+    """A scenario for each kind of database: the first by name that has it alone."""
+    found = {}
+    for name, scenario in sorted(scenarios().items()):
+        kinds = {component.database for component in scenario.components} - {""}
+        if scenario.entry == "service" and len(kinds) == 1:
+            found.setdefault(kinds.pop(), name)
     return sorted(found.values())
 
 
@@ -58,8 +69,8 @@ def assert_measured_in(checkout: Checkout, name: str, variants: list[str], *argu
         assert set(folder.measured()["error"]) == {""}
 
 
-@pytest.mark.parametrize("name", scenarios())
-def test_every_scenario_is_measured_there(checkout, name):
+@pytest.mark.parametrize("name", of_each_system())
+def test_every_system_is_measured_there(checkout, name):
     """With all that its variants call, on each release of Java."""
     scenario = scenarios()[name]
     shape = OF_SERVICES if scenario.entry == "service" else OF_PROGRAMS
@@ -79,7 +90,7 @@ def test_so_are_several_nodes_behind_a_balancer(checkout):
 @pytest.mark.docker
 @pytest.mark.parametrize("name", with_each_database())
 def test_it_is_measured_in_containers_there(checkout, engine, name):
-    """One scenario for each set of databases, on two nodes with Prometheus beside them."""
+    """One scenario for each kind of database, on two nodes with Prometheus beside them."""
     try:
         variants = of_each_kind(scenarios()[name])[:1]
         assert_measured_in(checkout, name, variants, *OF_SERVICES, *SEVERAL_NODES, "--runtime", "docker")
