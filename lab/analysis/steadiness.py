@@ -104,7 +104,8 @@ def steadiness(
     owners = dict.fromkeys(target for _, target, name, _ in rows if name == FIXED_WORK)
     of_cores = partial(_of_cores, partial(_slow, rows, tuple(owners) if cpu_decides else ()))
     rounds = {field: both for field, both in (rounds or {}).items() if len(both)}
-    saturated = load.windows == 1 and not load.independent and _is_saturated(load, samples, begin_s, end_s)
+    one_fact = not load.independent and _is_saturated(load, samples, begin_s, end_s)
+    saturated = one_fact and load.windows == 1
     latencies = {P50: latency}
     if load.independent or (load.windows == 1 and not saturated):
         # What a part of the requests waits for, as those to one node of several, changes neither median nor rate.
@@ -119,7 +120,6 @@ def steadiness(
     pace_of_cores = of_cores(throughput, rises=False)
     did, _ = _changes(throughput / pace_of_cores, rounds.get(THROUGHPUT))
     judged = [*(each / of_cores(each) for each in latencies.values()), throughput / pace_of_cores]
-    found_from = min(trend.detectable(each.to_numpy(dtype=float)) for each in judged)
     cost = _cpu_per_request(samples, rows, begin_s, end_s) if cpu_decides else pd.Series(dtype=float)
     dearer, _ = _changes(cost / of_cores(cost), rounds.get(CPU))
     used = _cpu_used(rows, begin_s, end_s) if cpu_decides and saturated else pd.Series(dtype=float)
@@ -147,8 +147,20 @@ def steadiness(
         course=checks.course(
             (took, growing, dearer, *map(_inverse, (did, busier))), longest.length_s, collecting_s, level
         ),
-        detectable_change=found_from if found_from < math.inf else None,
+        detectable_change=_detectable(judged, one_fact),
     )
+
+
+def _detectable(judged: Iterable[pd.Series], one_fact: bool) -> float | None:
+    """The least change that noise would not have hidden; 1 where it may have hidden any, None if it is not known.
+
+    Args:
+        judged: latencies and throughput over time. Where they are ``one_fact``, what one of them hides the other shows.
+
+    """
+    series = (each.to_numpy(dtype=float) for each in judged)
+    found = [trend.detectable(values) for values in series if (values > 0).sum() >= trend.MIN_POINTS]
+    return min((min if one_fact else max)(found), 1.0) if found else None
 
 
 def _paces(

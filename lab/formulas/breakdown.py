@@ -175,7 +175,7 @@ def of_sessions(
         pieces: with the columns :data:`OF_SESSIONS`.
         from_planned: count the first request of each session from its planned send.
         requests_a_session: how many a session sends that comes to its end; 0 where that is not known beforehand: then
-            by the mean of those that did.
+            by those that did, if all sent as many.
 
     """
     parts, last = [], []
@@ -188,7 +188,6 @@ def of_sessions(
     at_end = found[~cut & ~stopped]
     complete = found[~cut & ~stopped & ~failed]
     wall_us = complete["ended"] - complete["begun"]
-    whole = requests_a_session or (at_end["requests"].mean() if len(at_end) else None)
     return SessionSummary(
         begun=len(found),
         complete=len(complete),
@@ -196,12 +195,28 @@ def of_sessions(
         stopped=int(stopped.sum()),
         cut=int((cut & ~stopped).sum()),
         stopped_at=_last_names(pd.concat(last)) if stopped.any() else {},
-        never_sent=None if whole is None else round(stopped.sum() * whole - found.loc[stopped, "requests"].sum()),
+        never_sent=_never_sent(found.loc[stopped, "requests"], at_end["requests"], requests_a_session),
         requests=float(complete["requests"].mean()) if len(complete) else None,
         steps=_times(complete["steps"]),
         wall=_times(wall_us),
         think=_times(wall_us - complete["steps"]),
     )
+
+
+def _never_sent(of_stopped: pd.Series, of_whole: pd.Series, requests_a_session: int) -> int | None:
+    """How many requests sessions that were stopped would have sent too; None where nobody knows how long they were.
+
+    Args:
+        of_stopped: how many each of those sent; ``of_whole``, each that came to its end.
+
+    """
+    if of_stopped.empty and len(of_whole):
+        return 0
+    if not requests_a_session and of_whole.nunique() != 1:
+        return None  # those of many requests are stopped more often than those of few
+    whole = requests_a_session or int(of_whole.iloc[0])
+    missing = len(of_stopped) * whole - int(of_stopped.sum())
+    return missing if missing >= 0 else None
 
 
 def _last_names(samples: pd.DataFrame) -> dict[str, int]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from lab.formulas import queueing
 from lab.formulas.digits import digits
@@ -158,33 +159,44 @@ class RatePoint:
         rate: planned starts a second.
         mean_s: mean latency of the right answers, from their planned sends; None if there were none.
         error_share: failed requests over all, 0 to 1.
+        is_slowing: whether latency rose while it lasted, as with a queue that grows.
 
     """
 
     rate: float
     mean_s: float | None
     error_share: float = 0.0
+    is_slowing: bool = False
 
 
 def rates_kept(points: Sequence[RatePoint], tolerated: float) -> str:
     """Up to which rate an open loop was answered without a queue or failures, as a sentence without its subject.
 
-    An open loop answers in the end whatever it is asked: a queue is seen by the mean latency, beside the least of all.
+    An open loop answers in the end whatever it is asked: a queue is seen by a latency that rises, or by its mean beside
+    the least of all.
 
     Args:
+        points: one for each repeat of each rate. A rate is kept where it is in all of its repeats.
         tolerated: the share of failed requests up to which a rate counts as answered, 0 to 1.
 
     """
     ordered = sorted(points, key=lambda point: point.rate)
     lowest_s = min((point.mean_s for point in ordered if point.mean_s is not None), default=0.0)
     kept = 0.0
-    for point in ordered:
-        if point.mean_s is None or point.error_share > tolerated:
-            return f"{_up_to(kept)}; at {digits(point.rate)}/s {100 * point.error_share:.3g}% of the requests failed"
-        if point.mean_s > queueing.QUEUED * lowest_s:
-            return f"{_up_to(kept)}; at {digits(point.rate)}/s the mean latency was {point.mean_s:.3g} s: a queue grew"
-        kept = point.rate
-    return f"{_up_to(kept)}, the highest that was measured"
+    for rate, repeats in groupby(ordered, key=lambda point: point.rate):
+        if said := next(filter(None, (_not_kept(point, lowest_s, tolerated) for point in repeats)), ""):
+            return f"{_up_to(kept)}; at {digits(rate)}/s {said}"
+        kept = rate
+    return f"{_up_to(kept)}, the highest that can be judged"
+
+
+def _not_kept(point: RatePoint, lowest_s: float, tolerated: float) -> str:
+    """Why a rate was not answered as it was asked; empty where it was."""
+    if point.mean_s is None or point.error_share > tolerated:
+        return f"{100 * point.error_share:.3g}% of the requests failed"
+    if point.mean_s > queueing.QUEUED * lowest_s:
+        return f"the mean latency was {point.mean_s:.3g} s: a queue grew"
+    return "latency rose while it lasted: a queue grew" if point.is_slowing else ""
 
 
 def _up_to(rate: float) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -117,7 +117,7 @@ def summarise_pieces(pieces: Iterable[pd.DataFrame], from_planned: bool = False)
     """
     errors: Counter[str] = Counter()
     service, latency, failures, late, busy = (Distribution() for _ in range(5))
-    sends, starts, planned = _Span(), _Span(), _Span()
+    sends, starts = _Span(), dict[int, tuple[_Span, _Span]]()
     requests, last_us, under_way_us, later_us, later = 0, 0, 0, 0, 0
     begun = np.zeros(0, dtype=np.int64)
     for piece in pieces:
@@ -138,8 +138,8 @@ def summarise_pieces(pieces: Iterable[pd.DataFrame], from_planned: bool = False)
             later_us, later = later_us + int(late_us[~first].sum()), later + int((~first).sum())
         busy.add(busy_us[first])
         late.add((late_us - busy_us)[first])
-        starts.add(sent[first])
-        planned.add(piece["planned_us"].to_numpy()[first])
+        if from_planned:
+            _add_starts(starts, piece, first)
         sends.add(sent)
         requests += len(piece)
         last_us = max(last_us, int((sent + took).max()))
@@ -174,7 +174,7 @@ def summarise_pieces(pieces: Iterable[pd.DataFrame], from_planned: bool = False)
         late_mean_s=of_lateness.mean_s or 0.0 if from_planned else later_us / 1e6 / max(later, 1),
         began_s=sends.first_us / 1e6,
         busy_p99_s=busy.figures().p99_s or 0.0,
-        pace=min(1.0, planned.length_us / starts.length_us) if from_planned and starts.length_us else 1.0,
+        pace=_pace(starts),
         p999_s=of_right.p999_s,
         service_p999_s=of_service.p999_s,
         all_mean_s=of_all.mean_s,
@@ -185,6 +185,24 @@ def summarise_pieces(pieces: Iterable[pd.DataFrame], from_planned: bool = False)
         p95_s=of_right.p95_s,
         all_p90_s=of_all.p90_s,
     )
+
+
+def _add_starts(spans: dict[int, tuple[_Span, _Span]], piece: pd.DataFrame, first: np.ndarray) -> None:
+    """Add the planned and the actual starts of a piece to the spans of their windows."""
+    numbers, planned, sent = (piece[name].to_numpy()[first] for name in ("window", "planned_us", "sent_us"))
+    for number in np.unique(numbers):
+        is_mine, (of_planned, of_sent) = numbers == number, spans.setdefault(int(number), (_Span(), _Span()))
+        of_planned.add(planned[is_mine])
+        of_sent.add(sent[is_mine])
+
+
+def _pace(spans: Mapping[int, tuple[_Span, _Span]]) -> float:
+    """The actual rate of starts as a share of the planned one; 1 without a rate that was planned.
+
+    Each window by itself: one that takes longer than planned moves the plan of those after it.
+    """
+    planned_us, sent_us = (sum(both[which].length_us for both in spans.values()) for which in (0, 1))
+    return min(1.0, planned_us / sent_us) if sent_us else 1.0
 
 
 def _first_of_users(piece: pd.DataFrame, first: np.ndarray, begun: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -82,6 +82,8 @@ def detectable(values: Floats) -> float:
     logs = np.log(values[values > 0])
     if len(logs) < MIN_POINTS:
         return math.inf
+    if np.ptp(logs) == 0:
+        return 0.0
     at = np.arange(len(logs))
     line = scipy.stats.linregress(at, logs)
     share = _independent_share(logs - (line.intercept + line.slope * at))

@@ -34,6 +34,8 @@ from lab.telemetry import pools
 if TYPE_CHECKING:
     from lab.reporting.figures import Panel, Picture
 
+# What the sentence on a sweep says of a variant without any cell that can be used.
+UNUSABLE = "no cell of it can be used"
 LIMITS = (
     "server",
     "server_version",
@@ -400,8 +402,11 @@ class Run:
         )
 
     def bends(self) -> dict[str, SweepShape]:
-        """Plateau, knee and first errors of each variant: means over the repeats of usable cells."""
-        usable = [row for row in self.cells if row["verdict"] in verdict.BELIEVED]
+        """Plateau, knee and first errors of each variant: means over the repeats of usable cells.
+
+        Where nothing is in doubt but that requests failed, their errors count too.
+        """
+        usable = [row for row in self.cells if _shows_limit(row)]
         points = {
             variant: [_point([r for r in usable if (r["variant"], r["at"]) == (variant, at)]) for at in loads]
             for variant, loads in _loads(usable).items()
@@ -415,9 +420,14 @@ class Run:
         if not self.is_sweep or self.plan.axis not in (USERS, RATE):
             return {}
         bends = self.bends() if self.plan.axis == USERS else self.rates_kept()
-        return {
-            variant.name: str(bends.get(variant.name, "no cell of it can be used")) for variant in self.plan.variants
-        }
+        names = [variant.name for variant in self.plan.variants]
+        return {name: f"{bends[name]}{self._left_out(name)}" if name in bends else UNUSABLE for name in names}
+
+    def _left_out(self, variant: str) -> str:
+        """The loads of a variant of which no cell can be used, as the end of a sentence; empty without any."""
+        used = {row["at"] for row in self.cells if row["variant"] == variant and _shows_limit(row)}
+        missing = [self.plan.at_position(at) for at in self.plan.positions if at not in used]
+        return f"; no cell can be used at {', '.join(missing)}" if missing else ""
 
     def knees(self) -> dict[str, str]:
         """A sentence on each variant of a ramp of rates: the knee of each of its cells that can be used."""
@@ -463,13 +473,11 @@ class Run:
 
     def rates_kept(self) -> dict[str, str]:
         """A sentence on each variant of a sweep over rates: up to which rate it answered what was asked."""
-        usable = [row for row in self.cells if row["verdict"] in verdict.BELIEVED]
-        return {
-            variant: knee.rates_kept(
-                [_rate_point(row) for row in usable if row["variant"] == variant], verdict.FAILED_SUSPECT_SHARE
-            )
-            for variant in dict.fromkeys(row["variant"] for row in usable)
-        }
+        points: dict[str, list[RatePoint]] = {}
+        for folder, row in zip(self.folder.cells(), self.cells, strict=True):
+            if _shows_limit(row):
+                points.setdefault(row["variant"], []).append(_rate_point(row, folder.read("evidence")))
+        return {variant: knee.rates_kept(of, verdict.FAILED_SUSPECT_SHARE) for variant, of in points.items()}
 
     @property
     def is_sweep(self) -> bool:
@@ -496,9 +504,16 @@ def _loads(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[float]]:
     return {v: sorted({r["at"] for r in rows if r["variant"] == v}) for v in dict.fromkeys(r["variant"] for r in rows)}
 
 
-def _rate_point(row: Mapping[str, Any]) -> RatePoint:
+def _shows_limit(row: Mapping[str, Any]) -> bool:
+    """Whether a cell says what its load does: it is believed, or nothing is in doubt but that requests failed."""
+    only_failed = bool(row["requests"] and row["reasons"]) and all(map(verdict.is_of_failures, row["reasons"]))
+    return row["verdict"] in verdict.BELIEVED or (row["verdict"] == verdict.INVALID and only_failed)
+
+
+def _rate_point(row: Mapping[str, Any], evidence: Mapping[str, Any]) -> RatePoint:
     failed = sum(row["errors"].values())
-    return RatePoint(row["at"], row["mean_s"], failed / row["requests"] if row["requests"] else 1.0)
+    error_share = failed / row["requests"] if row["requests"] else 1.0
+    return RatePoint(row["at"], row["mean_s"], error_share, evidence.get("course") == "slowing")
 
 
 def _point(repeats: Sequence[Mapping[str, Any]]) -> Point:

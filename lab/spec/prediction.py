@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
+import numpy as np
+
 from lab.formulas import queueing
 from lab.formulas.calls import Calls
 from lab.spec import schedule
@@ -217,7 +219,12 @@ def predict(plan: Plan, cell: Cell) -> float | None:
     if calls is None:
         return None
     if isinstance(cell.load, OpenLoop):
-        latencies_s = calls.open_latencies(schedule.planned_s(cell.load, schedule.seed_of(plan, cell)), cell.load.users)
+        # Each window begins without a queue.
+        windows = [
+            schedule.planned_s(cell.load.window(number), schedule.seed_of(plan, cell, number))
+            for number in range(cell.load.windows)
+        ]
+        latencies_s = np.concatenate([calls.open_latencies(planned_s, cell.load.users) for planned_s in windows])
         return float(latencies_s.mean()) if latencies_s.max() <= cell.load.timeout_s else None
     return mean_latency(cell.load, calls, schedule.seed_of(plan, cell))
 

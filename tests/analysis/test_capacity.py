@@ -37,9 +37,11 @@ def test_the_capacity_of_sessions_is_one_of_sessions(made):
 
 
 def test_what_shows_no_capacity_is_refused(made, tmp_path):
-    """A burst ends too soon, a rate that was asked for is no limit, and a word is no number."""
+    """A burst ends too soon, a ramp begins with few users, a rate that was asked for is no limit, a word no number."""
     with pytest.raises(LabError, match="no closed loop"):
         capacity.of_run(made({"mvc": 0.1}))
+    with pytest.raises(LabError, match="no closed loop"):
+        capacity.of_run(made({"mvc": 0.1}, users=(100,), ramp_up=90.0, duration=90.0))
     with pytest.raises(LabError, match="not a number"):
         capacity.given("mvc=many", tmp_path)
     with pytest.raises(LabError, match="nowhere"):

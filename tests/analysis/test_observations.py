@@ -278,6 +278,19 @@ def test_cpu_time_a_request_may_fall_only_where_it_does_not_decide(samples_of, c
     assert found.course == ("warming" if cpu_decides else "flat")
 
 
+def test_of_what_noise_hides_the_noisier_series_counts_where_the_other_does_not_show_it(samples_of):
+    """With pauses throughput says nothing of latency, which may be noisy however steady the pauses are."""
+    chance = np.random.default_rng(3)
+    users, sent = 20, np.arange(0, 20, 0.01)
+    noise = np.repeat(chance.normal(0, 0.5, 40), 50)
+    noisy = samples_of(list(0.02 * np.exp(noise)), sent_s=list(sent))
+    pausing = steadiness(Closed(users=users, duration_s=20), noisy, (), False)
+    even = steadiness(Closed(users=users, duration_s=20), samples_of([0.02] * 2000, sent_s=list(sent)), (), False)
+    assert even.detectable_change < 0.05 < 0.3 < pausing.detectable_change <= 1.0
+    wave = samples_of(list(0.02 * (1 + 0.5 * np.sin(sent / 3))), sent_s=list(sent))
+    assert steadiness(Closed(users=users, duration_s=20), wave, (), False).detectable_change == 1.0
+
+
 def core_speed(at, owner: str = "service"):
     """Twelve readings a second, for 20 seconds, of a core that is ``at(seconds)`` times as slow as it can be."""
     return [(float(t), owner, FIXED_WORK, 0.0004 * at(t)) for t in np.arange(-0.5, 20.5, 0.08)]

@@ -54,6 +54,21 @@ def test_what_a_stopped_session_did_not_send_is_counted_and_where_it_stopped(sam
     assert found.wall.max_s == pytest.approx(4.3), "times are of those that went through to their end"
 
 
+def test_what_was_never_sent_is_unknown_where_sessions_differ_in_length(samples_of):
+    """Long ones are stopped more often than short ones, whose mean says nothing of them."""
+    lengths = [1, 1, 2]
+    whole = [(user, step) for user, length in enumerate(lengths) for step in range(length)]
+    broken = [(user, step) for user in (3, 4) for step in range(9)]
+    users, steps = zip(*whole, *broken, strict=True)
+    samples = samples_of([0.1] * len(users), user=list(users), step=list(steps))
+    samples["stopped"] = samples["user"] >= 3
+    assert breakdown.of_sessions([samples]).never_sent is None
+    of_one_length = samples[samples["user"] != 2]
+    assert breakdown.of_sessions([of_one_length]).never_sent is None, "nobody sends fewer than none"
+    assert breakdown.of_sessions([samples], requests_a_session=10).never_sent == 2
+    assert breakdown.of_sessions([samples[samples["user"] < 3]]).never_sent == 0
+
+
 def test_what_was_never_sent_is_unknown_where_nobody_came_to_the_end(samples_of):
     """And a scenario that says how many a session sends makes it known."""
     samples = samples_of([0.1], name="see", error="timeout").assign(stopped=True)

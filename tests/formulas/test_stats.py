@@ -246,6 +246,17 @@ def test_the_pace_is_the_rate_kept_of_the_rate_planned(samples_of):
     assert stats.summarise(slow).pace == 1.0, "a closed loop has no planned rate"
 
 
+def test_the_pace_of_windows_is_that_within_each_of_them(samples_of):
+    """A window that takes twice as long as planned moves the plan of the next one, which hides nothing of it."""
+    starts, windows, each = range(4), range(10), range(40)
+    planned = [8 * window + start for window in windows for start in starts]
+    sent = [8 * window + 2 * start for window in windows for start in starts]
+    slow = samples_of([0.1] * 40, sent_s=sent, planned_s=planned, window=[n // 4 for n in each], user=list(each))
+    assert stats.summarise(slow, from_planned=True).pace == pytest.approx(0.5)
+    pieces = [slow[n : n + 3] for n in range(0, 40, 3)]
+    assert stats.summarise_pieces(pieces, from_planned=True).pace == pytest.approx(0.5)
+
+
 def test_samples_as_planned_end_when_they_ended(samples_of):
     """A user who waits from the planned moment on has the answer at the same moment, after longer."""
     frame = samples_of([0.05], sent_s=[0.9], planned_s=[0.1])

@@ -251,6 +251,20 @@ def test_a_plateau_is_that_of_the_limit_which_decides(scenario, options, expecte
     assert prediction.plateaus(plan) == expected
 
 
+def test_an_open_loop_in_turns_queues_anew_in_each_window():
+    """Near the limit of ten threads a queue of 60 s is far longer than those of windows that begin without one."""
+    asked = {"users": [400], "rate": 98, "duration": 60, "arrivals": "poisson", "threads": 10, "seed": 1}
+    options = Options(**asked, interleave="windows", variants=["mvc", "mvc-virtual"], parameters={"delay_ms": 100})
+    plan = planning.make_plan(scenarios()["delay"], options, HERE)
+    cell = next(cell for cell in plan.cells if cell.variant == "mvc")
+    windows = [
+        first_come_first_served(list(schedule.planned_s(cell.load.window(n), schedule.seed_of(plan, cell, n))), 0.1, 10)
+        for n in range(cell.load.windows)
+    ]
+    assert cell.load.windows > 10
+    assert prediction.predict(plan, cell) == pytest.approx(np.mean(np.concatenate(windows)))
+
+
 @pytest.mark.parametrize(("timeout_s", "is_predicted"), [(60.0, True), (1.0, False)])
 def test_nothing_is_predicted_where_requests_time_out(timeout_s, is_predicted):
     """Those that are answered right are then the ones that waited little, which is no prediction of their mean."""
