@@ -89,7 +89,7 @@ class Checkout:
     def has(self, engine) -> set[str]:
         """Its containers, networks, images and folders of runs."""
         wanted = {"label": f"{CHECKOUT_LABEL}={self.identity()}"}
-        found = {thing.name for thing in engine.containers.list(all=True, filters=wanted)}
+        found = {thing.name for thing in engine.containers.list(all=True, filters=wanted, ignore_removed=True)}
         found |= {network.name for network in engine.networks.list(filters=wanted)}
         found |= {t for image in engine.images.list() for t in image.tags if t.endswith(f"-{self.identity()}")}
         folders = (path for pattern in ("runs/20*Z-*", "up/*/20*Z-*") for path in (self.root / "data").glob(pattern))

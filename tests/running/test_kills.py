@@ -549,7 +549,8 @@ def test_containers_that_die_make_their_cells_invalid_with_the_reason(start, eng
 
 def containers_of(engine: docker.DockerClient, lab: Lab, name: str) -> list[Container]:
     """What a lab has running or has left under a name."""
-    mine = engine.containers.list(all=True, filters={"label": f"{PID_LABEL}={lab.process.pid}"})
+    of_lab = {"label": f"{PID_LABEL}={lab.process.pid}"}
+    mine = engine.containers.list(all=True, filters=of_lab, ignore_removed=True)
     return [container for container in mine if f"-{name}" in container.name]
 
 

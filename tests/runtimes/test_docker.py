@@ -84,7 +84,10 @@ def left_behind(engine, run):
     wanted = {"label": f"{RUN_LABEL}={run}"}
     return [
         thing.name
-        for thing in [*engine.containers.list(all=True, filters=wanted), *engine.networks.list(filters=wanted)]
+        for thing in [
+            *engine.containers.list(all=True, filters=wanted, ignore_removed=True),
+            *engine.networks.list(filters=wanted),
+        ]
     ]
 
 
@@ -339,7 +342,7 @@ def test_clean_removes_only_what_a_dead_run_of_this_checkout_made(bare_engine, a
         )
     ]
     clean(bare_engine)
-    names = {container.name for container in bare_engine.containers.list(all=True)}
+    names = {container.name for container in bare_engine.containers.list(all=True, ignore_removed=True)}
     networks = {network.name for network in bare_engine.networks.list()}
     assert gone.isdisjoint(names | networks)
     assert set(kept) <= names & networks
