@@ -9,7 +9,7 @@ from statistics import fmean
 
 from lab.analysis import verdict
 from lab.errors import LabError
-from lab.spec.workload import Closed, Load, Total
+from lab.spec.workload import Closed, Total
 from lab.storage import run_folder
 from lab.storage.run_folder import RunFolder
 
@@ -52,7 +52,8 @@ def of_run(run: RunFolder) -> dict[str, float]:
         summary = folder.read("summary")
         believed = summary.get("verdict") in verdict.BELIEVED
         requests_a_session = (summary.get("sessions") or {"requests": 1}).get("requests")
-        if believed and _is_steady(folder.cell.load) and requests_a_session:
+        is_steady = isinstance(load := folder.cell.load, Closed | Total) and load.steady_span_s
+        if believed and is_steady and requests_a_session:
             at = rates.setdefault(folder.cell.variant, {}).setdefault(plan.at(folder.cell), [])
             at.append(float(summary["ok_throughput_rps"]) / requests_a_session)
     if not rates:
@@ -61,7 +62,3 @@ def of_run(run: RunFolder) -> dict[str, float]:
             "Measure one: with --users, enough to keep the service busy, and --duration or --requests.",
         )
     return {variant: max(map(fmean, by_load.values())) for variant, by_load in rates.items()}
-
-
-def _is_steady(load: Load) -> bool:
-    return isinstance(load, Total) or (isinstance(load, Closed) and not load.is_ramp)

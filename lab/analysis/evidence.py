@@ -163,8 +163,8 @@ class Steadiness:
         settled: whether latency and throughput came to a level within the load, or to one that only the speed of the
             cores, or what all that took turns met, changed.
         course: what these make of the load: see :data:`Course`; empty where nothing was judged.
-        detectable_change: the least change of latency or throughput that their noise would not have hidden; None in
-            older runs, and where too little was read to say.
+        detectable_change: the least change of latency and throughput that their noise would not have hidden; 1 where it
+            may have hidden any, None in older runs, and where too little was read to say.
         not_judged: why nothing of that could be judged; empty if it was.
 
     """

@@ -231,7 +231,7 @@ def _competes(cell: CellFolder, terms: Terms) -> bool:
 def _counts_failures(cell: CellFolder, terms: Terms) -> bool:
     """Whether a cell's count of failures takes part: also where nothing is in doubt but that requests failed."""
     reasons = cell.read("summary").get("reasons", ())
-    return _competes(cell, terms) or bool(cell.complete and reasons and all(map(verdict.is_of_failures, reasons)))
+    return _competes(cell, terms) or (cell.complete and verdict.only_failures(reasons))
 
 
 def _notes(side: Side, terms: Terms, summaries: Mapping[str, Mapping[str, Any]]) -> list[str]:

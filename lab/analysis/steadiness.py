@@ -104,8 +104,8 @@ def steadiness(
     owners = dict.fromkeys(target for _, target, name, _ in rows if name == FIXED_WORK)
     of_cores = partial(_of_cores, partial(_slow, rows, tuple(owners) if cpu_decides else ()))
     rounds = {field: both for field, both in (rounds or {}).items() if len(both)}
-    one_fact = not load.independent and _is_saturated(load, samples, begin_s, end_s)
-    saturated = one_fact and load.windows == 1
+    by_littles_law = not load.independent and _is_saturated(load, samples, begin_s, end_s)
+    saturated = by_littles_law and load.windows == 1
     latencies = {P50: latency}
     if load.independent or (load.windows == 1 and not saturated):
         # What a part of the requests waits for, as those to one node of several, changes neither median nor rate.
@@ -147,20 +147,21 @@ def steadiness(
         course=checks.course(
             (took, growing, dearer, *map(_inverse, (did, busier))), longest.length_s, collecting_s, level
         ),
-        detectable_change=_detectable(judged, one_fact),
+        detectable_change=_detectable(judged, by_littles_law),
     )
 
 
-def _detectable(judged: Iterable[pd.Series], one_fact: bool) -> float | None:
+def _detectable(judged: Iterable[pd.Series], by_littles_law: bool) -> float | None:
     """The least change that noise would not have hidden; 1 where it may have hidden any, None if it is not known.
 
     Args:
-        judged: latencies and throughput over time. Where they are ``one_fact``, what one of them hides the other shows.
+        judged: latencies and throughput over time.
+        by_littles_law: whether what one of them hides is shown by the other.
 
     """
-    series = (each.to_numpy(dtype=float) for each in judged)
-    found = [trend.detectable(values) for values in series if (values > 0).sum() >= trend.MIN_POINTS]
-    return min((min if one_fact else max)(found), 1.0) if found else None
+    each = (trend.detectable(series.to_numpy(dtype=float)) for series in judged)
+    found = [least for least in each if least is not None]
+    return min((min if by_littles_law else max)(found), 1.0) if found else None
 
 
 def _paces(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,7 +41,7 @@ FAILED_SUSPECT_SHARE = 0.001
 OWN_QUERIES = 10
 # One collection of a few hundred megabytes in a load of three seconds is normal; more is a sign of too small a heap.
 GC_SUSPECT_SHARE = 0.25
-# How the reason of the check "that requests succeeded" begins: see :func:`is_of_failures`.
+# How the reason of the check "that requests succeeded" begins: see :func:`only_failures`.
 OF_FAILURES = re.compile(r"[\d,]+ of [\d,]+ requests failed ")
 # Classes of wrong answers: with them it is not the scenario that was measured.
 WRONG = ("wrong body", "malformed", "truncated")
@@ -122,9 +122,9 @@ def not_checked(lacking: Iterable[tuple[str, str]]) -> list[str]:
     return [f"Not checked, as {why}: {', '.join(names)}." for why, names in because.items()]
 
 
-def is_of_failures(reason: str) -> bool:
-    """Whether a reason says no more than that requests failed, so that the count of failures itself is not in doubt."""
-    return bool(OF_FAILURES.match(reason))
+def only_failures(reasons: Collection[str]) -> bool:
+    """Whether reasons say no more than that requests failed, so that the count of failures itself is not in doubt."""
+    return bool(reasons) and all(map(OF_FAILURES.match, reasons))
 
 
 def worst(words: list[str]) -> str:

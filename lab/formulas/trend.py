@@ -66,7 +66,7 @@ def change(values: Floats) -> float:
     return max(_slope(values), _step(values), _bend(values), key=abs)
 
 
-def detectable(values: Floats) -> float:
+def detectable(values: Floats) -> float | None:
     """The least change along a line that noise would not hide: every second one of this size is found.
 
     As the line through the logarithms leaves the points scattered: the standard error of its rise, with as many
@@ -76,12 +76,12 @@ def detectable(values: Floats) -> float:
         values: equally spaced in time, shape (n,).
 
     Returns:
-        0.1 where a rise of 10 % would be found; infinite with too few points, or too few independent ones.
+        0.1 where a rise of 10 % would be found; infinite with too few independent points, None with too few points.
 
     """
     logs = np.log(values[values > 0])
     if len(logs) < MIN_POINTS:
-        return math.inf
+        return None
     if np.ptp(logs) == 0:
         return 0.0
     at = np.arange(len(logs))

@@ -506,8 +506,8 @@ def _loads(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[float]]:
 
 def _shows_limit(row: Mapping[str, Any]) -> bool:
     """Whether a cell says what its load does: it is believed, or nothing is in doubt but that requests failed."""
-    only_failed = bool(row["requests"] and row["reasons"]) and all(map(verdict.is_of_failures, row["reasons"]))
-    return row["verdict"] in verdict.BELIEVED or (row["verdict"] == verdict.INVALID and only_failed)
+    only_failed = row["verdict"] == verdict.INVALID and verdict.only_failures(row["reasons"])
+    return row["verdict"] in verdict.BELIEVED or only_failed
 
 
 def _rate_point(row: Mapping[str, Any], evidence: Mapping[str, Any]) -> RatePoint:

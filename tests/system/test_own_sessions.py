@@ -288,6 +288,7 @@ def test_other_loads_play_all_planned_sessions_to_their_ends(server, data, mine,
     by_plan = "rate" in shape  # else what follows is due when its user is free
     assert ((later["planned_us"] == later["sent_us"]) | (not by_plan)).all()
     assert (later["planned_us"] <= later["sent_us"] + 1).all()
+    assert run.verdict != "invalid" or not any("planned" in reason for reason in run.cells[0]["reasons"])
 
 
 STEPS = """
@@ -351,6 +352,7 @@ def test_sessions_are_sessions_although_they_send_one_request_on_average(server,
     planned = 2 * shape.get("loops", 5)  # or 10 in a second
     assert (evidence["planned"], evidence["planned_sessions"], evidence["sessions"]) == (None, planned, planned)
     assert evidence["begun"] in range(planned - 2, planned + 3)
+    assert not any("planned" in reason for reason in run.cells[0]["reasons"])
 
 
 def interrupted(server, folder: Path, monkeypatch) -> tuple[Path, RunFolder]:
