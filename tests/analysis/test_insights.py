@@ -60,6 +60,8 @@ def test_noise_that_could_hide_a_drift_is_told_with_the_size_that_it_hides(tmp_p
     cell.keep("evidence", {**cell.read("evidence"), "detectable_change": detectable})
     found = [sentence for sentence in lab.open_run(str(folder.path)).insights() if "noise" in sentence]
     assert found == [f"mvc at 50 users: noise would have hidden {said}: longer loads show smaller ones."] * bool(said)
+    cell.keep("evidence", {**cell.read("evidence"), "course": "slowing"})
+    assert not any("noise" in line for line in lab.open_run(str(folder.path)).insights()), "its drift was found"
 
 
 def test_of_many_measurements_a_few_are_named_and_what_is_the_same_is_said_once():
