@@ -71,7 +71,7 @@ def run(
 
     found = find_scenario(scenario)
     own = _own_endpoints(found, mysql_url, mongo_url, join)
-    fields = _with_capacity({key: options.pop(key) for key in OF_A_RUN if key in options}, data)
+    fields = _with_capacity({key: options.pop(key) for key in OF_A_RUN if key in options}, found.name, data)
     asked = Options(users=_counts(users), variants=names(variants), parameters=options, **fields)
     plan = planning.make_plan(found, asked, host.machine())
     _check_join(plan, join, quiet)
@@ -122,11 +122,13 @@ def load(
     from lab.spec.options import Options
     from lab.system.backends import Endpoints
 
+    if unset := [name for name, value in (headers or {}).items() if not isinstance(value, str)]:
+        raise LabError(f"The header {unset[0]} is no text.", "Write its value as a text, or leave it out.")
     if unknown := [name for name in options if name not in attached.OF_A_LOAD]:
         raise LabError(f"A load has no {unknown[0]!r}{did_you_mean(unknown[0], attached.OF_A_LOAD)}.", attached.OFFER)
     of = dict(url) if isinstance(url, dict) else {attached.NAME: url}
     fields = attached.headers([f"{name}: {value}" for name, value in (headers or {}).items()])
-    asked = Options(users=_counts(users), **_with_capacity(options, data))
+    asked = Options(users=_counts(users), **_with_capacity(options, attached.LOAD.name, data))
     sent, own = own_load.one_request(method, body, check), own_locustfile.examined(locustfile) if locustfile else None
     plan = attached.make_plan([str(each) for each in of.values()], list(of), fields, asked, host.machine(), sent, own)
     _check_join(plan, join, quiet)
@@ -136,13 +138,19 @@ def load(
     return done
 
 
+def _folder(data: str | Path | None) -> Path:
+    """The folder of runs that is meant; that of the checkout if none is named."""
+    from lab.storage import run_folder
+
+    return Path(data).expanduser() if data else run_folder.RUNS
+
+
 def _invocation(command: list[str], data: str | Path | None, quiet: bool, **how: Any) -> Invocation:
     """The invocation of a run from Python: command, folder, progress display, and further fields in ``how``."""
     from lab.running.invocation import Invocation
     from lab.running.progress import Reporter
-    from lab.storage import run_folder
 
-    return Invocation(command, Path(data) if data else run_folder.RUNS, Reporter(quiet=quiet), **how)
+    return Invocation(command, _folder(data), Reporter(quiet=quiet), **how)
 
 
 def _check_join(plan: Plan, join: str, quiet: bool) -> None:
@@ -171,12 +179,11 @@ def _own_endpoints(scenario: Scenario, mysql_url: str, mongo_url: str, join: str
     return Endpoints(mysql_url, mongo_url, join=join)
 
 
-def _with_capacity(options: dict[str, Any], data: str | Path | None) -> dict[str, Any]:
-    """The options with a ``capacity`` that names a run replaced by what the run shows."""
+def _with_capacity(options: dict[str, Any], scenario: str, data: str | Path | None) -> dict[str, Any]:
+    """The options with a ``capacity`` that names a run of this scenario replaced by what the run shows."""
     from lab.analysis import capacity
-    from lab.storage import run_folder
 
-    known = capacity.given(options.get("capacity"), Path(data) if data else run_folder.RUNS)
+    known = capacity.given(options.get("capacity"), scenario, _folder(data))
     return {**options, "capacity": known} if known else options
 
 
@@ -187,9 +194,8 @@ def _counts(users: int | list[int] | None) -> list[int]:
 def open_run(name: str | None = None, data: str | Path | None = None) -> Run:
     """Open an earlier run by name or path, or the newest. LabError if there is none, or if it is damaged."""
     from lab.reporting import run_view
-    from lab.storage import run_folder
 
-    return run_view.open_run(name, Path(data) if data else run_folder.RUNS)
+    return run_view.open_run(name, _folder(data))
 
 
 def compare(
@@ -219,10 +225,9 @@ def compare(
     """
     from lab.analysis.pairing import Terms
     from lab.reporting import comparison_view
-    from lab.storage import run_folder
 
     terms = Terms(although_different, allow_suspect, margin)
-    return comparison_view.compare(_side(a), _side(b), terms, Path(data) if data else run_folder.RUNS)
+    return comparison_view.compare(_side(a), _side(b), terms, _folder(data))
 
 
 def _side(of: str | Path | Run | Sequence[str | Path | Run] | None) -> str | None:
@@ -254,7 +259,6 @@ def choose(
 
     """
     from lab.errors import LabError
-    from lab.storage import run_folder
 
     if source == "run now":
         return now()
@@ -266,7 +270,7 @@ def choose(
     if not mine:
         like = f" like {example}" if alike else ""
         raise LabError(
-            f"There is no run of {wanted.scenario.name}{like} in {data or run_folder.RUNS} yet.",
+            f"There is no run of {wanted.scenario.name}{like} in {_folder(data)} yet.",
             'Set SOURCE to "run now" or "example".',
         )
     return open_run(mine[-1], data)
@@ -278,7 +282,7 @@ def _is_like(wanted: Plan, name: str, data: str | Path | None, alike: bool) -> b
     from lab.storage import run_folder
 
     try:
-        plan = run_folder.find_run(name, Path(data) if data else run_folder.RUNS).plan()
+        plan = run_folder.find_run(name, _folder(data)).plan()
     except LabError:
         return False
     return plan.axis == wanted.axis and (not alike or _made_as(plan) == _made_as(wanted))
@@ -292,7 +296,7 @@ def runs(data: str | Path | None = None) -> list[str]:
     """The names of all runs, oldest first."""
     from lab.storage import run_folder
 
-    return [folder.name for folder in run_folder.all_runs(Path(data) if data else run_folder.RUNS)]
+    return [folder.name for folder in run_folder.all_runs(_folder(data))]
 
 
 def reproduce(
@@ -334,17 +338,19 @@ def reproduce(
         LabError: there is no such experiment or run, or it is not possible at this scale.
 
     """
+    from lab.errors import LabError
     from lab.experiments import find_publication
     from lab.experiments.reproduction import results
     from lab.runtimes import PROCESS
-    from lab.storage import run_folder
 
-    wanted, folder = find_publication(name), Path(data) if data else run_folder.RUNS
-    if from_run:
+    wanted, folder = find_publication(name), _folder(data)
+    if from_run is not None:
         given: dict[str, Any] = {"scale": scale, "pace": pace, "repeat": repeat, "interleave": interleave}
         given |= {"seed": seed, "runtime": None if runtime == PROCESS else runtime}
         results.check_measures_nothing(name for name, value in given.items() if value is not None)
         of = [from_run] if isinstance(from_run, str) else from_run
+        if not of:
+            raise LabError("from_run names no run.", "Name one, or leave from_run out to measure.")
         return results.from_runs(wanted, results.open_runs(of, folder), folder)
     to_measure = results.intended(
         wanted, folder, scale=scale, pace=pace, repeat=repeat, interleave=interleave, runtime=runtime

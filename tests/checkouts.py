@@ -16,11 +16,13 @@ from lab.runtimes.docker import CHECKOUT_LABEL
 
 COPIED = ("lab", "locustfiles", "services", "constraints.txt", "pyproject.toml")
 LAB = ("-m", "lab")
-# The same, but for the length of the warm-up.
+# The same, but for the length of the warm-up, and for the second compiler of JVMs.
 BRIEFLY = """
 from dataclasses import replace
 from lab.cli.main import main
 from lab.experiments import scenarios
+from lab.system import launch
+launch.MEMORY_READY += ("-XX:TieredStopAtLevel=1",)
 for name, scenario in scenarios().items():
     rounds = scenario.rehearsal
     short = replace(rounds, requests=rounds.requests // 20, duration_s=rounds.duration_s / 20, rounds=1)

@@ -86,3 +86,26 @@ def test_progress_is_shown_on_standard_error(capsys):
     lab._invocation(["lab.run"], None, quiet=True).reporter.say("not shown")
     shown = capsys.readouterr()
     assert (shown.out, shown.err) == ("", "under way\n")
+
+
+def test_a_folder_of_ones_home_is_meant(tmp_path, monkeypatch):
+    """Named as in a shell, which would have written it out."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "my runs").mkdir()
+    with pytest.raises(LabError) as refused:
+        lab.open_run("20261121T101500Z-delay", data="~/my runs")
+    assert str(tmp_path / "my runs") in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("ask", "said"),
+    [
+        (lambda: lab.load("http://127.0.0.1:1", headers={"accept": None}), "The header accept is no text. Write"),
+        (lambda: lab.reproduce("delay", from_run=[]), "from_run names no run. Name one"),
+    ],
+)
+def test_what_names_nothing_is_refused(ask, said):
+    """Before anything is sent or measured."""
+    with pytest.raises(LabError) as refused:
+        ask()
+    assert str(refused.value).startswith(said)

@@ -16,13 +16,14 @@ from lab.storage.run_folder import RunFolder
 GIVEN = re.compile(r"[^=,]+=[^=,]+(,[^=,]+=[^=,]+)*")
 
 
-def given(text: str | Mapping[str, float] | None, runs: Path) -> Mapping[str, float] | None:
+def given(text: str | Mapping[str, float] | None, scenario: str, runs: Path) -> Mapping[str, float] | None:
     """The capacity of each variant in sessions a second, as it is asked for; None if it is not.
 
     A session is a request, unless the scenario's or the locustfile's have several.
 
     Args:
         text: rates by variant, ``mvc=900,webflux=1200``, or the name of a run that shows them.
+        scenario: the name of the one that is measured, of which a run has to be.
         runs: the folder of runs.
 
     """
@@ -31,12 +32,18 @@ def given(text: str | Mapping[str, float] | None, runs: Path) -> Mapping[str, fl
     if not isinstance(text, str):
         raise LabError(f"--capacity {text!r} is not a rate for each variant.", "Write mvc=900,webflux=1200.")
     if not GIVEN.fullmatch(text):
-        return of_run(run_folder.find_run(text, runs))
-    pairs = (part.split("=") for part in text.split(","))
+        run = run_folder.find_run(text, runs)
+        if (of := run.plan().scenario.name) != scenario:
+            raise LabError(f"Run {run.name} measured {of}, and not {scenario}.", f"Name a run of {scenario}.")
+        return of_run(run)
+    names, rates = zip(*(part.split("=") for part in text.split(",")), strict=True)
     try:
-        return {name.strip(): float(rps) for name, rps in pairs}
+        rates_rps = {name.strip(): float(rps) for name, rps in zip(names, rates, strict=True)}
     except ValueError:
         raise LabError(f"--capacity {text} is not a number for each variant.", "Write mvc=900,webflux=1200.") from None
+    if len(rates_rps) < len(names):
+        raise LabError(f"--capacity {text} has two numbers for one variant.", "Write mvc=900,webflux=1200.")
+    return rates_rps
 
 
 def of_run(run: RunFolder) -> dict[str, float]:

@@ -16,6 +16,8 @@ from lab.formulas.stats import FEWEST_FOR_P999
 FORM = re.compile(r"\s*([a-z0-9.]+)\s*(<=|>=|<|>)\s*(\d+(?:\.\d+)?)\s*(ms|s|%|req/s)?\s*")
 RELATIONS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 LATENCIES = {"mean": "mean_s", "p50": "p50_s", "p90": "p90_s", "p99": "p99_s", "p99.9": "p999_s", "max": "max_s"}
+# How many right answers it takes to tell a percentile from the maximum; without as many a summary has no p99.9.
+FEWEST = {"p90": 10, "p99": 100, "p99.9": FEWEST_FOR_P999}
 UNITS = {
     **{name: {"ms": 1e-3, "s": 1.0} for name in LATENCIES},
     "errors": {"%": 1e-2, "": 1.0},
@@ -80,7 +82,7 @@ def shortfalls(objectives: Sequence[Objective], name: str, summary: Mapping[str,
         if not summary.get("requests"):
             sentences.append(f"{name} has no request, so that {objective.text} is not met.")
         elif value is None:
-            fewest = f" (it takes {FEWEST_FOR_P999:,} right answers)" * (objective.metric == "p99.9")
+            fewest = f" (it takes {FEWEST.get(objective.metric, 1):,} right answers)" * (objective.metric in FEWEST)
             sentences.append(f"{name} has no {objective.metric}{fewest}, so that {objective.text} is not met.")
         elif not RELATIONS[objective.relation](value, objective.limit):
             sentences.append(f"{name} does not meet {objective.text}: it is {_written(objective, value)}.")
@@ -93,6 +95,9 @@ def _value(objective: Objective, summary: Mapping[str, Any]) -> float | None:
     if objective.metric == "errors":
         failed = sum(summary.get("errors", {}).values())
         return failed / summary["requests"] if objective.of_all else float(failed)
+    right = summary["requests"] - sum(summary.get("errors", {}).values())
+    if objective.metric in ("p90", "p99") and right < FEWEST[objective.metric]:
+        return None
     return summary.get(LATENCIES.get(objective.metric, "ok_throughput_rps"))
 
 

@@ -111,7 +111,7 @@ def plan_of(name: str, variants: str | None, **given: Any) -> Plan:
 def conduct_scenario(name: str, **options: Any) -> None:
     """Measure a scenario with these options, show the run, and exit by its verdict."""
     result_options, endpoints = ResultOptions.pop_from(options), endpoints_of(options)
-    options["capacity"] = capacity.given(options.pop("capacity", None), result_options.data)
+    options["capacity"] = capacity.given(options.pop("capacity", None), name, result_options.data)
     runtime = options.pop("runtime", PROCESS)  # programs have no such option
     conduct(plan_of(name, **options), result_options, endpoints, runtime)
 

@@ -24,6 +24,7 @@ data_option = click.option(
     "--data",
     type=click.Path(path_type=Path, file_okay=False),
     default=run_folder.RUNS,
+    callback=lambda _context, _option, folder: folder.expanduser(),  # as shells leave ~ in --data=~/runs
     help="Folder of runs.  [default: data/runs]",
 )
 

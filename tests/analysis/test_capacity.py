@@ -22,9 +22,9 @@ def test_the_best_closed_loop_of_each_variant_counts(made, tmp_path):
         if (folder.cell.variant, folder.cell.load.users) == ("webflux", 20):
             judge(folder, "invalid", "The generator was late.")
     assert capacity.of_run(run) == {"mvc": 100, "webflux": 201}
-    assert capacity.given(run.name, tmp_path) == {"mvc": 100, "webflux": 201}
-    assert capacity.given("mvc=900, webflux=1200", tmp_path) == {"mvc": 900, "webflux": 1200}
-    assert capacity.given(None, tmp_path) is None
+    assert capacity.given(run.name, "delay", tmp_path) == {"mvc": 100, "webflux": 201}
+    assert capacity.given("mvc=900, webflux=1200", "delay", tmp_path) == {"mvc": 900, "webflux": 1200}
+    assert capacity.given(None, "delay", tmp_path) is None
 
 
 def test_the_capacity_of_sessions_is_one_of_sessions(made):
@@ -43,9 +43,13 @@ def test_what_shows_no_capacity_is_refused(made, tmp_path):
     with pytest.raises(LabError, match="no closed loop"):
         capacity.of_run(made({"mvc": 0.1}, users=(100,), ramp_up=90.0, duration=90.0))
     with pytest.raises(LabError, match="not a number"):
-        capacity.given("mvc=many", tmp_path)
+        capacity.given("mvc=many", "delay", tmp_path)
     with pytest.raises(LabError, match="nowhere"):
-        capacity.given("nowhere", tmp_path)
+        capacity.given("nowhere", "delay", tmp_path)
+    with pytest.raises(LabError, match="has two numbers for one variant"):
+        capacity.given("mvc=900,mvc=1200", "delay", tmp_path)
+    with pytest.raises(LabError, match="measured delay, and not jwt"):
+        capacity.given(made({"mvc": 0.1}).name, "jwt", tmp_path)
 
 
 def test_cpu_a_request_is_compared_at_the_same_percentage(made):

@@ -48,6 +48,14 @@ def test_an_objective_is_held_against_what_was_measured(text, met):
     assert all("mvc-u5-r1" in sentence and slo.parse(text).text in sentence for sentence in broken)
 
 
+@pytest.mark.parametrize(("text", "fewest"), [("p90<1s", 10), ("p99<1s", 100)])
+def test_a_percentile_takes_answers_enough_to_tell_it_from_the_longest(text, fewest):
+    """Of ten answers the 99th percentile is the longest: that one in a hundred is slow would not be seen."""
+    few = {**SUMMARY, "requests": fewest, "errors": {"reset": 1}}
+    assert f"(it takes {fewest} right answers)" in slo.shortfalls([slo.parse(text)], "x", few)[0]
+    assert slo.shortfalls([slo.parse(text)], "x", {**few, "errors": {}}) == []
+
+
 def test_what_was_measured_is_said():
     """A broken objective comes with the value, in a unit that people read."""
     sentences = slo.shortfalls(

@@ -42,10 +42,10 @@ def runs_in(request) -> str:
 
 @pytest.fixture
 def measured(cold, request, monkeypatch, tmp_path) -> Callable[..., run_view.Run]:
-    """A function that makes a small run of a scenario: of one variant, or of "all"."""
+    """A function that makes a small run of a scenario: of one variant, of several with commas between, or of "all"."""
 
     def make(scenario: str, runtime: str, variant: str, **options) -> run_view.Run:
-        variants = [] if variant == "all" else [variant]
+        variants = [] if variant == "all" else variant.split(",")
         asked = {"seed": 1, "heap_mb": 512, "pool": 20, **options}
         plan = planning.make_plan(scenarios()[scenario], Options(variants=variants, **asked), HERE)
         if not request.node.get_closest_marker("thorough") and not {each.module for each in plan.variants} <= CACHED:

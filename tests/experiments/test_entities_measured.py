@@ -53,6 +53,7 @@ OTHER_OPERATIONS = [
     ("get-many", "mvc-repository"),
     ("update-many", "mvc-virtual-repository"),
     ("get-by-query", "mvc-template"),
+    ("update-one", "mvc-virtual-driver"),
 ]
 
 
@@ -60,7 +61,6 @@ OTHER_OPERATIONS = [
     ("runs_in", "operation", "variant"),
     [
         ("process", "update-one", "webflux-repository"),
-        pytest.param("process", "update-one", "all", marks=pytest.mark.thorough),
         *(pytest.param("process", *each, marks=pytest.mark.thorough) for each in OTHER_OPERATIONS),
         pytest.param("docker", "update-one", "webflux-repository", marks=[pytest.mark.thorough, pytest.mark.docker]),
     ],

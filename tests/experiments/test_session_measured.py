@@ -11,7 +11,7 @@ USERS = 8
 
 @pytest.mark.thorough
 @pytest.mark.java
-@pytest.mark.parametrize("variant", ["mvc", "webflux-mongo", "boot-1.5", "boot-2.7-mongo", "rest-parallel"])
+@pytest.mark.parametrize("variant", ["mvc", "webflux-mongo", "boot-1.5", "rest-parallel"])
 def test_client_service_and_database_count_the_same_26_requests(variant, tmp_path, brief):
     """Of each session, by name and by command; every one goes through to its end, and nothing of it is left."""
     how = {"pace": 0.02, "bcrypt": "4", "heap_mb": 256, "timeout": 120, "seed": 1}

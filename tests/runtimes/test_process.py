@@ -68,10 +68,13 @@ def test_a_service_inherits_nothing_that_could_set_it(alone, runtime, tmp_path, 
 
 def test_one_that_ends_after_its_connections_have_closed_is_the_cause_of_that(runtime, tmp_path):
     """How it ended is not known yet when a caller notices."""
-    code = "import os, time; os.close(1); time.sleep(0.3); os.kill(os.getpid(), 9)"
+    told = tmp_path / "told"
+    wait = f"while not os.path.exists({str(told)!r}): time.sleep(0.01)"
+    code = f"import os, time\nos.close(1)\n{wait}\ntime.sleep(0.1)\nos.kill(os.getpid(), 9)"
     with runtime.started(Launch("it", (sys.executable, "-c", code), tmp_path / "log", talks=True)) as running:
         assert running.stdout.read() == ""
         assert running.exit_reason() is None
+        told.touch()
         assert str(await_exit_reasons(running.exit_reason)) == "was killed by SIGKILL"
 
 

@@ -189,7 +189,7 @@ def test_the_speed_of_every_core_is_measured_beside_the_load(runtime, tmp_path):
     spinning = Launch("spinner", (sys.executable, "-c", SPIN.format(60)), tmp_path / "spin", cores=owners["service"])
     telemetry = Telemetry()
     with runtime.started(spinning), watching_cores(runtime, owners, tmp_path, telemetry):
-        time.sleep(3)
+        await_that(lambda: {of for _, of, name, _ in list(telemetry.rows) if name == FIXED_WORK} == owners.keys())
     spent = {owner: [v for _, of, name, v in telemetry.rows if (of, name) == (owner, FIXED_WORK)] for owner in owners}
     assert all(spent.values())
     assert sorted(spent["service"])[0] < 0.1

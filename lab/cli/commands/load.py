@@ -59,7 +59,7 @@ def load(
     asked = own_load.one_request(*(options.pop(name) for name in ("method", "body", "check")))
     file = options.pop("locustfile")
     locustfile = own_locustfile.examined(file) if file else None
-    options["capacity"] = capacity.given(options.pop("capacity"), result_options.data)
+    options["capacity"] = capacity.given(options.pop("capacity"), LOAD.name, result_options.data)
     plan = attached.make_plan(
         urls, names, fields, Options(users=users or [], **options), host.machine(), asked, locustfile
     )

@@ -21,6 +21,7 @@ from lab.cli.console import NOT_VALID, err, out, reporter
 from lab.cli.measuring import typed_command
 from lab.cli.options import data_option
 from lab.cli.tables import print_whole
+from lab.errors import LabError
 from lab.experiments import find_publication, publications
 from lab.experiments.reproduction import results
 from lab.experiments.reproduction.publication import CONFIRMED, NOT_JUDGED, REFUTED, UNDECIDED, Part, Publication
@@ -38,11 +39,14 @@ from lab.reporting.formatting import (
 from lab.running import estimate
 from lab.running.invocation import Invocation
 from lab.runtimes import PROCESS, RUNTIMES
+from lab.spec.options import option
 from lab.spec.plan import CELLS, WINDOWS, Interleave
 
 # Columns that say nothing of programs.
 OF_SERVICES = ("rps", "error_percent", "published_rps", "published_error_percent")
 ALL_MEAN = "all_mean_s"
+# Options whose names are words of Python.
+OPTIONS = {"from_": "--from", "as_json": "--json"}
 COLOURS = {CONFIRMED: "green", REFUTED: "red", UNDECIDED: "yellow", NOT_JUDGED: "dim"}
 
 
@@ -91,12 +95,17 @@ def reproduce(name: str | None, from_: Sequence[str], as_json: bool, data: Path,
     where it was made for other settings. What was measured once decides nothing, unless earlier repeats of the same on
     this machine show how far one measurement lies from the next.
     """  # noqa: D301 (click looks for the backspace itself)
+    asked = click.get_current_context().get_parameter_source
     if name is None:
+        if given := [each for each in ("from_", "as_json", *options) if asked(each) is not ParameterSource.DEFAULT]:
+            said = f"{OPTIONS.get(given[0], option(given[0]))} is for one experiment."
+            raise LabError(said, "Name it; 'python -m lab reproduce' lists them.")
         out.print(_listed())
         return
+    if as_json and options["dry_run"]:
+        raise LabError("--dry-run prints no JSON.", "Leave --json out.")
     wanted = find_publication(name)
     if from_:
-        asked = click.get_current_context().get_parameter_source
         results.check_measures_nothing(name for name in options if asked(name) is not ParameterSource.DEFAULT)
         done = results.from_runs(wanted, results.open_runs(from_, data), data)
     else:
