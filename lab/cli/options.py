@@ -191,11 +191,17 @@ def shape_options(load: Burst | Closed | Total, unit: str, cpu_without_link: boo
         ),
         pace_option(),
         _option("--workers", int, "N", "Locust workers on this machine.  [default: 1]"),
-        _option("--remote-workers", int, "N", "Wait for N workers on other machines, started by 'lab worker'.", 0),
+        _option(
+            "--remote-workers",
+            int,
+            "N",
+            "Wait for N workers on other machines, started by 'lab worker'.  [default: 0]",
+            0,
+        ),
         _option(
             "--bind", str, "HOST[:PORT]", "Address of this machine for remote workers to join.  [default port: 5557]"
         ),
-        _option("--repeat", int, "N", "Measure every cell N times, interleaved.", 1),
+        _option("--repeat", int, "N", "Measure every cell N times, interleaved.  [default: 1]", 1),
         click.Option(
             ["--interleave"],
             type=click.Choice([CELLS, WINDOWS]),
@@ -330,7 +336,7 @@ def limit_options(command: click.Command, scenario: Scenario, sweeps: bool = Tru
         _option("--accept-count", int, "N", f"Listen backlog of all variants.  [default: {limits.accept_count}]"),
         _option("--heap-mb", int, "MB", f"Heap of the JVM in MiB.  [default: {limits.heap_mb}]"),
         *_component_options(scenario),
-        _option("--nodes", int, "N", "Nodes of the service: N processes behind HAProxy, if N is more than 1.", 1),
+        _option("--nodes", int, "N", "Nodes of the service, behind HAProxy if more than one.  [default: 1]", 1),
         click.Option(
             ["--runtime"],
             type=click.Choice(RUNTIMES),
@@ -385,12 +391,17 @@ def _component_options(scenario: Scenario) -> list[click.Option]:
             "MS",
             f"Round-trip time added between service and {called}.  [default: {link.latency_ms}]",
         ),
-        _option("--link-rate", int, "B/S", f"Bandwidth between service and {called}.  [default: {link.rate or 'any'}]"),
+        _option(
+            "--link-rate",
+            int,
+            "B/S",
+            f"Bandwidth between service and {called}, in bytes a second.  [default: {link.rate or 'any'}]",
+        ),
         _option(
             "--link-connection-rate",
             int,
             "B/S",
-            f"Bandwidth of each connection to {called}.  [default: {link.connection_rate or 'any'}]",
+            f"Bandwidth of each connection to {called}, in bytes a second.  [default: {link.connection_rate or 'any'}]",
         ),
         *(server_option(kind, own) for kind in scenario.databases),
     ]
