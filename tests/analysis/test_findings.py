@@ -100,7 +100,7 @@ def made_up(chance) -> tuple[list[dict], bool, list]:
     return sides, interleaved, failed
 
 
-@pytest.mark.parametrize("tries", [50, pytest.param(2 * TRIES, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("tries", [50, pytest.param(TRIES, marks=pytest.mark.thorough)])
 def test_whichever_side_is_named_first_every_word_is_the_same(tries):
     """Many pairs of sides, compared both ways: names are exchanged, ratios turned over, and nothing else."""
     chance = np.random.default_rng(4)
