@@ -12,6 +12,7 @@ from dataclasses import replace
 import docker
 import pandas as pd
 import pytest
+from checkouts import ONE_COMPILER
 from machines import HERE
 from patience import PATIENCE_S
 
@@ -30,8 +31,6 @@ from lab.system.images.builder import Builder
 from lab.system.jdk import Jdk, find_jdk
 
 MEMORY_READY = launch.MEMORY_READY
-# Compiles each method once, quickly: a third less of CPU time for a service that is started, asked little, and ended.
-ONE_COMPILER = "-XX:TieredStopAtLevel=1"
 SamplesOf = Callable[..., pd.DataFrame]
 Command = Callable[..., subprocess.CompletedProcess[str]]
 ROOT_IS_NOT_STOPPED = "permissions do not stop root"

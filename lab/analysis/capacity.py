@@ -23,7 +23,7 @@ def given(text: str | Mapping[str, float] | None, scenario: str, runs: Path) -> 
 
     Args:
         text: rates by variant, ``mvc=900,webflux=1200``, or the name of a run that shows them.
-        scenario: the name of the one that is measured, of which a run has to be.
+        scenario: the name of the scenario to measure; a run has to be of the same one.
         runs: the folder of runs.
 
     """

@@ -82,8 +82,9 @@ def shortfalls(objectives: Sequence[Objective], name: str, summary: Mapping[str,
         if not summary.get("requests"):
             sentences.append(f"{name} has no request, so that {objective.text} is not met.")
         elif value is None:
-            fewest = f" (it takes {FEWEST.get(objective.metric, 1):,} right answers)" * (objective.metric in FEWEST)
-            sentences.append(f"{name} has no {objective.metric}{fewest}, so that {objective.text} is not met.")
+            fewest = FEWEST.get(objective.metric)
+            takes = f" (it takes {fewest:,} right answers)" if fewest else ""
+            sentences.append(f"{name} has no {objective.metric}{takes}, so that {objective.text} is not met.")
         elif not RELATIONS[objective.relation](value, objective.limit):
             sentences.append(f"{name} does not meet {objective.text}: it is {_written(objective, value)}.")
     return sentences

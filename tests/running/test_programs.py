@@ -73,7 +73,7 @@ def test_every_execution_is_a_sample(measured):
     assert INVALID not in [row["verdict"] for row in run.cells]
     assert (quick["requests"], burning["requests"]) == (3, 3)
     assert burning["p50_s"] >= 0.3
-    assert quick["p50_s"] < burning["p50_s"]
+    assert quick["max_s"] < burning["p50_s"]
     assert burning["cpu_s_per_1000_requests"] == pytest.approx(300, rel=0.5)
     samples = run.folder.cells()[1].samples()
     assert sorted(samples["warm_up"]) == [0, 0, 0, 1]
@@ -88,7 +88,8 @@ def test_a_duration_ends_the_executions(measured):
     samples = run.folder.cells()[0].measured().sort_values("sent_us")
     *before, last = (samples["sent_us"] + samples["latency_us"]) / 1e6
     assert row["requests"] == len(samples)
-    assert max(before, default=0.0) < 1.0 <= last
+    assert before
+    assert max(before) < 1.0 <= last
 
 
 def test_a_parameter_is_swept(measured):

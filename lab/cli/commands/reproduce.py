@@ -39,14 +39,11 @@ from lab.reporting.formatting import (
 from lab.running import estimate
 from lab.running.invocation import Invocation
 from lab.runtimes import PROCESS, RUNTIMES
-from lab.spec.options import option
 from lab.spec.plan import CELLS, WINDOWS, Interleave
 
 # Columns that say nothing of programs.
 OF_SERVICES = ("rps", "error_percent", "published_rps", "published_error_percent")
 ALL_MEAN = "all_mean_s"
-# Options whose names are words of Python.
-OPTIONS = {"from_": "--from", "as_json": "--json"}
 COLOURS = {CONFIRMED: "green", REFUTED: "red", UNDECIDED: "yellow", NOT_JUDGED: "dim"}
 
 
@@ -95,11 +92,12 @@ def reproduce(name: str | None, from_: Sequence[str], as_json: bool, data: Path,
     where it was made for other settings. What was measured once decides nothing, unless earlier repeats of the same on
     this machine show how far one measurement lies from the next.
     """  # noqa: D301 (click looks for the backspace itself)
-    asked = click.get_current_context().get_parameter_source
+    context = click.get_current_context()
+    asked = context.get_parameter_source
     if name is None:
-        if given := [each for each in ("from_", "as_json", *options) if asked(each) is not ParameterSource.DEFAULT]:
-            said = f"{OPTIONS.get(given[0], option(given[0]))} is for one experiment."
-            raise LabError(said, "Name it; 'python -m lab reproduce' lists them.")
+        of_one = [each for each in context.command.params if each.name not in ("name", "data")]
+        if given := [each.opts[0] for each in of_one if asked(each.name or "") is not ParameterSource.DEFAULT]:
+            raise LabError(f"{given[0]} is for one experiment.", "Name it; 'python -m lab reproduce' lists them.")
         out.print(_listed())
         return
     if as_json and options["dry_run"]:
