@@ -16,7 +16,7 @@ from lab.runtimes.docker import CHECKOUT_LABEL
 
 COPIED = ("lab", "locustfiles", "services", "constraints.txt", "pyproject.toml")
 LAB = ("-m", "lab")
-# Compiles each method once, quickly: a third less of CPU time for a service that is started, asked little, and ended.
+# Compiles each method once, quickly: that saves CPU time where a service is started, asked little, and ended.
 ONE_COMPILER = "-XX:TieredStopAtLevel=1"
 # The same as `LAB`, but for the length of the warm-up, and for the second compiler of JVMs.
 BRIEFLY = f"""
