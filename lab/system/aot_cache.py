@@ -23,6 +23,7 @@ from lab.errors import LabError
 from lab.runtimes import Launch, Running, Runtime, loopback
 from lab.runtimes.port_file import awaited_port
 from lab.system import artifacts
+from lab.system.unpacking import started_from
 
 # From this release on, one training run is enough; older ones start as they always did.
 MINIMUM_JAVA = 25
@@ -56,7 +57,7 @@ def train(
     """Make the cache of a service, unless there is one made from the same jar by the same JVM.
 
     Args:
-        jar: Spring Boot's executable jar; it is unpacked, since a JVM caches no classes of jars within jars.
+        jar: as :func:`lab.system.build.jars` returns it.
         java: the path of the launcher that will start the service.
         say: is told what is going on.
         warn: is told, once for a jar and a JVM, that the training failed.
@@ -71,7 +72,6 @@ def train(
             shutil.rmtree(folder, ignore_errors=True)
             say(f"train {jar.stem}")
             failure = _trained(folder, jar, java, runtime)
-            folder.mkdir(exist_ok=True)
             _outcome(folder).write_text(failure)
             if failure:
                 warn(
@@ -82,34 +82,27 @@ def train(
 
 
 def _key(jar: Path, java: str) -> str:
-    """What a cache is made from: the contents of a jar, a JVM with its version, and what is asked in training."""
+    """What a cache is made from: a jar's contents and place, a JVM with its version, and what is asked in training."""
     release = Path(java).resolve().parent.parent / "release"
     version = release.read_text() if release.exists() else ""
-    return hashlib.sha256(f"{artifacts.digest(jar)}\n{java}\n{version}\n{ASKED}".encode()).hexdigest()[:16]
+    place = started_from(jar).relative_to(jar.parent)
+    made_from = f"{artifacts.digest(jar)}\n{place}\n{java}\n{version}\n{ASKED}"
+    return hashlib.sha256(made_from.encode()).hexdigest()[:16]
 
 
 def _trained(folder: Path, jar: Path, java: str, runtime: Runtime) -> str:
-    """Unpack and train; returns what failed, as the beginning of a sentence, or nothing."""
-    unpack = (java, "-Djarmode=tools", "-jar", str(jar), "extract", "--destination", str(folder))
-    start: tuple[str, ...] = (
-        java,
-        f"-XX:AOTCacheOutput={_cache(folder)}",
-        "-DPORTFILE=application.port",
-        "-jar",
-        str(folder / jar.name),
-    )
-    start += ("--server.port=0", "--management.server.port=0")
-    launch = Launch(f"training of {jar.stem}", unpack, jar.parent / "training.log", alone=True)
-    with runtime.started(launch) as unpacking:
-        ending = unpacking.await_end()
-    if ending.ok:
-        with runtime.started(replace(launch, command=start, folder=folder)) as training:
-            with suppress(LabError, requests.RequestException):  # its end tells more
-                _ask(training, folder)
-            if not training.exit_reason():
-                os.kill(training.pid, signal.SIGTERM)  # it writes the cache before it ends
-            ending = training.await_end()
-    return "" if _cache(folder).exists() else f"The {launch.name} {ending} (its log is {launch.log})"
+    """Train; returns what failed, as the beginning of a sentence, or nothing."""
+    folder.mkdir(exist_ok=True)
+    flags = (f"-XX:AOTCacheOutput={_cache(folder)}", "-DPORTFILE=application.port")
+    command = (java, *flags, "-jar", str(started_from(jar)), "--server.port=0", "--management.server.port=0")
+    log = jar.parent / "training.log"
+    with runtime.started(Launch(f"training of {jar.stem}", command, log, folder=folder, alone=True)) as training:
+        with suppress(LabError, requests.RequestException):  # its end tells more
+            _ask(training, folder)
+        if not training.exit_reason():
+            os.kill(training.pid, signal.SIGTERM)  # it writes the cache before it ends
+        ending = training.await_end()
+    return "" if _cache(folder).exists() else f"The training of {jar.stem} {ending} (its log is {log})"
 
 
 def _ask(training: Running, folder: Path) -> None:
@@ -127,9 +120,8 @@ def cached(launch: Launch, folder: Path) -> Launch:
 
     """
     position = launch.command.index("-jar")
-    before, jar, after = launch.command[:position], launch.command[position + 1], launch.command[position + 2 :]
-    unpacked = str(folder / Path(jar).name)
-    return replace(launch, command=(*before, f"-XX:AOTCache={_cache(folder)}", "-jar", unpacked, *after))
+    command = (*launch.command[:position], f"-XX:AOTCache={_cache(folder)}", *launch.command[position:])
+    return replace(launch, command=command)
 
 
 def _cache(folder: Path) -> Path:

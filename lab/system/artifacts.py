@@ -14,7 +14,7 @@ from lab.runtimes.temporary import whole_file
 
 # In the folder of the services, and not in what is removed.
 LOCK = ".in-use.lock"
-# In a module's target: copies of its jar, and what is made from them (lab.system.aot_cache).
+# In a module's target: copies of its jar, and what is made from them (lab.system.unpacking, lab.system.aot_cache).
 FOLDER = "lab"
 # So many of each kind are kept: going back to what was before a change costs nothing.
 KEPT = 2
@@ -70,6 +70,6 @@ def _is_only_one(file: int) -> bool:
 def _remove_old(services: Path) -> None:
     """Remove all but the copies, and what was made from them, that were used last."""
     for folder in (*services.glob(f"*/target/{FOLDER}"), *services.glob(f"*/*/target/{FOLDER}")):
-        for pattern in ("*.jar", "aot-*"):
+        for pattern in ("*.jar", "unpacked-*", "aot-*"):
             for old in sorted(folder.glob(pattern), key=lambda path: path.stat().st_mtime, reverse=True)[KEPT:]:
                 shutil.rmtree(old) if old.is_dir() else old.unlink()

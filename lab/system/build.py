@@ -14,7 +14,7 @@ from filelock import FileLock
 
 from lab.runtimes import Runtime
 from lab.runtimes.checkout import ROOT
-from lab.system import artifacts, maven
+from lab.system import artifacts, maven, unpacking
 from lab.system.jdk import Jdk
 
 SERVICES = ROOT / "services"
@@ -31,7 +31,7 @@ def jars(modules: Iterable[str], jdk: Jdk, runtime: Runtime, say: Callable[[str]
         say: is told what Maven is doing, line by line.
 
     Returns:
-        The jar of each module, as a copy that no later build overwrites.
+        The jar of each module, as a copy that no later build overwrites; see :func:`lab.system.unpacking.started_from`.
 
     """
     modules = sorted(set(modules))
@@ -42,7 +42,10 @@ def jars(modules: Iterable[str], jdk: Jdk, runtime: Runtime, say: Callable[[str]
             maven.run(root, of_root, maven.PACKAGE, jdk.home, runtime, say)
             for module in of_root:
                 _stamp(module).write_text(json.dumps({"sources": source_hash(module)}))
-        return {module: artifacts.kept(_jar(module)) for module in modules}
+        copies = {module: artifacts.kept(_jar(module)) for module in modules}
+        for copy in copies.values():
+            unpacking.unpack(copy, jdk.java, runtime)
+        return copies
 
 
 def folder_of(module: str) -> Path:

@@ -11,6 +11,7 @@ from pathlib import Path
 from lab.runtimes import Launch
 from lab.spec.limits import Limits
 from lab.spec.system import Variant
+from lab.system.unpacking import started_from
 
 # Without these the first collection in the measured load pays for memory that the kernel has not handed out yet (seen:
 # a pause of 1.3 s at 4000 virtual threads), and class metadata that outgrows its first size stops the world.
@@ -44,6 +45,7 @@ def service_launch(
 
     Args:
         java: the path of the JVM's launcher.
+        jar: as :func:`lab.system.build.jars` returns it.
         cpus: for how many the JVM sizes itself, whatever it may use while it starts.
         environment: what it is told about its databases.
         folder: gets the service's log, the garbage collector's log and the port files.
@@ -64,7 +66,7 @@ def service_launch(
         f"-Djava.io.tmpdir={SCRATCH}",
         *arguments,
         "-jar",
-        str(jar),
+        str(started_from(jar)),
         "--server.port=0",
         "--management.server.port=0",
         *(f"--{key}={value}" for key, value in properties.items()),

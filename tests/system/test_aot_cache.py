@@ -12,12 +12,13 @@ from patience import PATIENCE_S
 
 from lab.runtimes import Launch
 from lab.system import aot_cache, build
+from lab.system.unpacking import started_from
 
-# A launcher that unpacks, listens until SIGTERM and then writes a cache, as Java does; or fails to start the service.
+# A launcher that listens until SIGTERM and then writes a cache, as Java does; or fails to start the service.
 # It writes down each start, and each path that it is asked for.
 LAUNCHER = """\
 #!{python}
-import shutil, signal, sys, threading
+import signal, sys, threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
@@ -35,11 +36,6 @@ class Handler(BaseHTTPRequestHandler):
 
 
 note("starts", " ".join(sys.argv))
-if "extract" in sys.argv:
-    folder = Path(sys.argv[-1])
-    folder.mkdir(parents=True, exist_ok=True)
-    shutil.copy(sys.argv[3], folder)
-    sys.exit()
 if {status}:
     sys.exit({status})
 signals = {{signal.SIGTERM}}
@@ -85,8 +81,7 @@ def test_a_jar_of_other_contents_has_a_cache_of_its_own(jar, runtime, tmp_path):
     assert first is not None
     assert second is not None
     assert first != second
-    assert (first / jar.name).read_bytes() == b"first"
-    assert (second / jar.name).read_bytes() == b"second"
+    assert {(cache / "service.aot").read_text() for cache in (first, second)} == {"a cache"}
 
 
 def test_another_version_of_java_has_a_cache_of_its_own(jar, runtime, tmp_path):
@@ -105,7 +100,7 @@ def test_a_training_that_failed_is_not_tried_again(jar, runtime, tmp_path):
     assert aot_cache.train(jar, java, runtime, print, warnings.append) is None
     assert len(warnings) == 1
     assert "exited with status 3" in warnings[0]
-    assert len((tmp_path / "starts").read_text().splitlines()) == 2  # one unpacked, and one trained
+    assert len((tmp_path / "starts").read_text().splitlines()) == 1
     jar.write_bytes(b"second")
     assert aot_cache.train(jar, launcher(tmp_path), runtime, print, warnings.append) is not None
 
@@ -148,6 +143,7 @@ def test_a_trained_service_starts_from_its_cache(jdk, runtime, tmp_path):
     cache = aot_cache.train(jar, jdk.java, runtime, said.append, said.append)
     assert not said
     assert cache is not None
-    launch = aot_cache.cached(Launch("service", (jdk.java, "-jar", str(jar)), tmp_path / "log"), cache)
+    start = str(started_from(jar))
+    launch = aot_cache.cached(Launch("service", (jdk.java, "-jar", start), tmp_path / "log"), cache)
     strict = (launch.command[0], "-XX:AOTMode=on", "-Dspring.context.exit=onRefresh", *launch.command[1:])
     assert subprocess.run([*strict, "--server.port=0"], cwd=tmp_path, timeout=PATIENCE_S, check=False).returncode == 0

@@ -22,6 +22,7 @@ from lab.runtimes.process import ProcessRuntime
 from lab.system.images.bases import HAPROXY, JRE, MONGO, MYSQL, PROMETHEUS, PYTHON, BaseKind, Bases, registry_obstacle
 from lab.system.images.builder import HERE, Builder, Image, Recipe, digest_of, dockerfile
 from lab.system.jdk import Jdk
+from lab.system.unpacking import started_from
 
 __all__ = [
     "JAR",
@@ -65,7 +66,10 @@ class Images:
         base = self._bases.get(JRE).tag
         if java:
             base = self._builder.built(_with_java(java, base)).tag
-        files, name = {"service.jar": jar}, f"lab-service-{service_name(module, java.major if java else 0)}"
+        start = started_from(jar)
+        files, name = {"service/service.jar": start}, f"lab-service-{service_name(module, java.major if java else 0)}"
+        if start != jar:
+            files["service/lib"] = start.parent / "lib"
         return self._builder.built(Recipe(name, dockerfile("service"), base, sources, lambda _: files))
 
     def mysql(self) -> Image:

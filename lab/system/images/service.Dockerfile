@@ -1,8 +1,8 @@
-# A service: any JRE, and the jar that Maven built.
+# A service: any JRE, and the application of the jar that Maven built, with its libraries beside it.
 ARG BASE
 FROM ${BASE}
 RUN echo 'lab:x:10001:10001::/tmp:/bin/false' >> /etc/passwd
-COPY service.jar /lab/service.jar
+COPY service /lab
 WORKDIR /tmp
 USER 10001:10001
 ENTRYPOINT []
