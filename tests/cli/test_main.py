@@ -25,7 +25,7 @@ from small_disk import fill, mounted
 from lab.cli import console, main
 from lab.cli.commands import maintenance
 from lab.experiments import find_scenario
-from lab.running import building, held_stack
+from lab.running import building, held_stack, prerequisites
 from lab.runtimes import host, temporary
 from lab.runtimes.checkout import ROOT
 from lab.spec.options import Options
@@ -133,8 +133,9 @@ def test_every_command_of_the_readme_can_be_typed():
         read(shlex.split(example, comments=True))
 
 
-def test_every_run_of_the_readme_can_be_planned(tmp_path):
-    """What it says is not only an option that there is: the load is one that can be had."""
+def test_every_run_of_the_readme_can_be_planned(tmp_path, monkeypatch):
+    """What it says is not only an option that there is: the load is one that can be had. Not everywhere, maybe."""
+    monkeypatch.setattr(prerequisites, "check", lambda *_: None)
     examples = re.findall(r"^python -m lab ((?:run|sweep) .*)", (ROOT / "README.md").read_text(), re.MULTILINE)
     planned = [each for each in examples if "RUN" not in each and "--bind" not in each]
     assert len(planned) >= 8
@@ -337,6 +338,41 @@ def test_a_data_folder_that_cannot_be_written_is_said(typed, tmp_path, kind):
     """A run that has nowhere to go is refused before anything is started."""
     path = unwritable(kind, tmp_path)
     assert_said(typed("run", "delay", "--users", "5", "--data", str(path)), str(path))
+
+
+ELSEWHERE = "--workers 0 --remote-workers 1 --bind"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ("run delay --heap-mb 2000000000", "MiB of memory"),
+        ("sweep delay --users 1,2 --heap-mb 2000000000", "MiB of memory"),
+        ("run delay --join a-token-of-this-very-test", "Add --remote-workers N."),
+        (f"run delay {ELSEWHERE} 127.0.0.1:45557 --join short", "could be guessed"),
+        (f"run delay {ELSEWHERE} 192.0.2.1", "cannot listen at 192.0.2.1:5557"),
+        ("run jwt --mysql-url 127.0.0.1", "--mysql-url needs a scheme, a user and a host."),
+        ("run document --mongo-url mongodb://a,b", "--mongo-url needs a scheme and one host."),
+        ("run grep --data {file}/runs", "Not a directory: {file}/runs."),
+        ("load http://127.0.0.1:1 --join a-token-of-this-very-test", "Add --remote-workers N."),
+        (f"load http://127.0.0.1:1 {ELSEWHERE} 127.0.0.1:45557 --join short", "could be guessed"),
+        ("load http://127.0.0.1:1 --workers 500000 --users 500000 --ramp-up 1", "MiB of memory"),
+        ("load http://127.0.0.1:1 --data {file}/runs", "Not a directory: {file}/runs."),
+    ],
+)
+def test_a_dry_run_refuses_what_the_run_would(typed, tmp_path, monkeypatch, arguments, named):
+    """In the same words, as far as nothing has to be started; and nothing is written."""
+    monkeypatch.setattr(host, "raise_open_file_limit", lambda needed: needed)
+    monkeypatch.setattr(host, "check_ports", lambda users, addresses: None)
+    file = tmp_path / "file"
+    file.write_text("mine")
+    words = arguments.format(file=file).split()
+    words += [] if "--data" in words else ["--data", str(tmp_path / "runs")]
+    dry, wet = typed(*words, "--dry-run"), typed(*words)
+    assert_said(dry, named.format(file=file))
+    refusals = [done.stderr[done.stderr.index("error:") :] for done in (dry, wet)]
+    assert refusals[0] == refusals[1]
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 @pytest.fixture

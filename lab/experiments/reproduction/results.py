@@ -243,9 +243,9 @@ def carry_out(
 
     """
     plans = [wanted.plan(part, scale, seed, repeat) for part in wanted.parts]
-    for plan in plans:  # all of them before the first, which may take long
+    for place, plan in enumerate(plans):  # all of them before the first, which may take long
         _check_memory(plan)
-        conductor.check(plan, invocation)
+        plans[place] = conductor.check(plan, invocation)
     measured: dict[str, Run] = {}
     for batch in wanted.batches:
         if len(batch) == 1:
