@@ -20,11 +20,20 @@ from lab.spec.scenario import Parameter, Scenario
 from lab.spec.workload import EVEN, POISSON, Burst, Closed, Total
 from lab.storage import run_folder
 
+
+def _folder(_context: click.Context, _option: click.Parameter, folder: Path) -> Path:
+    """The folder that is meant, as shells leave ~ in --data=~/runs; LabError if it is of nobody."""
+    try:
+        return folder.expanduser()
+    except RuntimeError:
+        raise LabError(f"--data {folder} is in the home of nobody.", "Name another folder.") from None
+
+
 data_option = click.option(
     "--data",
     type=click.Path(path_type=Path, file_okay=False),
     default=run_folder.RUNS,
-    callback=lambda _context, _option, folder: folder.expanduser(),  # as shells leave ~ in --data=~/runs
+    callback=_folder,
     help="Folder of runs.  [default: data/runs]",
 )
 

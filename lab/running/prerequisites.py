@@ -37,6 +37,7 @@ def check(plan: Plan, users: int, invocation: Invocation) -> tuple[str, str]:
 
     """
     invocation.endpoints.check()
+    images.check_known(invocation.runtime)
     entry = plan.scenario.entry
     chosen, why = images.choose(invocation.runtime) if entry == "service" else (PROCESS, "")
     if entry == "program" and invocation.runtime == DOCKER:

@@ -119,18 +119,24 @@ def check_free_space(folder: Path) -> None:
 
 def check_writable(folder: Path) -> None:
     """LabError if a folder cannot be written to; or cannot be made, if it does not exist. Nothing is left there."""
+    existing = _existing(folder)
     try:
-        with TemporaryDirectory(dir=_existing(folder)):  # permissions alone do not tell: see root, and /proc
+        with TemporaryDirectory(dir=existing):  # permissions alone do not tell: see root, and /proc
             pass
     except OSError as error:
-        raise LabError(
-            f"{error.strerror}: {folder}.", "Choose another place for runs (--data), or fix this one."
-        ) from None
+        raise _no_place(folder, error) from None
 
 
 def _existing(folder: Path) -> Path:
-    """A folder, or the one nearest above it that exists."""
-    return next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    """A folder, or the one nearest above it that exists; LabError if nobody can tell."""
+    try:
+        return next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    except OSError as error:  # such as a name that is too long
+        raise _no_place(folder, error) from None
+
+
+def _no_place(folder: Path, error: OSError) -> LabError:
+    return LabError(f"{error.strerror}: {folder}.", "Choose another place for runs (--data), or fix this one.")
 
 
 def environment() -> dict[str, Any]:

@@ -682,6 +682,7 @@ def test_a_disk_that_is_almost_full_is_said(typed, tmp_path, monkeypatch):
     [
         ("worker --master a:b:c --join a-token-of-this-very-test", "'a:b:c' is not an address"),
         ("worker --master 127.0.0.1 --join short", "could be guessed"),
+        ("list --data ~nobody-here/runs", "in the home of nobody"),
         ("export delay-sweep", "Missing option '--format'. Choose from: jtl, csv, hdr"),
         ("export delay-sweep --format csv -o /dev/full", "/dev/full"),
         ("reproduce delay --scale 0.1 --seed -1 --dry-run", "--seed -1"),

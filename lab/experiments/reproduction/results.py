@@ -26,7 +26,7 @@ from lab.running import conductor, estimate, prerequisites
 from lab.running.estimate import TimeEstimate
 from lab.running.invocation import Invocation
 from lab.runtimes import PROCESS, host
-from lab.spec import in_turns, memory
+from lab.spec import in_turns, memory, numbers
 from lab.spec.options import option
 from lab.spec.plan import Interleave, Plan
 from lab.storage import run_folder
@@ -223,6 +223,7 @@ def intended(
     """
     wanted = wanted.taking_turns(interleave) if interleave else wanted
     wanted = wanted if pace is None else wanted.at_pace(pace)
+    scale = None if scale is None else numbers.real("--scale", scale)
     chosen, because = (scale, "as asked") if scale is not None else scale_for_here(wanted, runs, runtime)
     times = repeats_for_here(wanted, chosen, runs, runtime) if repeat is None else repeat
     return Intended(wanted, chosen, because, times)
