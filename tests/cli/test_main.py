@@ -164,6 +164,48 @@ def test_a_stack_takes_one_value_of_a_parameter(typed):
     assert "--delay-ms MS[,…]" in typed("sweep", "chain", "--help").stdout
 
 
+@pytest.mark.parametrize("scenario", ["chain", "document", "grep", "jwt", "migration"])
+def test_lists_of_values_are_for_sweeps(typed, scenario):
+    """A run refuses them, so that its help does not offer them."""
+    assert not re.search(r"for a sweep|\[,", typed("run", scenario, "--help").stdout)
+    assert re.search(r"for a sweep|\[,", typed("sweep", scenario, "--help").stdout)
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("run delay", "or of an open loop. [default: 30 of an open loop]"),
+        ("run document", "[default: 20 without a link; else 30 of an open loop]"),
+        ("sweep jwt", "or of an open loop. [default: 20]"),
+        ("load", "or of an open loop. [default: 20]"),
+        ("run grep", "Length in seconds, instead of --loops. [default: 3]"),
+        ("run delay", "Seconds after which a request counts as failed. [default: 120, or if longer twice what theory"),
+        ("run operations", "[default: 60, or if longer twice what theory"),
+        ("load", "Seconds after which a request counts as failed. [default: 120]"),
+        ("run grep", "Seconds after which an execution counts as failed. [default: 120]"),
+        ("load", "[default: 10; required with --rate and --ramp]"),
+    ],
+)
+def test_the_help_says_how_long_a_load_and_its_requests_last(typed, command, said):
+    """By default: of an open loop too, and where nothing is predicted."""
+    assert said in re.sub(r"\s+", " ", typed(*command.split(), "--help").stdout)
+
+
+@pytest.mark.parametrize("command", ["run delay", "sweep chain", "load", "up jwt", "compare", "reproduce"])
+def test_every_number_of_an_option_has_a_default_that_is_said(command):
+    """But for what is one of several ways to say the same, and for addresses."""
+    group: click.Command = main.cli
+    for word in command.split():
+        assert isinstance(group, click.Group)
+        group = group.commands[word]
+    context = click.Context(group)
+    without = {"--loops", "--requests", "--rate", "--capacity", "--ramp", "--bind", "--slo", "--name", "--header"}
+    without |= {"--body", "--locustfile"}
+    for option in group.params:
+        if isinstance(option, click.Option) and not option.is_flag and not without.intersection(option.opts):
+            assert "[default" in option.get_help_record(context)[1], option.opts
+
+
 @pytest.mark.parametrize("word", ["suspect", "invalid"])
 def test_a_run_that_is_not_valid_names_what_explains_the_checks(capsys, word):
     """A file of the checkout."""
@@ -227,8 +269,10 @@ def read(words: list[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "option", "where"),
     [
-        ("run delay --users", "--users N[,N…]", "run delay"),
-        ("run delay --users 5 --delay-ms", "--delay-ms MS[,…]", "run delay"),
+        ("run delay --users", "--users N", "run delay"),
+        ("sweep delay --users", "--users N[,N…]", "sweep delay"),
+        ("run delay --users 5 --delay-ms", "--delay-ms MS", "run delay"),
+        ("sweep delay --users 5 --delay-ms", "--delay-ms MS[,…]", "sweep delay"),
         ("sweep jwt --arrivals", "--arrivals [even|poisson]", "sweep jwt"),
         ("load http://127.0.0.1:1/ --header", "--header 'NAME: VALUE'", "load"),
         ("report -o", "-o FILE", "report"),

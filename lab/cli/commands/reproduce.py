@@ -54,7 +54,7 @@ COLOURS = {CONFIRMED: "green", REFUTED: "red", UNDECIDED: "yellow", NOT_JUDGED: 
     "--pace",
     type=float,
     metavar="X",
-    help="Scale pauses, ramp-up, timeout and the number of users by X: the request rate stays the same.",
+    help="Scale pauses, ramp-up, timeout and the number of users by X: the request rate stays the same.  [default: 1]",
 )
 @click.option(
     "--repeat",
@@ -65,10 +65,22 @@ COLOURS = {CONFIRMED: "green", REFUTED: "red", UNDECIDED: "yellow", NOT_JUDGED: 
 @click.option(
     "--interleave",
     type=click.Choice((CELLS, WINDOWS)),
-    help="One variant after the other, or all up and in turns of a second.  [default: windows where the CPU decides]",
+    help="One variant after the other, or all up and in turns of a second.  "
+    "[default: windows where the CPU decides, else cells]",
 )
-@click.option("--seed", type=int, metavar="N", help="Seed of arrivals and order, to repeat a run.")
-@click.option("--from", "from_", multiple=True, metavar="RUN", help="Judge an existing run; one for each part.")
+@click.option(
+    "--seed",
+    type=int,
+    metavar="N",
+    help="Seed of arrivals and order, to repeat a run.  [default: drawn, and recorded]",
+)
+@click.option(
+    "--from",
+    "from_",
+    multiple=True,
+    metavar="RUN",
+    help="Judge an existing run; one for each part.  [default: measure]",
+)
 @click.option(
     "--runtime",
     type=click.Choice(RUNTIMES),
