@@ -88,7 +88,9 @@ COLOURS = {CONFIRMED: "green", REFUTED: "red", UNDECIDED: "yellow", NOT_JUDGED: 
     show_default=True,
     help="Where services, databases and workers run.",
 )
-@click.option("--dry-run", is_flag=True, help="Print the runs and the time they would take, and exit.")
+@click.option(
+    "--dry-run", is_flag=True, help="Check the prerequisites, print the runs and the time they would take, and exit."
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object, for programs.")
 @data_option
 def reproduce(name: str | None, from_: Sequence[str], as_json: bool, data: Path, **options: Any) -> None:
@@ -149,6 +151,9 @@ def _measured(
         wanted, data, scale=scale, pace=pace, repeat=repeat, interleave=interleave, runtime=runtime
     )
     wanted, chosen, times = to_measure.experiment, to_measure.scale, to_measure.repeat
+    invocation = Invocation(typed_command(), data, reporter(), runtime)
+    if dry_run:
+        results.checked_plans(wanted, chosen, invocation, seed=seed, repeat=times)
     estimates = results.expected(wanted, chosen, data, times, seed, runtime)
     console = out if dry_run else err
     paced = f"; pace {wanted.pace:g}" * (wanted.pace != 1)
@@ -161,7 +166,6 @@ def _measured(
         console.print(f"  together about {estimate.duration_text(results.total_s(estimates))}")
     if dry_run:
         return None
-    invocation = Invocation(typed_command(), data, reporter(), runtime)
     return results.carry_out(wanted, chosen, invocation, seed=seed, repeat=times)
 
 
