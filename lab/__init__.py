@@ -11,7 +11,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,7 +56,7 @@ def run(
         quiet: show no progress.
         options: any other field of :class:`lab.spec.options.Options` (``ramp_up``, ``loops``, ``duration``, ``rate``,
             ``ramp``, ``repeat``, ``threads``, ``seed``, …), and the scenario's parameters by name (``delay_ms=500``).
-            ``capacity`` may also be the name of a run whose closed loops show it.
+            ``capacity`` may also be a run whose closed loops show it, or the name of one.
 
     Raises:
         LabError: the run is not possible as specified; with the reason and the next step. A cell that fails during its
@@ -89,7 +90,7 @@ def load(
     method: str = "GET",
     body: str = "",
     check: str = "",
-    locustfile: str | None = None,
+    locustfile: str | Path | None = None,
     join: str = "",
     data: str | Path | None = None,
     quiet: bool = False,
@@ -122,6 +123,8 @@ def load(
     from lab.spec.options import Options
     from lab.system.backends import Endpoints
 
+    if not isinstance(headers, Mapping | None):
+        raise LabError("headers is not a dictionary.", 'Write headers={"Name": "value"}.')
     if unset := [name for name, value in (headers or {}).items() if not isinstance(value, str)]:
         raise LabError(f"The header {unset[0]} is no text.", "Write its value as a text, or leave it out.")
     if unknown := [name for name in options if name not in attached.OF_A_LOAD]:
@@ -129,7 +132,10 @@ def load(
     of = dict(url) if isinstance(url, dict) else {attached.NAME: url}
     fields = attached.headers([f"{name}: {value}" for name, value in (headers or {}).items()])
     asked = Options(users=_counts(users), **_with_capacity(options, attached.LOAD.name, data))
-    sent, own = own_load.one_request(method, body, check), own_locustfile.examined(locustfile) if locustfile else None
+    sent, own = (
+        own_load.one_request(method, body, check),
+        own_locustfile.examined(_path("locustfile", locustfile)) if locustfile else None,
+    )
     plan = attached.make_plan([str(each) for each in of.values()], list(of), fields, asked, host.machine(), sent, own)
     _check_join(plan, join, quiet)
     invocation = _invocation(["lab.load"], data, quiet, endpoints=Endpoints(headers=fields, join=join))
@@ -139,10 +145,33 @@ def load(
 
 
 def _folder(data: str | Path | None) -> Path:
-    """The folder of runs that is meant; that of the checkout if none is named."""
+    """The folder of runs that is meant; that of the checkout if none is named. LabError if it cannot be one."""
+    from lab.errors import LabError
     from lab.storage import run_folder
 
-    return Path(data).expanduser() if data else run_folder.RUNS
+    if data is None or data == "":
+        return run_folder.RUNS
+    text = _path("data", data)
+    try:
+        folder = Path(text).expanduser()
+        is_something_else = folder.exists() and not folder.is_dir()
+    except (OSError, RuntimeError) as error:  # a name that is too long, or ~ of nobody
+        raise LabError(
+            f"data {text!r} is not possible: {getattr(error, 'strerror', error)}.", "Name another folder."
+        ) from None
+    if is_something_else:
+        raise LabError(f"data is a file: {folder}.", "Name a folder, which need not exist yet.")
+    return folder
+
+
+def _path(name: str, value: str | Path) -> str:
+    """An argument that is a path; LabError if it is none."""
+    from lab.errors import LabError
+    from lab.spec import numbers
+
+    if not isinstance(value, str | PathLike) or "\0" in str(value):
+        raise LabError(f"{name} {numbers.shown(value)} is not a path.", "Write it as a text, or as a pathlib.Path.")
+    return str(value)
 
 
 def _invocation(command: list[str], data: str | Path | None, quiet: bool, **how: Any) -> Invocation:
@@ -157,7 +186,9 @@ def _check_join(plan: Plan, join: str, quiet: bool) -> None:
     """LabError if a plan has workers on other machines that could not learn their token, or others could guess it."""
     from lab.errors import LabError
     from lab.generator.fleet import check_join_token
+    from lab.spec.own_load import check_text
 
+    check_text("join", join)
     if join:
         check_join_token(join)
     elif plan.bind and quiet:
@@ -170,20 +201,24 @@ def _check_join(plan: Plan, join: str, quiet: bool) -> None:
 def _own_endpoints(scenario: Scenario, mysql_url: str, mongo_url: str, join: str) -> Endpoints:
     """The user's own servers, and the token of workers; LabError if a scenario uses no server of that kind."""
     from lab.errors import LabError
+    from lab.spec.own_load import check_text
     from lab.system.backends import Endpoints
     from lab.system.databases import TITLES
 
     urls = {"mysql": mysql_url, "mongo": mongo_url}
+    for kind, url in urls.items():
+        check_text(f"{kind}_url", url)
     if unused := [kind for kind, url in urls.items() if url and kind not in scenario.databases]:
         raise LabError(f"{scenario.name} uses no {TITLES[unused[0]]}.", f"Leave {unused[0]}_url out.")
     return Endpoints(mysql_url, mongo_url, join=join)
 
 
 def _with_capacity(options: dict[str, Any], scenario: str, data: str | Path | None) -> dict[str, Any]:
-    """The options with a ``capacity`` that names a run of this scenario replaced by what the run shows."""
+    """The options with a ``capacity`` that is or names a run of this scenario replaced by what the run shows."""
     from lab.analysis import capacity
 
-    known = capacity.given(options.get("capacity"), scenario, _folder(data))
+    asked: Any = options.get("capacity")
+    known = capacity.given(_name(asked) if hasattr(asked, "path") else asked, scenario, _folder(data))
     return {**options, "capacity": known} if known else options
 
 
@@ -191,11 +226,11 @@ def _counts(users: int | list[int] | None) -> list[int]:
     return list(users) if isinstance(users, list | tuple) else [] if users is None else [users]
 
 
-def open_run(name: str | None = None, data: str | Path | None = None) -> Run:
+def open_run(name: str | Path | Run | None = None, data: str | Path | None = None) -> Run:
     """Open an earlier run by name or path, or the newest. LabError if there is none, or if it is damaged."""
     from lab.reporting import run_view
 
-    return run_view.open_run(name, _folder(data))
+    return run_view.open_run(None if name is None else _name(name), _folder(data))
 
 
 def compare(
@@ -230,15 +265,33 @@ def compare(
     return comparison_view.compare(_side(a), _side(b), terms, _folder(data))
 
 
-def _side(of: str | Path | Run | Sequence[str | Path | Run] | None) -> str | None:
+def _side(of: str | Path | Run | Collection[str | Path | Run] | None) -> str | None:
     """The name of a side of a comparison, of one run or of several."""
-    if of is None:
-        return None
-    if isinstance(of, str | Path):
-        return str(of)
-    if isinstance(of, Sequence):
-        return ",".join(filter(None, map(_side, of)))
-    return str(of.path)
+    return None if of is None else ",".join(_names(of))
+
+
+def _names(of: str | Path | Run | Collection[str | Path | Run]) -> list[str]:
+    """The names or paths of one run or of several; LabError if there is none."""
+    from lab.errors import LabError
+
+    if isinstance(of, str) or not isinstance(of, Collection):
+        return [_name(of)]
+    if not of:
+        raise LabError("A list of runs is empty.", "Name one, or leave the list out.")
+    return list(map(_name, of))
+
+
+def _name(of: str | Path | Run) -> str:
+    """The name or path of a run, which finds it again; LabError if it is no run."""
+    from lab.errors import LabError
+    from lab.spec import numbers
+
+    path = getattr(of, "path", of)
+    if not isinstance(path, str | Path):
+        raise LabError(
+            f"{numbers.shown(of)} is not a run.", "Write its name or its path, or pass what lab.run returned."
+        )
+    return str(path)
 
 
 def choose(
@@ -261,6 +314,8 @@ def choose(
     from lab.errors import LabError
 
     if source == "run now":
+        if not callable(now):
+            raise LabError(f"now={now!r} is not a function.", 'Write now=lambda: lab.run("delay").')
         return now()
     if source != "latest":
         return open_run(example if source == "example" else source, data)
@@ -301,7 +356,7 @@ def runs(data: str | Path | None = None) -> list[str]:
 
 def reproduce(
     name: str,
-    from_run: str | list[str] | None = None,
+    from_run: str | Path | Run | list[str | Path | Run] | None = None,
     *,
     scale: float | None = None,
     pace: float | None = None,
@@ -316,8 +371,8 @@ def reproduce(
 
     Args:
         name: name of the experiment, such as ``"delay"``; ``lab reproduce`` lists them.
-        from_run: an existing run, or a list of them, to judge instead of measuring, so that ``scale``, ``pace``,
-            ``repeat``, ``interleave``, ``seed`` and ``runtime`` are refused.
+        from_run: an existing run or its name, or a list of them, to judge instead of measuring, so that ``scale``,
+            ``pace``, ``repeat``, ``interleave``, ``seed`` and ``runtime`` are refused.
         scale: the part of the document's size, 1 for all of it; the largest that fits this machine if None.
         pace: how long pauses, ramp and timeout take, as a multiple of the document's; users are as many times more, or
             fewer, so that they offer as many requests a second.
@@ -348,10 +403,9 @@ def reproduce(
         given: dict[str, Any] = {"scale": scale, "pace": pace, "repeat": repeat, "interleave": interleave}
         given |= {"seed": seed, "runtime": None if runtime == PROCESS else runtime}
         results.check_measures_nothing(name for name, value in given.items() if value is not None)
-        of = [from_run] if isinstance(from_run, str) else from_run
-        if not of:
+        if isinstance(from_run, Collection) and not from_run:
             raise LabError("from_run names no run.", "Name one, or leave from_run out to measure.")
-        return results.from_runs(wanted, results.open_runs(of, folder), folder)
+        return results.from_runs(wanted, results.open_runs(_names(from_run), folder), folder)
     to_measure = results.intended(
         wanted, folder, scale=scale, pace=pace, repeat=repeat, interleave=interleave, runtime=runtime
     )

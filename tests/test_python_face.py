@@ -7,6 +7,8 @@ import pytest
 import lab
 from lab.errors import LabError
 
+URL = "http://127.0.0.1:1"
+
 
 @pytest.mark.parametrize(
     ("scenario", "own", "said"),
@@ -109,3 +111,75 @@ def test_what_names_nothing_is_refused(ask, said):
     with pytest.raises(LabError) as refused:
         ask()
     assert str(refused.value).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("ask", "said"),
+    [
+        (lambda: lab.open_run(5), "5 is not a run. Write its name"),
+        (lambda: lab.compare(5), "5 is not a run. Write its name"),
+        (lambda: lab.compare("delay-sweep", [5]), "5 is not a run. Write its name"),
+        (lambda: lab.compare([]), "A list of runs is empty."),
+        (lambda: lab.compare("delay-sweep", margin="5%"), "A margin of '5%' is not possible. Name a share"),
+        (lambda: lab.compare("delay-sweep", margin=True), "A margin of True is not possible. Name a share"),
+        (lambda: lab.compare("delay-sweep", allow_suspect="no"), "allow_suspect 'no' is neither True nor False."),
+        (lambda: lab.choose(5, example="delay-sweep", now=list), "5 is not a run. Write its name"),
+        (lambda: lab.choose("run now", example="delay-sweep", now=5), "now=5 is not a function."),
+        (lambda: lab.run("delay", 5, join=5), "join is not a text, but int."),
+        (lambda: lab.run("jwt", 5, mysql_url=5), "mysql_url is not a text, but int."),
+        (lambda: lab.run("document", 5, mongo_url=b"x"), "mongo_url is not a text, but bytes."),
+        (lambda: lab.run("delay", 5, runtime="x"), "There is no runtime 'x'. There is: process,"),
+        (lambda: lab.run("grep", runtime=5), "There is no runtime 5. There is: process,"),
+        (lambda: lab.load(URL, 5, join=5), "join is not a text, but int."),
+        (lambda: lab.load(URL, 5, headers=["a: b"]), "headers is not a dictionary."),
+        (lambda: lab.load(URL, 5, locustfile=5), "locustfile 5 is not a path."),
+        (lambda: lab.load(URL, 5, body=5, method="POST"), "--body is not a text, but int."),
+        (lambda: lab.reproduce("delay", scale="x"), "--scale 'x' is not a number."),
+        (lambda: lab.reproduce("delay", scale=0.1, repeat="x"), "--repeat 'x' is not a whole number."),
+        (lambda: lab.reproduce("delay", 5), "5 is not a run. Write its name"),
+        (lambda: lab.open_run("delay-sweep").windows_figure("foo"), "There is no figure 'foo'. There is: throughput,"),
+        (lambda: lab.open_run("delay-sweep").outcomes_figure("foo"), "'foo' is none of the values of users in"),
+        (lambda: lab.open_run("delay-sweep").panels(5), "5 is none of the values of users in delay-sweep."),
+    ],
+)
+def test_an_argument_of_the_wrong_kind_is_refused_in_a_sentence(ask, said):
+    """It is named at once: no error comes from deep inside."""
+    with pytest.raises(LabError) as refused:
+        ask()
+    assert str(refused.value).startswith(said)
+    assert refused.value.next_step
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda data: lab.run("delay", 5, data=data, quiet=True),
+        lambda data: lab.load(URL, 5, data=data, quiet=True),
+        lambda data: lab.reproduce("delay", scale=0.1, data=data, quiet=True),
+        lambda data: lab.reproduce("delay", "delay-sweep", data=data),
+        lambda data: lab.open_run("delay-sweep", data),
+        lambda data: lab.compare("delay-sweep", data=data),
+        lambda data: lab.choose("latest", example="delay-sweep", now=list, data=data),
+        lab.runs,
+    ],
+)
+def test_what_is_no_folder_of_runs_is_refused(tmp_path, ask):
+    """A number, what no path can have, and a file, which stays as it is."""
+    (tmp_path / "mine").write_text("mine")
+    wrong = {5: "data 5 is not a path.", "a\0b": "is not a path.", "~nobody-here/x": "is not possible: Could not"}
+    wrong |= {"x" * 300: "is not possible: File name too long.", tmp_path / "mine": "data is a file:"}
+    for data, said in wrong.items():
+        with pytest.raises(LabError) as refused:
+            ask(data)
+        assert said in str(refused.value)
+    assert (tmp_path / "mine").read_text() == "mine"
+
+
+def test_a_run_may_stand_for_its_name():
+    """Wherever one is asked for: what a function returned is passed to the next one."""
+    run = lab.open_run("delay-sweep")
+    assert lab.open_run(run).path == lab.open_run(run.path).path == run.path
+    for of in (run, run.path, [run], [run.name]):
+        assert [judged.name for judged in lab.reproduce("delay", of).runs] == [run.name]
+    with pytest.raises(LabError, match="Run delay-sweep has no closed loop"):
+        lab.run("delay", 5, rate="50%", capacity=run)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import combinations
+from numbers import Real
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -35,6 +36,7 @@ from lab.errors import LabError
 from lab.formulas import inference
 from lab.formulas.inference import Count
 from lab.spec import in_turns
+from lab.spec.options import check_flag
 from lab.spec.plan import Cell
 from lab.spec.sample import BY_BREAKER
 from lab.spec.system import SERVICE
@@ -77,8 +79,11 @@ def compare(a: str | None, b: str | None, terms: Terms, runs: Path) -> Compariso
         LabError: there is nothing to compare, or more differs than what is compared.
 
     """
-    if not 0 < terms.margin <= 1:
-        raise LabError(f"A margin of {terms.margin:g} is not possible.", "Name a share, such as 0.05 for 5 %.")
+    for name in ("although_different", "allow_suspect"):
+        check_flag(name, getattr(terms, name))
+    is_number = isinstance(terms.margin, Real) and not isinstance(terms.margin, bool)
+    if not (is_number and 0 < terms.margin <= 1):
+        raise LabError(f"A margin of {terms.margin!r} is not possible.", "Name a share, such as 0.05 for 5 %.")
     one, other = find_sides(a, b, runs)
     pairs = _pairs(one, other)
     sides = list(dict.fromkeys(side for pair in pairs for side in pair))

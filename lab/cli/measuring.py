@@ -118,6 +118,9 @@ def conduct_scenario(name: str, **options: Any) -> None:
 
 def conduct(plan: Plan, result_options: ResultOptions, endpoints: Endpoints, runtime: str = PROCESS) -> None:
     """Carry out a plan, show the run, and exit by its verdict."""
+    invocation = Invocation(typed_command(), result_options.data, reporter(), runtime, endpoints)
+    if result_options.dry_run:
+        plan = conductor.check(plan, invocation)
     expected = estimate.estimate_run(plan, plan.cells, result_options.data, runtime)
     if result_options.dry_run:
         for number, group in enumerate(chain.from_iterable(in_random_order(plan)), 1):
@@ -127,7 +130,6 @@ def conduct(plan: Plan, result_options: ResultOptions, endpoints: Endpoints, run
         out.print(f"{expected}. Nothing was started; --seed {plan.seed} repeats this order.", soft_wrap=True)
         return
     err.print(f"  {expected}", soft_wrap=True)
-    invocation = Invocation(typed_command(), result_options.data, reporter(), runtime, endpoints)
     show_and_exit(conductor.conduct(plan, invocation), result_options)
 
 

@@ -13,18 +13,28 @@ from lab.analysis import slo
 from lab.cli.console import err
 from lab.errors import LabError
 from lab.runtimes import PROCESS, RUNTIMES
+from lab.spec.load_options import OPEN_LOOP_S
 from lab.spec.options import OF_SERVICES, needed, option
 from lab.spec.own_load import METHODS
 from lab.spec.plan import CELLS, CPU_BOUND_S, WINDOWS
 from lab.spec.scenario import Parameter, Scenario
-from lab.spec.workload import EVEN, POISSON, Burst, Closed, Total
+from lab.spec.workload import EVEN, POISSON, Burst, Closed
 from lab.storage import run_folder
+
+
+def _folder(_context: click.Context, _option: click.Parameter, folder: Path) -> Path:
+    """The folder that is meant, as shells leave ~ in --data=~/runs; LabError if it is of nobody."""
+    try:
+        return folder.expanduser()
+    except RuntimeError:
+        raise LabError(f"--data {folder} is in the home of nobody.", "Name another folder.") from None
+
 
 data_option = click.option(
     "--data",
     type=click.Path(path_type=Path, file_okay=False),
     default=run_folder.RUNS,
-    callback=lambda _context, _option, folder: folder.expanduser(),  # as shells leave ~ in --data=~/runs
+    callback=_folder,
     help="Folder of runs.  [default: data/runs]",
 )
 
@@ -39,6 +49,8 @@ class ObjectiveText(click.ParamType[slo.Objective]):
         return slo.parse(str(value))
 
 
+FOR_A_SWEEP = "; several for a sweep"
+OPEN_LOOP_TEXT = f"{OPEN_LOOP_S:g} of an open loop"
 INTERLEAVE_HELP = (
     "cells: measure one variant after the other. windows: keep all variants up and warm, and load each for a second in "
     "turn until it has had its --duration; --repeat N then starts the services N times. For small differences, and "
@@ -116,39 +128,43 @@ class Seconds(click.ParamType[float]):
             self.fail(f"{value!r} is not a time such as 20, 20s or 1m30s.", param, ctx)
 
 
-def load_options(command: click.Command, scenario: Scenario) -> click.Command:
-    """Add the options of load, limits and parameters of a scenario to a command."""
+def load_options(command: click.Command, scenario: Scenario, sweeps: bool) -> click.Command:
+    """Add the options of load, limits and parameters of a scenario to a command.
+
+    Args:
+        sweeps: whether the help says that an option may have several values.
+
+    """
     names = [variant.name for variant in scenario.variants]
     variants = ",".join(scenario.default_variants or names)
     others = ",".join(name for name in names if name not in (scenario.default_variants or names))
     text = "Variants to measure." + f"  Others: {others}." * bool(others) + f"  [default: {variants}]"
     command.params.append(_option("--variants", str, "A,B", text))
-    shape = shape_options(scenario.load, scenario.unit, scenario.cpu_without_link)
+    shape = shape_options(scenario, sweeps)
     if scenario.entry == "program":
         command.params += [option for option in shape if option.name not in OF_SERVICES]
         pin = [] if scenario.all_cores else [pin_option()]
-        command.params += [*_parameter_options(scenario), *pin]
+        command.params += [*_parameter_options(scenario, sweeps), *pin]
         return data_option(command)
     command.params += [*shape, join_option(), prometheus_option()]
-    limit_options(command, scenario)
+    limit_options(command, scenario, sweeps)
     command.params.append(pin_option())
     return data_option(command)
 
 
-def shape_options(load: Burst | Closed | Total, unit: str, cpu_without_link: bool = False) -> list[click.Option]:
+def shape_options(scenario: Scenario, sweeps: bool) -> list[click.Option]:
     """The options of a load's shape, of repeats, and of the exit status.
 
     Args:
-        load: where the defaults come from.
-        unit: what is counted: see :attr:`lab.spec.plan.Plan.unit`.
-        cpu_without_link: whether they are of a link, and a closed loop is the default where none is set.
+        scenario: where the defaults come from.
+        sweeps: as in :func:`load_options`.
 
     """
+    load, unit = scenario.load, scenario.unit
     of_each_user = "" if unit == "execution" else " of each user"
-    lasting = f"  [default: {load.duration_s:g}]" if isinstance(load, Closed) else ""
-    looping = f"  [default{' with a link' * cpu_without_link}: {load.loops}]" if isinstance(load, Burst) else ""
-    if cpu_without_link:
-        lasting = f"  [default without a link: {CPU_BOUND_S:g}]"
+    looping = (
+        f"  [default{' with a link' * scenario.cpu_without_link}: {load.loops}]" if isinstance(load, Burst) else ""
+    )
     return [
         _option("--ramp-up", Seconds(), "S", f"Spread the first {unit}s over S seconds.  [default: {load.ramp_s:g}]"),
         _option("--loops", int, "N", f"{unit.capitalize()}s{of_each_user}, one after the other.{looping}"),
@@ -156,21 +172,21 @@ def shape_options(load: Burst | Closed | Total, unit: str, cpu_without_link: boo
             "--duration",
             Seconds(),
             "S",
-            f"Length in seconds of a closed loop, instead of --loops, or of an open loop.{lasting}",
+            _lasting(scenario),
         ),
         _option("--requests", int, "N", f"Closed loop: N {unit}s in total, instead of --loops."),
         _option(
             "--rate",
             Rates(),
-            "N[,N…]",
-            f"Open loop: N {unit}s a second for --duration, independent of the answers; several for a sweep. N% is a "
+            "N[,N…]" if sweeps else "N",
+            f"Open loop: N {unit}s a second for --duration, independent of the answers{FOR_A_SWEEP * sweeps}. N% is a "
             "percentage of each variant's own --capacity.",
         ),
         _option(
             "--capacity",
             str,
             "RUN|A=N,B=N",
-            f"What each variant can do: the closed loops of a run, or {unit}s a second.",
+            f"What each variant can do, for --rate N%: the closed loops of a run, or {unit}s a second.",
         ),
         _option(
             "--ramp",
@@ -187,7 +203,7 @@ def shape_options(load: Burst | Closed | Total, unit: str, cpu_without_link: boo
             "--timeout",
             Seconds(),
             "S",
-            f"Timeout of a request, which then has failed.  [default: {load.timeout_s:g} or more]",
+            _failing(scenario),
         ),
         pace_option(),
         _option("--workers", int, "N", "Locust workers on this machine.  [default: 1]"),
@@ -210,8 +226,35 @@ def shape_options(load: Burst | Closed | Total, unit: str, cpu_without_link: boo
         _option("--seed", int, "N", "Seed of arrivals and order, to repeat a run.  [default: drawn, and recorded]"),
         click.Option(["--slo"], type=ObjectiveText(), multiple=True, help=SLO_HELP),
         click.Option(["--allow-suspect"], is_flag=True, help="Exit with 0 also if the verdict is 'suspect'."),
-        click.Option(["--dry-run"], is_flag=True, help="Print the cells and the time they would take, and exit."),
+        click.Option(
+            ["--dry-run"],
+            is_flag=True,
+            help="Check the prerequisites, print the cells and the time they would take, and exit.",
+        ),
     ]
+
+
+def _lasting(scenario: Scenario) -> str:
+    """The help of --duration, whose default depends on the kind of load."""
+    load = scenario.load
+    if scenario.unit == "execution":
+        of, lasting = "Length in seconds, instead of --loops.", ""
+    else:
+        of, lasting = "Length in seconds of a closed loop, instead of --loops, or of an open loop.", OPEN_LOOP_TEXT
+    if isinstance(load, Closed):
+        lasting = f"{load.duration_s:g}"
+    elif scenario.cpu_without_link:
+        lasting = f"{CPU_BOUND_S:g} without a link; else {OPEN_LOOP_TEXT}"
+    return f"{of}  [default: {lasting}]"
+
+
+def _failing(scenario: Scenario) -> str:
+    """The help of --timeout. Theory, which may make it longer, knows nothing of programs and services of one's own."""
+    what = "an execution" if scenario.unit == "execution" else "a request"
+    longer = ", or if longer twice what theory predicts for all" * (
+        scenario.unit != "execution" and bool(scenario.variants)
+    )
+    return f"Seconds after which {what} counts as failed.  [default: {scenario.load.timeout_s:g}{longer}]"
 
 
 def pace_option() -> click.Option:
@@ -315,11 +358,11 @@ def own_request_options() -> list[click.Option]:
     ]
 
 
-def limit_options(command: click.Command, scenario: Scenario, sweeps: bool = True) -> click.Command:
+def limit_options(command: click.Command, scenario: Scenario, sweeps: bool) -> click.Command:
     """Add the options of parameters, limits and runtime of a scenario to a command.
 
     Args:
-        sweeps: whether the help says that a parameter may have several values.
+        sweeps: as in :func:`load_options`.
 
     """
     limits = scenario.limits
@@ -354,7 +397,7 @@ def _option(
     return click.Option([name], type=kind, metavar=metavar, help=text, default=default)
 
 
-def _parameter_options(scenario: Scenario, sweeps: bool = True) -> list[click.Option]:
+def _parameter_options(scenario: Scenario, sweeps: bool) -> list[click.Option]:
     return [
         _option(
             option(p.name),
@@ -371,7 +414,7 @@ def _choices(parameter: Parameter) -> str:
 
 
 def _several(parameter: Parameter, sweeps: bool) -> str:
-    return ", in seconds" if parameter.span else "; several for a sweep" * sweeps
+    return ", in seconds" if parameter.span else FOR_A_SWEEP * sweeps
 
 
 def _needed(parameter: Parameter) -> str:
@@ -381,7 +424,7 @@ def _needed(parameter: Parameter) -> str:
 def _component_options(scenario: Scenario) -> list[click.Option]:
     if not scenario.components:
         return []
-    own = "Your own server; only its database 'lab' is used."
+    own = "Your own server; only its database 'lab' is used.  [default: one that the lab starts]"
     called, link = " and ".join(component.name for component in scenario.components), scenario.link
     return [
         _option("--pool", int, "N", f"Size of the pool of connections to {called}.  [default: {scenario.limits.pool}]"),

@@ -18,11 +18,12 @@ import pandas as pd
 from lab.analysis import insights, ramps, verdict, window_ratios
 from lab.analysis.bottleneck import Bottleneck
 from lab.analysis.ramps import RampResult
+from lab.errors import LabError, did_you_mean
 from lab.formulas import knee, stats
 from lab.formulas.knee import Point, RatePoint, SweepShape
 from lab.reporting import formatting
 from lab.reporting.run_rows import PARTS, flat_sessions, row_of, with_p999
-from lab.spec import prediction
+from lab.spec import numbers, prediction
 from lab.spec.plan import RATE, USERS, Plan
 from lab.spec.scenario import Scenario
 from lab.spec.workload import Ramp
@@ -260,11 +261,16 @@ class Run:
         """The ratio of each pair of windows over time, the starts apart, at the largest load of a run in windows.
 
         Args:
-            figure: of :data:`lab.analysis.window_ratios.FIGURES`.
+            figure: of :data:`lab.analysis.window_ratios.FIGURES`; LabError for any other.
 
         """
         from lab.reporting.figures import windows_figure
 
+        if figure not in tuple(window_ratios.FIGURES):
+            known = ", ".join(window_ratios.FIGURES)
+            raise LabError(
+                f"There is no figure {figure!r}{did_you_mean(figure, window_ratios.FIGURES)}.", f"There is: {known}."
+            )
         at = self.plan.at_position(self._largest)
         ratios = [ratio for ratio in window_ratios.of_run(self.folder, (figure,)) if ratio.at == at]
         return windows_figure(self._at_largest_load("in turns"), ratios)
@@ -310,12 +316,13 @@ class Run:
         """How requests ended over time: right, by a circuit breaker, or failed.
 
         Args:
-            at: one value of what is varied, of a name its place among the choices; the largest if None.
+            at: one value of what is varied, of a name its place among the choices; the largest if None. LabError if
+                it was not measured.
 
         """
         from lab.reporting.figures import outcomes_figure
 
-        at = self._largest if at is None else at
+        at = self._measured(at)
         return outcomes_figure(self._titled("how requests ended", at), self._outcomes(at))
 
     def errors_figure(self) -> Picture:
@@ -328,10 +335,21 @@ class Run:
         """The data for figures: the first repeat of every variant at one value of what is varied.
 
         Args:
-            at: such as a number of users; the largest if None.
+            at: such as a number of users; the largest if None. LabError if it was not measured.
 
         """
-        return [self._panel(cell) for cell in self._first_cells(self._largest if at is None else at)]
+        return [self._panel(cell) for cell in self._first_cells(self._measured(at))]
+
+    def _measured(self, at: float | None) -> float:
+        """One value of what is varied, the largest if None; LabError if it was not measured."""
+        if at is None:
+            return self._largest
+        if at not in self.plan.positions:
+            known = ", ".join(f"{position:.12g}" for position in self.plan.positions)
+            raise LabError(
+                f"{numbers.shown(at)} is none of the values of {self.plan.axis} in {self.name}.", f"There is: {known}."
+            )
+        return at
 
     def _first_cells(self, at: float) -> list[CellFolder]:
         """The cell of the first repeat of each variant at one value of what is varied, in the plan's order.

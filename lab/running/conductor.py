@@ -21,7 +21,7 @@ from lab.running.starts import Starts
 from lab.running.testbed import Testbed
 from lab.running.turn_taking import deadline_s, overtime, session_s, take_turns, warm_up_in_turns
 from lab.running.warm_up import first_users, warm_up
-from lab.runtimes import PROCESS, Running
+from lab.runtimes import Running, host
 from lab.runtimes.process import signals_deferred
 from lab.spec import attached, in_turns
 from lab.spec.nodes import at
@@ -30,7 +30,6 @@ from lab.spec.plan import WINDOWS, Cell, Plan
 from lab.storage import run_folder
 from lab.storage.cell_folder import CellFolder
 from lab.storage.run_folder import RunFolder
-from lab.system import images
 from lab.system.attached import attached_service
 from lab.system.deployment import Deployment
 from lab.system.launch import promised_limits
@@ -67,11 +66,15 @@ def conduct_together(plans: Sequence[Plan], invocation: Invocation) -> list[RunF
     return [testbed.run for testbed in testbeds]
 
 
-def check(plan: Plan, invocation: Invocation) -> None:
-    """LabError if this machine is too small for a plan, or lacks a program that it needs; nothing is started."""
-    prerequisites.check_machine(plan, plan.peak_users, invocation)
-    if images.choose(invocation.runtime)[0] == PROCESS:
-        prerequisites.check_programs(plan)
+def check(plan: Plan, invocation: Invocation) -> Plan:
+    """What :func:`conduct` would measure of a plan, without the programs that this machine does not have.
+
+    LabError where it would refuse to begin, as far as that is known while nothing is started or written.
+    """
+    plan = prerequisites.with_programs(plan, invocation.reporter)
+    prerequisites.check(plan, plan.peak_users, invocation)
+    host.check_writable(invocation.runs)
+    return plan
 
 
 def measure_start(testbed: Testbed, groups: Iterable[list[Cell]]) -> None:

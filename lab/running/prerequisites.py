@@ -1,4 +1,4 @@
-"""The prerequisites of a run on this machine: files, ports, backlog, memory, disk; checked before the start."""
+"""The prerequisites of a run on this machine: files, ports, memory, disk, programs; checked before the start."""
 
 from __future__ import annotations
 
@@ -10,16 +10,54 @@ from lab.errors import LabError
 from lab.generator.fleet import check_join_token, new_join_token
 from lab.running.invocation import Invocation
 from lab.running.progress import Reporter
-from lab.runtimes import DOCKER, checkout, host
+from lab.runtimes import DOCKER, PROCESS, checkout, host
 from lab.runtimes.checkout import ROOT
 from lab.spec import http_address, memory
 from lab.spec.plan import Plan
 from lab.spec.planning import split_address
 from lab.spec.scenario import Scenario
-from lab.system import balancer, prometheus
+from lab.system import balancer, images, prometheus
+from lab.system.jdk import find_jdk
 
 # The Locust master, the lab and its libraries keep some files open besides one socket a user.
 SPARE_FILES = 256
+
+
+def check(plan: Plan, users: int, invocation: Invocation) -> tuple[str, str]:
+    """LabError if a plan cannot be carried out here, as far as that is known while nothing is started or written.
+
+    It comes first in a run, and is all that a dry run does. What only a start shows is not in it, such as a database
+    that does not answer.
+
+    Args:
+        users: the largest number of users of any cell.
+
+    Returns:
+        The runtime, ``process`` or ``docker``, and why.
+
+    """
+    invocation.endpoints.check()
+    images.check_known(invocation.runtime)
+    entry = plan.scenario.entry
+    chosen, why = images.choose(invocation.runtime) if entry == "service" else (PROCESS, "")
+    if entry == "program" and invocation.runtime == DOCKER:
+        raise LabError("Programs are executed on this machine.", "Leave --runtime docker out.")
+    check_machine(plan, users, invocation)
+    if entry == "service":
+        check_locustfile(plan.scenario)
+    if entry == "service" and chosen == PROCESS:
+        check_programs(plan)
+    if needs_jdk(plan):
+        find_jdk()
+    if entry != "program":
+        check_master(plan, chosen, invocation.endpoints.join)
+    return chosen, why
+
+
+def needs_jdk(plan: Plan) -> bool:
+    """Whether anything of a plan is built by Maven, or executed by Java."""
+    words = [word for variant in plan.variants for word in variant.command]
+    return any(variant.module for variant in plan.variants) or any("{java}" in word for word in words)
 
 
 def check_machine(plan: Plan, users: int, invocation: Invocation) -> None:
@@ -87,8 +125,24 @@ def check_locustfile(scenario: Scenario) -> None:
         )
 
 
-def announce_master(plan: Plan, runtime: str, reporter: Reporter, given: str) -> str:
-    """Print the command for workers on other machines, if the plan has any; LabError if they could not join.
+def check_master(plan: Plan, runtime: str, given: str) -> None:
+    """LabError if a plan's workers on other machines could not join; or if there are none, and a token is given.
+
+    Args:
+        given: the token that the user has chosen for them; one will be drawn if it is empty.
+
+    """
+    if not plan.bind:
+        if given:
+            raise LabError("--join is the token of workers on other machines.", "Add --remote-workers N.")
+        return
+    check_master_address(plan, runtime)
+    if given:
+        check_join_token(given)
+
+
+def announce_master(plan: Plan, reporter: Reporter, given: str) -> str:
+    """Print the command for workers on other machines, if a plan that was checked has any.
 
     Args:
         given: the token that the user has chosen for them; one is drawn if it is empty.
@@ -98,12 +152,8 @@ def announce_master(plan: Plan, runtime: str, reporter: Reporter, given: str) ->
 
     """
     if not plan.bind:
-        if given:
-            raise LabError("--join is the token of workers on other machines.", "Add --remote-workers N.")
         return ""
-    check_master_address(plan, runtime)
     token = given or new_join_token()
-    check_join_token(token)
     shown = "…, the same as here" if given else token
     reporter.say(f"  on the other machines: python -m lab worker --master {plan.bind} --join {shown}")
     return token

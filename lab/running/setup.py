@@ -16,17 +16,17 @@ from lab.generator.calibration import Calibration
 from lab.running import building, calibrate
 from lab.running.components import components_facts, running_components
 from lab.running.invocation import Invocation
-from lab.running.prerequisites import announce_master, check_locustfile, check_machine, check_programs
+from lab.running.prerequisites import announce_master, check, needs_jdk
 from lab.running.progress import Reporter
 from lab.running.testbed import Artifacts, Testbed
-from lab.runtimes import DOCKER, PROCESS, host
+from lab.runtimes import DOCKER, host
 from lab.runtimes.checkout import ROOT
 from lab.runtimes.docker import DockerRuntime
 from lab.runtimes.host import Cores
 from lab.runtimes.process import ProcessRuntime, confined
 from lab.spec.plan import CELLS, Plan
 from lab.storage.run_folder import RunFolder
-from lab.system import artifacts, attached, backends, build, images, prometheus
+from lab.system import artifacts, attached, backends, build, prometheus
 from lab.system.backends import Backends
 from lab.system.databases import Site
 from lab.system.jdk import Jdk, find_jdk
@@ -51,13 +51,22 @@ def set_up(plan: Plan, invocation: Invocation, users: int, reopen: Opener | None
             an address is none that the lab can use, whether or not the plan needs it.
 
     """
-    invocation.endpoints.check()
+    chosen, why = check(plan, users, invocation)
+    if not reopen:
+        host.check_writable(invocation.runs)
 
     def made(facts: Mapping[str, Any]) -> RunFolder:
         return RunFolder.create(plan, invocation.command, facts, invocation.runs)
 
-    prepared = {"service": _start, "attached": _attach, "program": _build_programs}[plan.scenario.entry]
-    with prepared(plan, invocation, users, reopen or made) as testbed:
+    opened = reopen or made
+    match plan.scenario.entry:
+        case "service":
+            prepared = _start(plan, invocation, chosen, why, opened)
+        case "attached":
+            prepared = _attach(plan, invocation, opened)
+        case "program":
+            prepared = _build_programs(plan, invocation, opened)
+    with prepared as testbed:
         yield testbed
 
 
@@ -121,15 +130,10 @@ def _with_folder(testbed: Testbed, plan: Plan, invocation: Invocation) -> Iterat
 
 
 @contextmanager
-def _start(plan: Plan, invocation: Invocation, users: int, opened: Opener) -> Iterator[Testbed]:
-    """The testbed of services that the lab builds and starts."""
-    reporter, (chosen, why) = invocation.reporter, images.choose(invocation.runtime)
-    check_machine(plan, users, invocation)
-    check_locustfile(plan.scenario)
-    if chosen == PROCESS:
-        check_programs(plan)
-    jdk, cores = find_jdk(), Cores.split(plan.pin)
-    join_token = announce_master(plan, chosen, reporter, invocation.endpoints.join)
+def _start(plan: Plan, invocation: Invocation, chosen: str, why: str, opened: Opener) -> Iterator[Testbed]:
+    """The testbed of services that the lab builds, and starts in the runtime that was chosen, and why."""
+    reporter, jdk, cores = invocation.reporter, find_jdk(), Cores.split(plan.pin)
+    join_token = announce_master(plan, reporter, invocation.endpoints.join)
     if invocation.runtime != chosen:
         reporter.say(f"  runtime: {chosen} ({why})")
     found, modules = _calibrated(plan, reporter), _modules(plan)
@@ -176,7 +180,7 @@ def _sources(plan: Plan) -> dict[str, dict[str, str]]:
 
 
 @contextmanager
-def _attach(plan: Plan, invocation: Invocation, users: int, opened: Opener) -> Iterator[Testbed]:
+def _attach(plan: Plan, invocation: Invocation, opened: Opener) -> Iterator[Testbed]:
     """The testbed of attached services: nothing is built or started, but each must answer once."""
     reporter, headers = invocation.reporter, invocation.endpoints.headers
     attached.check_headers(plan, headers)
@@ -184,9 +188,8 @@ def _attach(plan: Plan, invocation: Invocation, users: int, opened: Opener) -> I
         answers = attached.ask(plan, headers)
         update(1, ", ".join(variant.url for variant in plan.variants))
     plan = replace(plan, scenario=replace(plan.scenario, requests=answers))
-    check_machine(plan, users, invocation)
     cores, found = Cores(frozenset(), Cores.split(plan.pin).generator), _calibrated(plan, reporter)
-    join_token = announce_master(plan, PROCESS, reporter, invocation.endpoints.join)
+    join_token = announce_master(plan, reporter, invocation.endpoints.join)
     run = opened(_facts(cores, found))
     if plan.locustfile:
         run.keep_locustfile(plan.locustfile)
@@ -196,15 +199,12 @@ def _attach(plan: Plan, invocation: Invocation, users: int, opened: Opener) -> I
 
 
 @contextmanager
-def _build_programs(plan: Plan, invocation: Invocation, users: int, opened: Opener) -> Iterator[Testbed]:
+def _build_programs(plan: Plan, invocation: Invocation, opened: Opener) -> Iterator[Testbed]:
     """The testbed of programs: what Maven makes of them is built, and nothing is started until it is measured."""
     reporter, cores = invocation.reporter, Cores.split(plan.pin)
-    if invocation.runtime == DOCKER:
-        raise LabError("Programs are executed on this machine.", "Leave --runtime docker out.")
-    check_machine(plan, users, invocation)
     modules = {variant.module for variant in plan.variants if variant.module}
     words = [word for variant in plan.variants for word in variant.command]
-    jdk = find_jdk() if modules or any("{java}" in word for word in words) else None
+    jdk = find_jdk() if needs_jdk(plan) else None
     facts = {**_facts(cores, None), "service_cores": sorted(cores.service)}
     facts["sources"] = {module: build.source_hash(module) for module in sorted(modules)} | _digests(words)
     if jdk:

@@ -12,6 +12,7 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import psutil
@@ -108,12 +109,34 @@ def check_backlog(asked: int) -> None:
 
 def check_free_space(folder: Path) -> None:
     """LabError if the disk of a folder, which may not exist yet, has too little space for a run."""
-    disk = shutil.disk_usage(next(path for path in (folder, *folder.absolute().parents) if path.exists()))
+    disk = shutil.disk_usage(_existing(folder))
     if disk.total and disk.free < LEAST_FREE:  # /proc and its like have no size
         raise LabError(
             f"A run needs {LEAST_FREE >> 20} MiB of disk space, and {folder} has {disk.free >> 20} MiB.",
             "Free some space there, or keep runs on another disk.",
         )
+
+
+def check_writable(folder: Path) -> None:
+    """LabError if a folder cannot be written to; or cannot be made, if it does not exist. Nothing is left there."""
+    existing = _existing(folder)
+    try:
+        with TemporaryDirectory(dir=existing):  # permissions alone do not tell: see root, and /proc
+            pass
+    except OSError as error:
+        raise _no_place(folder, error) from None
+
+
+def _existing(folder: Path) -> Path:
+    """A folder, or the one nearest above it that exists; LabError if nobody can tell."""
+    try:
+        return next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    except OSError as error:  # such as a name that is too long
+        raise _no_place(folder, error) from None
+
+
+def _no_place(folder: Path, error: OSError) -> LabError:
+    return LabError(f"{error.strerror}: {folder}.", "Choose another place for runs (--data), or fix this one.")
 
 
 def environment() -> dict[str, Any]:

@@ -16,7 +16,7 @@ MOST_SECONDS = 7 * 86_400.0
 def whole(option: str, value: Any) -> int:
     """A whole number; LabError names the option if it is none, or larger than a Java int."""
     if isinstance(value, bool) or not isinstance(value, Integral):
-        raise LabError(f"{option} {_shown(value)} is not a whole number.", "Write it in digits, such as 400.")
+        raise LabError(f"{option} {shown(value)} is not a whole number.", "Write it in digits, such as 400.")
     if abs(int(value)) > MAX_INT:
         raise LabError(f"{option} is too large.", f"It must be at most {MAX_INT:,}.")
     return int(value)
@@ -34,7 +34,7 @@ def seconds(option: str, value: Any) -> float:
 def real(option: str, value: Any) -> float:
     """A finite number, never a negative zero; LabError names the option if it is none."""
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise LabError(f"{option} {_shown(value)} is not a number.", "Write it in digits, such as 20 or 0.5.")
+        raise LabError(f"{option} {shown(value)} is not a number.", "Write it in digits, such as 20 or 0.5.")
     try:
         found = float(value)
     except OverflowError:
@@ -54,6 +54,7 @@ def at_least(option: str, value: Number, least: float) -> Number:
     return value
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """A value that is refused, as Python writes it, and not all of a long one."""
     text = repr(value)
     return text if len(text) <= 40 else f"{text[:40]}…"

@@ -144,8 +144,7 @@ def checked(scenario: Scenario, options: Options) -> Options:
     given = {name: value for name in NUMBERS if (value := getattr(options, name)) is not DEFAULTS[name]}
     read: dict[str, Any] = {name: _number(name, value) for name, value in given.items()}
     for name in ("pin", "prometheus"):
-        if not isinstance(value := getattr(options, name), bool):
-            raise LabError(f"{name} {value!r} is neither True nor False.", "Leave it out, or choose one of them.")
+        check_flag(name, getattr(options, name))
     _check_choice("stance --limits", options.limits, (EQUAL, DEFAULT, TUNED))
     if options.interleave is not None:
         _check_choice("way to --interleave", options.interleave, (CELLS, WINDOWS))
@@ -230,6 +229,14 @@ def _ramp(given: str | Sequence[float]) -> tuple[float, float, float]:
     if duration_s < LEAST_RAMP_S:
         raise LabError(f"{written} is too short.", f"It must last at least {LEAST_RAMP_S:g} second.")
     return from_rps, to_rps, numbers.seconds("--ramp", duration_s)
+
+
+def check_flag(name: str, value: Any) -> None:
+    """LabError if the value of a flag is none."""
+    if not isinstance(value, bool):
+        raise LabError(
+            f"{name} {numbers.shown(value)} is neither True nor False.", "Leave it out, or choose one of them."
+        )
 
 
 def _check_choice(what: str, name: Any, known: Sequence[str]) -> None:

@@ -46,7 +46,7 @@ class Locustfile:
 def one_request(method: str | None, body: str | None, check: str | None) -> OneRequest | None:
     """The request that options describe, None for a plain GET; LabError where they are not possible."""
     for option, text in (("--method", method), ("--body", body), ("--check", check)):
-        _check_text(option, text)
+        check_text(option, text)
     name = (method or GET).upper()
     if name not in METHODS:
         known = did_you_mean(name, METHODS)
@@ -57,10 +57,10 @@ def one_request(method: str | None, body: str | None, check: str | None) -> OneR
     return None if asked == OneRequest() else asked
 
 
-def _check_text(option: str, text: object) -> None:
+def check_text(option: str, text: object) -> None:
     """LabError if the value of an option is no text, or holds what is none in UTF-8."""
     if not isinstance(text, str | None):
-        raise LabError(f"{option} is not a text, but {type(text).__name__}.", "Write it as it is to be sent.")
+        raise LabError(f"{option} is not a text, but {type(text).__name__}.", "Write it in quotes.")
     try:
         (text or "").encode()
     except UnicodeEncodeError:  # what the shell passed on were no bytes of UTF-8

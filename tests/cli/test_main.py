@@ -25,7 +25,7 @@ from small_disk import fill, mounted
 from lab.cli import console, main
 from lab.cli.commands import maintenance
 from lab.experiments import find_scenario
-from lab.running import building, held_stack
+from lab.running import building, held_stack, prerequisites
 from lab.runtimes import host, temporary
 from lab.runtimes.checkout import ROOT
 from lab.spec.options import Options
@@ -133,8 +133,9 @@ def test_every_command_of_the_readme_can_be_typed():
         read(shlex.split(example, comments=True))
 
 
-def test_every_run_of_the_readme_can_be_planned(tmp_path):
-    """What it says is not only an option that there is: the load is one that can be had."""
+def test_every_run_of_the_readme_can_be_planned(tmp_path, monkeypatch):
+    """What it says is not only an option that there is: the load is one that can be had. Not everywhere, maybe."""
+    monkeypatch.setattr(prerequisites, "check", lambda *_: None)
     examples = re.findall(r"^python -m lab ((?:run|sweep) .*)", (ROOT / "README.md").read_text(), re.MULTILINE)
     planned = [each for each in examples if "RUN" not in each and "--bind" not in each]
     assert len(planned) >= 8
@@ -161,6 +162,48 @@ def test_a_stack_takes_one_value_of_a_parameter(typed):
     assert "for a sweep" not in typed("up", "chain", "--help").stdout
     assert "--delay-ms MS  " in typed("up", "chain", "--help").stdout
     assert "--delay-ms MS[,…]" in typed("sweep", "chain", "--help").stdout
+
+
+@pytest.mark.parametrize("scenario", ["chain", "document", "grep", "jwt", "migration"])
+def test_lists_of_values_are_for_sweeps(typed, scenario):
+    """A run refuses them, so that its help does not offer them."""
+    assert not re.search(r"for a sweep|\[,", typed("run", scenario, "--help").stdout)
+    assert re.search(r"for a sweep|\[,", typed("sweep", scenario, "--help").stdout)
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("run delay", "or of an open loop. [default: 30 of an open loop]"),
+        ("run document", "[default: 20 without a link; else 30 of an open loop]"),
+        ("sweep jwt", "or of an open loop. [default: 20]"),
+        ("load", "or of an open loop. [default: 20]"),
+        ("run grep", "Length in seconds, instead of --loops. [default: 3]"),
+        ("run delay", "Seconds after which a request counts as failed. [default: 120, or if longer twice what theory"),
+        ("run operations", "[default: 60, or if longer twice what theory"),
+        ("load", "Seconds after which a request counts as failed. [default: 120]"),
+        ("run grep", "Seconds after which an execution counts as failed. [default: 120]"),
+        ("load", "[default: 10; required with --rate and --ramp]"),
+    ],
+)
+def test_the_help_says_how_long_a_load_and_its_requests_last(typed, command, said):
+    """By default: of an open loop too, and where nothing is predicted."""
+    assert said in re.sub(r"\s+", " ", typed(*command.split(), "--help").stdout)
+
+
+@pytest.mark.parametrize("command", ["run delay", "sweep chain", "load", "up jwt", "compare", "reproduce"])
+def test_every_number_of_an_option_has_a_default_that_is_said(command):
+    """But for what is one of several ways to say the same, and for addresses."""
+    group: click.Command = main.cli
+    for word in command.split():
+        assert isinstance(group, click.Group)
+        group = group.commands[word]
+    context = click.Context(group)
+    without = {"--loops", "--requests", "--rate", "--capacity", "--ramp", "--bind", "--slo", "--name", "--header"}
+    without |= {"--body", "--locustfile"}
+    for option in group.params:
+        if isinstance(option, click.Option) and not option.is_flag and not without.intersection(option.opts):
+            assert "[default" in option.get_help_record(context)[1], option.opts
 
 
 @pytest.mark.parametrize("word", ["suspect", "invalid"])
@@ -226,8 +269,10 @@ def read(words: list[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "option", "where"),
     [
-        ("run delay --users", "--users N[,N…]", "run delay"),
-        ("run delay --users 5 --delay-ms", "--delay-ms MS[,…]", "run delay"),
+        ("run delay --users", "--users N", "run delay"),
+        ("sweep delay --users", "--users N[,N…]", "sweep delay"),
+        ("run delay --users 5 --delay-ms", "--delay-ms MS", "run delay"),
+        ("sweep delay --users 5 --delay-ms", "--delay-ms MS[,…]", "sweep delay"),
         ("sweep jwt --arrivals", "--arrivals [even|poisson]", "sweep jwt"),
         ("load http://127.0.0.1:1/ --header", "--header 'NAME: VALUE'", "load"),
         ("report -o", "-o FILE", "report"),
@@ -337,6 +382,41 @@ def test_a_data_folder_that_cannot_be_written_is_said(typed, tmp_path, kind):
     """A run that has nowhere to go is refused before anything is started."""
     path = unwritable(kind, tmp_path)
     assert_said(typed("run", "delay", "--users", "5", "--data", str(path)), str(path))
+
+
+ELSEWHERE = "--workers 0 --remote-workers 1 --bind"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ("run delay --heap-mb 2000000000", "MiB of memory"),
+        ("sweep delay --users 1,2 --heap-mb 2000000000", "MiB of memory"),
+        ("run delay --join a-token-of-this-very-test", "Add --remote-workers N."),
+        (f"run delay {ELSEWHERE} 127.0.0.1:45557 --join short", "could be guessed"),
+        (f"run delay {ELSEWHERE} 192.0.2.1", "cannot listen at 192.0.2.1:5557"),
+        ("run jwt --mysql-url 127.0.0.1", "--mysql-url needs a scheme, a user and a host."),
+        ("run document --mongo-url mongodb://a,b", "--mongo-url needs a scheme and one host."),
+        ("run grep --data {file}/runs", "Not a directory: {file}/runs."),
+        ("load http://127.0.0.1:1 --join a-token-of-this-very-test", "Add --remote-workers N."),
+        (f"load http://127.0.0.1:1 {ELSEWHERE} 127.0.0.1:45557 --join short", "could be guessed"),
+        ("load http://127.0.0.1:1 --workers 500000 --users 500000 --ramp-up 1", "MiB of memory"),
+        ("load http://127.0.0.1:1 --data {file}/runs", "Not a directory: {file}/runs."),
+    ],
+)
+def test_a_dry_run_refuses_what_the_run_would(typed, tmp_path, monkeypatch, arguments, named):
+    """In the same words, as far as nothing has to be started; and nothing is written."""
+    monkeypatch.setattr(host, "raise_open_file_limit", lambda needed: needed)
+    monkeypatch.setattr(host, "check_ports", lambda users, addresses: None)
+    file = tmp_path / "file"
+    file.write_text("mine")
+    words = arguments.format(file=file).split()
+    words += [] if "--data" in words else ["--data", str(tmp_path / "runs")]
+    dry, wet = typed(*words, "--dry-run"), typed(*words)
+    assert_said(dry, named.format(file=file))
+    refusals = [done.stderr[done.stderr.index("error:") :] for done in (dry, wet)]
+    assert refusals[0] == refusals[1]
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 @pytest.fixture
@@ -646,6 +726,7 @@ def test_a_disk_that_is_almost_full_is_said(typed, tmp_path, monkeypatch):
     [
         ("worker --master a:b:c --join a-token-of-this-very-test", "'a:b:c' is not an address"),
         ("worker --master 127.0.0.1 --join short", "could be guessed"),
+        ("list --data ~nobody-here/runs", "in the home of nobody"),
         ("export delay-sweep", "Missing option '--format'. Choose from: jtl, csv, hdr"),
         ("export delay-sweep --format csv -o /dev/full", "/dev/full"),
         ("reproduce delay --scale 0.1 --seed -1 --dry-run", "--seed -1"),

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from machines import HERE
+from one_sentence import assert_refused
 from scipy import stats
 
 import lab
@@ -907,6 +908,16 @@ def test_the_command_lists_and_estimates(typed, tmp_path):
     assert planned.returncode == 0
     assert all(f"pool {pool}: 12 cells" in planned.stdout for pool in document.POOLS)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_dry_run_refuses_what_cannot_be_measured_here(typed, tmp_path, monkeypatch):
+    """As the command itself does, and nothing is planned that could not be."""
+    monkeypatch.setattr(host, "memory_mb", lambda: 1024)
+    asked = ("reproduce", "delay", "--scale", "1", "--repeat", "1", "--data", str(tmp_path / "runs"))
+    dry, wet = (typed(*asked, *more) for more in (["--dry-run"], []))
+    assert_refused(dry, "this machine has 1,024 MiB")
+    assert dry.stderr == wet.stderr[wet.stderr.index("error:") :]
+    assert (dry.stdout, list(tmp_path.iterdir())) == ("", [])
 
 
 @pytest.mark.parametrize(

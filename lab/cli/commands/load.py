@@ -29,7 +29,11 @@ from lab.spec.options import Options
 @click.argument("urls", nargs=-1, required=True, metavar="URL...")
 @click.option("--name", "names", multiple=True, metavar="LABEL", help=f"Label of a URL.  [default: {attached.NAME}]")
 @header_option
-@click.option("--users", type=Several(), help=f"Number of users; several for a sweep.  [default: {LOAD.load.users}]")
+@click.option(
+    "--users",
+    type=Several(),
+    help=f"Number of users; several for a sweep.  [default: {LOAD.load.users}; required with --rate and --ramp]",
+)
 def load(
     urls: tuple[str, ...], names: tuple[str, ...], headers: tuple[str, ...], users: list[int] | None, **options: Any
 ) -> None:
@@ -66,5 +70,5 @@ def load(
     conduct(plan, result_options, endpoints)
 
 
-load.params += [*own_request_options(), *shape_options(LOAD.load, LOAD.unit), join_option(), pin_option()]
+load.params += [*own_request_options(), *shape_options(LOAD, sweeps=True), join_option(), pin_option()]
 data_option(load)

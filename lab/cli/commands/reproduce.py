@@ -54,7 +54,7 @@ COLOURS = {CONFIRMED: "green", REFUTED: "red", UNDECIDED: "yellow", NOT_JUDGED: 
     "--pace",
     type=float,
     metavar="X",
-    help="Scale pauses, ramp-up, timeout and the number of users by X: the request rate stays the same.",
+    help="Scale pauses, ramp-up, timeout and the number of users by X: the request rate stays the same.  [default: 1]",
 )
 @click.option(
     "--repeat",
@@ -65,10 +65,22 @@ COLOURS = {CONFIRMED: "green", REFUTED: "red", UNDECIDED: "yellow", NOT_JUDGED: 
 @click.option(
     "--interleave",
     type=click.Choice((CELLS, WINDOWS)),
-    help="One variant after the other, or all up and in turns of a second.  [default: windows where the CPU decides]",
+    help="One variant after the other, or all up and in turns of a second.  "
+    "[default: windows where the CPU decides, else cells]",
 )
-@click.option("--seed", type=int, metavar="N", help="Seed of arrivals and order, to repeat a run.")
-@click.option("--from", "from_", multiple=True, metavar="RUN", help="Judge an existing run; one for each part.")
+@click.option(
+    "--seed",
+    type=int,
+    metavar="N",
+    help="Seed of arrivals and order, to repeat a run.  [default: drawn, and recorded]",
+)
+@click.option(
+    "--from",
+    "from_",
+    multiple=True,
+    metavar="RUN",
+    help="Judge an existing run; one for each part.  [default: measure]",
+)
 @click.option(
     "--runtime",
     type=click.Choice(RUNTIMES),
@@ -76,7 +88,9 @@ COLOURS = {CONFIRMED: "green", REFUTED: "red", UNDECIDED: "yellow", NOT_JUDGED: 
     show_default=True,
     help="Where services, databases and workers run.",
 )
-@click.option("--dry-run", is_flag=True, help="Print the runs and the time they would take, and exit.")
+@click.option(
+    "--dry-run", is_flag=True, help="Check the prerequisites, print the runs and the time they would take, and exit."
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object, for programs.")
 @data_option
 def reproduce(name: str | None, from_: Sequence[str], as_json: bool, data: Path, **options: Any) -> None:
@@ -137,6 +151,9 @@ def _measured(
         wanted, data, scale=scale, pace=pace, repeat=repeat, interleave=interleave, runtime=runtime
     )
     wanted, chosen, times = to_measure.experiment, to_measure.scale, to_measure.repeat
+    invocation = Invocation(typed_command(), data, reporter(), runtime)
+    if dry_run:
+        results.checked_plans(wanted, chosen, invocation, seed=seed, repeat=times)
     estimates = results.expected(wanted, chosen, data, times, seed, runtime)
     console = out if dry_run else err
     paced = f"; pace {wanted.pace:g}" * (wanted.pace != 1)
@@ -149,7 +166,6 @@ def _measured(
         console.print(f"  together about {estimate.duration_text(results.total_s(estimates))}")
     if dry_run:
         return None
-    invocation = Invocation(typed_command(), data, reporter(), runtime)
     return results.carry_out(wanted, chosen, invocation, seed=seed, repeat=times)
 
 

@@ -27,8 +27,9 @@ def _command(scenario: Scenario, callback: Callable[..., None], users: click.Opt
 
 
 def _run_command(scenario: Scenario) -> click.Command:
-    text = f"Number of users.  [default: {scenario.load.users}; with --rate or --ramp, as many as needed]"
-    users = click.Option(["--users"], type=Several(), help=text)
+    open_loop = "with --rate or --ramp as many as theory tells, and required where it does not"
+    text = f"Number of users.  [default: {scenario.load.users}; {open_loop}]"
+    users = click.Option(["--users"], type=Several(), metavar="N", help=text)
 
     def run(**options: Any) -> None:
         for axis in _axes(scenario):
@@ -37,7 +38,7 @@ def _run_command(scenario: Scenario) -> click.Command:
                 raise LabError(f"'run' takes one {what}.", f"For several: python -m lab sweep {scenario.name}")
         conduct_scenario(scenario.name, **{**options, "users": options.get("users") or []})
 
-    return load_options(_command(scenario, run, users), scenario)
+    return load_options(_command(scenario, run, users), scenario, sweeps=False)
 
 
 def _sweep_command(scenario: Scenario) -> click.Command:
@@ -51,7 +52,7 @@ def _sweep_command(scenario: Scenario) -> click.Command:
             _check_effective(scenario, options)
         conduct_scenario(scenario.name, **{**options, "users": options.get("users") or []})
 
-    return load_options(_command(scenario, sweep, users), scenario)
+    return load_options(_command(scenario, sweep, users), scenario, sweeps=True)
 
 
 def _check_effective(scenario: Scenario, options: Mapping[str, Any]) -> None:

@@ -26,7 +26,7 @@ from lab.running import conductor, estimate, prerequisites
 from lab.running.estimate import TimeEstimate
 from lab.running.invocation import Invocation
 from lab.runtimes import PROCESS, host
-from lab.spec import in_turns, memory
+from lab.spec import in_turns, memory, numbers
 from lab.spec.options import option
 from lab.spec.plan import Interleave, Plan
 from lab.storage import run_folder
@@ -223,6 +223,7 @@ def intended(
     """
     wanted = wanted.taking_turns(interleave) if interleave else wanted
     wanted = wanted if pace is None else wanted.at_pace(pace)
+    scale = None if scale is None else numbers.real("--scale", scale)
     chosen, because = (scale, "as asked") if scale is not None else scale_for_here(wanted, runs, runtime)
     times = repeats_for_here(wanted, chosen, runs, runtime) if repeat is None else repeat
     return Intended(wanted, chosen, because, times)
@@ -242,10 +243,7 @@ def carry_out(
         LabError: the scale is not possible, or something could not be started.
 
     """
-    plans = [wanted.plan(part, scale, seed, repeat) for part in wanted.parts]
-    for plan in plans:  # all of them before the first, which may take long
-        _check_memory(plan)
-        conductor.check(plan, invocation)
+    plans = checked_plans(wanted, scale, invocation, seed=seed, repeat=repeat)
     measured: dict[str, Run] = {}
     for batch in wanted.batches:
         if len(batch) == 1:
@@ -254,6 +252,19 @@ def carry_out(
             folders = conductor.conduct_together([plans[place] for place in batch], invocation)
         measured |= {wanted.parts[place].name: Run(folder) for place, folder in zip(batch, folders, strict=True)}
     return _judged(wanted, scale, measured, invocation.runs)
+
+
+def checked_plans(
+    wanted: Publication, scale: float, invocation: Invocation, *, seed: int | None, repeat: int
+) -> list[Plan]:
+    """The plan of every part; LabError if one of them cannot be carried out here, before the first, which takes long.
+
+    A dry run does no more: see :func:`lab.running.conductor.check`.
+    """
+    plans = [wanted.plan(part, scale, seed, repeat) for part in wanted.parts]
+    for plan in plans:
+        _check_memory(plan)
+    return [conductor.check(plan, invocation) for plan in plans]
 
 
 def _check_memory(plan: Plan) -> None:

@@ -28,6 +28,7 @@ __all__ = [
     "JAR",
     "Image",
     "Images",
+    "check_known",
     "choose",
     "obstacle",
     "service_name",
@@ -159,8 +160,7 @@ def choose(wanted: str) -> tuple[str, str]:
         ``process`` or ``docker``, and why. LabError if ``docker`` is wanted and cannot be had.
 
     """
-    if wanted not in RUNTIMES:
-        raise LabError(f"There is no runtime {wanted!r}.", f"There is: {', '.join(RUNTIMES)}.")
+    check_known(wanted)
     if wanted == PROCESS:
         return PROCESS, "as asked"
     try:
@@ -175,6 +175,12 @@ def choose(wanted: str) -> tuple[str, str]:
     if wanted == DOCKER:
         raise LabError(f"Images cannot be had: {why_not}.", "Install what is missing, or use --runtime process.")
     return PROCESS, f"images cannot be had: {why_not}"
+
+
+def check_known(runtime: str) -> None:
+    """LabError if there is no runtime of that name."""
+    if runtime not in RUNTIMES:
+        raise LabError(f"There is no runtime {runtime!r}.", f"There is: {', '.join(RUNTIMES)}.")
 
 
 def obstacle(engine: docker.DockerClient) -> str:
