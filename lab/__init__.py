@@ -132,10 +132,8 @@ def load(
     of = dict(url) if isinstance(url, dict) else {attached.NAME: url}
     fields = attached.headers([f"{name}: {value}" for name, value in (headers or {}).items()])
     asked = Options(users=_counts(users), **_with_capacity(options, attached.LOAD.name, data))
-    sent, own = (
-        own_load.one_request(method, body, check),
-        own_locustfile.examined(_path("locustfile", locustfile)) if locustfile else None,
-    )
+    sent = own_load.one_request(method, body, check)
+    own = own_locustfile.examined(_path("locustfile", locustfile)) if locustfile else None
     plan = attached.make_plan([str(each) for each in of.values()], list(of), fields, asked, host.machine(), sent, own)
     _check_join(plan, join, quiet)
     invocation = _invocation(["lab.load"], data, quiet, endpoints=Endpoints(headers=fields, join=join))

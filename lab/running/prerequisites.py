@@ -38,15 +38,16 @@ def check(plan: Plan, users: int, invocation: Invocation) -> tuple[str, str]:
     """
     invocation.endpoints.check()
     images.check_known(invocation.runtime)
-    entry = plan.scenario.entry
-    chosen, why = images.choose(invocation.runtime) if entry == "service" else (PROCESS, "")
-    if entry == "program" and invocation.runtime == DOCKER:
+    entry, chosen, why = plan.scenario.entry, PROCESS, ""
+    if entry == "service":
+        chosen, why = images.choose(invocation.runtime)
+    elif entry == "program" and invocation.runtime == DOCKER:
         raise LabError("Programs are executed on this machine.", "Leave --runtime docker out.")
     check_machine(plan, users, invocation)
     if entry == "service":
         check_locustfile(plan.scenario)
-    if entry == "service" and chosen == PROCESS:
-        check_programs(plan)
+        if chosen == PROCESS:
+            check_programs(plan)
     if needs_jdk(plan):
         find_jdk()
     if entry != "program":
