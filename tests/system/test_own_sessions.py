@@ -272,6 +272,13 @@ def test_a_plan_of_ones_own_is_read_back_as_it_was_written(server):
         )
 
 
+def said_to_be_too_few(run) -> list[str]:
+    """The reasons of a run by which not all that was planned was sent; that it was sent late is none of them."""
+    return [
+        reason for row in run.cells for reason in row["reasons"] if re.match(r"Only [\d,]+ of [\d,]+ planned", reason)
+    ]
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     ("shape", "planned"), [({"loops": 2}, 8), ({"requests": 10}, 10), ({"rate": 10, "duration": 1}, 10)]
@@ -288,7 +295,7 @@ def test_other_loads_play_all_planned_sessions_to_their_ends(server, data, mine,
     by_plan = "rate" in shape  # else what follows is due when its user is free
     assert ((later["planned_us"] == later["sent_us"]) | (not by_plan)).all()
     assert (later["planned_us"] <= later["sent_us"] + 1).all()
-    assert run.verdict != "invalid" or not any("planned" in reason for reason in run.cells[0]["reasons"])
+    assert not said_to_be_too_few(run)
 
 
 STEPS = """
@@ -352,7 +359,7 @@ def test_sessions_are_sessions_although_they_send_one_request_on_average(server,
     planned = 2 * shape.get("loops", 5)  # or 10 in a second
     assert (evidence["planned"], evidence["planned_sessions"], evidence["sessions"]) == (None, planned, planned)
     assert evidence["begun"] in range(planned - 2, planned + 3)
-    assert not any("planned" in reason for reason in run.cells[0]["reasons"])
+    assert not said_to_be_too_few(run)
 
 
 def interrupted(server, folder: Path, monkeypatch) -> tuple[Path, RunFolder]:
