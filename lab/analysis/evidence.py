@@ -201,6 +201,8 @@ class ServiceState:
         warm_up_before: the rounds for earlier loads of the same start; in older runs they are the first of ``warm_up``.
         silent: of several nodes and their balancer, by name, from when to when one answered nothing, in seconds since
             the planned start: see :func:`lab.analysis.silence.silent_spans`.
+        backlog_set: whether the listen backlog is the lab's; connections that the server's own is too short for are its
+            property, and no fault of a measurement.
 
     """
 
@@ -214,6 +216,7 @@ class ServiceState:
     slow_connects: int = 0
     warm_up_before: tuple[Mapping[str, float], ...] = ()
     silent: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    backlog_set: bool = True
 
     @property
     def rounds(self) -> int:

@@ -54,6 +54,7 @@ def sentences(run: RunFolder) -> list[str]:
         *_changed_conditions(run),
         *(sentence for variant in plan.variants for sentence in _of_variant(run, plan, variant)),
         *_commands(run, plan),
+        *_slow_connects(run, plan),
         *(f"{plan.label(folder.cell)}: {said}" for folder in run.cells() for said in balancing.sentences(folder)),
         *(f"{plan.label(folder.cell)}: {said}" for folder in run.cells() for said in monitoring.sentences(folder)),
     ]
@@ -96,6 +97,17 @@ def _commands(run: RunFolder, plan: Plan) -> Iterator[str]:
     for made_by_each, labels in counting.items():
         which = "each measurement" if len(labels) == len(run.cells()) > 1 else "; ".join(labels)
         yield f"{which}: the database counted {made_by_each} a request."
+
+
+def _slow_connects(run: RunFolder, plan: Plan) -> Iterator[str]:
+    """A sentence on each cell with connections that were not accepted at once, for which no verdict blames it."""
+    for folder in run.cells():
+        evidence = folder.read("evidence")
+        if (count := evidence.get("slow_connects")) and not evidence.get("backlog_set", True):
+            yield (
+                f"{plan.label(folder.cell)}: {count:,} connections took a second or more, as a packet was lost: the "
+                "service's own listen backlog was full."
+            )
 
 
 def _stages(plan: Plan, folder: CellFolder) -> tuple[Stage, ...]:

@@ -117,7 +117,8 @@ class Conditions:
         calls_expected: by component behind the service, the least and the most calls that it must have counted.
         called_services: those of these components that are services of ours, and no databases.
         unknown_names: names of requests that the scenario does not have.
-        slow_connects: connections that took as long as a lost packet costs, where the lab set the listen backlog.
+        slow_connects: connections that took as long as a lost packet costs.
+        backlog_set: whether the listen backlog is the lab's, and not the server's own.
         others: other runs of this lab that were measuring at the same time.
         silent: of several nodes and their balancer, see :func:`lab.analysis.silence.silent_spans`.
         rounds: of a variant that took turns with others what :func:`lab.analysis.window_figures.by_round` says.
@@ -134,6 +135,7 @@ class Conditions:
     called_services: Sequence[str]
     unknown_names: Sequence[str]
     slow_connects: int
+    backlog_set: bool
     others: Sequence[str]
     silent: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     rounds: Mapping[str, pd.DataFrame] = field(default_factory=dict)
@@ -216,6 +218,7 @@ def evidence(
         conditions.slow_connects,
         tuple(observed.warm_up_before),
         conditions.silent,
+        conditions.backlog_set,
     )
     scrapes_of = {part: asdict(scrapes) for part, scrapes in observed.scrapes.items()}
     monitoring = Monitoring(scrapes_of, len(telemetry.gaps), observed.prometheus_lost)

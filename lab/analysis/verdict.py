@@ -299,7 +299,7 @@ def _connected(evidence: Evidence, summary: Summary, answered: int) -> list[Reas
     # A balancer that listens in front of several nodes has as long a backlog as the system allows.
     remedy = "raise net.core.somaxconn" if evidence.counts.nodes else "raise --accept-count"
     text = f"{count:,} connections took a second or more, as a packet was lost: {remedy}."
-    return _mild([text] * bool(count))
+    return _mild([text] * bool(count and evidence.service.backlog_set))
 
 
 def _steady(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:

@@ -76,9 +76,6 @@ def conclude(testbed: Testbed, measurement: Measurement, others: list[str], turn
     metrics = observations.metrics(observed.result, observed.telemetry)
     summary = stats.summarise_pieces(folder.measured_pieces(stats.SUMMARISED), from_planned=cell.load.independent)
     by_name = expected_counts.NameCounts.of(folder.measured_pieces(expected_counts.NameCounts.COLUMNS))
-    # Where the backlog is the server's own, that it drops connections is its property, and no fault of a measurement.
-    backlog_set = testbed.plan.limits_of(cell.variant).accept_count is not None
-    slow = observations.slow_connects(folder.measured_pieces(["connect_us"])) if backlog_set else 0
     variant = testbed.plan.scenario.variant(cell.variant)
     named = {request.name for request in testbed.plan.scenario.requests}
     begun, counts = observed.result.begun, observed.counts or Served()
@@ -94,7 +91,8 @@ def conclude(testbed: Testbed, measurement: Measurement, others: list[str], turn
         ),
         called_services=[component.name for component in testbed.plan.components if not component.database],
         unknown_names=sorted(by_name.sent.keys() - named),
-        slow_connects=slow,
+        slow_connects=observations.slow_connects(folder.measured_pieces(["connect_us"])),
+        backlog_set=testbed.plan.limits_of(cell.variant).accept_count is not None,
         others=list(dict.fromkeys([*others, *run_folder.others_running(testbed.run)])),
         # Of a load that was broken off before it began no time is known.
         silent=silent_spans(metrics, folder.measured_pieces) if observed.result.unix_start else {},

@@ -64,6 +64,19 @@ def test_noise_that_could_hide_a_drift_is_told_with_the_size_that_it_hides(tmp_p
     assert not any("noise" in line for line in lab.open_run(str(folder.path)).insights()), "its drift was found"
 
 
+@pytest.mark.parametrize(("backlog_set", "count"), [(False, 3), (True, 3), (False, 0)])
+def test_connections_that_waited_in_the_services_own_backlog_are_told(tmp_path, backlog_set, count):
+    """Where the lab set it, the verdict tells."""
+    plan = make_plan(scenarios()["delay"], Options(variants=["mvc"], users=[50], limits="default", seed=1), HERE)
+    folder = RunFolder.create(plan, ["test"], MACHINE, tmp_path)
+    cell = folder.begin(plan.cells[0])
+    fill(cell, 0.1, np.random.default_rng(1))
+    cell.keep("evidence", {**cell.read("evidence"), "slow_connects": count, "backlog_set": backlog_set})
+    said = [sentence for sentence in insights.sentences(folder) if "took a second or more" in sentence]
+    assert len(said) == (count > 0 and not backlog_set)
+    assert all("mvc at 50 users: 3 connections" in sentence for sentence in said)
+
+
 def test_of_many_measurements_a_few_are_named_and_what_is_the_same_is_said_once():
     """The example of sessions has the samples of one repeat, and a core that is full while users log in."""
     said = lab.open_run("operations").insights()

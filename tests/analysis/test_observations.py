@@ -173,7 +173,7 @@ def test_the_generator_of_a_ramp_is_judged_by_its_end(samples_of):
     result = PhaseResult(begun=4000, sessions=2000, whole=True)
     observed = observations.Observed(result=result, telemetry=Telemetry(used))
     samples = samples_of([0.1] * 200, sent_s=[t / 10 for t in range(200)])
-    conditions = observations.Conditions(True, "service", {}, 2000.0, (0, 0), {}, {}, (), (), 0, ())
+    conditions = observations.Conditions(True, "service", {}, 2000.0, (0, 0), {}, {}, (), (), 0, True, ())
 
     def judged(load):
         found = observations.evidence(observed, conditions, load, summarise(samples, from_planned=True), samples)
@@ -202,6 +202,7 @@ def test_the_cores_that_workers_fill_are_those_of_the_generator(samples_of):
             called_services=(),
             unknown_names=(),
             slow_connects=0,
+            backlog_set=True,
             others=(),
         )
         found = observations.evidence(observed, conditions, Burst(users=1), summarise(samples), samples)

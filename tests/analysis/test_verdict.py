@@ -364,6 +364,11 @@ def test_evidence_that_speaks_against_it_is_named(changes, word, words):
     assert words in reasons
 
 
+def test_a_backlog_of_the_services_own_is_its_property():
+    """That it is too short is told, and makes no measurement of it suspect."""
+    assert judged(slow_connects=3, backlog_set=False)[0] == VALID
+
+
 def test_cores_that_slow_down_are_no_reason_to_doubt_a_load_in_turns():
     """They slow down everybody who takes turns; what is the service's own is one."""
     assert judged(slowed={"service": 0.5}, windows=20)[0] == VALID
