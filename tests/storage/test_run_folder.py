@@ -530,6 +530,33 @@ def test_a_folder_is_never_taken_from_another_run(plan, tmp_path, monkeypatch):
     assert not list(tmp_path.glob("*/*"))
 
 
+def test_a_renamed_run_is_listed_where_it_was_and_found(plan, tmp_path, typed):
+    """By the name of its folder, as it is shown; a folder without a run is none."""
+    first, second, third = (RunFolder.create(plan, [], {}, tmp_path) for _ in range(3))
+    second = RunFolder(second.path.rename(tmp_path / "baseline"))
+    (tmp_path / "notes").mkdir()
+    assert run_folder.all_runs(tmp_path) == [first, second, third]
+    assert run_folder.find_run("baseline", tmp_path) == second
+    listed = typed("list", "--data", str(tmp_path)).stdout.splitlines()[1:]
+    assert [line.split()[0] for line in listed] == [first.name, "baseline", third.name]
+
+
+def test_a_renamed_run_is_the_newest_if_it_was(plan, tmp_path):
+    """What is read without a name is the last one of the list."""
+    older, newer = (RunFolder.create(plan, [], {}, tmp_path) for _ in range(2))
+    newer = RunFolder(newer.path.rename(tmp_path / "baseline"))
+    assert run_folder.find_run(None, tmp_path) == newer
+    assert run_folder.all_runs(tmp_path) == [older, newer]
+
+
+def test_a_mistyped_name_gets_the_most_similar_one(plan, tmp_path):
+    """Of the runs in the folder, and of the examples, which are found by name too."""
+    run = RunFolder.create(plan, [], {}, tmp_path)
+    for name, meant in ((f"{run.name}x", run.name), ("delay-swep", "delay-sweep")):
+        with pytest.raises(LabError, match=rf"did you mean {meant}\?"):
+            run_folder.find_run(name, tmp_path)
+
+
 def test_a_name_longer_than_a_file_may_have_is_no_run(tmp_path):
     """It is answered as any other name that is not known."""
     with pytest.raises(LabError, match="There is no run"):
