@@ -32,7 +32,7 @@ from lab.runtimes.checkout import ROOT
 from lab.runtimes.temporary import whole_file
 from lab.spec.own_load import Locustfile
 from lab.spec.plan import Cell, Plan
-from lab.storage import format_1, format_2, format_3
+from lab.storage import file_types, format_1, format_2, format_3
 from lab.storage.cell_folder import CellFolder
 from lab.storage.json_file import damaged, free_path, read_json, write_json
 
@@ -91,7 +91,7 @@ class RunFolder:
 
     def read(self) -> dict[str, Any]:
         """run.json, checked; LabError if it is damaged or from another format."""
-        run = read_json(self.path / "run.json")
+        run = file_types.read(self.path / "run.json")
         if run.get("format") not in range(1, FORMAT + 1):
             raise LabError(
                 f"Run {self.name} has format {run.get('format')}, this lab reads 1 to {FORMAT}.",
@@ -130,8 +130,8 @@ class RunFolder:
             raise damaged(self.path / "run.json", str(error)) from error
 
     def environment(self) -> dict[str, Any]:
-        """environment.json."""
-        return read_json(self.path / "environment.json")
+        """environment.json; LabError if it is damaged."""
+        return file_types.read(self.path / "environment.json")
 
     def add_to_environment(self, name: str, value: Mapping[str, Any] | Sequence[str]) -> None:
         """Add a fact to environment.json; one that is recorded already is not changed."""
@@ -203,9 +203,9 @@ class RunFolder:
         write_json(self.path / f"{name}.json", value)
 
     def note(self, name: str) -> dict[str, Any]:
-        """Read a file of :meth:`keep`; empty if it is missing."""
+        """Read a file of :meth:`keep`; empty if it is missing, LabError if it is damaged."""
         path = self.path / f"{name}.json"
-        return read_json(path) if path.exists() else {}
+        return file_types.read(path) if path.exists() else {}
 
     def cell(self, cell: Cell) -> CellFolder:
         """The folder of one of its cells, which may not exist yet."""
