@@ -37,7 +37,8 @@ def sentences(folder: CellFolder) -> Iterator[str]:
         return
     metrics = folder.metrics()
     answered = " and ".join(f"{name} ({count:,})" for name, count in passed_on.items())
-    yield f"The balancer received {evidence['received']:,} requests, and passed on the answers of {answered}."
+    if (received := evidence.get("received")) is not None:
+        yield f"The balancer received {received:,} requests, and passed on the answers of {answered}."
     if folder.read("limits").get("balancer_node_connections") == UNLIMITED:
         yield "It limits the connections to no node, so that no queue can form in it: what waits does so in the nodes."
     if again := evidence.get("sent_again"):
@@ -55,9 +56,10 @@ def sentences(folder: CellFolder) -> Iterator[str]:
     yield from _taken_over(metrics, list(passed_on))
     if failed := _unanswered_s(folder):
         first_s, last_s, count = failed
+        refused = evidence.get("refused", 0)
         yield (
             f"{count:,} requests were answered by no node, those sent from {first_s:.1f} s to {last_s:.1f} s of the "
-            f"load, which are {last_s - first_s:.1f} s ({evidence['refused']:,} were answered by the balancer itself); "
+            f"load, which are {last_s - first_s:.1f} s ({refused:,} were answered by the balancer itself); "
             "nodes answered all others."
         )
 

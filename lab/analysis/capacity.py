@@ -51,11 +51,12 @@ def of_run(run: RunFolder) -> dict[str, float]:
 
     Right answers, over the requests of a complete session where that has several. An open loop or a burst shows what
     was asked, not what is possible; a ramp of users shows what few of them ask, too. LabError if the run has no closed
-    loop that can be believed.
+    loop that can be believed, or is damaged.
     """
     rates: dict[str, dict[str, list[float]]] = {}
     plan = run.plan()
     for folder in run.cells():
+        folder.check()
         summary = folder.read("summary")
         believed = summary.get("verdict") in verdict.BELIEVED
         requests_a_session = (summary.get("sessions") or {"requests": 1}).get("requests")

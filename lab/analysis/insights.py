@@ -92,7 +92,8 @@ def _commands(run: RunFolder, plan: Plan) -> Iterator[str]:
         evidence = folder.read("evidence")
         of_each = evidence.get("calls", {}).items() if any(stage.command for stage in _stages(plan, folder)) else ()
         counted = {command: count for name, count in of_each if (command := command_of(name))}
-        if made := [f"{count / evidence['finished']:,.4g} {name}" for name, count in counted.items() if count]:
+        finished = evidence.get("finished") or 0
+        if made := [f"{count / finished:,.4g} {name}" for name, count in counted.items() if count and finished]:
             counting.setdefault(" and ".join(made), []).append(plan.label(folder.cell))
     for made_by_each, labels in counting.items():
         which = "each measurement" if len(labels) == len(run.cells()) > 1 else "; ".join(labels)

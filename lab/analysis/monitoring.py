@@ -14,7 +14,9 @@ def sentences(folder: CellFolder) -> Iterator[str]:
     evidence = folder.read("evidence")
     if not (scrapes := evidence.get("scrapes")):
         return
-    own = f"{evidence['gaps']:,} of the lab's own readings, each of the whole service within {POLL_TIMEOUT_S:g} s"
+    own = (
+        f"{evidence.get('gaps', 0):,} of the lab's own readings, each of the whole service within {POLL_TIMEOUT_S:g} s"
+    )
     if lost := evidence.get("prometheus_lost"):
         yield f"Prometheus {lost}: what it had scraped is not known, and counts as missed. Beside it were missed {own}."
         return

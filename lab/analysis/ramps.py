@@ -14,7 +14,6 @@ from lab.formulas.ramp import Knee
 from lab.spec.sample import BY_BREAKER
 from lab.spec.workload import Closed, Ramp
 from lab.storage.cell_folder import CellFolder
-from lab.storage.json_file import damaged
 
 KEPT_SHARE = 0.9
 # Of a load whose requests were all sent at once, such as a single one, windows have some length all the same.
@@ -89,10 +88,7 @@ def result_of(cell: CellFolder, steady: bool = True) -> RampResult | None:
     stored = summary.get("ramp")
     # Older versions took requests for sessions.
     if stored and ("requests_a_session" in stored or not summary.get("sessions")):
-        try:
-            return RampResult.from_json(stored)
-        except (KeyError, TypeError, ValueError) as error:
-            raise damaged(cell.path / "summary.json", f"its ramp is none: {error}") from error
+        return RampResult.from_json(stored)
     samples = _samples(cell)
     if not len(samples):
         return None
@@ -144,7 +140,7 @@ def _warmed_up_for(cell: CellFolder) -> int:
     """The most users of a round of the warm-up, for this load or an earlier one of the same start."""
     evidence = cell.read("evidence")
     rounds = [*evidence.get("warm_up_before", ()), *evidence.get("warm_up", ())]
-    return max((int(each["users"]) for each in rounds), default=0)
+    return max((int(each.get("users", 0)) for each in rounds), default=0)
 
 
 def _holds(cell: CellFolder) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -11,7 +12,7 @@ from typing import Any
 
 from msgspec import structs
 
-from lab.errors import LabError
+from lab.errors import LabError, did_you_mean
 from lab.spec.workload import Load
 from lab.storage import run_folder
 from lab.storage.cell_folder import CellFolder
@@ -95,13 +96,33 @@ def find_sides(a: str | None, b: str | None, runs: Path) -> tuple[Side, Side]:
 
 def find_side(text: str | None, runs: Path) -> Side:
     """A side by its name: ``RUN`` or ``RUN:variant``, or several with commas; the newest run if None."""
-    sides = [_named(name, runs) for name in (text.split(",") if text else [text])]
+    sides = [_named(name, runs) for name in (_names_in(text, runs) if text else [text])]
     if len({side.variant for side in sides}) > 1:
         raise LabError(f"{text} are not one variant.", "Name the same variant of each run: A:mvc,A2:mvc")
     side = Side(tuple(side.run for side in sides), sides[0].variant)
     for cell in side.cells():
         cell.check()
     return side
+
+
+def _names_in(text: str, runs: Path) -> list[str]:
+    """The names in a list with commas; a run that is there may have commas in its own name or path."""
+    parts, names = text.split(","), list[str]()
+    while parts:
+        longest = (count for count in range(len(parts), 1, -1) if _is_there(",".join(parts[:count]), runs))
+        count = next(longest, 1)
+        names.append(",".join(parts[:count]))
+        parts = parts[count:]
+    return names
+
+
+def _is_there(text: str, runs: Path) -> bool:
+    """Whether a run has this name, with or without a variant after it."""
+    for name in (text, text.rpartition(":")[0]):
+        with contextlib.suppress(LabError):
+            if name and run_folder.find_run(name, runs):
+                return True
+    return False
 
 
 def _named(text: str | None, runs: Path) -> Side:
@@ -112,8 +133,11 @@ def _named(text: str | None, runs: Path) -> Side:
         if not colon:
             raise
     side = Side((run_folder.find_run(name, runs),), variant)
-    if variant not in side.variants():
-        raise LabError(f"Run {side.run.name} has no variant {variant!r}.", f"It has: {', '.join(side.variants())}.")
+    if variant not in (known := side.variants()):
+        raise LabError(
+            f"Run {side.run.name} has no variant {variant!r}{did_you_mean(variant, known)}.",
+            f"It has: {', '.join(known)}.",
+        )
     return side
 
 

@@ -6,7 +6,7 @@ fits in memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -42,21 +42,47 @@ def export(run: Run, kind: str, folder: Path) -> Iterator[Exported]:
     """Write the measured samples of every cell to a file of its own, in the plan's order.
 
     Args:
-        run: any run; a cell without samples gives a file that says so by holding none.
+        run: any run; a cell that was not measured gives a file that says so by holding no sample.
         kind: one of :data:`KINDS`.
         folder: gets the files; it is made.
 
     Raises:
-        LabError: there is no such kind, or the run is damaged.
+        LabError: there is no such kind, the run is damaged, or the folder is not the run's own and has such files;
+            where samples of a cell are missing, after all other cells.
 
     """
     if kind not in KINDS:
         raise LabError(f"There is no format {kind!r}.", f"There is: {', '.join(KINDS)}.")
     suffix, write = KINDS[kind]
+    cells = run.folder.cells()
+    paths = [folder / f"{cell.cell.id}.{suffix}" for cell in cells]
+    _check_free(run, folder, paths)
     folder.mkdir(parents=True, exist_ok=True)
-    for cell in run.folder.cells():
-        path = folder / f"{cell.cell.id}.{suffix}"
-        yield from write(run, cell, path)
+    for cell, path in zip(cells, paths, strict=True):
+        if not cell.lacks_samples:
+            yield from write(run, cell, path)
+    if lacking := [cell for cell in cells if cell.lacks_samples]:
+        raise LabError(
+            f"The samples of {', '.join(cell.cell.id for cell in lacking)} are missing, so that nothing of these cells "
+            "is exported.",
+            f"Restore {lacking[0].kept}{' and the others' * (len(lacking) > 1)}, and export again.",
+        )
+
+
+def own_folder(run: Run) -> Path:
+    """The folder of a run's own exports, which are written anew each time."""
+    return run.path / "export"
+
+
+def _check_free(run: Run, folder: Path, paths: Sequence[Path]) -> None:
+    """LabError if files would be overwritten that may be another run's: cells of many runs have the same names."""
+    both = (name for path in paths for name in (path, path.with_stem(f"{path.stem}{WITH_FAILURES}")))
+    if folder.resolve() != own_folder(run).resolve() and (
+        taken := next((path for path in both if path.exists()), None)
+    ):
+        raise LabError(
+            f"{taken} exists, and may be of another run.", "Name another folder with -o, or delete the file."
+        )
 
 
 def _write_jtl(run: Run, cell: CellFolder, path: Path) -> list[Exported]:

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lab.analysis import verdict
-from lab.analysis.summaries import ALL_REQUESTS, summary_of
-from lab.errors import LabError
+from lab.analysis.summaries import ADDED_LATER, ALL_REQUESTS, summary_of
 from lab.spec.nodes import is_node
 from lab.spec.system import SERVICE
 from lab.spec.workload import Burst, Load, Open, OpenLoop, Ramp, WaitingUsers
@@ -65,28 +64,23 @@ def row_of(folder: CellFolder, at: float) -> dict[str, Any]:
     keys: tuple[str, ...] = FIGURES
     if isinstance(cell.load, OpenLoop):
         row, keys = {**row, **_rates(cell.load), "arrivals": cell.load.arrivals}, FIGURES + OPEN_FIGURES
-    try:
-        row |= _counted_beside(folder.read("evidence"))
-    except (AttributeError, KeyError, TypeError) as error:
-        raise damaged(folder.path / "evidence.json", f"its scrapes or calls are wrong ({error})") from None
+    row |= _counted_beside(folder.read("evidence"))
     if not folder.complete:
         kept = sum(len(piece) for piece in folder.measured_pieces(["error"]))
         there = f" {kept:,} samples of it are kept." * bool(kept)
         nothing = {"requests": kept, **dict.fromkeys((*keys, *LATER))}
         return {**row, **nothing, "verdict": verdict.INCOMPLETE, "reasons": [f"It was not measured to its end.{there}"]}
+    folder.check_summary((*(key for key in keys if key not in ADDED_LATER), "reasons", "elapsed_s", "began_s"))
     summary = summary_of(folder)
-    try:
-        later = {key: summary.get(key) for key in LATER} | {
-            key: summary[key] for key in (*PARTS, *OF_PROGRAMS) if key in summary
-        }
-        if later.get("read_bytes") and summary["mean_s"]:
-            later["read_bytes_per_s"] = later["read_bytes"] / summary["mean_s"]
-        return {**row, **later, **{key: summary[key] for key in ("requests", "errors", *keys, "verdict", "reasons")}}
-    except KeyError as error:
-        raise LabError(
-            f"Run {folder.path.parent.parent.name} is damaged: summary.json of {cell.id} has no {error}.",
-            "Delete the run's folder.",
-        ) from None
+    counted = {**NOT_STOPPED, **summary.get("sessions", {})}
+    if "sessions" in summary and (lacking := [name for name in SESSION_COUNTS if name not in counted]):
+        raise damaged(folder.path / "summary.json", f"its sessions have no {', '.join(lacking)}")
+    later = {key: summary.get(key) for key in LATER} | {
+        key: summary[key] for key in (*PARTS, *OF_PROGRAMS) if key in summary
+    }
+    if later.get("read_bytes") and summary["mean_s"]:
+        later["read_bytes_per_s"] = later["read_bytes"] / summary["mean_s"]
+    return {**row, **later, **{key: summary[key] for key in ("requests", "errors", *keys, "verdict", "reasons")}}
 
 
 def _counted_beside(evidence: Mapping[str, Any]) -> dict[str, Any]:

@@ -123,7 +123,7 @@ class Run:
     def by_name(self) -> pd.DataFrame:
         """One row for each name of each cell that has several; they add up to the cell's row in :meth:`table`."""
         parts = [(row, of_name) for row in self.cells for of_name in row.get("by_name", ())]
-        return self._frame([{**_which(row), **with_p999(of_name)} for row, of_name in parts])
+        return self._frame([{**_which(row), "method": "", **with_p999(of_name)} for row, of_name in parts])
 
     def sessions(self) -> pd.DataFrame:
         """One row for each cell whose sessions have several requests: counts, and times such as ``wall_p99_s``."""

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import structs
 
 from lab.formulas.digits import digits
+from lab.spec import numbers
 from lab.spec.limits import EQUAL, Limits, Stance
 from lab.spec.own_load import Locustfile, OneRequest
 from lab.spec.scenario import Scenario, Value
@@ -250,7 +251,24 @@ class Plan:
         for name in _names(plan):
             if not IN_A_PATH.fullmatch(name):
                 raise ValueError(f"{name!r} is no name, as it would be part of a path or a statement")
+        if plan.axis not in (USERS, RATE, CAPACITY, RAMP, *plan.scenario.defaults()):
+            raise ValueError(f"nothing is called {plan.axis!r}, which is said to be varied")
+        for cell in plan.cells:
+            _check_cell(plan, cell)
         return plan
+
+
+def _check_cell(plan: Plan, cell: Cell) -> None:
+    """ValueError if a parameter has no value, or none that it may have, or if a load could not be."""
+    given = plan.parameters_of(cell)
+    for parameter in plan.scenario.parameters:
+        value = given.get(parameter.name)
+        named = isinstance(value, str) and (parameter.span or value in parameter.choices)
+        if not (named if isinstance(parameter.default, str) else isinstance(value, int)):
+            raise ValueError(f"the parameter {parameter.name} of {cell.id} has the value {value!r}")
+    duration_s = getattr(cell.load, "duration_s", 0.0)
+    if cell.load.users > numbers.MAX_INT or duration_s > numbers.MOST_SECONDS:
+        raise ValueError(f"the load of {cell.id} has {cell.load.users:,} users and takes {duration_s:g} s")
 
 
 def _names(plan: Plan) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,12 +13,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lab.spec.plan import Cell
-from lab.storage import sample_file
-from lab.storage.json_file import damaged, free_path, read_json, write_json
+from lab.storage import file_types, sample_file
+from lab.storage.json_file import damaged, free_path, write_json
 
 METRICS = ("t_s", "target", "name", "value")
-# What no summary is without, even if nothing was answered.
-COUNTED = ("requests", "throughput_rps", "ok_throughput_rps")
+# What no summary is without, of whichever version of the lab.
+NEEDED = ("requests", "errors", "verdict")
 
 
 @dataclass(frozen=True)
@@ -88,11 +88,18 @@ class CellFolder:
                     names = pq.read_schema(path).names
                 if not set(columns) <= set(names):
                     raise damaged(path, f"its columns are {', '.join(names)}")
+        for name in file_types.OF_A_CELL:
+            self.read(name)  # LabError where a value has another type
         if not all(isinstance(value, str | int | float | list | None) for value in self.read("limits").values()):
             raise damaged(self.path / "limits.json", "a limit is neither a number nor a text")
-        for key, value in self.read("summary").items():
-            if not _fits(key, value):
-                raise damaged(self.path / "summary.json", f"it has a {key} of {value!r}")
+        if self.complete:
+            self.check_summary(NEEDED)
+
+    def check_summary(self, needed: Iterable[str]) -> None:
+        """LabError if the summary lacks one of these."""
+        summary = self.read("summary")
+        if missing := [name for name in needed if name not in summary]:
+            raise damaged(self.path / "summary.json", f"it has no {', '.join(missing)}")
 
     def keep_metrics(self, rows: Sequence[tuple[float, str, str, float]]) -> None:
         """Write metrics.parquet from rows of (seconds since the planned start, target, name, value)."""
@@ -113,9 +120,11 @@ class CellFolder:
         write_json(self.path / f"{name}.json", value)
 
     def read(self, name: str) -> dict[str, Any]:
-        """Read ``name``.json; empty if it is missing."""
+        """Read ``name``.json; empty if it is missing. LabError if a value has another type: see :mod:`file_types`."""
         path = self.path / f"{name}.json"
-        return read_json(path) if path.exists() else {}
+        if not path.exists():
+            return {}
+        return file_types.read(path)
 
     @property
     def complete(self) -> bool:
@@ -131,25 +140,6 @@ class CellFolder:
         """Move an interrupted cell to ``<id>.interrupted-N``, so that it can be measured again."""
         if self.path.exists():
             self.path.rename(free_path(self.path.parent, f"{self.path.name}.interrupted-{{}}"))
-
-
-def _fits(key: str, value: Any) -> bool:
-    """Whether a value of summary.json has the type of its key."""
-    if key == "errors":
-        return isinstance(value, dict) and all(isinstance(count, int) for count in value.values())
-    if key == "by_name":
-        return isinstance(value, list) and all(isinstance(row, dict) and "name" in row for row in value)
-    if key in ("sessions", "ramp"):
-        return isinstance(value, dict)
-    if key == "pools":
-        return isinstance(value, dict) and all(isinstance(pool, dict) for pool in value.values())
-    if key == "reasons":
-        return isinstance(value, list) and all(isinstance(reason, str) for reason in value)
-    if key == "verdict":
-        return isinstance(value, str)
-    if value is None:
-        return key not in COUNTED
-    return isinstance(value, int | float) and value == value  # NaN is no figure
 
 
 @contextmanager

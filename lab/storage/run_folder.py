@@ -26,19 +26,21 @@ from typing import Any
 
 from filelock import FileLock
 
-from lab.errors import LabError
+from lab.errors import LabError, did_you_mean
 from lab.runtimes import identity, process_id
 from lab.runtimes.checkout import ROOT
 from lab.runtimes.temporary import whole_file
 from lab.spec.own_load import Locustfile
 from lab.spec.plan import Cell, Plan
-from lab.storage import format_1, format_2, format_3
+from lab.storage import file_types, format_1, format_2, format_3
 from lab.storage.cell_folder import CellFolder
 from lab.storage.json_file import damaged, free_path, read_json, write_json
 
 FORMAT = 4
 RUNS = ROOT / "data" / "runs"
 EXAMPLES = ROOT / "data" / "example"
+# How the name of a run begins: see :meth:`RunFolder.create`.
+NAMED = re.compile(r"\d{8}T\d{6}Z-")
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,11 @@ class RunFolder:
     def name(self) -> str:
         """The run's name, such as ``20261121T101500Z-delay``."""
         return self.path.name
+
+    @property
+    def is_renamed(self) -> bool:
+        """Whether its folder has no name that the lab gives."""
+        return not NAMED.match(self.name)
 
     @property
     def called(self) -> str:
@@ -84,7 +91,7 @@ class RunFolder:
 
     def read(self) -> dict[str, Any]:
         """run.json, checked; LabError if it is damaged or from another format."""
-        run = read_json(self.path / "run.json")
+        run = file_types.read(self.path / "run.json")
         if run.get("format") not in range(1, FORMAT + 1):
             raise LabError(
                 f"Run {self.name} has format {run.get('format')}, this lab reads 1 to {FORMAT}.",
@@ -123,8 +130,8 @@ class RunFolder:
             raise damaged(self.path / "run.json", str(error)) from error
 
     def environment(self) -> dict[str, Any]:
-        """environment.json."""
-        return read_json(self.path / "environment.json")
+        """environment.json; LabError if it is damaged."""
+        return file_types.read(self.path / "environment.json")
 
     def add_to_environment(self, name: str, value: Mapping[str, Any] | Sequence[str]) -> None:
         """Add a fact to environment.json; one that is recorded already is not changed."""
@@ -196,9 +203,9 @@ class RunFolder:
         write_json(self.path / f"{name}.json", value)
 
     def note(self, name: str) -> dict[str, Any]:
-        """Read a file of :meth:`keep`; empty if it is missing."""
+        """Read a file of :meth:`keep`; empty if it is missing, LabError if it is damaged."""
         path = self.path / f"{name}.json"
-        return read_json(path) if path.exists() else {}
+        return file_types.read(path) if path.exists() else {}
 
     def cell(self, cell: Cell) -> CellFolder:
         """The folder of one of its cells, which may not exist yet."""
@@ -344,16 +351,21 @@ def _me() -> dict[str, Any]:
 
 
 def all_runs(runs: Path) -> list[RunFolder]:
-    """Every run in a folder, oldest first."""
+    """Every run in a folder, oldest first; one whose folder was renamed stands where it was."""
     if not runs.is_dir():
         return []
-    paths = (path for path in runs.iterdir() if re.match(r"\d{8}T\d{6}Z-", path.name) and path.is_dir())
-    return [RunFolder(path) for path in sorted(paths, key=_order)]
+    folders = (RunFolder(path) for path in runs.iterdir() if path.is_dir())
+    return sorted((folder for folder in folders if not folder.is_renamed or folder.is_run), key=_order)
 
 
-def _order(path: Path) -> tuple[str, int]:
-    stem, _, attempt = path.name.partition("-")
-    return stem, int(attempt.rpartition("-")[2]) if attempt.rpartition("-")[2].isdigit() else 1
+def _order(folder: RunFolder) -> tuple[str, int, str]:
+    given = folder.name
+    if folder.is_renamed:
+        with contextlib.suppress(LabError):
+            given = str(read_json(folder.path / "run.json").get("run"))
+    stem, _, attempt = given.partition("-")
+    number = attempt.rpartition("-")[2]
+    return stem, int(number) if number.isdigit() else 1, folder.name
 
 
 def find_run(name: str | None, runs: Path) -> RunFolder:
@@ -368,7 +380,11 @@ def find_run(name: str | None, runs: Path) -> RunFolder:
         with contextlib.suppress(OSError):  # a name that no file could have
             if (path / "run.json").exists() or path in [run.path for run in known]:
                 return RunFolder(path)
-    raise LabError(f"There is no run {name!r} in {runs}.", f"'{_list_of(runs)}' shows the runs there are.")
+    names = [run.name for run in (*known, *all_runs(EXAMPLES))]
+    raise LabError(
+        f"There is no run {name!r} in {runs}{did_you_mean(name, names)}.",
+        f"'{_list_of(runs)}' shows the runs there are.",
+    )
 
 
 def find_resumable(name: str | None, runs: Path) -> RunFolder:

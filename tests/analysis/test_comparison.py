@@ -559,3 +559,15 @@ def test_only_loads_that_both_have_must_be_alike(made, compared):
     assert "4,000" in done.stdout
     impatient = made({"mvc": 0.1}, users=(100, 4000), threads=1, timeout=timeouts[0], seed=3)
     assert "timeout s is 120.0 and 800.0" in said(compared(impatient.name, one.name))
+
+
+def test_runs_whose_path_has_a_comma_are_compared(made, compared, tmp_path):
+    """Alone, by a variant, in a list of several, and from Python; elsewhere a comma separates runs."""
+    mine, yours, theirs = (made({"mvc": 0.1, "webflux": seconds}, repeat=3) for seconds in (0.1, 0.2, 0.2))
+    one, other = (run.path.rename(tmp_path / name) for run, name in ((mine, "mine, first"), (yours, "yours,2")))
+    for words in ((one,), (f"{one}:mvc", f"{other}:mvc"), ("mine, first", f"yours,2,{theirs.name}")):
+        done = compared(*map(str, words), "--although-different")
+        assert done.returncode in (0, 1), done.stderr
+        assert "yours,2" in done.stdout or len(words) == 1
+    assert lab.compare(one, [other, theirs.path], although_different=True).rows
+    assert "There is no run 'nobody'" in said(compared(f"{one},nobody", str(other)))

@@ -490,6 +490,15 @@ def test_clean_leaves_a_complete_run_whose_process_goes_on(typed, plan, tmp_path
     assert not run.path.exists()
 
 
+def test_clean_leaves_a_run_whose_folder_was_renamed(typed, plan, tmp_path, no_builds):
+    """Somebody wants to keep it."""
+    run = orphaned(RunFolder.create(plan, [], OF_A_RUN, tmp_path / "runs"))
+    kept = run.path.rename(tmp_path / "runs" / "baseline")
+    done = typed("clean", "--runs", "--yes", "--data", str(tmp_path / "runs"))
+    assert "baseline stays: its folder was renamed" in done.stdout
+    assert kept.exists()
+
+
 def test_clean_leaves_what_another_user_has_made_even_if_it_is_damaged(plan, tmp_path, monkeypatch):
     """There is no mark to be read then, but the folder has an owner, and so has a link to it."""
     damaged = RunFolder.create(plan, [], OF_A_RUN, tmp_path / "theirs")

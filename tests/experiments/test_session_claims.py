@@ -243,7 +243,8 @@ def stored(part: int, folder: Path, stopped: int = 0) -> Run:
         kept = folder.begin(cell)
         fill(kept, 0.1, np.random.default_rng(cell.repeat))
         names = [{"name": r.name, "requests": 20, "failed": 2, "mean_s": 0.1} for r in plan.scenario.requests]
-        of_sessions = {"sessions": {"begun": 20, "stopped": stopped}, "errors": {"timeout": 2} if stopped else {}}
+        counts = {"begun": 20, "complete": 20 - stopped, "failed": 0, "stopped": stopped, "cut": 0, "requests": 26.0}
+        of_sessions = {"sessions": counts, "errors": {"timeout": 2} if stopped else {}}
         kept.keep("summary", {**kept.read("summary"), "by_name": names, **of_sessions})
     return Run(folder)
 

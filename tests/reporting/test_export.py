@@ -113,12 +113,36 @@ def test_many_pieces_give_the_same_file_as_one(run, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", export.KINDS)
-def test_a_cell_without_samples_gives_a_file_that_holds_none(cell, tmp_path, kind):
+def test_a_cell_that_was_not_measured_gives_a_file_that_holds_no_sample(cell, tmp_path, kind):
     """Not a traceback, and not a silent omission; a header where the format has one."""
-    (cell.path / "cells" / "mvc-u1-r1" / "samples.parquet").unlink()
+    for name in ("samples.parquet", "summary.json"):
+        (cell.path / "cells" / "mvc-u1-r1" / name).unlink()
     file = next(export.export(run_view.Run(cell), kind, tmp_path / "x"))
     assert file.samples == 0
     assert file.path.read_text().strip()
+
+
+@pytest.mark.parametrize("kind", export.KINDS)
+def test_lost_samples_are_an_error_after_the_other_cells_are_exported(cell, typed, tmp_path, kind):
+    """No empty file passes for a measurement, and nothing else is lost."""
+    (cell.path / "cells" / "mvc-u1-r1" / "samples.parquet").unlink()
+    ended = typed("export", cell.name, "--format", kind, "--data", str(tmp_path))
+    assert ended.returncode == 2
+    assert "The samples of mvc-u1-r1 are missing" in ended.stderr
+    assert {path.name.partition("-r1")[0] for path in (cell.path / "export").iterdir()} == {"mvc-u4000"}
+
+
+@pytest.mark.parametrize("taken", ["mvc-u4000-r1.hgrm", "mvc-u1-r1-with-failures.hgrm"])
+def test_files_that_may_be_of_another_run_are_not_overwritten(cell, typed, tmp_path, taken):
+    """Nothing is written beside them either; a run's own folder is written anew each time."""
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / taken).write_text("of another run")
+    words = ("export", cell.name, "--format", "hdr", "--data", str(tmp_path))
+    ended = typed(*words, "-o", str(tmp_path / "out"))
+    assert ended.returncode == 2
+    assert f"{taken} exists, and may be of another run." in " ".join(ended.stderr.split())
+    assert [path.read_text() for path in (tmp_path / "out").iterdir()] == ["of another run"]
+    assert [typed(*words).returncode for _ in range(2)] == [0, 0]
 
 
 def test_an_unknown_format_names_the_known_ones(run, tmp_path):
@@ -160,16 +184,21 @@ def test_hdr_of_an_open_loop_counts_from_the_plan(overload, tmp_path):
     assert percentiles_of(file.path.read_text())[-1][0] == pytest.approx(longest_us, rel=HDR_PRECISION)
 
 
-def test_the_help_says_from_when_an_open_loop_counts(typed):
+@pytest.mark.parametrize(
+    "said",
+    [
+        "For an open loop, latencies in jtl and hdr count from the planned send",
+        "Times are in ms in jtl, and in µs in csv and hdr",
+    ],
+)
+def test_the_help_says_from_when_and_in_which_unit_times_count(typed, said):
     """Whoever exports learns what the columns mean."""
-    assert "For an open loop, latencies in jtl and hdr count from the planned send" in " ".join(
-        typed("export", "--help").stdout.split()
-    )
+    assert said in " ".join(typed("export", "--help").stdout.split())
 
 
-def test_an_export_that_fails_leaves_the_file_of_an_earlier_one(cell, tmp_path, monkeypatch):
+def test_an_export_that_fails_leaves_the_file_of_an_earlier_one(cell, monkeypatch):
     """However much it had written by then, as where the disk is full."""
-    (first, *_) = export.export(run_view.Run(cell), "csv", tmp_path / "x")
+    (first, *_) = export.export(run_view.Run(cell), "csv", cell.path / "export")
     whole, write = first.path.read_bytes(), pd.DataFrame.to_csv
 
     def fails_after_the_head(frame, file, **how):
@@ -179,6 +208,6 @@ def test_an_export_that_fails_leaves_the_file_of_an_earlier_one(cell, tmp_path, 
 
     monkeypatch.setattr(pd.DataFrame, "to_csv", fails_after_the_head)
     with pytest.raises(OSError, match="No space left"):
-        list(export.export(run_view.Run(cell), "csv", tmp_path / "x"))
+        list(export.export(run_view.Run(cell), "csv", cell.path / "export"))
     assert first.path.read_bytes() == whole
     assert not [path for path in first.path.parent.iterdir() if path.suffix == ".new"]

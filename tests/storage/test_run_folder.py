@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import os
+import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from pathlib import Path
+from typing import get_type_hints
 
 import numpy as np
 import pandas as pd
@@ -18,11 +21,14 @@ import pyarrow.parquet as pq
 import pytest
 from orphans import orphaned
 
+from lab.analysis.evidence import Evidence
 from lab.errors import LabError
+from lab.formulas.stats import Summary
+from lab.reporting.run_rows import LATER, OF_PROGRAMS, PARTS
 from lab.runtimes import process_id, temporary
 from lab.spec import sample
 from lab.spec.own_load import Locustfile
-from lab.storage import json_file, run_folder, sample_file
+from lab.storage import file_types, json_file, run_folder, sample_file
 from lab.storage.run_folder import RunFolder
 
 
@@ -530,6 +536,33 @@ def test_a_folder_is_never_taken_from_another_run(plan, tmp_path, monkeypatch):
     assert not list(tmp_path.glob("*/*"))
 
 
+def test_a_renamed_run_is_listed_where_it_was_and_found(plan, tmp_path, typed):
+    """By the name of its folder, as it is shown; a folder without a run is none."""
+    first, second, third = (RunFolder.create(plan, [], {}, tmp_path) for _ in range(3))
+    second = RunFolder(second.path.rename(tmp_path / "baseline"))
+    (tmp_path / "notes").mkdir()
+    assert run_folder.all_runs(tmp_path) == [first, second, third]
+    assert run_folder.find_run("baseline", tmp_path) == second
+    listed = typed("list", "--data", str(tmp_path)).stdout.splitlines()[1:]
+    assert [line.split()[0] for line in listed] == [first.name, "baseline", third.name]
+
+
+def test_a_renamed_run_is_the_newest_if_it_was(plan, tmp_path):
+    """What is read without a name is the last one of the list."""
+    older, newer = (RunFolder.create(plan, [], {}, tmp_path) for _ in range(2))
+    newer = RunFolder(newer.path.rename(tmp_path / "baseline"))
+    assert run_folder.find_run(None, tmp_path) == newer
+    assert run_folder.all_runs(tmp_path) == [older, newer]
+
+
+def test_a_mistyped_name_gets_the_most_similar_one(plan, tmp_path):
+    """Of the runs in the folder, and of the examples, which are found by name too."""
+    run = RunFolder.create(plan, [], {}, tmp_path)
+    for name, meant in ((f"{run.name}x", run.name), ("delay-swep", "delay-sweep")):
+        with pytest.raises(LabError, match=rf"did you mean {meant}\?"):
+            run_folder.find_run(name, tmp_path)
+
+
 def test_a_name_longer_than_a_file_may_have_is_no_run(tmp_path):
     """It is answered as any other name that is not known."""
     with pytest.raises(LabError, match="There is no run"):
@@ -560,3 +593,116 @@ def test_a_damaged_file_is_named_before_anything_is_shown(run, plan, typed, name
     assert "is damaged" in shown.stderr
     assert name in shown.stderr
     assert typed("list", "--data", str(run.path.parent)).returncode == 0
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory):
+    """A copy of each of some example runs, by its name: in windows, of sessions, of nodes, and a ramp."""
+    copies = tmp_path_factory.mktemp("examples")
+    for name in ("jwt-windows", "operations", "migration", "chain-ramp"):
+        wanted = shutil.ignore_patterns("*.parquet")  # a check of what JSON files hold needs no sample
+        shutil.copytree(run_folder.EXAMPLES / name, copies / name, ignore=wanted)
+    return lambda name: RunFolder(copies / name)
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "where", "value"),
+    [
+        ("jwt-windows", "windows", "windows", 3),
+        ("jwt-windows", "windows", "windows.0.mean_s", "x"),
+        ("jwt-windows", "windows", "windows.0.elapsed_s", None),
+        ("jwt-windows", "timing", "elapsed_s", "x"),
+        ("operations", "summary", "sessions.failed", "x"),
+        ("operations", "summary", "by_name.0.p99_s", [3]),
+        ("operations", "evidence", "calls", None),
+        ("migration", "evidence", "not_judged", [3]),
+        ("migration", "evidence", "scrapes.balancer.missed", None),
+        ("migration", "limits", "cpus", "x"),
+        ("migration", "summary", "verdict", "good"),
+        ("chain-ramp", "summary", "elapsed_s", 1e300),
+        ("chain-ramp", "summary", "began_s", None),
+        ("chain-ramp", "summary", "ramp.knee.at_s", "x"),
+        ("chain-ramp", "summary", "ramp.windows.0.offered", 10**30),
+        ("chain-ramp", "summary", "ramp.waiting", "x"),
+        ("chain-ramp", "summary", "ramp.waiting.threads", float("nan")),
+    ],
+)
+def test_a_value_of_another_type_is_named_with_its_place(example, name, file, where, value):
+    """In one sentence, by whatever reads the file."""
+    cells = example(name).cells()
+    folder = next((each for each in cells if each.read("summary").get("ramp", {}).get("knee")), cells[0])
+    path = folder.path / f"{file}.json"
+    whole = path.read_text()
+    *before, last = where.split(".")
+    stored = inner = json.loads(whole)
+    for key in before:
+        inner = inner[int(key) if key.isdigit() else key]
+    inner[last] = value
+    path.write_text(json.dumps(stored))
+    try:
+        with pytest.raises(LabError, match="is damaged") as caught:
+            folder.read(file)
+        assert f"{file}.json: {where.partition('.')[0]}" in caught.value.problem
+    finally:
+        path.write_text(whole)
+
+
+@pytest.mark.parametrize(
+    ("command", "missing"),
+    [
+        *((command, missing) for command in ("show", "compare", "export") for missing in ("requests", "verdict")),
+        *(("show", missing) for missing in ("errors", "elapsed_s", "began_s", "p99_s")),
+    ],
+)
+def test_a_summary_that_lacks_what_all_have_is_named(example, typed, tmp_path, command, missing):
+    """Before anything is shown, by each command that reads runs; the list says that the run is damaged."""
+    run = RunFolder(Path(shutil.copytree(example("jwt-windows").path, tmp_path / "20261121T101500Z-jwt")))
+    path = run.cells()[0].path / "summary.json"
+    path.write_text(json.dumps({key: value for key, value in json.loads(path.read_text()).items() if key != missing}))
+    how = ("--format", "csv") if command == "export" else ()
+    ended = typed(command, run.name, *how, "--data", str(tmp_path))
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert f"is damaged: summary.json: it has no {missing}" in " ".join(ended.stderr.split())
+    assert "damaged" in typed("list", "--data", str(tmp_path)).stdout
+
+
+@pytest.mark.parametrize(
+    ("where", "value"),
+    [
+        ("axis", "x"),
+        ("parameters.delay_ms", None),
+        ("parameters.delay_ms", "x"),
+        ("cells.0.load.duration_s", 1e300),
+        ("cells.0.load.users", 10**30),
+    ],
+)
+def test_a_plan_of_what_could_not_be_measured_is_damaged(example, tmp_path, where, value):
+    """It is refused as it is read, and not in the middle of what is derived from it; None leaves a value out."""
+    run = RunFolder(Path(shutil.copytree(example("chain-ramp").path, tmp_path / "20261121T101500Z-chain")))
+    stored = run.read()
+    inner, (*before, last) = stored["plan"], where.split(".")
+    for key in before:
+        inner = inner[int(key) if key.isdigit() else key]
+    if value is None:
+        del inner[last]
+    else:
+        inner[last] = value
+    json_file.write_json(run.path / "run.json", stored)
+    with pytest.raises(LabError, match=r"is damaged: run\.json"):
+        run.plan()
+
+
+@pytest.mark.parametrize("facts", [{"generator_cores": 3}, {"calibration": {"ceilings": [3]}}, {"together": None}])
+def test_facts_of_the_machine_that_are_calculated_with_are_checked(run, facts):
+    """Others are only shown, or compared, as they are."""
+    json_file.write_json(run.path / "environment.json", {**facts, "host": 7})
+    with pytest.raises(LabError, match=rf"is damaged: environment\.json: {next(iter(facts))}"):
+        run.environment()
+
+
+def test_the_types_of_files_know_each_field_that_is_stored():
+    """A field that is added to what is stored must be added there too, or nobody checks it."""
+    known = {name: get_type_hints(kind) for name, kind in file_types.TYPES.items() if name in ("summary", "evidence")}
+    assert Evidence().as_json().keys() <= known["evidence"].keys()
+    assert {field.name for field in dataclasses.fields(Summary)} <= known["summary"].keys()
+    assert {*LATER, *PARTS, *OF_PROGRAMS} - {"calls"} <= known["summary"].keys()

@@ -35,7 +35,7 @@ COLOURS = {DIFFERENT: "green", ALIKE: "cyan", UNDECIDED: "yellow", ONCE: "yellow
     type=PercentText(),
     default="5 %",
     show_default=True,
-    help="Sides that differ by less than this are alike.",
+    help="Sides whose ratio is surely within this percentage of 1 are alike.",
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON object, for programs; with ratios by percentile.")
 @slo_option

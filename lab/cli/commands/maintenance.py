@@ -145,6 +145,8 @@ def _why_kept(folder: RunFolder) -> str:
     """Why a folder with the name of a run must not be deleted; empty if it may be."""
     if not folder.is_run:
         return "it holds no run, whatever its name"
+    if folder.is_renamed:
+        return "its folder was renamed"
     if folder.is_of_another_checkout:
         return "another checkout, user or machine has made it"
     if folder.is_of_another_user:

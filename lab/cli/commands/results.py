@@ -90,9 +90,11 @@ def report(run: str | None, output: Path | None, data: Path) -> None:
 def export(run: str | None, kind: str, output: Path | None, data: Path) -> None:
     """Write a run's samples for other tools: JMeter (jtl), anything (csv), HdrHistogram's plotter (hdr).
 
-    One file a cell; of the newest run if no RUN is named. For an open loop, latencies in jtl and hdr count from the
-    planned send, as in the lab's tables, and jtl has the service time as its Latency; csv has both times.
+    One file a cell; of the newest run if no RUN is named. Times are in ms in jtl, and in µs in csv and hdr; hdr has
+    latencies of right answers, and those of all requests in a second file, -with-failures, where some failed. For an
+    open loop, latencies in jtl and hdr count from the planned send, as in the lab's tables, and jtl has the service
+    time as its Latency; csv has both times. Files in a folder of -o are not overwritten.
     """
     found = report_.open_run(run, data)
-    for file in export_.export(found, kind, output or found.path / "export"):
+    for file in export_.export(found, kind, output or export_.own_folder(found)):
         out.print(f"{escape(short(file.path.absolute()))}: {file.samples:,} samples", soft_wrap=True)
