@@ -274,6 +274,7 @@ class _Evidence(TypedDict, total=False):
     limits_broken: list[str]
     cpu_decides: bool
     slow_connects: Count
+    backlog_set: bool
     warm_up_before: list[_Round]
     silent: dict[str, tuple[Number, Number]]
     component_errors: list[str]
