@@ -56,11 +56,11 @@ def test_a_ramp_is_measured_and_shown_as_an_open_loop_that_is_never_steady(typed
         ("mvc", {"threads": 50}, 50, "threads"),
         ("mvc", {"threads": 100}, 100, "threads"),
         ("mvc-virtual,webflux", {"pool": 50}, 50, "pool to backend"),
-        ("mvc-virtual,webflux", {"b_threads": 100}, 100, "backend"),
+        ("mvc-virtual,webflux", {"b_threads": 50}, 50, "backend"),
     ],
 )
 def test_a_knee_is_where_threads_connections_or_the_called_service_end(variants, limits, servers, bottleneck, tmp_path):
-    """Within a tenth of T/t or N/t, on a ramp that goes to twice of that; and no other bottleneck is named."""
+    """Within a tenth of T/t or N/t, on a ramp to twice of that, which the CPU bears; no other bottleneck is named."""
     to_rps = round(2 * servers / SERVICE_S)
     # As many as are under way where all wait for their timeout, and some to spare.
     options = {"users": 5 * to_rps, "ramp": f"0:{to_rps}:20", "timeout": 4, "seed": 1, "quiet": True}
