@@ -150,13 +150,11 @@ def _folder(data: str | Path | None) -> Path:
     if data is None or data == "":
         return run_folder.RUNS
     text = _path("data", data)
+    folder = run_folder.expanded(Path(text))
     try:
-        folder = Path(text).expanduser()
         is_something_else = folder.exists() and not folder.is_dir()
-    except (OSError, RuntimeError) as error:  # a name that is too long, or ~ of nobody
-        raise LabError(
-            f"data {text!r} is not possible: {getattr(error, 'strerror', error)}.", "Name another folder."
-        ) from None
+    except OSError as error:  # a name that is too long
+        raise LabError(f"data {text!r} is not possible: {error.strerror}.", "Name another folder.") from None
     if is_something_else:
         raise LabError(f"data is a file: {folder}.", "Name a folder, which need not exist yet.")
     return folder

@@ -166,7 +166,7 @@ def test_an_argument_of_the_wrong_kind_is_refused_in_a_sentence(ask, said):
 def test_what_is_no_folder_of_runs_is_refused(tmp_path, ask):
     """A number, what no path can have, and a file, which stays as it is."""
     (tmp_path / "mine").write_text("mine")
-    wrong = {5: "data 5 is not a path.", "a\0b": "is not a path.", "~nobody-here/x": "is not possible: Could not"}
+    wrong = {5: "data 5 is not a path.", "a\0b": "is not a path.", "~nobody-here/x": "is in the home of nobody"}
     wrong |= {"x" * 300: "is not possible: File name too long.", tmp_path / "mine": "data is a file:"}
     for data, said in wrong.items():
         with pytest.raises(LabError) as refused:

@@ -21,20 +21,11 @@ from lab.spec.scenario import Parameter, Scenario
 from lab.spec.workload import EVEN, POISSON, Burst, Closed
 from lab.storage import run_folder
 
-
-def _folder(_context: click.Context, _option: click.Parameter, folder: Path) -> Path:
-    """The folder that is meant, as shells leave ~ in --data=~/runs; LabError if it is of nobody."""
-    try:
-        return folder.expanduser()
-    except RuntimeError:
-        raise LabError(f"--data {folder} is in the home of nobody.", "Name another folder.") from None
-
-
 data_option = click.option(
     "--data",
     type=click.Path(path_type=Path, file_okay=False),
     default=run_folder.RUNS,
-    callback=_folder,
+    callback=lambda _context, _option, folder: run_folder.expanded(folder),
     help="Folder of runs.  [default: data/runs]",
 )
 

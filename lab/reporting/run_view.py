@@ -18,12 +18,13 @@ import pandas as pd
 from lab.analysis import insights, ramps, verdict, window_ratios
 from lab.analysis.bottleneck import Bottleneck
 from lab.analysis.ramps import RampResult
-from lab.errors import LabError, did_you_mean
+from lab.errors import LabError
 from lab.formulas import knee, stats
 from lab.formulas.knee import Point, RatePoint, SweepShape
 from lab.reporting import formatting
 from lab.reporting.run_rows import PARTS, flat_sessions, row_of, with_p999
 from lab.spec import numbers, prediction
+from lab.spec.options import check_choice
 from lab.spec.plan import RATE, USERS, Plan
 from lab.spec.scenario import Scenario
 from lab.spec.workload import Ramp
@@ -266,11 +267,7 @@ class Run:
         """
         from lab.reporting.figures import windows_figure
 
-        if figure not in tuple(window_ratios.FIGURES):
-            known = ", ".join(window_ratios.FIGURES)
-            raise LabError(
-                f"There is no figure {figure!r}{did_you_mean(figure, window_ratios.FIGURES)}.", f"There is: {known}."
-            )
+        check_choice("figure", figure, tuple(window_ratios.FIGURES))
         at = self.plan.at_position(self._largest)
         ratios = [ratio for ratio in window_ratios.of_run(self.folder, (figure,)) if ratio.at == at]
         return windows_figure(self._at_largest_load("in turns"), ratios)

@@ -145,11 +145,11 @@ def checked(scenario: Scenario, options: Options) -> Options:
     read: dict[str, Any] = {name: _number(name, value) for name, value in given.items()}
     for name in ("pin", "prometheus"):
         check_flag(name, getattr(options, name))
-    _check_choice("stance --limits", options.limits, (EQUAL, DEFAULT, TUNED))
+    check_choice("stance --limits", options.limits, (EQUAL, DEFAULT, TUNED))
     if options.interleave is not None:
-        _check_choice("way to --interleave", options.interleave, (CELLS, WINDOWS))
+        check_choice("way to --interleave", options.interleave, (CELLS, WINDOWS))
     if options.arrivals is not None:
-        _check_choice("arrivals", options.arrivals, (EVEN, POISSON))
+        check_choice("arrivals", options.arrivals, (EVEN, POISSON))
     users = [numbers.at_least("--users", numbers.whole("--users", count), 1) for count in options.users]
     rates = _rates(options)
     ramp = None if options.ramp is None else _ramp(options.ramp)
@@ -239,7 +239,8 @@ def check_flag(name: str, value: Any) -> None:
         )
 
 
-def _check_choice(what: str, name: Any, known: Sequence[str]) -> None:
+def check_choice(what: str, name: Any, known: Sequence[str]) -> None:
+    """LabError if a name is none of those that are known."""
     if name not in known:
         raise LabError(
             f"There is no {what} {name!r}{did_you_mean(str(name), known)}.", f"There is: {', '.join(known)}."
@@ -290,7 +291,7 @@ def _one_of(name: str, values: Sequence[Value]) -> str:
 def _value(parameter: Parameter, value: Any) -> Value:
     """A value of a parameter; LabError if it is none of its choices, or no whole number from minimum to maximum."""
     if parameter.choices:
-        _check_choice(option(parameter.name), str(value), parameter.choices)  # from Python, 1000 is "1000"
+        check_choice(option(parameter.name), str(value), parameter.choices)  # from Python, 1000 is "1000"
         return str(value)
     if parameter.span:
         return _span(option(parameter.name), value)

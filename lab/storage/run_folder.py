@@ -350,6 +350,17 @@ def _me() -> dict[str, Any]:
     return {**me, "checkout": identity.mine(), "machine": identity.machine()}
 
 
+def expanded(folder: Path) -> Path:
+    """The folder that is meant where it begins with ~, as shells leave it in ``--data=~/runs``.
+
+    LabError if that is the home of nobody.
+    """
+    try:
+        return folder.expanduser()
+    except RuntimeError:
+        raise LabError(f"{folder} is in the home of nobody.", "Name another folder of runs.") from None
+
+
 def all_runs(runs: Path) -> list[RunFolder]:
     """Every run in a folder, oldest first; one whose folder was renamed stands where it was."""
     if not runs.is_dir():

@@ -134,7 +134,7 @@ def test_every_command_of_the_readme_can_be_typed():
 
 
 def test_every_run_of_the_readme_can_be_planned(tmp_path, monkeypatch):
-    """What it says is not only an option that there is: the load is one that can be had. Not everywhere, maybe."""
+    """What it says is not only an option that there is: the load can be had, on a machine that is large enough."""
     monkeypatch.setattr(prerequisites, "check", lambda *_: None)
     examples = re.findall(r"^python -m lab ((?:run|sweep) .*)", (ROOT / "README.md").read_text(), re.MULTILINE)
     planned = [each for each in examples if "RUN" not in each and "--bind" not in each]
@@ -384,6 +384,13 @@ def test_a_data_folder_that_cannot_be_written_is_said(typed, tmp_path, kind):
     assert_said(typed("run", "delay", "--users", "5", "--data", str(path)), str(path))
 
 
+@pytest.fixture
+def any_number_of_users(monkeypatch):
+    """A machine that has open files and ports for all of them."""
+    monkeypatch.setattr(host, "raise_open_file_limit", lambda needed: needed)
+    monkeypatch.setattr(host, "check_ports", lambda users, addresses: None)
+
+
 ELSEWHERE = "--workers 0 --remote-workers 1 --bind"
 
 
@@ -404,10 +411,8 @@ ELSEWHERE = "--workers 0 --remote-workers 1 --bind"
         ("load http://127.0.0.1:1 --data {file}/runs", "Not a directory: {file}/runs."),
     ],
 )
-def test_a_dry_run_refuses_what_the_run_would(typed, tmp_path, monkeypatch, arguments, named):
+def test_a_dry_run_refuses_what_the_run_would(typed, tmp_path, any_number_of_users, arguments, named):
     """In the same words, as far as nothing has to be started; and nothing is written."""
-    monkeypatch.setattr(host, "raise_open_file_limit", lambda needed: needed)
-    monkeypatch.setattr(host, "check_ports", lambda users, addresses: None)
     file = tmp_path / "file"
     file.write_text("mine")
     words = arguments.format(file=file).split()
@@ -768,10 +773,8 @@ def test_a_file_that_takes_nothing_is_said(typed):
         ("--users 100000000", "--users"),
     ],
 )
-def test_more_memory_than_there_is_is_refused(typed, tmp_path, monkeypatch, arguments, named):
+def test_more_memory_than_there_is_is_refused(typed, tmp_path, any_number_of_users, arguments, named):
     """Before anything is built or started."""
-    monkeypatch.setattr(host, "raise_open_file_limit", lambda needed: needed)
-    monkeypatch.setattr(host, "check_ports", lambda users, addresses: None)
     data = tmp_path / "runs"
     assert_said(typed("run", "delay", *arguments.split(), "--data", str(data)), "memory", named)
     assert not data.exists()
