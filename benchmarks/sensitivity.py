@@ -265,11 +265,11 @@ FAULTS = (
     ),
     Fault(
         "slow-leak-in-turns",
-        "the same of one of three that take turns, for 18 % of the time at the end of a minute of each",
+        "the same of one of three that take turns, at the end of a minute of each",
         JWT,
         SLOWER,
-        {"duration": 60},  # windows of a second scatter too much for 10 %, or for a shorter load
-        planted=beside(faults.hold_service(0.18)),
+        {"duration": 60},  # windows of a second scatter too much for a shorter load
+        planted=beside(faults.hold_service(0.1)),
     ),
     Fault(
         "growing-queue-in-turns",

@@ -147,7 +147,7 @@ class Steadiness:
             changed more; 0.2 where it rose by 20 %.
         throughput_change: the same of a closed loop's throughput.
         cpu_change: the same of the service's CPU time a request, where the CPU decides.
-        cpu_used_change: the same of the CPU that the service used, in a load in one piece whose users never pause.
+        cpu_used_change: the same of the CPU that the service used, in a load whose users never pause.
         slowed: by owner, how much slower its cores themselves became; where the CPU decides, the first three are
             corrected for that.
         cores_busy: by owner, how many of its cores were busy on average with programs and interrupts, whosever they

@@ -194,7 +194,9 @@ def _settled(folder: CellFolder) -> str | None:
     if found.from_s is None and evidence.get("settled") and evidence.get("course") == "flat":
         return None  # it changed with the cores, or with all that took turns
     if found.from_s is None:
-        return f"The load had not settled within its {found.elapsed_s:.0f} s: measure longer."
+        queues = folder.cell.load.independent and evidence.get("course") == "slowing"
+        remedy = "" if queues else ": measure longer"  # a queue that grows is only longer then
+        return f"The load had not settled within its {found.elapsed_s:.0f} s{remedy}."
     if evidence.get("course") in checks.ONE_WAY:
         return None  # as with a queue that grows until the load ends: what follows is no level
     sentence = f"Latency and throughput had settled after {found.from_s:.1f} of {found.elapsed_s:.1f} s"

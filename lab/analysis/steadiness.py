@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from lab.analysis import checks
 from lab.analysis.evidence import Steadiness
-from lab.analysis.window_figures import CPU, MEAN, P50, THROUGHPUT
+from lab.analysis.window_figures import CORES_USED, CPU, MEAN, P50, THROUGHPUT
 from lab.formulas import stats, steady_state, trend
 from lab.formulas.two_levels import slopes
 from lab.spec.nodes import is_node
@@ -122,8 +122,11 @@ def steadiness(
     judged = [*(each / of_cores(each) for each in latencies.values()), throughput / pace_of_cores]
     cost = _cpu_per_request(samples, rows, begin_s, end_s) if cpu_decides else pd.Series(dtype=float)
     dearer, _ = _changes(cost / of_cores(cost), rounds.get(CPU))
-    used = _cpu_used(rows, begin_s, end_s) if cpu_decides and saturated else pd.Series(dtype=float)
-    busier = _beyond_cost(trend.change(used.to_numpy()), dearer)
+    busier = 0.0
+    if cpu_decides and by_littles_law:
+        # Between windows nobody asks, so that there each window has one figure.
+        used = _cpu_used(rows, begin_s, end_s) if load.windows == 1 else _own(rounds.get(CORES_USED))
+        busier = _beyond_cost(_changes(used, rounds.get(CORES_USED))[0], dearer)
     longest = stall(samples, begin_s, end_s, queues=saturated or load.independent)
     if load.windows == 1:  # at the end of each window nobody asks any more
         longest = max(longest, standstill(samples, begin_s, end_s))
@@ -370,6 +373,11 @@ def _at_pace(samples: pd.DataFrame, span_s: tuple[float, float], pace: pd.Series
     changed = samples.assign(sent_us=begun_s * 1e6, latency_us=(by_this(sent_s + took_s) - begun_s) * 1e6)
     from_s, to_s = by_this(np.array(span_s))
     return changed, float(from_s), float(to_s)
+
+
+def _own(rounds: pd.DataFrame | None) -> pd.Series:
+    """A figure of this variant by round, over its median; empty where nobody took turns with it."""
+    return pd.Series(dtype=float) if rounds is None else rounds["own"]
 
 
 def _changes(over_time: pd.Series, rounds: pd.DataFrame | None) -> tuple[float, float]:

@@ -24,7 +24,10 @@ LEAST_RUNNING_SHARE = 0.1
 # With fewer right answers the 99th percentile is one of the two slowest.
 FEWEST_FOR_P99 = 200
 # The figures by which the course of a load is judged.
-COURSE = P50, MEAN, THROUGHPUT, CPU = ("p50_s", "mean_s", "ok_throughput_rps", "cpu_s_per_1000_requests")
+COURSE = P50, MEAN, THROUGHPUT, CPU, CORES_USED = (
+    *("p50_s", "mean_s", "ok_throughput_rps"),
+    *("cpu_s_per_1000_requests", "cores_used"),
+)
 # By owner of cores, the field with the CPU seconds of a fixed piece of work on them: how slow they were.
 SPEEDS = {"service": "yardstick_s", "generator": "generator_yardstick_s"}
 
@@ -37,9 +40,9 @@ def of_windows(
 ) -> list[dict[str, Any]]:
     """The records of windows with their figures, named as in ``summary.json``; None where one is not known.
 
-    Rates and latencies leave out the times in which the machine itself stood still, which are ``paused_s``: it does so
-    whoever is loaded, and adjacent windows would differ by nothing else. Only the rate of an open loop does not, as its
-    plan goes on meanwhile.
+    Rates, latencies and the cores that the service used leave out the times in which the machine itself stood still,
+    which are ``paused_s``: it does so whoever is loaded, and adjacent windows would differ by nothing else. Only the
+    rate of an open loop does not, as its plan goes on meanwhile.
 
     Args:
         samples: of the measured load, with :data:`lab.analysis.steadiness.COLUMNS`.
@@ -56,8 +59,10 @@ def of_windows(
         cpu_s = growth(*spent, window.began_s, window.began_s + window.elapsed_s)
         cost = None if cpu_s is None or not window.requests else cpu_s * 1000 / window.requests
         paused_s = clock.paused_s(window.began_s, window.began_s + window.length_s)
+        ran_s = window.elapsed_s - clock.paused_s(window.began_s, window.began_s + window.elapsed_s)
+        used = None if cpu_s is None or ran_s < LEAST_RUNNING_SHARE * window.elapsed_s else cpu_s / ran_s
         settled = _of_settled(window, mine, clock, load.independent)
-        figures = {**settled, "cpu_s_per_1000_requests": cost, "paused_s": paused_s}
+        figures = {**settled, CPU: cost, CORES_USED: used, "paused_s": paused_s}
         speed = {field: _mean_within(window, *speeds[owner]) for owner, field in SPEEDS.items()}
         found.append({**asdict(window), **figures, **speed})
     return found

@@ -15,7 +15,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from lab.formulas import t_interval
+from lab.formulas import students_t
 
 # The significance level of the corrected p. At a level of 5 %, every second machine's A/A trial had more than 5 % of
 # false alarms; at 3 % hardly any has.
@@ -99,8 +99,8 @@ def within_run(at_s: Floats, latency_s: Floats, percents: Sequence[float], seed:
 
 
 def _widened(value: float, resampled: Floats, blocks: int) -> tuple[float, float]:
-    tail = (1 + t_interval.CONFIDENCE) / 2
-    ratio = scipy.stats.t.ppf(tail, max(blocks - 1, 1)) / scipy.stats.norm.ppf(tail)
+    tail = (1 + students_t.CONFIDENCE) / 2
+    ratio = students_t.quantile(tail, max(blocks - 1, 1)) / scipy.stats.norm.ppf(tail)
     stretch = float(ratio * np.sqrt(blocks / max(blocks - 1, 1)))
     low, high = np.quantile(resampled, [1 - tail, tail])
     return float(value + stretch * (low - value)), float(value + stretch * (high - value))
@@ -179,13 +179,13 @@ def _alike_p(low: float, high: float, freedom: float, margin: float) -> float:
         margin: effects from −margin to +margin are alike.
 
     """
-    return _within_p((low + high) / 2, (high - low) / 2 / float(t_interval.reach(1.0, freedom)), freedom, margin)
+    return _within_p((low + high) / 2, (high - low) / 2 / float(students_t.reach(1.0, freedom)), freedom, margin)
 
 
 def _within_p(mean: float, error: float, freedom: float, margin: float) -> float:
     if not error:
         return float(abs(mean) >= margin)
-    return float(scipy.stats.t.sf((margin - abs(mean)) / error, freedom))
+    return float(students_t.upper_tail((margin - abs(mean)) / error, freedom))
 
 
 def ratio(a: Sequence[float], b: Sequence[float], paired: bool) -> Ratio | None:
@@ -271,7 +271,7 @@ def _ratio(mean: float, error: float, freedom: float, deviation: float, n: int) 
 
 def _p(mean: float, error: float, freedom: float) -> float:
     """Student's two-sided p value of a mean that is 0 where both sides are equal."""
-    return 2 * float(scipy.stats.t.sf(abs(mean) / error, freedom)) if error else float(mean == 0)
+    return 2 * float(students_t.upper_tail(abs(mean) / error, freedom)) if error else float(mean == 0)
 
 
 def percentage_difference(a: Sequence[Count], b: Sequence[Count], paired: bool) -> Difference | None:
@@ -317,7 +317,7 @@ def _total(counts: Floats) -> Count:
     return int(failed), int(requests)
 
 
-def chance_interval(a: Count, b: Count, tail: float = (1 - t_interval.CONFIDENCE) / 2) -> tuple[float, float]:
+def chance_interval(a: Count, b: Count, tail: float = (1 - students_t.CONFIDENCE) / 2) -> tuple[float, float]:
     """Where the difference B − A of two percentages lies, if each request fails independently of all others.
 
     Made of the exact interval of either share (C. J. Clopper and E. S. Pearson, Biometrika 26, 1934; joined by
@@ -335,11 +335,11 @@ def chance_interval(a: Count, b: Count, tail: float = (1 - t_interval.CONFIDENCE
     return 100 * float(share_b - share_a - below), 100 * float(share_b - share_a + above)
 
 
-def exact_share(count: Count, tail: float = (1 - t_interval.CONFIDENCE) / 2) -> tuple[float, float]:
+def exact_share(count: Count, tail: float = (1 - students_t.CONFIDENCE) / 2) -> tuple[float, float]:
     """The exact interval of a share, 0 to 1, by how many of how many (Clopper and Pearson 1934)."""
     some, all_ = count
-    low = float(scipy.stats.beta.ppf(tail, some, all_ - some + 1)) if some else 0.0
-    high = float(scipy.stats.beta.isf(tail, some + 1, all_ - some)) if some < all_ else 1.0
+    low = float(scipy.special.betaincinv(some, all_ - some + 1, tail)) if some else 0.0
+    high = float(scipy.special.betainccinv(some + 1, all_ - some, tail)) if some < all_ else 1.0
     return low, high
 
 
@@ -434,7 +434,7 @@ def _repeats(noise_cv: float, ratio: float, power: float, level: float, seen_in:
     standardised = abs(np.log(ratio)) / np.maximum(np.sqrt(2) * noise, 1e-9)
 
     def found(n: int) -> float:
-        limit = scipy.stats.t.ppf(1 - level, n - 1)
+        limit = students_t.quantile(1 - level, n - 1)
         # Far out scipy's noncentral t gives NaN; there the power is 1 to all digits.
         return float(np.nan_to_num(scipy.stats.nct.sf(limit, n - 1, standardised * np.sqrt(n)), nan=1.0).mean())
 
@@ -453,5 +453,5 @@ def _logs(values: Sequence[float]) -> Floats:
 
 
 def _student(mean: float, error: float, freedom: float) -> tuple[float, float]:
-    reach = float(t_interval.reach(error, freedom))
+    reach = float(students_t.reach(error, freedom))
     return mean - reach, mean + reach

@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from lab.formulas import queueing, t_interval
+from lab.formulas import queueing, students_t
 
 DRAWS = 4000
 # A slowest tenth of so many times t shows that some waited.
@@ -124,7 +124,7 @@ def fit_scalability(users: Sequence[float], throughput_rps: Sequence[float]) -> 
     if not np.isfinite(covariance).all():
         return None
     freedom = len(n) - len(best)
-    reach = t_interval.reach(np.sqrt(np.diag(covariance)), freedom)
+    reach = students_t.reach(np.sqrt(np.diag(covariance)), freedom)
     rate, contention, coherency = (
         Fitted(float(b), max(0.0, float(b - r)), float(b + r)) for b, r in zip(best, reach, strict=True)
     )
@@ -141,7 +141,7 @@ def _peak(best: Floats, covariance: Floats, freedom: int) -> Fitted:
     chance = np.random.default_rng(0)
     normal = chance.multivariate_normal(np.zeros(len(best)), covariance, DRAWS, check_valid="ignore")
     drawn = best + normal * np.sqrt(freedom / chance.chisquare(freedom, DRAWS))[:, np.newaxis]
-    tail = (1 - t_interval.CONFIDENCE) / 2
+    tail = (1 - students_t.CONFIDENCE) / 2
     # Order statistics, not interpolated quantiles: between two draws there may be infinity, which has no middle.
     peaks = np.sort(_peaks(drawn))
     low, high = peaks[int(tail * DRAWS)], peaks[int((1 - tail) * DRAWS)]

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from lab.formulas import t_interval
+from lab.formulas import students_t
 from lab.formulas.queueing import Floats
 
 # The columns that outcomes are counted from.
@@ -192,7 +192,7 @@ def knee(samples: pd.DataFrame, from_rps: float, to_rps: float, duration_s: floa
     line = fit.line(best, beyond)
     resampled, _ = fit.best(line + _blocks(answered - line))
     rates = from_rps + slope * (breaks_s - alone_s)
-    low, high = np.quantile(rates[resampled], [(1 - t_interval.CONFIDENCE) / 2, (1 + t_interval.CONFIDENCE) / 2])
+    low, high = np.quantile(rates[resampled], [(1 - students_t.CONFIDENCE) / 2, (1 + students_t.CONFIDENCE) / 2])
     return Knee(
         rate=float(rates[best]),
         low=float(low),

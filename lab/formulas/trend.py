@@ -10,6 +10,8 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
+from lab.formulas import students_t
+
 Floats = NDArray[np.float64]
 
 # Longer series are reduced to this many medians: the slopes between all pairs of hours of seconds exceed memory.
@@ -91,7 +93,7 @@ def detectable(values: Floats) -> float | None:
         return math.inf
     error = float(line.stderr) * at[-1] / math.sqrt(share)
     with np.errstate(over="ignore"):
-        return float(np.expm1(error * scipy.stats.t.isf(MAX_CHANCE / 2, free)))
+        return float(np.expm1(error * students_t.quantile(1 - MAX_CHANCE / 2, free)))
 
 
 def growth_within_windows(samples: pd.DataFrame) -> float:
@@ -121,7 +123,7 @@ def growth_within_windows(samples: pd.DataFrame) -> float:
         return 0.0
     rise = float(rises.mean())
     error = float(rises.std(ddof=1)) / math.sqrt(len(rises))
-    return math.expm1(rise) if rise > error * scipy.stats.t.ppf(1 - QUEUED_CHANCE, len(rises) - 1) else 0.0
+    return math.expm1(rise) if rise > error * students_t.quantile(1 - QUEUED_CHANCE, len(rises) - 1) else 0.0
 
 
 def beyond(seen: float, own: Floats, others: Floats) -> float:
@@ -209,7 +211,7 @@ def _bend(values: Floats) -> float:
         free = points * share - 2
         error = math.sqrt(float((residuals**2).sum()) / (points - 2) / share / room[best])
         # As many tests as pairs of moments (Bonferroni).
-        if free <= 0 or 2 * scipy.stats.t.sf(abs(rise) / error, free) * len(pairs) >= MAX_CHANCE:
+        if free <= 0 or 2 * students_t.upper_tail(abs(rise) / error, free) * len(pairs) >= MAX_CHANCE:
             return 0.0
     return max(-1.0, rise / begins_at)
 
@@ -248,7 +250,7 @@ def _step_at(values: Floats, moment: int) -> tuple[float, float]:
     # One variance for both sides, as a short one has none of its own; either loses the same share of its points.
     variance = float((residuals**2).sum()) / (len(values) - 2)
     error = math.sqrt(variance / independent * (1 / len(first) + 1 / len(second)))
-    chance = 2 * scipy.stats.t.sf(abs(after - before) / error, free) if error else 0.0
+    chance = 2 * students_t.upper_tail(abs(after - before) / error, free) if error else 0.0
     return float(chance), after / before - 1
 
 

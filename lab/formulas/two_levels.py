@@ -15,7 +15,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from lab.formulas import t_interval
+from lab.formulas import students_t
 
 MOST_STARTS, MOST_WINDOWS = 200, 500
 # With fewer windows their own chance is taken for a disturbance.
@@ -70,7 +70,7 @@ def two_levels(values: Sequence[Floats]) -> TwoLevels | None:
     free = int((counts - 1).sum())
     within = sum(float(((start - start.mean()) ** 2).sum()) for start in filled) / free if free else None
     of_means = float(means.var(ddof=1)) if len(means) > 1 else None
-    reach = None if of_means is None else float(t_interval.reach(math.sqrt(of_means / len(means)), len(means) - 1))
+    reach = None if of_means is None else float(students_t.reach(math.sqrt(of_means / len(means)), len(means) - 1))
     known = within is not None and of_means is not None
     between = max(0.0, of_means - within / windows) if known else None  # type: ignore[operator] # known
     return TwoLevels(float(means.mean()), tuple(map(float, means)), reach, windows, within, between)
@@ -147,7 +147,7 @@ def least_effort(
     efforts = []
     for starts in range(2, MOST_STARTS + 1):
         # The interval reaches t·√((between + within/windows)/starts).
-        room = starts * (reach / float(t_interval.reach(1.0, starts - 1))) ** 2 - found.between
+        room = starts * (reach / float(students_t.reach(1.0, starts - 1))) ** 2 - found.between
         windows = math.ceil(found.within / room) if room > 0 else MOST_WINDOWS + 1
         if windows <= MOST_WINDOWS:
             windows = possible(windows)

@@ -307,6 +307,7 @@ class _Window(TypedDict):
     p50_s: NotRequired[NotNegative | None]
     p99_s: NotRequired[NotNegative | None]
     cpu_s_per_1000_requests: NotRequired[NotNegative | None]
+    cores_used: NotRequired[NotNegative | None]
     paused_s: NotRequired[NotNegative]
     yardstick_s: NotRequired[NotNegative | None]
     generator_yardstick_s: NotRequired[NotNegative | None]

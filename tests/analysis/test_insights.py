@@ -111,6 +111,15 @@ def test_an_open_loop_whose_queue_grows_has_not_settled(overload):
     assert "had settled after" not in said
 
 
+@pytest.mark.parametrize("course", ["slowing", "erratic"])
+def test_a_longer_load_is_not_recommended_for_a_queue_that_grows(overload, course):
+    """It would be longer only; whatever else has not settled may."""
+    cell = overload.folder.cells()[0]
+    cell.keep("evidence", {**cell.read("evidence"), "course": course})
+    (said,) = (line for line in overload.insights() if line.startswith("mvc at") and "had not settled" in line)
+    assert said.endswith("s." if course == "slowing" else "s: measure longer.")
+
+
 @pytest.mark.parametrize(("slow_s", "added"), [(3.0, "its p99 of 3 s depends on how long it lasts"), (1.0, "")])
 def test_a_transient_that_shows_in_p99_is_told_with_p99_after_it(tmp_path, slow_s, added):
     """As in a closed loop whose queue forms: its median settles soon, and its first waits are in p99 all the same."""

@@ -509,6 +509,30 @@ def test_a_slow_leak_is_found_beside_others_that_have_none(samples_of, seed):
     assert found.course == "slowing"
 
 
+@pytest.mark.parametrize(("others_held", "expected"), [(0.0, -0.09), (0.1, 0.0)])
+def test_a_service_that_is_held_up_in_turns_uses_less_cpu(samples_of, others_held, expected):
+    """By window, and not where the others use less too; noise of the cores hides what it does to the throughput."""
+    chance = np.random.default_rng(6)
+
+    def used(held: float) -> list[dict]:
+        running = 1 - held * np.arange(20) / 20
+        cores = running * chance.normal(0.95, 0.01, 20)
+        rps = 2500 * running * chance.lognormal(0.0, 0.1, 20)
+        return [
+            {"number": k, "began_s": float(k), "length_s": 1.0, "cores_used": cores[k], "ok_throughput_rps": rps[k]}
+            for k in range(20)
+        ]
+
+    in_turns = window_figures.by_round(used(0.1), used(others_held), used(others_held))
+    samples, cpu = closed_loop(samples_of, lambda at: 1.0)
+    found = steadiness(IN_TURNS, samples, cpu, True, rounds=in_turns)
+    assert found.cpu_used_change == pytest.approx(expected, abs=0.03)
+    assert found.course == ("slowing" if expected else "flat")
+    assert steadiness(IN_TURNS, samples, cpu, False, rounds=in_turns).cpu_used_change == 0.0
+    pausing = Closed(users=500, duration_s=20, windows=20)
+    assert steadiness(pausing, samples, cpu, True, rounds=in_turns).cpu_used_change == 0.0
+
+
 def test_what_the_speed_of_the_cores_explains_is_not_called_shared(samples_of):
     """Cores that all have are no reason for doubt in turns, however much they change."""
 

@@ -130,12 +130,14 @@ def test_an_open_loop_counts_from_the_plan(samples_of):
 
 
 def test_a_window_has_the_cpu_that_was_spent_in_it(samples_of):
-    """A thousand requests of 100 ms are 0.1 s each; without readings nothing is known."""
-    readings = [(t, "service", "cpu_s", spent) for t, spent in ((0.0, 5.0), (2.1, 5.4), (4.2, 6.4))]
-    samples = in_lockstep(samples_of, 0.1, 0, 0.0)
-    costs = [found["cpu_s_per_1000_requests"] for found in of_windows(windows(), LOAD, samples, readings)]
-    assert costs == pytest.approx([4.0, 10.0])
-    assert of_windows(windows(), LOAD, samples, ())[0]["cpu_s_per_1000_requests"] is None
+    """By requests, and by the time in which the machine ran; without readings nothing is known."""
+    readings = [(t, "service", "cpu_s", spent) for t, spent in ((0.0, 5.0), (2.1, 5.42), (4.2, 6.47))]
+    samples, paused = in_lockstep(samples_of, 0.1, 0, 0.0), [(3.0, MACHINE, PAUSED, 0.7)]
+    found = of_windows(windows(), LOAD, samples, readings + paused)
+    assert [each["cpu_s_per_1000_requests"] for each in found] == pytest.approx([4.2, 10.5])
+    assert [each["cores_used"] for each in found] == pytest.approx([0.2, 0.75])
+    (nothing, _) = of_windows(windows(), LOAD, samples, ())
+    assert (nothing["cpu_s_per_1000_requests"], nothing["cores_used"]) == (None, None)
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from lab.experiments import scenarios
 from lab.formulas import queueing, stats
 from lab.formulas.calls import Calls
 from lab.reporting import run_view
+from lab.reporting.run_figures import figures_of
 from lab.running.turn_taking import DRAIN_S, deadline_s, overtime
 from lab.spec import prediction, schedule
 from lab.spec.options import Options
@@ -41,7 +42,7 @@ def shown(typed, tmp_path, samples_of):
         table = typed("show", run.name, "--data", str(tmp_path / "runs"))
         as_json = typed("show", run.name, "--json", "--data", str(tmp_path / "runs"))
         assert (table.returncode, as_json.returncode) == (0, 0), table.stderr + as_json.stderr
-        assert run_view.open_run(run.name, tmp_path / "runs").draw()
+        assert all(figure.draw() for figure in figures_of(run_view.open_run(run.name, tmp_path / "runs")))
         return table.stdout, json.loads(as_json.stdout)["cells"][0]
 
     return show

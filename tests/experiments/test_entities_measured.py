@@ -162,7 +162,6 @@ def test_entities_are_as_they_were_however_a_cell_ends(operation, variant, endin
     ("runs_in", "way", "batch", "variant"),
     [
         ("process", "streamed", "1000", "webflux-template"),
-        pytest.param("process", "streamed", "100", "webflux-driver", marks=pytest.mark.thorough),
         pytest.param("process", "collected", "default", "webflux-repository", marks=pytest.mark.thorough),
         pytest.param("process", "paged", "1000", "mvc-template", marks=pytest.mark.thorough),
         pytest.param("process", "paged", "100", "webflux-repository", marks=pytest.mark.thorough),

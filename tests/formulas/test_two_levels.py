@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from lab.formulas import t_interval
+from lab.formulas import students_t
 from lab.formulas.two_levels import TwoLevels, adjusted, least_effort, two_levels
 
 TRUTH = 0.05
@@ -30,7 +30,7 @@ def test_the_interval_covers_the_truth_in_19_of_20_cases(between, within):
     chance = np.random.default_rng(1)
     found = [drawn(chance, 4, 10, between, within) for _ in range(2000)]
     covered = np.mean([abs(one.mean - TRUTH) <= one.reach for one in found if one.reach is not None])
-    assert covered == pytest.approx(t_interval.CONFIDENCE, abs=0.015)
+    assert covered == pytest.approx(students_t.CONFIDENCE, abs=0.015)
 
 
 def test_an_interval_of_windows_alone_would_not():
@@ -39,7 +39,7 @@ def test_an_interval_of_windows_alone_would_not():
     missed = 0
     for _ in range(500):
         values = chance.normal(TRUTH, 0.02, 4)[:, None] + chance.normal(0, 0.03, (4, 10))
-        reach = t_interval.reach(values.std(ddof=1) / math.sqrt(40), 39)
+        reach = students_t.reach(values.std(ddof=1) / math.sqrt(40), 39)
         missed += abs(values.mean() - TRUTH) > reach
     assert missed > 150
 
@@ -124,7 +124,7 @@ def test_without_what_was_known_the_interval_still_covers_the_truth(follows):
         assert found
         assert found.reach
         covered += abs(found.mean - TRUTH) <= found.reach
-    assert covered / 1000 == pytest.approx(t_interval.CONFIDENCE, abs=0.02)
+    assert covered / 1000 == pytest.approx(students_t.CONFIDENCE, abs=0.02)
 
 
 def test_what_was_known_is_taken_out():
@@ -157,7 +157,7 @@ def test_a_core_that_is_slow_as_it_has_more_to_do_excuses_nobody():
     assert np.mean([one.mean for one in wrong if one]) == pytest.approx(-0.05, abs=0.01)
     assert np.mean([one.mean for one in found if one]) == pytest.approx(-0.1, abs=0.005)
     covered = np.mean([abs(one.mean + 0.1) <= one.reach for one in found if one and one.reach])
-    assert covered == pytest.approx(t_interval.CONFIDENCE, abs=0.03)
+    assert covered == pytest.approx(students_t.CONFIDENCE, abs=0.03)
     assert adjusted(*busy(chance), -1.0, 0.0)[1] == 0.0
 
 

@@ -65,6 +65,7 @@ def part_of(example: str, folder: Path, is_kept: Callable[[Cell], bool]) -> RunF
     return RunFolder(folder)
 
 
+@pytest.mark.usefixtures("words_only")
 def test_a_choice_is_shown_by_its_name_in_every_table(tmp_path):
     """And not by its place among the choices; of sessions too, whose rows could not be told apart."""
     variants = ("mvc", "mvc-virtual")
@@ -141,6 +142,7 @@ def test_facts_of_the_machine_are_no_data_structures():
     assert "{'" not in words
 
 
+@pytest.mark.usefixtures("words_only")
 def test_an_open_loop_shows_both_times(example, tmp_path):
     """Latency from the planned moments, and beside it the service time that the settings line promises."""
     text = html.render(run_view.Run(overloaded(tmp_path)))
@@ -154,6 +156,7 @@ def test_an_open_loop_shows_both_times(example, tmp_path):
     assert "actual send" not in example
 
 
+@pytest.mark.usefixtures("words_only")
 def test_failures_and_the_tail_of_a_closed_loop_are_spoken_of_where_there_are_any(example, copy):
     """All requests' latencies beside those of right answers; one sentence on a closed loop, none on single requests."""
     assert "with failures and timeouts" not in example
@@ -200,6 +203,7 @@ def test_the_wider_table_of_an_open_loop_fits_a_laptop_too(tmp_path):
     assert answer["cut"] == 0
 
 
+@pytest.mark.usefixtures("words_only")
 def test_what_a_run_says_is_text_and_never_markup(copy):
     """A hostile run name, host, reason or command cannot put a script into the page."""
     attack = '"><script>alert(1)</script>'
@@ -213,6 +217,7 @@ def test_what_a_run_says_is_text_and_never_markup(copy):
     assert len(Elements(text).images) == 3  # with that of failures
 
 
+@pytest.mark.usefixtures("words_only")
 def test_doubt_comes_first_and_nothing_is_left_out(copy):
     """Invalid and incomplete cells are in the table, with their reasons above it."""
     cells = copy.path / "cells"
@@ -223,6 +228,7 @@ def test_doubt_comes_first_and_nothing_is_left_out(copy):
     assert [row for row in re.findall(r'<tr class="(\w+)', text) if row != "next"] == ["invalid", "valid", "incomplete"]
 
 
+@pytest.mark.usefixtures("words_only")
 def test_a_run_without_anything_measured_gives_a_page(copy):
     """All cells missing: a page with an incomplete verdict, not a traceback."""
     shutil.rmtree(copy.path / "cells")
@@ -231,6 +237,7 @@ def test_a_run_without_anything_measured_gives_a_page(copy):
     assert "No service has stated its limits." in text
 
 
+@pytest.mark.usefixtures("words_only")
 def test_one_variant_gives_a_page_that_names_a_stand_in(copy):
     """A run of one cell reads as one measurement, and whoever reads it learns what really answered."""
     plan = copy.read()["plan"]

@@ -51,6 +51,7 @@ def test_each_time_of_a_session_has_a_row_and_its_counts_stand_in_the_first():
     assert shown[1:] == ["", ""]
 
 
+@pytest.mark.usefixtures("words_only")
 def test_the_report_has_every_table_of_the_terminal(outage):
     """By window too: its headings, and a row for each of its records."""
     page = html.render(outage)

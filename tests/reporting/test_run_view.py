@@ -78,6 +78,7 @@ def test_an_environment_of_wrong_types_is_no_failure_of_a_comparison(plan, tmp_p
     assert comparison_view.compare(one.name, other.name, Terms(although_different=True), tmp_path).rows
 
 
+@pytest.mark.usefixtures("words_only")
 def test_the_report_says_of_how_many_workers_a_ceiling_is_and_whether_it_is_a_bound(plan, tmp_path):
     """A ceiling that something else than the generator limited is at least that."""
     found = calibration.Calibration(

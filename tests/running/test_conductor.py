@@ -246,6 +246,7 @@ def test_a_closed_loop_lasts_as_long_as_asked(closed):
     assert isinstance(cell.read("summary")["verdict"], str)
 
 
+@pytest.mark.thorough
 def test_the_same_starts_serve_the_loads_of_two_plans(tmp_path, brief):
     """A variant is started once, whichever load is first; each plan has a run of its own that is whole.
 

@@ -17,7 +17,7 @@ from statistics import fmean, stdev
 
 from lab.analysis.verdict import FAILED_SUSPECT_SHARE, INCOMPLETE
 from lab.experiments.reproduction.publication import CONFIRMED, REFUTED, UNDECIDED, Repeat, ReproducedRow
-from lab.formulas import inference, queueing, t_interval
+from lab.formulas import inference, queueing, students_t
 from lab.running.estimate import duration_text
 
 # The tolerance of a claim that a value "is" something: that of the documents' own scorecard for "no difference".
@@ -104,7 +104,7 @@ class ClaimCheck:
         if self.repeats > 1:
             reach = _reach([stdev(side) for side in self._sides], [len(side) for side in self._sides])
         elif self.values and self.noise:
-            reach = float(t_interval.reach(self.noise.deviation, self.noise.freedom))
+            reach = float(students_t.reach(self.noise.deviation, self.noise.freedom))
         else:
             return None
         low, high = self._value(self._middle - reach), self._value(self._middle + reach)
@@ -189,8 +189,8 @@ class ClaimCheck:
 def _reach(deviations: Sequence[float], repeats: Sequence[int]) -> float:
     """Half of the interval of a mean, or of the difference of two."""
     if len(repeats) == 1:
-        return float(t_interval.reach(deviations[0] / math.sqrt(repeats[0]), repeats[0] - 1))
-    return float(t_interval.reach(*inference.welch([deviation**2 for deviation in deviations], repeats)))
+        return float(students_t.reach(deviations[0] / math.sqrt(repeats[0]), repeats[0] - 1))
+    return float(students_t.reach(*inference.welch([deviation**2 for deviation in deviations], repeats)))
 
 
 def _short(value: float) -> str:

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from lab.analysis.verdict import VALID
-from lab.formulas import t_interval
+from lab.formulas import students_t
 from lab.formulas.digits import digits
 from lab.reporting.figures.style import (
     MODEL,
@@ -162,7 +162,7 @@ def _interval(axes: Axes, at: Any, values: NDArray[np.float64], colour: str) -> 
     if len(values) > 1:
         axes.plot([at] * len(values), values, linestyle="none", marker="_", color=colour, markersize=9)
     if len(values) >= LEAST_REPEATS:
-        half = t_interval.reach(values.std(ddof=1) / np.sqrt(len(values)), len(values) - 1)
+        half = students_t.reach(values.std(ddof=1) / np.sqrt(len(values)), len(values) - 1)
         axes.errorbar([at], [values.mean()], yerr=half, color=colour, capsize=4, linewidth=1.2, zorder=2)
 
 
@@ -190,7 +190,7 @@ def _explain_doubt(axes: Axes, table: pd.DataFrame) -> None:
         label = "hollow: not valid, see the reasons"
         axes.plot([], [], linestyle="none", marker="o", color=SOFT_INK, markerfacecolor="white", label=label)
     if (table.groupby(["variant", "at"]).size() >= LEAST_REPEATS).any():
-        label = f"bar: {t_interval.CONFIDENCE:.0%} interval of the mean"
+        label = f"bar: {students_t.CONFIDENCE:.0%} interval of the mean"
         axes.plot([], [], linestyle="-", marker="_", color=SOFT_INK, label=label)
 
 
