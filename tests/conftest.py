@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
 
 import docker
+import numpy as np
 import pandas as pd
 import pytest
 from checkouts import ONE_COMPILER
@@ -75,13 +76,16 @@ def samples_of() -> SamplesOf:
         def column(value):
             return list(value) if isinstance(value, list | tuple) else [value] * n
 
-        sent = [round(s * 1e6) for s in column(sent_s)]
-        planned = sent if planned_s is None else [round(s * 1e6) for s in column(planned_s)]
+        def microseconds(value_s):
+            return np.broadcast_to(np.rint(np.asarray(value_s, dtype=float) * 1e6).astype("int64"), n)
+
+        sent = microseconds(sent_s)
+        planned = sent if planned_s is None else microseconds(planned_s)
         return pd.DataFrame(
             {
-                "planned_us": pd.Series(planned, dtype="int64"),
-                "sent_us": pd.Series(sent, dtype="int64"),
-                "latency_us": pd.Series([round(s * 1e6) for s in latencies_s], dtype="int64"),
+                "planned_us": pd.Series(planned),
+                "sent_us": pd.Series(sent),
+                "latency_us": pd.Series(microseconds(latencies_s)),
                 "user": pd.Series(range(n) if user is None else column(user), dtype="int32"),
                 "session": pd.Series(column(session), dtype="int32"),
                 "step": pd.Series(column(step), dtype="int16"),
@@ -90,7 +94,7 @@ def samples_of() -> SamplesOf:
                 "fallback": False,
                 "cut": False,
                 "stopped": False,
-                "waited_us": pd.Series([round(s * 1e6) for s in column(waited_s)], dtype="int64"),
+                "waited_us": pd.Series(microseconds(waited_s)),
                 "status": pd.Series(column(status), dtype="int16"),
                 "error": pd.Series(column(error), dtype="object"),
                 "warm_up": pd.Series(column(warm_up), dtype="int16"),

@@ -299,11 +299,12 @@ def core_speed(at, owner: str = "service"):
 
 def closed_loop(samples_of, slow_at, users: int = 50):
     """Samples and CPU readings of 20 seconds of a saturated closed loop on a core that is so slow at a moment."""
-    sent, at = [], 0.0
+    sent, latencies, at = [], [], 0.0
     while at < 20:
+        took = 0.0005 * slow_at(at)
         sent.append(at)
-        at += 0.0005 * slow_at(at)
-    latencies = [users * 0.0005 * slow_at(moment) for moment in sent]
+        latencies.append(users * took)
+        at += took
     return samples_of(latencies, sent_s=sent), [(float(t), "service", "cpu_s", float(t)) for t in range(21)]
 
 
