@@ -124,9 +124,7 @@ def steadiness(
     dearer, _ = _changes(cost / of_cores(cost), rounds.get(CPU))
     busier = 0.0
     if cpu_decides and by_littles_law:
-        # Between windows nobody asks, so that there each window has one figure.
-        used = _cpu_used(rows, begin_s, end_s) if load.windows == 1 else _own(rounds.get(CORES_USED))
-        busier = _beyond_cost(_changes(used, rounds.get(CORES_USED))[0], dearer)
+        busier = _beyond_cost(_used_change(load, rows, (begin_s, end_s), rounds.get(CORES_USED)), dearer)
     longest = stall(samples, begin_s, end_s, queues=saturated or load.independent)
     if load.windows == 1:  # at the end of each window nobody asks any more
         longest = max(longest, standstill(samples, begin_s, end_s))
@@ -375,11 +373,6 @@ def _at_pace(samples: pd.DataFrame, span_s: tuple[float, float], pace: pd.Series
     return changed, float(from_s), float(to_s)
 
 
-def _own(rounds: pd.DataFrame | None) -> pd.Series:
-    """A figure of this variant by round, over its median; empty where nobody took turns with it."""
-    return pd.Series(dtype=float) if rounds is None else rounds["own"]
-
-
 def _changes(over_time: pd.Series, rounds: pd.DataFrame | None) -> tuple[float, float]:
     """The change of a series beyond that of others that took turns with it, and what it had in common with them.
 
@@ -392,6 +385,13 @@ def _changes(over_time: pd.Series, rounds: pd.DataFrame | None) -> tuple[float, 
         return found, 0.0
     left = trend.beyond(found, rounds["own"].to_numpy(), rounds["others"].to_numpy())
     return left, found - left
+
+
+def _used_change(load: Load, rows: list[Reading], span_s: tuple[float, float], rounds: pd.DataFrame | None) -> float:
+    """The change of the CPU that the service used: between readings, or by window, as between windows nobody asks."""
+    if load.windows == 1:
+        return trend.change(_cpu_used(rows, *span_s).to_numpy())
+    return 0.0 if rounds is None else _changes(rounds["own"], rounds)[0]
 
 
 def _is_saturated(load: Load, samples: pd.DataFrame, begin_s: float, end_s: float) -> bool:
