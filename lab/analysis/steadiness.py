@@ -104,8 +104,8 @@ def steadiness(
     owners = dict.fromkeys(target for _, target, name, _ in rows if name == FIXED_WORK)
     of_cores = partial(_of_cores, partial(_slow, rows, tuple(owners) if cpu_decides else ()))
     rounds = {field: both for field, both in (rounds or {}).items() if len(both)}
-    by_littles_law = not load.independent and _is_saturated(load, samples, begin_s, end_s)
-    saturated = by_littles_law and load.windows == 1
+    always_waiting = not load.independent and _is_saturated(load, samples, begin_s, end_s)
+    saturated = always_waiting and load.windows == 1
     latencies = {P50: latency}
     if load.independent or (load.windows == 1 and not saturated):
         # What a part of the requests waits for, as those to one node of several, changes neither median nor rate.
@@ -123,7 +123,7 @@ def steadiness(
     cost = _cpu_per_request(samples, rows, begin_s, end_s) if cpu_decides else pd.Series(dtype=float)
     dearer, _ = _changes(cost / of_cores(cost), rounds.get(CPU))
     busier = 0.0
-    if cpu_decides and by_littles_law:
+    if cpu_decides and always_waiting:
         busier = _beyond_cost(_used_change(load, rows, (begin_s, end_s), rounds.get(CORES_USED)), dearer)
     longest = stall(samples, begin_s, end_s, queues=saturated or load.independent)
     if load.windows == 1:  # at the end of each window nobody asks any more
@@ -148,7 +148,7 @@ def steadiness(
         course=checks.course(
             (took, growing, dearer, *map(_inverse, (did, busier))), longest.length_s, collecting_s, level
         ),
-        detectable_change=_detectable(judged, by_littles_law),
+        detectable_change=_detectable(judged, by_littles_law=always_waiting),
     )
 
 

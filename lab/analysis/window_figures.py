@@ -25,8 +25,11 @@ LEAST_RUNNING_SHARE = 0.1
 FEWEST_FOR_P99 = 200
 # The figures by which the course of a load is judged.
 COURSE = P50, MEAN, THROUGHPUT, CPU, CORES_USED = (
-    *("p50_s", "mean_s", "ok_throughput_rps"),
-    *("cpu_s_per_1000_requests", "cores_used"),
+    "p50_s",
+    "mean_s",
+    "ok_throughput_rps",
+    "cpu_s_per_1000_requests",
+    "cores_used",
 )
 # By owner of cores, the field with the CPU seconds of a fixed piece of work on them: how slow they were.
 SPEEDS = {"service": "yardstick_s", "generator": "generator_yardstick_s"}
