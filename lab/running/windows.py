@@ -60,7 +60,10 @@ class Joined:
         for worker, ticks in result.ticks.items():
             within = (tick for tick in ticks if not number or tick[0] >= self.before_us)
             whole.ticks.setdefault(worker, []).extend(within)
-        first, last = -math.inf if number == 0 else 0.0, math.inf if number == self._windows - 1 else elapsed_us / 1e6
+        # The first window begins with what was read before it, as all others do: the service was idle until then, and
+        # a counter that grew evenly from that reading on would leave out some of what the window used.
+        first = -math.inf if self._windows == 1 else 0.0
+        last = math.inf if number == self._windows - 1 else elapsed_us / 1e6
         begun_s = whole.unix_start + self.before_us / 1e6
 
         def moved(unix_s: float) -> float:

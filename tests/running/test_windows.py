@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from lab.analysis.observations import Observed
+from lab.analysis.observations import Observed, metrics
+from lab.analysis.window_figures import CORES_USED, of_windows
 from lab.generator.fleet import PhaseResult
 from lab.running.windows import Joined
 from lab.spec.window import Window
+from lab.spec.workload import Closed
 from lab.telemetry.sampler import FIXED_WORK, MACHINE, PAUSED, Telemetry
 
 
@@ -68,10 +70,23 @@ def test_readings_go_on_where_the_window_before_ended(joined):
     """A counter is as if the service had not been there between windows; what is no counter stays as it is."""
     observed, whole = joined
     rows = [(t - 100.0, value) for t, _, name, value in observed.telemetry.rows if name == "cpu_s"]
-    assert rows == [pytest.approx(row) for row in [(-0.1, 10.0), (2.0, 12.0), (4.2, 14.1)]]
+    assert rows == [pytest.approx(row) for row in [(0.0, 10.0), (2.0, 12.0), (4.2, 14.1)]]
     assert whole.between_s("service") == pytest.approx(0.3)
     assert [v for _, _, name, v in observed.telemetry.rows if name == "threads"] == [20.0, 30.0, 20.0, 30.0]
     assert observed.telemetry.gaps == [pytest.approx(100.5), pytest.approx(102.5)]
+
+
+def test_the_first_window_has_all_the_cpu_that_the_service_used_in_it(samples_of):
+    """The service was idle from the reading before it to its begin, and busy throughout from then on."""
+    observed, load = Observed(), Closed(users=1, ramp_s=0.0, duration_s=4.0, windows=2)
+    whole, found = Joined(observed, windows=2), []
+    for number, unix_start in enumerate((100.0, 106.0)):
+        spent_s = ((-0.1, 0.0), (0.9, 0.9), (1.9, 1.9), (2.0, 2.0))
+        rows = [(unix_start + t, "service", "cpu_s", 2.0 * number + spent) for t, spent in spent_s]
+        whole.add(window(unix_start, number * 2_000_000, 2_000_000, 40), Telemetry(rows), ())
+        found.append(Window(number, 0, unix_start, number * 2.0, 2.0, 2.0, 40, 0, 40))
+    figures = of_windows(found, load, samples_of([]), metrics(observed.result, observed.telemetry))
+    assert [each[CORES_USED] for each in figures] == pytest.approx([1.0, 1.0])
 
 
 def test_a_window_of_an_open_loop_lasts_as_long_as_it_was_planned():
@@ -92,7 +107,7 @@ def test_what_was_read_after_a_window_is_not_in_it():
     later.rows += [(t, "service", "cpu_s", 12.6 + t - 106.0) for t in (107.0, 108.1, 108.2, 108.3)]
     whole.add(window(106.0, 2_000_000, 2_050_000, 40), later, ())
     rows = [(t - 100.0, value) for t, _, name, value in observed.telemetry.rows if name == "cpu_s"]
-    assert [t for t, _ in rows] == pytest.approx([-0.1, 2.0, 3.0, 4.1, 4.2, 4.3])
+    assert [t for t, _ in rows] == pytest.approx([0.0, 2.0, 3.0, 4.1, 4.2, 4.3])
     assert [value for _, value in rows] == pytest.approx([10.0, 12.0, 13.0, 14.1, 14.2, 14.3])
     assert whole.between_s("service") == pytest.approx(0.6)
 
@@ -100,7 +115,7 @@ def test_what_was_read_after_a_window_is_not_in_it():
 def test_the_speed_of_the_cores_is_that_in_the_windows(joined):
     """Readings between the windows belong to another variant."""
     rows = [(t - 100.0, value) for t, _, name, value in joined[0].telemetry.rows if name == FIXED_WORK]
-    assert rows == [(-1.0, 99.0), (1.0, 101.0), (3.0, 107.0), (5.0, 109.0)]
+    assert rows == [(1.0, 101.0), (3.0, 107.0), (5.0, 109.0)]
 
 
 def test_a_pause_of_the_machine_counts_as_far_as_it_lies_in_a_window():
