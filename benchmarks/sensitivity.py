@@ -217,6 +217,14 @@ FAULTS = (
         planted=beside(faults.pause_service(0.5)),
     ),
     Fault(
+        "paused-service-in-a-burst",
+        "the same, of 6 s, which no answers can tell from a queue",
+        BURST,
+        "The service's process did not run for",
+        {"loops": 12},
+        planted=beside(faults.pause_service(0.5)),
+    ),
+    Fault(
         "paused-machine",
         "everything that runs is stopped for 0.1 s, every 3 s",
         CLOSED,

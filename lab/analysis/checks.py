@@ -190,6 +190,21 @@ def stalled(longest_s: float, collecting_s: float) -> list[str]:
     ]
 
 
+def stopped(longest_s: float) -> list[str]:
+    """Whether the process of the service did not run for a while, by its own clock.
+
+    Args:
+        longest_s: see :func:`lab.analysis.hiccups.longest_stop_s`.
+
+    """
+    if longest_s <= STALL_SUSPECT_S:
+        return []
+    return [
+        f"The service's process did not run for {longest_s:.1f} s: something stopped it, and neither its garbage "
+        "collector nor the machine's host."
+    ]
+
+
 def silent(spans: Mapping[str, tuple[float, float]]) -> list[str]:
     """Whether a node, or the balancer in front of several, answered nothing for a while.
 

@@ -203,6 +203,8 @@ class ServiceState:
             the planned start: see :func:`lab.analysis.silence.silent_spans`.
         backlog_set: whether the listen backlog is the lab's; connections that the server's own is too short for are its
             property, and no fault of a measurement.
+        stopped_s: the longest time in which its process did not run: see :func:`lab.analysis.hiccups.longest_stop_s`;
+            None if that is not known, as in older runs.
 
     """
 
@@ -217,6 +219,7 @@ class ServiceState:
     warm_up_before: tuple[Mapping[str, float], ...] = ()
     silent: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     backlog_set: bool = True
+    stopped_s: float | None = None
 
     @property
     def rounds(self) -> int:

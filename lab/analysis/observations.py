@@ -14,6 +14,7 @@ import pandas as pd
 
 from lab.analysis import expected_counts
 from lab.analysis.evidence import Counts, Ending, Evidence, GeneratorState, Interference, Monitoring, ServiceState
+from lab.analysis.hiccups import longest_stop_s
 from lab.analysis.steadiness import steadiness
 from lab.formulas.stats import Summary
 from lab.generator.fleet import PhaseResult
@@ -219,6 +220,7 @@ def evidence(
         tuple(observed.warm_up_before),
         conditions.silent,
         conditions.backlog_set,
+        longest_stop_s(rows, len(conditions.owned_cores.get("service", ())) or os.cpu_count() or 1, elapsed_s),
     )
     scrapes_of = {part: asdict(scrapes) for part, scrapes in observed.scrapes.items()}
     monitoring = Monitoring(scrapes_of, len(telemetry.gaps), observed.prometheus_lost)

@@ -283,6 +283,10 @@ def _gc(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
     return _mild([text] * (share > GC_SUSPECT_SHARE))
 
 
+def _ran_through(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
+    return _mild(checks.stopped(evidence.service.stopped_s or 0.0))
+
+
 def _alone(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
     others = ", ".join(evidence.interference.others)
     return _mild([f"Another run measured on this machine at the same time ({others})."] * bool(others))
@@ -529,6 +533,13 @@ CHECKS = (
         "garbage collection",
         _gc,
         _of_service(lambda evidence: evidence.service.gc_share is not None, "the service did not report it"),
+        LOADED,
+        (),
+    ),
+    Check(
+        "that the service's process ran without a stop",
+        _ran_through,
+        _of_service(lambda evidence: evidence.service.stopped_s is not None, "the service did not report it"),
         LOADED,
         (),
     ),

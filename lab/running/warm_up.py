@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Mapping, Sequence
 
 from msgspec import structs
@@ -12,7 +14,7 @@ from lab.generator.fleet import Fleet, LoadPhase, LoadTimeoutError
 from lab.running.progress import Update
 from lab.running.testbed import Testbed
 from lab.spec.plan import Cell
-from lab.spec.workload import Load
+from lab.spec.workload import Burst, Load
 from lab.system.deployment import Deployment
 from lab.system.launch import GC_LOG
 from lab.telemetry import actuator, gc_log
@@ -22,6 +24,8 @@ MIN_ROUNDS = 3
 FEW_USERS = 3
 SETTLED_SHARE, AT_REST_SHARE = 0.15, 0.10
 WITHIN_S = 120.0
+# Of the cores, by what a request costs: from there on what requests wait for is the CPU more and more.
+BUSY_SHARE = 0.5
 
 
 def warm_up(
@@ -31,7 +35,8 @@ def warm_up(
 
     Where the CPU decides, its compiler must rest, in three stages: with a few users, since busy threads leave it no
     time; with as many as will be measured, since they take other code paths; and with these, pinned to the service's
-    cores.
+    cores. Elsewhere it must before a burst that keeps the cores busy, as long as there are rounds left: see
+    :func:`is_busy`.
     A start that was warm before, for another load, is warmed up for this one in the last of these stages.
     """
     scenario = testbed.plan.scenario
@@ -66,9 +71,27 @@ def warm_up(
             observed.warm_up.append({**spent, "users": users})
             cost, compiler = f"{spent['cpu_us_per_request']:.0f} µs CPU a request", f"compiler {spent['jit_share']:.0%}"
             update(number - begun, f"round {number}: {cost}, {compiler}")  # the bar restarts with each stage
-            observed.warm = is_warm(observed.warm_up[begun:], testbed.plan.cpu_decides)
-            if observed.warm:
+            stage = observed.warm_up[begun:]
+            observed.warm = (observed.warm and len(stage) > 1) or is_warm(stage, testbed.plan.cpu_decides)
+            busy = is_busy(cell.load, spent["cpu_us_per_request"], len(testbed.cores.service))
+            if observed.warm and (is_warm(stage, until_compiled=True) or not busy):
                 break
+
+
+def is_busy(load: Load, cost_us: float, cores: int) -> bool:
+    """Whether a burst keeps a service's cores busy for more than half of the time while its requests come.
+
+    By the utilization law, U = λ·S. A burst has no trend, so that nothing else would show that its service was cold.
+
+    Args:
+        cost_us: S, the CPU time of a request in microseconds, with that of the compilers.
+        cores: how many the service has; 0 for all of the machine.
+
+    """
+    if not isinstance(load, Burst):
+        return False
+    rate_rps = load.users / load.ramp_s if load.ramp_s else math.inf
+    return rate_rps * cost_us / 1e6 > BUSY_SHARE * (cores or os.cpu_count() or 1)
 
 
 def has_full_heap(deployment: Deployment) -> bool:

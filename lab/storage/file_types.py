@@ -277,6 +277,7 @@ class _Evidence(TypedDict, total=False):
     backlog_set: bool
     warm_up_before: list[_Round]
     silent: dict[str, tuple[Number, Number]]
+    stopped_s: Known
     component_errors: list[str]
     interrupted: bool
     scrapes: dict[str, _Scrapes]

@@ -43,6 +43,8 @@ ANSWERED, SUCCEEDED = "http_server_requests_seconds_count", "http_server_request
 COMPILED_MS = "jvm_compilation_time_ms_total"
 # Absent until the first collection.
 GC_PAUSES, GC_COUNT = "jvm_gc_pause_seconds_sum", "jvm_gc_pause_seconds_count"
+# For how long a service's process did not run, in all, by a thread of its own that is woken too late then.
+HICCUPS = "lab_hiccups_seconds_total"
 SETTLE_WITHIN_S = 10.0
 # What a service reports with its limits that is its process's own, and of no other node.
 OF_ONE_PROCESS = ("pid", "process_cpu_s", "pool_live", "request_threads_live")

@@ -14,6 +14,7 @@ from sensitivity import FAULTS, Found
 
 from lab.analysis.verdict import INVALID, SUSPECT, VALID
 
+BURST_FAULT = "paused-service-in-a-burst"
 BODY = b'{"millis":500}'
 
 
@@ -64,7 +65,10 @@ def test_a_fault_is_found_by_its_own_reason_only():
 
 @pytest.mark.java
 @pytest.mark.usefixtures("brief")
-@pytest.mark.parametrize("name", [pytest.param("lost-samples", marks=pytest.mark.thorough), "paused-service"])
+@pytest.mark.parametrize(
+    "name",
+    [*(pytest.param(name, marks=pytest.mark.thorough) for name in ("lost-samples", "paused-service")), BURST_FAULT],
+)
 def test_a_fault_is_really_planted_and_found(name, tmp_path):
     """A habit, which a copy of the locustfile brings to the workers, and something that is done beside a run."""
     (fault,) = (fault for fault in FAULTS if fault.name == name)

@@ -6,8 +6,9 @@ from types import SimpleNamespace
 import pytest
 
 from lab.experiments import find_scenario
-from lab.running.warm_up import has_full_heap, is_warm
+from lab.running.warm_up import has_full_heap, is_busy, is_warm
 from lab.spec.limits import Limits
+from lab.spec.workload import Burst, Closed
 from lab.system.launch import contained, service_launch
 
 
@@ -31,6 +32,22 @@ def test_a_service_is_warm_when_its_compiler_rests_or_its_cost_stays(measured, w
     """After three rounds at least: two of rest, or, where the compiler need not rest, two of the same cost."""
     assert is_warm(rounds(*measured), until_compiled=False) == warm
     assert is_warm(rounds(*measured), until_compiled=True) == compiled
+
+
+@pytest.mark.parametrize(
+    ("load", "cost_us", "cores", "busy"),
+    [
+        (Burst(users=4000, ramp_s=1.0), 160, 1, True),  # U = 4000/s · 160 µs = 0.64
+        (Burst(users=4000, ramp_s=1.0), 160, 2, False),
+        (Burst(users=4000, ramp_s=2.0), 160, 1, False),
+        (Burst(users=500, ramp_s=1.0), 900, 1, False),
+        (Burst(users=10, ramp_s=0.0), 160, 1, True),  # all at once
+        (Closed(users=4000, ramp_s=1.0, duration_s=20.0), 900, 1, False),  # whose trend shows a cold service
+    ],
+)
+def test_a_burst_is_busy_by_the_utilization_law(load, cost_us, cores, busy):
+    """More than half of the service's cores; of other loads it does not matter."""
+    assert is_busy(load, cost_us, cores) == busy
 
 
 @pytest.mark.parametrize("full", [True, False])
