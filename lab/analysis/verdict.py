@@ -537,7 +537,7 @@ CHECKS = (
         (),
     ),
     Check(
-        "that the service's process ran without a stop",
+        "that its process ran without a stop",
         _ran_through,
         _of_service(lambda evidence: evidence.service.stopped_s is not None, "the service did not report it"),
         LOADED,

@@ -56,7 +56,7 @@ def warm_up(
         if rounds.duration_s:
             rehearsal = rehearsal.as_closed(rounds.duration_s)
         rehearsal = structs.replace(rehearsal, pace=0.0)
-        begun = len(observed.warm_up)
+        begun, warm = len(observed.warm_up), False
         for number in range(begun + 1, begun + rounds.rounds + 1):
             phase = LoadPhase(deployment.url, rehearsal, parameters, path, number)
             try:
@@ -72,10 +72,11 @@ def warm_up(
             cost, compiler = f"{spent['cpu_us_per_request']:.0f} µs CPU a request", f"compiler {spent['jit_share']:.0%}"
             update(number - begun, f"round {number}: {cost}, {compiler}")  # the bar restarts with each stage
             stage = observed.warm_up[begun:]
-            observed.warm = (observed.warm and len(stage) > 1) or is_warm(stage, testbed.plan.cpu_decides)
+            warm = warm or is_warm(stage, testbed.plan.cpu_decides)
             busy = is_busy(cell.load, spent["cpu_us_per_request"], len(testbed.cores.service))
-            if observed.warm and (is_warm(stage, until_compiled=True) or not busy):
+            if warm and (is_warm(stage, until_compiled=True) or not busy):
                 break
+        observed.warm = warm
 
 
 def is_busy(load: Load, cost_us: float, cores: int) -> bool:

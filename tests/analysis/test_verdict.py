@@ -45,6 +45,7 @@ def evidence(**changes) -> Evidence:
         "warm_up": [{"cpu_us_per_request": 100.0, "jit_share": 0.1}] * 3,
         "warm": True,
         "gc_share": 0.01,
+        "stopped_s": 0.0,
         "limits_read": True,
         "foreign_cpu": 0.01,
         "ceiling_rps": 10_000.0,
@@ -224,6 +225,8 @@ def test_a_good_measurement_is_valid_without_reasons():
         {"paused": 0.02},
         {"paused": 0.1, "windows": 30},
         {"stalled_s": 0.7, "collecting_s": 0.75},
+        {"stopped_s": 0.2},
+        {"stopped_s": None},
     ],
 )
 def test_what_is_within_bounds_is_not_held_against_it(changes):
@@ -354,6 +357,7 @@ def test_of_an_attached_service_less_is_essential(lacking):
         ({"idle_s": 0.05}, SUSPECT, "idle for 50.0 ms"),
         ({"idle_s": 0.3}, INVALID, "idle for 300.0 ms"),
         ({"gc_share": 0.3}, SUSPECT, "30% of the time"),
+        ({"stopped_s": 0.5}, SUSPECT, "process did not run for 0.5 s"),
         ({"others": ["20261121T101500Z-delay"]}, SUSPECT, "20261121T101500Z-delay"),
     ],
 )

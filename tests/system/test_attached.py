@@ -62,7 +62,8 @@ def test_nothing_is_claimed_of_what_is_not_known(run, typed, data):
         assert set(folder.metrics()["target"]).isdisjoint({"service"})
     said = typed("show", run.name, "--data", str(data)).stdout
     because = "Not checked, as the lab did not start the service: the count of requests by the service"
-    unchecked = "the limits in force, whether the service was warm, garbage collection."
+    stops = "that its process ran without a stop"
+    unchecked = f"the limits in force, whether the service was warm, garbage collection, {stops}."
     assert f"{because}, {unchecked}" in said
     assert "of the service nothing was read" in said or run.verdict == "invalid"
     assert "not warm" not in said.replace("was warm.", "")
