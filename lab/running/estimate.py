@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from pathlib import Path
 from statistics import fmean
 
 from lab.errors import LabError
+from lab.running.warm_up import is_busy
 from lab.runtimes import DOCKER, PROCESS
 from lab.spec import prediction
 from lab.spec.plan import WINDOWS, Cell, Interleave, Plan
@@ -21,6 +23,8 @@ from lab.storage import run_folder
 # clock, so many of them come on top.
 CELL_OVERHEAD_S, BUSY_CELL_OVERHEAD_S = 10.0, 35.0
 ROUNDS, BUSY_ROUNDS = 3, 16
+# The CPU time of a request of a burst, in microseconds, once its service is compiled.
+COMPILED_US = 200.0
 # How many times as much in containers, at most: it was 1.4 to 1.8 times, as the engine needs the same cores.
 IN_CONTAINERS = 2.0
 # In windows a start serves all loads; each cell has workers of its own, and its service is warmed up for its load.
@@ -78,8 +82,7 @@ def estimate_run(
 
     """
     known = cell_overheads_s(plan, runs, runtime, together > 1)
-    of_cell_s, rounds = (BUSY_CELL_OVERHEAD_S, BUSY_ROUNDS) if plan.cpu_decides else (CELL_OVERHEAD_S, ROUNDS)
-    guess_s = of_cell_s + rounds * plan.scenario.rehearsal.duration_s
+    guess_s = fmean(_guess_s(plan, cell) for cell in cells or plan.cells)
     guess_s *= plan.nodes  # which share the cores on which they start and compile
     if plan.interleave == WINDOWS:
         guess_s = guess_s / len(plan.positions) + WORKERS_S
@@ -97,6 +100,13 @@ def estimate_run(
         learned=len(known),
         known=plan.scenario.entry != "program" or all(isinstance(cell.load, Closed) for cell in cells),
     )
+
+
+def _guess_s(plan: Plan, cell: Cell) -> float:
+    cores = max(1, (os.cpu_count() or 1) // 2)  # the generator has the others
+    until_compiled = plan.cpu_decides or is_busy(cell.load, COMPILED_US, cores)
+    of_cell_s, rounds = (BUSY_CELL_OVERHEAD_S, BUSY_ROUNDS) if until_compiled else (CELL_OVERHEAD_S, ROUNDS)
+    return of_cell_s + rounds * plan.scenario.rehearsal.duration_s
 
 
 def cell_overheads_s(plan: Plan, runs: Path, runtime: str = PROCESS, together: bool = False) -> list[float]:

@@ -103,6 +103,18 @@ def test_the_estimate_learns_from_cells_that_were_measured(plan, tmp_path):
     assert estimate.estimate_run(plan, plan.cells, tmp_path, together=2).overhead_s == 8.0
 
 
+def test_a_burst_that_is_warmed_up_until_it_is_compiled_is_guessed_to_take_longer(tmp_path, monkeypatch):
+    """By how many of its users come a second; the others of a sweep do not."""
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    for users, guess_s in (
+        ([4000], estimate.BUSY_CELL_OVERHEAD_S),
+        ([100], estimate.CELL_OVERHEAD_S),
+        ([100, 4000], (estimate.BUSY_CELL_OVERHEAD_S + estimate.CELL_OVERHEAD_S) / 2),
+    ):
+        delay = planning.make_plan(scenarios()["delay"], Options(users=users, seed=1), HERE)
+        assert estimate.estimate_run(delay, delay.cells, tmp_path).overhead_s == guess_s
+
+
 def test_the_estimate_learns_from_starts_that_served_as_many_loads(tmp_path):
     """In windows the overhead of a start is shared by its loads, so that with three it says nothing of one."""
     jwt = scenarios()["jwt"]
