@@ -217,13 +217,12 @@ def _kept_as(metric: str, labels: Mapping[str, str]) -> Iterator[str]:
 
 
 def counted(service: Service) -> dict[str, int]:
-    """What a service of ours has counted itself so far, such as ``cache hops``: its own metrics that are counters."""
+    """What a service of ours has counted itself so far, such as ``cache hops``: its own counters, but of seconds."""
     found = scrape(service, ANSWER_WITHIN_S)
-    own = {name: int(value) for name, value in found.items() if name.startswith(OWN_METRICS)}
     return {
-        name.removeprefix(OWN_METRICS).removesuffix("_total").replace("_", " "): value
-        for name, value in own.items()
-        if name.endswith("_total")
+        name.removeprefix(OWN_METRICS).removesuffix("_total").replace("_", " "): int(value)
+        for name, value in found.items()
+        if name.startswith(OWN_METRICS) and name.endswith("_total") and name != HICCUPS
     }
 
 
