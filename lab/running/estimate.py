@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from statistics import fmean
 from lab.errors import LabError
 from lab.running.warm_up import is_busy
 from lab.runtimes import DOCKER, PROCESS
+from lab.runtimes.host import Cores
 from lab.spec import prediction
 from lab.spec.plan import WINDOWS, Cell, Interleave, Plan
 from lab.spec.workload import Closed
@@ -103,8 +103,7 @@ def estimate_run(
 
 
 def _guess_s(plan: Plan, cell: Cell) -> float:
-    cores = max(1, (os.cpu_count() or 1) // 2)  # the generator has the others
-    until_compiled = plan.cpu_decides or is_busy(cell.load, COMPILED_US, cores)
+    until_compiled = plan.cpu_decides or is_busy(cell.load, COMPILED_US, Cores.split(plan.pin).cpus)
     of_cell_s, rounds = (BUSY_CELL_OVERHEAD_S, BUSY_ROUNDS) if until_compiled else (CELL_OVERHEAD_S, ROUNDS)
     return of_cell_s + rounds * plan.scenario.rehearsal.duration_s
 

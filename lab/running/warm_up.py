@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping, Sequence
 
 from msgspec import structs
@@ -73,7 +72,7 @@ def warm_up(
             update(number - begun, f"round {number}: {cost}, {compiler}")  # the bar restarts with each stage
             stage = observed.warm_up[begun:]
             warm = warm or is_warm(stage, testbed.plan.cpu_decides)
-            busy = is_busy(cell.load, spent["cpu_us_per_request"], len(testbed.cores.service))
+            busy = is_busy(cell.load, spent["cpu_us_per_request"], testbed.cores.cpus)
             if warm and (is_warm(stage, until_compiled=True) or not busy):
                 break
         observed.warm = warm
@@ -86,13 +85,13 @@ def is_busy(load: Load, cost_us: float, cores: int) -> bool:
 
     Args:
         cost_us: S, the CPU time of a request in microseconds, with that of the compilers.
-        cores: how many the service has; 0 for all of the machine.
+        cores: how many the service has.
 
     """
     if not isinstance(load, Burst):
         return False
     rate_rps = load.users / load.ramp_s if load.ramp_s else math.inf
-    return rate_rps * cost_us / 1e6 > BUSY_SHARE * (cores or os.cpu_count() or 1)
+    return rate_rps * cost_us / 1e6 > BUSY_SHARE * cores
 
 
 def has_full_heap(deployment: Deployment) -> bool:

@@ -105,7 +105,7 @@ def test_the_estimate_learns_from_cells_that_were_measured(plan, tmp_path):
 
 def test_a_burst_that_is_warmed_up_until_it_is_compiled_is_guessed_to_take_longer(tmp_path, monkeypatch):
     """By how many of its users come a second; the others of a sweep do not."""
-    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    monkeypatch.setattr("lab.runtimes.host.cores", lambda: (0, 1))
     for users, guess_s in (
         ([4000], estimate.BUSY_CELL_OVERHEAD_S),
         ([100], estimate.CELL_OVERHEAD_S),
