@@ -195,13 +195,14 @@ def evidence(
         clock_step_s=result.clock_step_s,
         peak_rps=peak_rps,
     )
+    service_cores = len(conditions.owned_cores.get("service", ())) or os.cpu_count() or 1
     interference = Interference(
         foreign_cpu=foreign_cpu(telemetry, os.cpu_count() or 1) if conditions.entry != "attached" else None,
         foreign_cores=foreign_cores(telemetry, conditions.owned_cores),
         crowded=crowded(telemetry, conditions.owned_cores),
         beside=beside(telemetry),
         others=tuple(conditions.others),
-        idle_services=idle_services(telemetry, len(conditions.owned_cores.get("service", ())) or os.cpu_count() or 1),
+        idle_services=idle_services(telemetry, service_cores),
         paused=clock.paused_s(0.0, elapsed_s) / elapsed_s if elapsed_s and conditions.owned_cores else None,
         longest_pause_s=clock.longest_s(0.0, elapsed_s),
         shared_cores=not conditions.owned_cores,
@@ -220,7 +221,7 @@ def evidence(
         tuple(observed.warm_up_before),
         conditions.silent,
         conditions.backlog_set,
-        longest_stop_s(rows, len(conditions.owned_cores.get("service", ())) or os.cpu_count() or 1, elapsed_s),
+        longest_stop_s(rows, service_cores, elapsed_s),
     )
     scrapes_of = {part: asdict(scrapes) for part, scrapes in observed.scrapes.items()}
     monitoring = Monitoring(scrapes_of, len(telemetry.gaps), observed.prometheus_lost)
