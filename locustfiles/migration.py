@@ -1,4 +1,4 @@
-"""The migration scenario: services look up their records, and save one now and then.
+"""The migration scenario: services look up their records, and save some where they are asked to.
 
 Alone:          locust -f locustfiles/migration.py --headless -u 50 -H http://127.0.0.1:8080 --saves 10
 In the lab:     python -m lab run migration --users 350 --ramp-up 60 --slo "p99<10s" --slo "errors<10"

@@ -84,6 +84,8 @@ class GeneratorState:
         clock_step_s: the largest step of a worker's clock during the load.
         peak_rps: requests a second that were sent as a ramp of rates ended; 0 where that is not known, and of any other
             load.
+        outlasted_s: how long the load went on after its last send, beyond p99 of its latencies: see
+            :func:`lab.analysis.observations.outlasted_s`.
 
     """
 
@@ -99,6 +101,7 @@ class GeneratorState:
     open_loop: bool = False
     clock_step_s: float = 0.0
     peak_rps: float = 0.0
+    outlasted_s: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from lab.generator.fleet import PhaseResult
 from lab.spec.nodes import is_node
 from lab.spec.system import SERVICE, Entry
 from lab.spec.window import Window
-from lab.spec.workload import Closed, Load, OpenLoop, Ramp
+from lab.spec.workload import Closed, Load, Open, OpenLoop, Ramp
 from lab.telemetry.actuator import GC_PAUSES
 from lab.telemetry.running_clock import RunningClock
 from lab.telemetry.sampler import (
@@ -194,6 +194,7 @@ def evidence(
         open_loop=load.independent,
         clock_step_s=result.clock_step_s,
         peak_rps=peak_rps,
+        outlasted_s=outlasted_s(result, load, summary, samples),
     )
     service_cores = len(conditions.owned_cores.get("service", ())) or os.cpu_count() or 1
     interference = Interference(
@@ -388,6 +389,25 @@ def idle_s(result: PhaseResult, load: Load, elapsed_s: float, windows: Sequence[
     return max(0.0, load.users - under_way) / (result.finished / elapsed_s)
 
 
+def outlasted_s(result: PhaseResult, load: Load, summary: Summary, samples: pd.DataFrame) -> float:
+    """How long a load that should be steady went on after its last send, beyond p99 of its latencies, in seconds.
+
+    For so long a few requests kept it, which took longer than nearly all, or waited for their timeout: it is part of
+    the time that rates and shares of time are of. 0 for other loads, and for sessions, which end one after the other.
+
+    Args:
+        samples: with ``sent_us``.
+
+    """
+    if load.steady_span_s is None or not result.whole or result.has_sessions or samples.empty:
+        return 0.0
+    took_s = summary.all_p99_s or summary.p99_s or 0.0
+    if isinstance(load, Closed | Open) and load.windows > 1:
+        return max(0.0, summary.elapsed_s - load.duration_s - load.windows * took_s)
+    sent_s = float(samples["sent_us"].max()) / 1e6 - summary.began_s
+    return max(0.0, summary.elapsed_s - sent_s - took_s)
+
+
 def gc_share(telemetry: Telemetry) -> float | None:
     """The share of the observed time in garbage collection pauses; of several nodes the highest. None if unknown."""
     nodes = {target for _, target, _, _ in telemetry.rows if is_node(target)} or {SERVICE}
@@ -436,9 +456,12 @@ def _of_local_workers(telemetry: Telemetry, result: PhaseResult, from_s: float, 
 def _within(
     result: PhaseResult, read: Iterable[tuple[float, float]], from_s: float, until_s: float
 ) -> list[tuple[float, float]]:
-    """The readings of a time of the load, and those a second before it and after it."""
-    begun, over = result.unix_start + from_s - 1, result.unix_start + until_s + 1
-    return [(t, value) for t, value in read if begun <= t <= over]
+    """What was read at the two ends of a time of the load, between readings by interpolation; empty if nothing was."""
+    times, values = np.array(list(read), dtype=float).reshape(-1, 2).T
+    if not len(times):
+        return []
+    ends = np.clip(result.unix_start + np.array([from_s, until_s]), times[0], times[-1])
+    return [(float(t), float(value)) for t, value in zip(ends, np.interp(ends, times, values), strict=True)]
 
 
 def _cpu_shares(readings: CpuReadings) -> list[float]:

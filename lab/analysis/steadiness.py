@@ -101,10 +101,12 @@ def steadiness(
     throughput = pd.Series(dtype=float) if load.independent else trend.throughput_over_time(samples, begin_s, end_s)
     if max(len(latency), len(throughput)) < trend.MIN_POINTS:
         return Steadiness(not_judged="there were too few answers a second")
+    always_waiting = not load.independent and _is_saturated(load, samples, begin_s, end_s)
+    # Where users pause, throughput does not show what latency would: Little's law has their pauses too.
+    lacks_latency = len(latency) < trend.MIN_POINTS and not always_waiting
     owners = dict.fromkeys(target for _, target, name, _ in rows if name == FIXED_WORK)
     of_cores = partial(_of_cores, partial(_slow, rows, tuple(owners) if cpu_decides else ()))
     rounds = {field: both for field, both in (rounds or {}).items() if len(both)}
-    always_waiting = not load.independent and _is_saturated(load, samples, begin_s, end_s)
     saturated = always_waiting and load.windows == 1
     latencies = {P50: latency}
     if load.independent or (load.windows == 1 and not saturated):
@@ -130,6 +132,10 @@ def steadiness(
         longest = max(longest, standstill(samples, begin_s, end_s))
     collecting_s = _collecting_s(rows, longest)
     growing = trend.growth_within_windows(samples) if load.independent and load.windows > 1 else 0.0
+    lacking = {
+        "there were too few answers to judge its latency": lacks_latency,
+        f"it had fewer than {trend.MIN_POINTS} windows to see a queue in": growing is None,
+    }
     paces = _paces(throughput, pace_of_cores, rounds, clock) if not load.independent else []
     at_paces = (_settling(*_at_pace(samples, (begin_s, end_s), pace)) for pace in paces)
     level = any(map(_is_settled, chain([settling], at_paces)))
@@ -138,7 +144,7 @@ def steadiness(
         throughput_change=did,
         cpu_change=dearer,
         cpu_used_change=busier,
-        queue_growth=growing,
+        queue_growth=growing or 0.0,
         slowed={owner: _speed_change(rows, owner, begin_s, end_s) for owner in owners},
         cores_busy={owner: busy for owner in owners if (busy := _busy(rows, owner, begin_s, end_s)) is not None},
         shared_change=shared,
@@ -146,9 +152,10 @@ def steadiness(
         collecting_s=collecting_s,
         settled=level,
         course=checks.course(
-            (took, growing, dearer, *map(_inverse, (did, busier))), longest.length_s, collecting_s, level
+            (took, growing or 0.0, dearer, *map(_inverse, (did, busier))), longest.length_s, collecting_s, level
         ),
         detectable_change=_detectable(judged, by_littles_law=always_waiting),
+        not_judged=" and ".join(why for why, lacks in lacking.items() if lacks),
     )
 
 
@@ -255,7 +262,9 @@ def standstill(samples: pd.DataFrame, begin_s: float, end_s: float) -> Stall:
     answered_us = np.sort(ended_us[is_answered & (ended_us > begin_us)])
     edges_us = np.concatenate([[begin_us], answered_us, [max(ended_us.max(initial=0), begin_us)]])
     gaps_us = np.diff(edges_us)
-    long = np.flatnonzero(gaps_us >= max(0.5 * gaps_us.max(), 1e6 * checks.STALL_SUSPECT_S))
+    # After the load one request that waits for its timeout makes a longer gap than any that it is to be seen beside.
+    within_us = gaps_us[edges_us[1:] <= end_us].max(initial=0.0)
+    long = np.flatnonzero(gaps_us >= max(0.5 * within_us, 1e6 * checks.STALL_SUSPECT_S))
     froms_us, tos_us = edges_us[long], edges_us[long + 1]
     done = np.searchsorted(tos_us, sent_us, "right")
     to_the_end = np.searchsorted(tos_us, ended_us, "right") > done

@@ -212,7 +212,7 @@ def shape_options(scenario: Scenario, sweeps: bool) -> list[click.Option]:
         click.Option(
             ["--interleave"],
             type=click.Choice([CELLS, WINDOWS]),
-            help=f"{INTERLEAVE_HELP}  [default: windows where the CPU decides and a --duration can be cut, else cells]",
+            help=f"{INTERLEAVE_HELP}  [default: windows where the CPU decides and variants can take turns, else cells]",
         ),
         _option("--seed", int, "N", "Seed of arrivals and order, to repeat a run.  [default: drawn, and recorded]"),
         click.Option(["--slo"], type=ObjectiveText(), multiple=True, help=SLO_HELP),
@@ -250,7 +250,7 @@ def _failing(scenario: Scenario) -> str:
 
 def pace_option() -> click.Option:
     """The option for how long users pause."""
-    text = "Pauses of users and --ramp-up take X times as long.  [default: 1]"
+    text = "Where users pause: pauses and --ramp-up take X times as long.  [default: 1]"
     return _option("--pace", float, "X", text)
 
 
@@ -376,7 +376,8 @@ def limit_options(command: click.Command, scenario: Scenario, sweeps: bool) -> c
             type=click.Choice(RUNTIMES),
             default=PROCESS,
             show_default=True,
-            help="Where services, databases and workers run: as processes, or in containers.",
+            help="Where services, databases and workers run: as processes, in containers, or 'auto': in containers "
+            "where an engine answers and images can be had.",
         ),
     ]
     return command

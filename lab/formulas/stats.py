@@ -47,6 +47,7 @@ class Summary:
         late_p99_s: 99th percentile of the lateness of planned sends that is due to the generator: of each user's first,
             in each window where there are several, or, in an open loop, of the first of each session.
         late_p999_s: the same, p99.9; None with fewer than :data:`FEWEST_FOR_P999` of them.
+        late_max_s: the same, of the latest.
         late_mean_s: mean lateness of the sends that latencies or load depend on: in an open loop the planned ones, else
             those that a user sent later, counted from its answer or the end of its pause.
         busy_p99_s: as ``late_p99_s``, for lateness because all users of an open loop waited for answers or thought.
@@ -83,6 +84,7 @@ class Summary:
     min_s: float | None = None
     p95_s: float | None = None
     all_p90_s: float | None = None
+    late_max_s: float = 0.0
 
 
 def error_class(samples: pd.DataFrame) -> pd.Series:
@@ -184,6 +186,7 @@ def summarise_pieces(pieces: Iterable[pd.DataFrame], from_planned: bool = False)
         min_s=min_s,
         p95_s=of_right.p95_s,
         all_p90_s=of_all.p90_s,
+        late_max_s=of_lateness.max_s or 0.0,
     )
 
 

@@ -96,7 +96,7 @@ def detectable(values: Floats) -> float | None:
         return float(np.expm1(error * students_t.quantile(1 - MAX_CHANCE / 2, free)))
 
 
-def growth_within_windows(samples: pd.DataFrame) -> float:
+def growth_within_windows(samples: pd.DataFrame) -> float | None:
     """By how much latency rose within the windows of an open loop, from their second third to their last.
 
     A window begins without a queue. One that is steady soon leaves both thirds alike; one that grows to the end of the
@@ -108,7 +108,7 @@ def growth_within_windows(samples: pd.DataFrame) -> float:
 
     Returns:
         0.2 where the median of the last third is 20 % higher, as the geometric mean over the windows; 0 where it is
-        lower, or chance may explain it (Student's t).
+        lower, or chance may explain it (Student's t). None with fewer than :data:`MIN_POINTS` windows with answers.
 
     """
     # What follows in a session is sent when what was before it was answered, and may be of another kind.
@@ -120,7 +120,7 @@ def growth_within_windows(samples: pd.DataFrame) -> float:
     medians = answered["latency_us"].groupby([answered["window"], third]).median().unstack().reindex(columns=[1, 2])
     rises = np.log((medians[2] / medians[1]).dropna().to_numpy())
     if len(rises) < MIN_POINTS:
-        return 0.0
+        return None
     rise = float(rises.mean())
     error = float(rises.std(ddof=1)) / math.sqrt(len(rises))
     return math.expm1(rise) if rise > error * students_t.quantile(1 - QUEUED_CHANCE, len(rises) - 1) else 0.0

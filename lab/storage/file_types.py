@@ -154,6 +154,7 @@ class _Summary(TypedDict, total=False):
     late_mean_s: Number
     late_p99_s: Number
     late_p999_s: Known
+    late_max_s: Number
     busy_p99_s: Number
     pace: Number
     by_name: list[_Name]
@@ -243,6 +244,7 @@ class _Evidence(TypedDict, total=False):
     open_loop: bool
     clock_step_s: Number
     peak_rps: Number
+    outlasted_s: Number
     foreign_cpu: Known
     foreign_cores: dict[str, Number]
     crowded: Known

@@ -21,7 +21,7 @@ from lab.spec.nodes import is_node
 from lab.spec.system import BALANCER, SERVICE
 from lab.system import balancer
 from lab.system.deployment import Deployment
-from lab.telemetry.actuator import POLL_TIMEOUT_S, STATES, scrape
+from lab.telemetry.actuator import HICCUPS, POLL_TIMEOUT_S, STATES, scrape
 
 MACHINE = "machine"
 # What is up while another service is loaded: all services together, and all of their generators.
@@ -107,7 +107,9 @@ def sampling(
     def read_service() -> None:
         now = time.monotonic() + ahead_s
         pages = dict(zip(deployment.nodes, at_once.map(scrape, deployment.nodes.values()), strict=True))
-        telemetry.rows += _rows(now, with_sum(pages))
+        came = time.monotonic() + ahead_s
+        # A page that is asked for as a stop begins comes when it is over, and counts it.
+        telemetry.rows += [(came if row[2] == HICCUPS else row[0], *row[1:]) for row in _rows(now, with_sum(pages))]
         telemetry.rows += [(now, name, SILENT, 1.0) for name, page in pages.items() if is_node(name) and not page]
         # By now a node that is silent has been waited for.
         telemetry.rows += _rows(time.monotonic() + ahead_s, _of_balancer(deployment))

@@ -185,6 +185,32 @@ def test_the_generator_of_a_ramp_is_judged_by_its_end(samples_of):
     assert judged(Ramp(users=9, from_rps=0, to_rps=900, duration_s=20.0))[1] == 0
 
 
+@pytest.mark.parametrize(
+    ("load", "late_s"),
+    [
+        (Closed(users=10, duration_s=20.0), 30.0),
+        (Closed(users=10, duration_s=20.0, windows=10), 29.0),
+        (Open(users=10, rate_rps=10.0, duration_s=20.0), 30.0),
+        (Burst(users=10), 0.0),
+    ],
+)
+def test_one_request_that_keeps_a_load_is_told_from_its_latencies(samples_of, load, late_s):
+    """What 99 % take is usual, once, or in each window; a burst has no time in which it should be over."""
+    sent_s = [at / 10 for at in range(201)]
+    conditions = observations.Conditions(False, "service", {}, None, (0, 0), {}, {}, (), (), 0, True, ())
+
+    def outlasted_s(latency_s, **of_result):
+        samples, observed = samples_of(latency_s, sent_s=sent_s), observations.Observed()
+        observed.result = PhaseResult(**{"whole": True, "finished": 201, **of_result})
+        found = observations.evidence(observed, conditions, load, summarise(samples), samples)
+        return found.generator.outlasted_s
+
+    assert outlasted_s([0.1] * 200 + [30.1]) == pytest.approx(late_s, abs=0.2)
+    assert outlasted_s([0.1] * 201) == pytest.approx(0.0, abs=0.01)
+    assert outlasted_s([30.1] * 201) == pytest.approx(0.0, abs=0.01)
+    assert outlasted_s([0.1] * 200 + [30.1], whole=False) == 0.0
+
+
 def test_the_cores_that_workers_fill_are_those_of_the_generator(samples_of):
     """As they were when it was measured; where all were shared that is noted, and each worker is judged by itself."""
     found = [row for k in (1, 2) for row in readings(f"worker {k}", "cpu_s", 0.48)]
@@ -723,6 +749,16 @@ def test_who_sends_while_a_service_stands_still_waits_too(samples_of, error, wai
     samples = samples_of(list(took_s), sent_s=list(sent_s), planned_s=list(sent_s), error=list(errors))
     found = steadiness(Open(users=100, rate_rps=25.0, duration_s=20.0), samples, (), False)
     assert found.stalled_s == pytest.approx(found_s, abs=0.3)
+
+
+def test_a_request_that_waits_for_its_timeout_after_the_load_hides_no_standstill_within_it(samples_of):
+    """The longest time without an answer is then that after the load, and is no measure of those before."""
+    sent_s = np.arange(0, 20, 0.04)
+    took_s = np.where((sent_s >= 8.0) & (sent_s < 11.0), 11.05 - sent_s, 0.05)
+    took_s[-20] = 120.0
+    samples = samples_of(list(took_s), sent_s=list(sent_s), error=["timeout" if took > 100 else "" for took in took_s])
+    found = steadiness(Open(users=100, rate_rps=25.0, duration_s=20.0), samples, (), False)
+    assert found.stalled_s == pytest.approx(3.0, abs=0.3)
 
 
 def test_every_one_of_many_standstills_is_one(samples_of):

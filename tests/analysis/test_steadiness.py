@@ -11,7 +11,7 @@ import pytest
 
 from lab.analysis.steadiness import steadiness
 from lab.formulas import trend
-from lab.spec.workload import Closed
+from lab.spec.workload import Closed, Open
 
 USERS, THREADS, SERVICE_S = 400, 200, 0.5
 
@@ -162,3 +162,21 @@ def test_refusals_make_no_waves_of_throughput(samples_of):
     )
     found = trend.throughput_over_time(samples, 1.0, 20.0).to_numpy()
     assert found.std() / found.mean() < 0.05
+
+
+def test_few_answers_of_users_who_pause_show_no_latency(samples_of):
+    """Their throughput hardly depends on it; without pauses either shows what the other does."""
+    sent_s = [user / 5 + 2.1 * lap for user in range(10) for lap in range(18)]
+    load = Closed(users=10, duration_s=40.0)
+    few = steadiness(load, samples_of([0.1] * len(sent_s), sent_s=sent_s), (), False)
+    assert "too few answers" in few.not_judged
+    assert steadiness(load, samples_of([2.1] * len(sent_s), sent_s=sent_s), (), False).not_judged == ""
+
+
+def test_a_queue_is_not_seen_in_a_few_long_windows(samples_of):
+    """That is said, and is no verdict that it does not grow."""
+    at = [30.0 * window + k / 20 for window in range(2) for k in range(600)]
+    numbers = [window for window in range(2) for _ in range(600)]
+    samples = samples_of([0.1] * 1200, sent_s=at, planned_s=at, window=numbers)
+    load = Open(users=100, rate_rps=20.0, duration_s=60.0, windows=2)
+    assert "fewer than 8 windows to see a queue in" in steadiness(load, samples, (), False).not_judged

@@ -481,6 +481,16 @@ def test_the_very_latest_sends_of_an_open_loop_are_in_its_highest_percentile(lat
     assert found == word
     assert ("in 0.1 % of cases" in reasons) == (word != VALID)
     assert judged(late)[0] == VALID  # a closed loop counts from the send
+    few = replace(late, late_p999_s=None, late_max_s=late_s)  # sessions, whose answers are more than they
+    assert judged(few, open_loop=True, paused=paused, longest_pause_s=0.4 * bool(paused))[0] == word
+
+
+@pytest.mark.parametrize(("late_s", "word"), [(0.9, VALID), (1.2, SUSPECT)])
+def test_a_load_that_few_requests_keep_long_after_its_end_is_doubtful(late_s, word):
+    """All rates, and all shares of time, are of a time in which nearly nothing happened."""
+    found, reasons = judged(replace(GOOD, elapsed_s=20.0), outlasted_s=late_s)
+    assert found == word
+    assert ("Its last request ended 1.2 s after it should have been over" in reasons) == (word != VALID)
 
 
 def test_all_failed_is_judged_without_a_mean():

@@ -28,11 +28,10 @@ pytestmark = [pytest.mark.java, pytest.mark.usefixtures("cold")]
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("variant", ["mvc", "webflux"])
-def test_a_called_service_that_fails_or_is_slow_does_so_when_it_was_asked_to(variant, measured):
+def test_a_called_service_that_fails_or_is_slow_does_so_when_it_was_asked_to(measured):
     """Its failures are those of the first second, it is slow from the second one on, and counts agree all the while."""
     parameters = {"delay_ms": 5, "b_fails": "0:1", "b_slow": "2:60", "b_slower_ms": 300}
-    run = measured("chain", "process", variant, users=[40], rate=20, duration=5, parameters=parameters)
+    run = measured("chain", "process", "webflux", users=[40], rate=20, duration=5, parameters=parameters)
     (cell,) = run.folder.cells()
     samples, evidence, limits = cell.measured(), cell.read("evidence"), cell.read("limits")
     assert evidence["begun"] == evidence["calls"]["backend"] == 100

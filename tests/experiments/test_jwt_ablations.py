@@ -26,8 +26,8 @@ from lab.system.jdk import Jdk
 
 SCENARIO = scenarios()["jwt-ablations"]
 NAMES = tuple(variant.name for variant in SCENARIO.variants)
-# Each release of Java, each driver and each way to MySQL once, as every one of them is an image of its own.
-IN_DOCKER = ("mvc-virtual", "mvc-virtual-jdk21", "mvc-virtual-jdk21-connector8", "webflux-jdbc")
+# Each release of Java and each driver once, as every one of them is an image of its own.
+IN_DOCKER = ("mvc-virtual", "mvc-virtual-jdk21", "mvc-virtual-jdk21-connector8")
 
 
 @pytest.fixture(autouse=True)

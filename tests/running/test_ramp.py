@@ -53,10 +53,9 @@ def test_a_ramp_is_measured_and_shown_as_an_open_loop_that_is_never_steady(typed
 @pytest.mark.parametrize(
     ("variants", "limits", "servers", "bottleneck"),
     [
-        ("mvc", {"threads": 50}, 50, "threads"),
         ("mvc", {"threads": 100}, 100, "threads"),
         ("mvc-virtual,webflux", {"pool": 50}, 50, "pool to backend"),
-        ("mvc-virtual,webflux", {"b_threads": 50}, 50, "backend"),
+        ("webflux", {"b_threads": 50}, 50, "backend"),
     ],
 )
 def test_a_knee_is_where_threads_connections_or_the_called_service_end(variants, limits, servers, bottleneck, tmp_path):

@@ -437,9 +437,9 @@ def test_engine_that_hangs_is_a_component_error_too(engine, launch, tmp_path, mo
     run = f"test-{uuid.uuid4().hex[:8]}"
     with Relay(tmp_path / "docker.sock") as relay:
         monkeypatch.setenv("DOCKER_HOST", f"unix://{relay.path}")
-        monkeypatch.setattr("lab.runtimes.docker.ANSWERS_WITHIN_S", 10)
         with DockerRuntime(run) as containers, containers.started(launch(WORKS)) as running:
             await_log(running, "works")
+            containers.engine.api.timeout = 3
             relay.hangs.set()
             assert running.exit_reason() is None
             running.cpu_s()

@@ -6,7 +6,9 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import psutil
 import pytest
@@ -16,7 +18,7 @@ from patience import await_that
 from lab.runtimes import Launch
 from lab.system.deployment import Deployment
 from lab.system.service import Service
-from lab.telemetry.actuator import scrape
+from lab.telemetry.actuator import GC_PAUSES, HICCUPS, scrape
 from lab.telemetry.sampler import (
     CORES_BUSY,
     FIXED_WORK,
@@ -136,6 +138,30 @@ def test_a_balancer_that_does_not_answer_is_silent(runtime, tmp_path):
         with sampling(Deployment(nodes, NOBODY, Service(front, NOBODY, NOBODY)), {}, every_s=0.2) as telemetry:
             await_that(lambda: len(rows_of(telemetry, "balancer", SILENT)) > 2)
     assert rows_of(telemetry, "node 1", PASSED_ON) == []
+
+
+def test_what_a_process_has_missed_is_of_the_moment_when_it_says_so(runtime, tmp_path):
+    """A page that is asked for as a stop begins is sent when it is over; the rest of it is of when it was asked for."""
+
+    class Stopped(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            time.sleep(0.4)
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(f"# TYPE {HICCUPS} counter\n{HICCUPS} 0.4\n".encode())
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    with started(runtime, tmp_path, SLEEP) as running, ThreadingHTTPServer(("127.0.0.1", 0), Stopped) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}"
+        with sampling(only_node(running, NOBODY, url), {}, every_s=1000) as telemetry:
+            pass
+        server.shutdown()
+    missed, collected = (rows_of(telemetry, "service", name) for name in (HICCUPS, GC_PAUSES))
+    assert [value for _, value in missed] == [0.4, 0.4]
+    assert all(came >= asked + 0.4 for (came, _), (asked, _) in zip(missed, collected, strict=True))
 
 
 @pytest.mark.parametrize(("states", "together"), [((0.5, 0.5), 0.5), ((0.0, 1.0), 1.0), ((0.0, 0.0), 0.0)])

@@ -86,7 +86,8 @@ COLOURS = {CONFIRMED: "green", REFUTED: "red", UNDECIDED: "yellow", NOT_JUDGED: 
     type=click.Choice(RUNTIMES),
     default=PROCESS,
     show_default=True,
-    help="Where services, databases and workers run.",
+    help="Where services, databases and workers run: as processes, in containers, or 'auto': in containers where "
+    "an engine answers and images can be had.",
 )
 @click.option(
     "--dry-run", is_flag=True, help="Check the prerequisites, print the runs and the time they would take, and exit."
