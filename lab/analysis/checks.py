@@ -36,6 +36,8 @@ CROWDED_SUSPECT_SHARE = 0.25
 ONE_WAY = ("slowing", "warming")
 # A pause lengthens whatever is under way, so that a mean is off by the share of time that pauses took.
 PAUSED_SUSPECT_SHARE = 0.02
+# What they may add to p99, in which few requests decide: as much as a change within a load that counts.
+PAUSED_SUSPECT_SHARE_OF_P99 = CHANGE_SUSPECT_SHARE
 # What takes turns is compared by a clock that stands still with the machine; other figures of it are off all the same.
 PAUSED_SUSPECT_SHARE_IN_TURNS = 0.1
 # A component that uses less of a core is not what others wait for.
@@ -219,7 +221,7 @@ def silent(spans: Mapping[str, tuple[float, float]]) -> list[str]:
     ]
 
 
-def paused(share: float, longest_s: float, in_turns: bool, added: float = 0.0) -> list[str]:
+def paused(share: float, longest_s: float, in_turns: bool, added: float = 0.0, added_to_p99: float = 0.0) -> list[str]:
     """Whether the host of a virtual machine gave it no time for a part of the load.
 
     Args:
@@ -227,14 +229,16 @@ def paused(share: float, longest_s: float, in_turns: bool, added: float = 0.0) -
         longest_s: the longest pause.
         in_turns: whether variants were loaded in turns.
         added: what pauses added to the mean latency of an open loop, as a share of it.
+        added_to_p99: the same of p99, of any load in one piece.
 
     """
     most = PAUSED_SUSPECT_SHARE_IN_TURNS if in_turns else PAUSED_SUSPECT_SHARE
-    if max(share, added) <= most:
+    falsifies_p99 = not in_turns and added_to_p99 > PAUSED_SUSPECT_SHARE_OF_P99
+    if max(share, added) <= most and not falsifies_p99:
         return []
+    at_most = f"{longest_s * 1000:,.0f} ms at the most" + f", which makes up {added_to_p99:.0%} of p99" * falsifies_p99
     return [
-        f"The machine itself stood still for {share:.1%} of the load, {longest_s * 1000:,.0f} ms at the most: its host "
-        "gave it no time. Repeat it."
+        f"The machine itself stood still for {share:.1%} of the load, {at_most}: its host gave it no time. Repeat it."
     ]
 
 

@@ -121,6 +121,7 @@ class Interference:
         paused: the share of the load's time in which the machine itself stood still, as its host gave it none; None
             where nobody watched.
         longest_pause_s: the longest of these times.
+        paused_in_p99_s: what they added to p99 of a load that should be steady; 0 of any other.
         shared_cores: whether nobody had cores of its own, so that neither pauses nor the speed of cores were read.
 
     """
@@ -133,6 +134,7 @@ class Interference:
     idle_services: float | None = None
     paused: float | None = None
     longest_pause_s: float = 0.0
+    paused_in_p99_s: float = 0.0
     shared_cores: bool = False
 
     @property

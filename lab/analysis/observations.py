@@ -16,6 +16,7 @@ from lab.analysis import expected_counts
 from lab.analysis.evidence import Counts, Ending, Evidence, GeneratorState, Interference, Monitoring, ServiceState
 from lab.analysis.hiccups import longest_stop_s
 from lab.analysis.steadiness import steadiness
+from lab.formulas import stats
 from lab.formulas.stats import Summary
 from lab.generator.fleet import PhaseResult
 from lab.spec.nodes import is_node
@@ -206,6 +207,7 @@ def evidence(
         idle_services=idle_services(telemetry, service_cores),
         paused=clock.paused_s(0.0, elapsed_s) / elapsed_s if elapsed_s and conditions.owned_cores else None,
         longest_pause_s=clock.longest_s(0.0, elapsed_s),
+        paused_in_p99_s=paused_in_p99_s(load, samples, clock),
         shared_cores=not conditions.owned_cores,
     )
     until_s = math.inf if result.whole else elapsed_s
@@ -269,6 +271,23 @@ def stood_still_s(result: PhaseResult, elapsed_s: float, clock: RunningClock) ->
         if b[0] > 0 and a[0] / 1e6 < elapsed_s
     ]
     return max(gaps, default=0.0)
+
+
+def paused_in_p99_s(load: Load, samples: pd.DataFrame, clock: RunningClock) -> float:
+    """What pauses of the machine added to p99 of a load that should be steady, in seconds; 0 of any other.
+
+    Args:
+        samples: with :data:`lab.analysis.steadiness.COLUMNS`.
+
+    """
+    right = samples[(samples["error"] == "").to_numpy()]
+    if load.steady_span_s is None or right.empty or not len(clock.begins_s):
+        return 0.0
+    right = stats.as_planned(right) if load.independent else right
+    with_pauses, without = (
+        float(np.quantile(each["latency_us"], 0.99, method="inverted_cdf")) for each in (right, clock.samples(right))
+    )
+    return max(0.0, with_pauses - without) / 1e6
 
 
 def counting_error(result: PhaseResult, load: Load, elapsed_s: float) -> float:

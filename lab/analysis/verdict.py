@@ -372,7 +372,8 @@ def _undisturbed(evidence: Evidence, summary: Summary, answered: int) -> list[Re
 def _ran_on(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
     found, in_turns = evidence.interference, evidence.counts.windows > 1
     added = _late_by_pauses_s(evidence, LATEST_SHARE)[0] / summary.mean_s if summary.mean_s else 0.0
-    return _mild(checks.paused(found.paused or 0.0, found.longest_pause_s, in_turns, added))
+    of_p99 = found.paused_in_p99_s / summary.p99_s if summary.p99_s else 0.0
+    return _mild(checks.paused(found.paused or 0.0, found.longest_pause_s, in_turns, added, of_p99))
 
 
 def _late(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:

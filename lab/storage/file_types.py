@@ -253,6 +253,7 @@ class _Evidence(TypedDict, total=False):
     idle_services: Known
     paused: Known
     longest_pause_s: Number
+    paused_in_p99_s: Number
     shared_cores: bool
     latency_change: float
     throughput_change: float

@@ -211,6 +211,24 @@ def test_one_request_that_keeps_a_load_is_told_from_its_latencies(samples_of, lo
     assert outlasted_s([0.1] * 200 + [30.1], whole=False) == 0.0
 
 
+def test_what_a_pause_of_the_machine_adds_to_the_highest_percentile_is_known(samples_of):
+    """Where it holds more than one request in a hundred; in an open loop what was due meanwhile too."""
+    sent_s = np.arange(0, 30, 0.01)
+    held = (sent_s > 9.0) & (sent_s < 10.0)
+    samples = samples_of(list(np.where(held, 1.4, 1.0)), sent_s=list(sent_s))
+    closed, burst = Closed(users=100, duration_s=30.0), Burst(users=100)
+    clock = RunningClock(np.array([10.0]), np.array([0.4]))
+    assert observations.paused_in_p99_s(closed, samples, clock) == pytest.approx(0.4, abs=0.01)
+    assert observations.paused_in_p99_s(burst, samples, clock) == 0.0
+    assert observations.paused_in_p99_s(closed, samples, RunningClock(np.zeros(0), np.zeros(0))) == 0.0
+    late = samples_of(
+        [0.01] * 3000, sent_s=[max(at, 10.4) if at > 10.0 else at for at in sent_s], planned_s=list(sent_s)
+    )
+    late = late[late["planned_us"] < 10_400_000]
+    assert observations.paused_in_p99_s(closed, late, clock) == pytest.approx(0.0, abs=0.01)
+    assert observations.paused_in_p99_s(Open(users=9, rate_rps=100, duration_s=30.0), late, clock) > 0.2
+
+
 def test_the_cores_that_workers_fill_are_those_of_the_generator(samples_of):
     """As they were when it was measured; where all were shared that is noted, and each worker is judged by itself."""
     found = [row for k in (1, 2) for row in readings(f"worker {k}", "cpu_s", 0.48)]
