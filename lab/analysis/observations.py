@@ -277,11 +277,13 @@ def paused_in_p99_s(load: Load, samples: pd.DataFrame, clock: RunningClock) -> f
     """What pauses of the machine added to p99 of a load that should be steady, in seconds; 0 of any other.
 
     Args:
-        samples: with :data:`lab.analysis.steadiness.COLUMNS`.
+        samples: as of :func:`evidence`.
 
     """
+    if load.steady_span_s is None or samples.empty or not len(clock.begins_s):
+        return 0.0
     right = samples[(samples["error"] == "").to_numpy()]
-    if load.steady_span_s is None or right.empty or not len(clock.begins_s):
+    if right.empty:
         return 0.0
     right = stats.as_planned(right) if load.independent else right
     with_pauses, without = (

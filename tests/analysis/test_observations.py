@@ -219,7 +219,8 @@ def test_what_a_pause_of_the_machine_adds_to_the_highest_percentile_is_known(sam
     closed, burst = Closed(users=100, duration_s=30.0), Burst(users=100)
     clock = RunningClock(np.array([10.0]), np.array([0.4]))
     assert observations.paused_in_p99_s(closed, samples, clock) == pytest.approx(0.4, abs=0.01)
-    assert observations.paused_in_p99_s(burst, samples, clock) == 0.0
+    assert observations.paused_in_p99_s(burst, pd.DataFrame(), clock) == 0.0
+    assert observations.paused_in_p99_s(closed, samples.assign(error="timeout"), clock) == 0.0
     assert observations.paused_in_p99_s(closed, samples, RunningClock(np.zeros(0), np.zeros(0))) == 0.0
     late = samples_of(
         [0.01] * 3000, sent_s=[max(at, 10.4) if at > 10.0 else at for at in sent_s], planned_s=list(sent_s)
