@@ -38,6 +38,8 @@ CLOCK_WRONG_S = 1.0
 HOLD_S = 0.01
 RECEIVE_BYTES = 65536
 ONE_OF = 1000
+# The last part of a load, in which one answer is kept back.
+LAST_SHARE = 0.97
 # Takes some CPU seconds of every so many. Not quite regularly: this kernel may count CPU time by looking 250 times a
 # second, and would see all or nothing of a program that keeps in step with it.
 THIEF = """
@@ -264,6 +266,21 @@ def wrong(number: int, answer: bytes, over: float) -> tuple[float, bytes, bool]:
 def later(most_s: float) -> Change:
     """Every answer is held, from not at all at the beginning of the load to ``most_s`` at its end."""
     return lambda number, answer, over: (most_s * over, answer, False)
+
+
+def kept(held_s: float) -> Change:
+    """One answer at the end of each load is held for so long."""
+    held: list[int] = []
+
+    def change(number: int, answer: bytes, over: float) -> tuple[float, bytes, bool]:
+        if over < LAST_SHARE:
+            held.clear()
+        elif not held:
+            held.append(number)
+            return held_s, answer, False
+        return 0.0, answer, False
+
+    return change
 
 
 def relayed(change: Change) -> Planted:

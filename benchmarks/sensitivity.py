@@ -174,6 +174,13 @@ FAULTS = (
         planted=relayed(faults.later(0.1 * DELAY_S)),
     ),
     Fault(
+        "kept-by-one",
+        "one answer at the end takes 2 s longer, so that the load lasts 10 % longer",
+        CLOSED,
+        "Its last request ended",
+        planted=relayed(faults.kept(2.0)),
+    ),
+    Fault(
         "truncated-bodies",
         "the last byte of 1 answer in 1000 is missing",
         CLOSED,
@@ -230,6 +237,13 @@ FAULTS = (
         CLOSED,
         "The machine itself stood still for",
         planted=beside(faults.pause_machine(0.1, 3.0)),
+    ),
+    Fault(
+        "paused-machine-once",
+        "everything that runs is stopped for 50 ms, once: 10 % of p99",
+        CLOSED,
+        "The machine itself stood still for .* makes up .* of p99",
+        planted=beside(faults.pause_machine(0.05, 8.0)),
     ),
     Fault(
         "slower-cores",

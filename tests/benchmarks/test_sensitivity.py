@@ -109,3 +109,12 @@ def test_the_relay_spoils_one_answer_of_a_thousand(moment, change):
                 spoiled.append((number, body))
         client.close()
     assert spoiled == [(1000, BODY[:-1] if change is faults.truncated else b'{"millis":600}')]
+
+
+def test_one_answer_at_the_end_of_each_load_is_kept_back():
+    """The first one of its last part, and of the next load again."""
+    change = faults.kept(2.0)
+    for _ in range(2):
+        held_s = [change(number, BODY, over)[0] for number, over in enumerate((0.0, 0.5, 0.96, 0.98, 0.99, 1.0))]
+        assert held_s == [0.0, 0.0, 0.0, 2.0, 0.0, 0.0]
+    assert change(7, BODY, 1.0)[1:] == (BODY, False)
