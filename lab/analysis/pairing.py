@@ -362,7 +362,8 @@ class _Cells:
     @cached_property
     def _kept_back(self) -> bool:
         """Whether a circuit breaker answered some requests itself, which cost nothing, and would have been slow."""
-        cells = (cell for side in (self.a, self.b) for _, cells in self._of(side) for cell in cells)
+        pair = self.competing()
+        cells = (cell for units in (pair.of_a, pair.of_b) for unit in units for cell in unit)
         return any(self.summaries[_name(cell)].get("errors", {}).keys() & set(BY_BREAKER) for cell in cells)
 
     def competing(self) -> Pair:

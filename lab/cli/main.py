@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import re
+import select
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -62,7 +63,8 @@ class Commands(click.Group):
         try:
             return super().invoke(ctx)
         except BrokenPipeError as error:
-            sys.stdout.flush()  # raises again if stdout is the broken pipe, as in 'lab list | head': no error
+            if _has_no_reader(1):  # as in 'lab list | head': no error
+                raise
             raise LabError(
                 "A process that the lab talks to ended unexpectedly, and its pipe with it.",
                 "'python -m lab list' shows what was stored; 'python -m lab resume' measures the rest.",
@@ -85,8 +87,9 @@ def cli() -> None:
     python -m lab doctor                     check the prerequisites on this machine
     python -m lab calibrate                  measure the generator's ceiling here
 
-    Exit status: 0 if all is valid and objectives are met, 1 if not, 2 for bad input or a program that failed, 130
-    after Ctrl-C.
+    Exit status: 0 if all is well, 1 if not, 2 for bad input or a program that failed, 130 after Ctrl-C. Well is: where
+    something is measured, all of it is valid; every objective (--slo) is met; compare could compare; doctor found all
+    that is needed.
     """  # noqa: D301 (click looks for the backspace itself)
 
 
@@ -111,6 +114,13 @@ for command in (
     maintenance.clean,
 ):
     cli.add_command(command)
+
+
+def _has_no_reader(descriptor: int) -> bool:
+    """Whether a descriptor is a pipe, or a socket, whose other end is closed."""
+    asked = select.poll()
+    asked.register(descriptor, 0)  # errors are reported unasked
+    return any(events & (select.POLLERR | select.POLLHUP) for _, events in asked.poll(0))
 
 
 def main() -> NoReturn:

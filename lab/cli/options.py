@@ -47,7 +47,10 @@ INTERLEAVE_HELP = (
     "turn until it has had its --duration; --repeat N then starts the services N times. For small differences, and "
     "where the CPU decides: what disturbs the machine disturbs all variants alike."
 )
-SLO_HELP = "Exit with 1 unless every cell meets it: 'p99<200ms', 'p99.9<1s', 'errors<0.1%', 'throughput>1000'."
+SLO_HELP = (
+    "Exit with 1 unless every cell meets it: 'p99<200ms', 'errors<0.1%', 'throughput>1000'; also mean, p50, p90, p99.9 "
+    "and max. Repeat it for several."
+)
 slo_option = click.option("--slo", type=ObjectiveText(), multiple=True, help=SLO_HELP)
 
 

@@ -22,7 +22,7 @@ from lab.reporting import formatting
 from lab.running.measurement import Measurement
 from lab.running.testbed import Testbed
 from lab.running.turn_taking import calls_made
-from lab.spec import prediction
+from lab.spec import prediction, sample
 from lab.storage import run_folder
 from lab.storage.cell_folder import CellFolder
 from lab.telemetry.served import Served
@@ -40,10 +40,11 @@ def keep_observations(measurement: Measurement) -> None:
 
 
 def steady_samples(measurement: Measurement) -> pd.DataFrame:
-    """What the steadiness of a cell's load is judged by; empty where that is never steady."""
-    if not measurement.cell.load.steady_span_s:
-        return pd.DataFrame()
-    return _joined(measurement.folder.measured_pieces(steadiness.COLUMNS))
+    """What the steadiness of a cell's load is judged by; empty where that is never steady, or nothing was answered."""
+    pieces = measurement.folder.measured_pieces(steadiness.COLUMNS) if measurement.cell.load.steady_span_s else ()
+    samples = _joined(pieces)
+    # A file without rows has no pieces, and what follows asks for columns.
+    return samples if len(samples) else sample.SCHEMA.empty_table().select(steadiness.COLUMNS).to_pandas()
 
 
 def _joined(pieces: Iterable[pd.DataFrame]) -> pd.DataFrame:

@@ -138,6 +138,15 @@ def test_a_breaker_that_answers_wins_nothing(made, error):
     assert sum(row.points for row in found.rows if row.metric not in ("throughput req/s", "failed %")) == 0
 
 
+def test_a_breaker_that_answered_where_it_does_not_count_spoils_nothing(made):
+    """In a cell that takes no part, since it is suspect, of the others all metrics are compared."""
+    run = made({"mvc": 0.1, "webflux": 0.05}, repeat=4)
+    last = next(cell for cell in run.cells() if (cell.cell.variant, cell.cell.repeat) == ("webflux", 4))
+    last.keep("summary", {**last.read("summary"), "errors": {"breaker open": 9}, "verdict": "suspect"})
+    table = lab.compare(str(run.path)).table().set_index("metric")
+    assert table.verdict["p99 s"] == "different"
+
+
 @pytest.mark.parametrize(
     ("ratio", "points"),
     [(1.0, 0), (1.049, 0), (1.05, 1), (1 / 1.05, 1), (1.199, 1), (1.2, 2), (1.5, 2), (1.501, 3), (0.1, 3)],

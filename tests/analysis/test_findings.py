@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 import re
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -277,6 +279,10 @@ def test_separate_runs_count_once_each(made):
         lab.compare(fast, fast[:1])
     with pytest.raises(LabError, match="several runs of one side"):
         lab.compare(fast)
+    elsewhere = Path(slow[0]).parent / "elsewhere" / Path(fast[0]).name
+    shutil.copytree(slow[0], elsewhere)
+    with pytest.raises(LabError, match="Two of these runs are called"):
+        lab.compare(fast[0], str(elsewhere))
 
 
 @pytest.mark.parametrize(

@@ -157,6 +157,17 @@ def test_a_list_of_runs_counts_users_where_there_are_any(typed, tmp_path, scenar
     assert ("user" in line) == (scenario == "delay")
 
 
+@pytest.mark.parametrize("words", [["list", "--data", "data/example"], ["show", "delay-sweep", "--json"]])
+def test_a_reader_that_has_left_is_no_error(words):
+    """As ``head``: whether what is printed fits into a buffer, or not, nothing is said of it."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "lab", *words]
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False, timeout=60)
+    os.close(writer)
+    assert done.stderr == ""
+
+
 def test_a_stack_takes_one_value_of_a_parameter(typed):
     """Its help does not offer several, which it would refuse."""
     assert "for a sweep" not in typed("up", "chain", "--help").stdout

@@ -9,15 +9,16 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from lab.analysis import steadiness
+from lab.analysis import steadiness, window_figures
 from lab.running import concluding
 from lab.spec import sample
 from lab.spec.plan import Cell
-from lab.spec.workload import Burst, Closed
+from lab.spec.workload import Burst, Closed, Open
 from lab.storage import sample_file
 from lab.storage.cell_folder import CellFolder
 
 LOAD = Closed(users=5, duration_s=60.0)
+OPEN = Open(users=5, duration_s=20.0, rate_rps=50.0, windows=10)
 COLUMNS = list(steadiness.COLUMNS)
 
 
@@ -58,8 +59,13 @@ def test_they_are_those_of_the_file_with_text_as_categories(folder, kept):
     pd.testing.assert_frame_equal(found.astype({"error": "str", "name": "str"})[COLUMNS], expected)
 
 
-def test_there_are_none_of_a_load_that_is_never_steady_nor_of_one_without_samples(tmp_path):
-    """Nothing is read of the one, and there is nothing to read of the other."""
-    for load in (Burst(users=5), LOAD):
-        cell = Cell("mvc", load)
-        assert concluding.steady_samples(SimpleNamespace(cell=cell, folder=CellFolder(tmp_path, cell))).empty
+@pytest.mark.parametrize("load", [Burst(users=5), LOAD, OPEN])
+def test_there_are_none_of_a_load_that_is_never_steady_nor_of_one_without_samples(tmp_path, load):
+    """Nothing is read of the one, and there is nothing to read of the other; the windows of none have no figures."""
+    folder = CellFolder(tmp_path, Cell("mvc", load))
+    with folder.stream.open("wb") as file, pa.ipc.new_stream(file, sample.SCHEMA):
+        pass  # a service that did not start was sent nothing
+    folder.keep_samples()
+    found = concluding.steady_samples(SimpleNamespace(cell=folder.cell, folder=folder))
+    assert (len(found), list(found.columns)) == (0, COLUMNS)
+    assert window_figures.of_windows([], load, found, []) == []

@@ -26,7 +26,10 @@ def list_(data: Path) -> None:
     """List all runs, oldest first."""
     runs = run_folder.all_runs(data)
     if not runs:
-        raise LabError(f"There is no run in {data} yet.", "Start one: python -m lab run delay --users 400")
+        raise LabError(
+            f"There is no run in {data} yet.",
+            "Start one: python -m lab run SCENARIO; 'python -m lab run --help' names them.",
+        )
     table = Table(header_style="bold", box=None)
     for heading in ("run", "state", "load", "cells", "verdict"):
         table.add_column(heading)
