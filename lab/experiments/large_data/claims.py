@@ -109,7 +109,7 @@ def streams_ask_more(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
 
 
 def update_many_counts(rows: Sequence[ReproducedRow]) -> tuple[str, str]:
-    """Whether a repository updates a thousand entities one by one, and the others by one command."""
+    """Whether a repository updates a thousand entities by one command each, and the others by one command."""
     updates = [row for row in rows if row.part == UPDATE_MANY]
     due = {row.variant: OF_AN_INTEGER if row.variant.endswith("repository") else 1 for row in updates}
     return decide(exactly(updates, figure("mongo update"), lambda row: due[row.variant], " updates"))
@@ -166,7 +166,10 @@ LARGE_DATA = Publication(
         ),
         Claim("A set batch size cures a stream of all entities.", cured_by(IN_BATCHES)),
         Claim("Sorted pages cure it.", cured_by(PAGED)),
-        Claim("A repository updates a thousand entities one by one, the others by one command.", update_many_counts),
+        Claim(
+            "A repository updates a thousand entities by one command each, the others by one command.",
+            update_many_counts,
+        ),
         Claim("A reactive repository updates a thousand entities in half the time, or less.", update_many_faster),
     ),
     figures=COMMANDS_SHOWN,

@@ -39,7 +39,7 @@ DIRECT = {
     "get-all-paged": _paged(ENTITIES.count),
     "update-many-1k": (UPDATE,),
 }
-# It saves what it has found, one by one; it finds it in batches of the driver's choice.
+# It saves what it has found, by one command each; it finds it in batches of the driver's choice.
 REPOSITORY = {
     **DIRECT,
     "update-one": (FIND, UPDATE),

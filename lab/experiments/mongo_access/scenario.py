@@ -25,7 +25,7 @@ DIRECT = {
     "update-many": (UPDATE,),
     "get-by-query": (FIND,),
 }
-# It saves what it has found, one by one.
+# It saves what it has found, by one command each.
 REPOSITORY = {**DIRECT, "update-one": (FIND, UPDATE), "update-many": (FIND, command("update", "elements"))}
 
 SCENARIO = Scenario(

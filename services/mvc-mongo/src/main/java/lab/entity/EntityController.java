@@ -12,6 +12,7 @@ import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.jspecify.annotations.Nullable;
 import tools.jackson.databind.SequenceWriter;
+import tools.jackson.databind.SerializationFeature;
 import tools.jackson.databind.json.JsonMapper;
 
 import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
@@ -107,7 +108,9 @@ class EntityController {
 		Selection selection = Selection.of(integer, batch);
 		try (Stream<Entity> found = this.entities.stream(selection)) {
 			response.setContentType(MediaType.APPLICATION_JSON_VALUE);
-			SequenceWriter array = this.mapper.writer().writeValuesAsArray(response.getOutputStream());
+			SequenceWriter array = this.mapper.writer()
+				.without(SerializationFeature.FLUSH_AFTER_WRITE_VALUE) // else each is a chunk and a write
+				.writeValuesAsArray(response.getOutputStream());
 			found.forEach(array::write);
 			array.flush(); // in chunks, however few they are, as from Netty
 			array.close(); // only here: after a failure it would make a whole answer of a part

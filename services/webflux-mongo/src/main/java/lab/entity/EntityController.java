@@ -1,5 +1,6 @@
 package lab.entity;
 
+import java.util.ArrayList;
 import java.util.List;
 
 import com.mongodb.MongoException;
@@ -101,15 +102,11 @@ class EntityController {
 	@GetMapping(path = { "", "/by-integer/{integer}" }, params = "way=paged")
 	Mono<List<Entity>> page(@PathVariable(required = false) @Nullable String integer,
 			@RequestParam(defaultValue = "") String batch) {
-		return pages(Selection.of(integer, batch), 0).collectList();
-	}
-
-	private Flux<Entity> pages(Selection selection, int number) {
-		return this.entities.page(selection, number).flatMapMany((page) -> {
-			Flux<Entity> found = Flux.fromIterable(page);
-			return (page.size() < Selection.PAGE) ? found
-					: found.concatWith(Flux.defer(() -> pages(selection, number + 1)));
-		});
+		Selection selection = Selection.of(integer, batch);
+		return Flux.range(0, Integer.MAX_VALUE)
+			.concatMap((number) -> this.entities.page(selection, number), 0)
+			.takeUntil((page) -> page.size() < Selection.PAGE)
+			.collect(ArrayList::new, List::addAll);
 	}
 
 	private static Mono<Void> check(long found) {
