@@ -107,8 +107,8 @@ def course(changes: Iterable[float], stalled_s: float, collecting_s: float, sett
     """Class of a load that should be steady.
 
     Args:
-        changes: of latency, CPU time a request, time between two answers, and time for as much CPU; positive where it
-            became slower.
+        changes: of latency, an open loop's queue, CPU time a request, time between two answers, and time for as much
+            CPU; positive where it became slower.
         stalled_s: for how long the service answered nobody.
         collecting_s: see :func:`stalled`.
 

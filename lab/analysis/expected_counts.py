@@ -43,15 +43,18 @@ class NameCounts:
         """Count samples that are read in pieces, with :attr:`COLUMNS`."""
         counts = NameCounts(*(Counter() for _ in fields(NameCounts)))
         for piece in pieces:
-            counts.sent.update(piece["name"].astype(str))
-            counts.answered.update(piece.loc[piece["status"] > 0, "name"].astype(str))
-            counts.succeeded.update(piece.loc[piece["status"].floordiv(100) == 2, "name"].astype(str))
-            right = piece[piece["error"] == ""]
-            counts.right.update(right["name"].astype(str))
-            of_status = right.groupby(["name", "status"], observed=True).size().reset_index(name="count")
-            for name, status, count in of_status.itertuples(index=False):
-                counts.right_by_status[(str(name), int(status))] += int(count)
-            counts.kept_back.update(piece.loc[piece["error"].isin(BY_BREAKER), "name"].astype(str))
+            kinds = piece.groupby(["name", "status", "error"], observed=True).size().reset_index(name="count")
+            for name, status, error, count in kinds.itertuples(index=False):
+                counts.sent[name] += count
+                if status > 0:
+                    counts.answered[name] += count
+                if status // 100 == 2:
+                    counts.succeeded[name] += count
+                if error == "":
+                    counts.right[name] += count
+                    counts.right_by_status[name, status] += count
+                if error in BY_BREAKER:
+                    counts.kept_back[name] += count
         return counts
 
 

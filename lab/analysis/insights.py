@@ -201,7 +201,7 @@ def _settled(folder: CellFolder) -> str | None:
         return None  # as with a queue that grows until the load ends: what follows is no level
     sentence = f"Latency and throughput had settled after {found.from_s:.1f} of {found.elapsed_s:.1f} s"
     left_s = latency_s[ended_s >= found.from_s]
-    of_all, since = (float(np.percentile(of, 99)) for of in (latency_s, left_s))
+    of_all, since = (float(np.percentile(of, 99, method="inverted_cdf")) for of in (latency_s, left_s))
     # Of fewer answers p99 is one of the ten slowest, which differ by chance.
     if len(left_s) < stats.FEWEST_FOR_P999 or abs(of_all - since) <= TRANSIENT_SHARE * since:
         return f"{sentence}."

@@ -65,7 +65,6 @@ class Observed:
         result: what the generator reported of the measured load.
         telemetry: readings during the measured load.
         windows: the windows of the measured load that are complete; one for a load in one piece.
-        between_cpu_s: CPU seconds of the service between its windows, while others were loaded.
         served: requests the service counted during the load; None if it does not report that.
         counts: of nodes and balancer during the load, also in a window that was not complete.
         scrapes: by part, how those of Prometheus went during the load; empty where there is none.
@@ -83,7 +82,6 @@ class Observed:
     result: PhaseResult = field(default_factory=PhaseResult)
     telemetry: Telemetry = field(default_factory=Telemetry)
     windows: list[Window] = field(default_factory=list)
-    between_cpu_s: float = 0.0
     served: int | None = None
     counts: Served | None = None
     scrapes: dict[str, Scrapes] = field(default_factory=dict)
@@ -357,7 +355,7 @@ def idle_services(telemetry: Telemetry, cores: int) -> float | None:
 
 
 def beside(telemetry: Telemetry) -> dict[str, float]:
-    """By name, the cores that each component behind the service used on average."""
+    """By name, the cores that each process used on average which shares them with the generator, but for the lab."""
     used = {}
     for target in _programs(telemetry) - {*ON_SERVICE_CORES, *BESIDE_WORKERS}:
         times, values = counter(telemetry.rows, target, "cpu_s")
@@ -369,7 +367,7 @@ def beside(telemetry: Telemetry) -> dict[str, float]:
 def crowded(telemetry: Telemetry, cores: Mapping[str, frozenset[int]]) -> float | None:
     """The share of seconds in which the generator's cores were busy and the service's were not.
 
-    None where cores are shared by all, nothing is behind the service, or fewer than three readings were taken.
+    None where cores are shared by all, only the generator uses its own, or fewer than three readings were taken.
     """
     times, busy_s = counter(telemetry.rows, "generator", CORES_BUSY)
     read_at, service_s = counter(telemetry.rows, "service", "cpu_s")

@@ -130,4 +130,4 @@ def _of_settled(window: Window, samples: pd.DataFrame, clock: RunningClock, open
 def _percentile(ordered_s: np.ndarray, percent: int, fewest: int) -> float | None:
     if len(ordered_s) < fewest:
         return None
-    return float(ordered_s[-(-len(ordered_s) * percent // 100) - 1])
+    return float(ordered_s[stats.rank(len(ordered_s), percent)])

@@ -283,21 +283,21 @@ class Distribution:
 
     def quantiles_s(self, percents: Sequence[float]) -> dict[float, float]:
         """Percentiles in seconds, of those that have at least one time above them."""
-        ranks = {p: -int(-self.count * p // 100) - 1 for p in percents if self.count * (100 - p) >= 100}
+        ranks = {p: rank(self.count, p) for p in percents if self.count * (100 - p) >= 100}
         if not ranks:
             return {}
         times_us = self.added()
         times_us.partition(list(ranks.values()))
-        return {percent: int(times_us[rank]) / 1e6 for percent, rank in ranks.items()}
+        return {percent: int(times_us[place]) / 1e6 for percent, place in ranks.items()}
 
     def figures(self) -> Figures:
         """Mean, percentiles and maximum."""
         if not self.count:
             return Figures(None, None, None, None, None, None, None)
         times_us = self.added()
-        ranks = [-(-self.count * per_mille // 1000) - 1 for per_mille in (500, 900, 950, 990, 999)]
+        ranks = [rank(self.count, percent) for percent in (50, 90, 95, 99, 99.9)]
         times_us.partition(ranks)
-        p50_s, p90_s, p95_s, p99_s, p999_s = (int(times_us[rank]) / 1e6 for rank in ranks)
+        p50_s, p90_s, p95_s, p99_s, p999_s = (int(times_us[place]) / 1e6 for place in ranks)
         return Figures(
             mean_s=float(times_us.mean(dtype=np.float64)) / 1e6,
             p50_s=p50_s,
@@ -307,6 +307,14 @@ class Distribution:
             p999_s=p999_s if self.count >= FEWEST_FOR_P999 else None,
             max_s=int(times_us.max()) / 1e6,
         )
+
+
+def rank(count: int, percent: float) -> int:
+    """The place, from 0 in ascending order, of a percentile given to a tenth: the least that so many do not exceed.
+
+    In whole numbers, as ``count * percent`` of floats may round up to the next place.
+    """
+    return -(-count * round(10 * percent) // 1000) - 1
 
 
 def as_planned(samples: pd.DataFrame) -> pd.DataFrame:

@@ -114,7 +114,7 @@ def down() -> str:
     """
     held = up_state.held()
     if held is None:
-        raise LabError("No stack is up.", "Start one: python -m lab up delay")
+        raise LabError("No stack is up.", "Start one: python -m lab up SCENARIO; 'python -m lab up --help' names them.")
     _end(held["pid"])
     if up_state.held() is None:  # else the next one is being started already
         up_state.STATE.unlink(missing_ok=True)

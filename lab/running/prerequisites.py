@@ -122,7 +122,7 @@ def check_locustfile(scenario: Scenario) -> None:
     file = checkout.locustfile(scenario.played_by)
     if not file.exists():
         raise LabError(
-            f"There is no locustfiles/{file.name}, which plays {scenario.name}.", "See locustfiles/chain.py."
+            f"There is no locustfiles/{file.name}, which plays {scenario.name}.", "Write it, like the others there."
         )
 
 

@@ -31,8 +31,9 @@ INCIDENTAL = {"time", "open_files", "runtime_because", "calibration", "jars", "j
 def resume(run: RunFolder, invocation: Invocation, anyway: bool = False, theirs: bool = False) -> RunFolder:
     """Measure the cells of an interrupted run that are missing, in the order that its seed decided.
 
-    Complete cells stay as they are; a cell that was cut off is set aside and measured again. In windows so are all
-    cells of its start: what is compared must have been up together, and a service that was started anew is another.
+    Complete cells stay as they are; a cell that was cut off is set aside and measured again. In windows so are the
+    cells of that load in the same start: what is compared must have been up together, and a service that was started
+    anew is another.
 
     Args:
         invocation: its folder and runtime are replaced by those of the run.

@@ -16,7 +16,6 @@ from lab.runtimes import Running
 from lab.spec import in_turns, prediction, schedule, turns
 from lab.spec.plan import Cell, Plan
 from lab.spec.prediction import CallsMade
-from lab.spec.system import SERVICE
 from lab.spec.window import Window
 from lab.spec.workload import Burst, Closed, Load, OpenLoop, Total
 from lab.telemetry import actuator, scrapes, served
@@ -163,7 +162,6 @@ def drive(testbed: Testbed, measurement: Measurement, turn: Turn) -> None:
     finally:
         planned_s = load.duration_s if isinstance(load, OpenLoop) else 0.0
         elapsed_s = joined.add(result, readings, turn.speed.rows, planned_s)
-        observed.between_cpu_s = joined.between_s(SERVICE)
     counts = served.counted(deployment, before, result.finished).since(before)
     observed.counts = observed.counts.plus(counts) if observed.counts else counts
     if testbed.prometheus and not observed.prometheus_lost:  # whose answer each window would await in vain

@@ -1,7 +1,7 @@
 """Joins the windows of a load: their counts are added up, and the time between them is left out of all times.
 
 So what judges a load in one piece judges one in windows too. What a service used between its windows, while others were
-loaded, is in no counter, and kept apart.
+loaded, is in no counter.
 """
 
 from __future__ import annotations
@@ -94,10 +94,6 @@ class Joined:
             self._last[key] = max(t, before_s), value
             if t > before_s:
                 yield t, target, name, value - self._left_out[key]
-
-    def between_s(self, target: str) -> float:
-        """The CPU seconds that a target used between its windows."""
-        return self._left_out.get((target, "cpu_s"), 0.0)
 
 
 def _of_window(

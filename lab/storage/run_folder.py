@@ -385,7 +385,10 @@ def find_run(name: str | None, runs: Path) -> RunFolder:
     if name is None:
         newest = next((run for run in reversed(known) if run.has_begun), None)
         if not newest:
-            raise LabError(f"There is no run in {runs} yet.", "Start one: python -m lab run delay --users 400")
+            raise LabError(
+                f"There is no run in {runs} yet.",
+                "Start one: python -m lab run SCENARIO; 'python -m lab run --help' names them.",
+            )
         return newest
     for path in (runs / name, Path(name), EXAMPLES / name):
         with contextlib.suppress(OSError):  # a name that no file could have

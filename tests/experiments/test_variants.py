@@ -244,29 +244,6 @@ def test_the_locustfile_alone_asks_for_a_proper_address():
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("variant", ["mvc", "mvc-virtual", "webflux"])
-def test_a_connection_is_read_on_after_two_requests_at_once(running, variant):
-    """A request that arrives before the answer to the one before it leaves the connection as good as before."""
-    ask = "GET /delay/{} HTTP/1.1\r\nHost: localhost\r\n\r\n"
-    address = urlsplit(running[variant].url)
-    with socket.create_connection((address.hostname, address.port), timeout=PATIENCE_S) as connection:
-        connection.sendall((ask.format(50) + ask.format(0)).encode())
-        assert '{"millis":50}' in (answers := receive_answers(connection, 2))
-        assert '{"millis":0}' in answers
-        connection.sendall(ask.format(1).encode())
-        assert '{"millis":1}' in receive_answers(connection, 1)
-
-
-def receive_answers(connection: socket.socket, count: int) -> str:
-    """What a connection says until it has said so many answers of the delay scenario."""
-    text = ""
-    while text.count("}") < count:
-        received = connection.recv(4096)
-        assert received, text
-        text += received.decode()
-    return text
-
-
 NARROW = Limits(threads=4, heap_mb=256, accept_count=2**31 - 1)
 
 

@@ -56,8 +56,8 @@ def test_a_stolen_core_is_named(troubled):
 
 def test_the_run_keeps_what_was_known_of_the_generator(troubled):
     """environment.json has the calibration, or says that there was none; the summary has the cost of a request."""
-    cell, environment, metrics = troubled
+    cell, environment, *_ = troubled
     assert "calibration" in environment
     assert cell["cpu_s_per_1000_requests"] > 0
-    assert "gap" in set(metrics["name"]) or cell["gc_pause_s"] >= 0
+    assert cell["gc_pause_s"] is not None
     assert cell["pool_wait"] is None
