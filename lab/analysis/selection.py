@@ -92,7 +92,7 @@ def find_sides(a: str | None, b: str | None, runs: Path) -> tuple[Side, Side]:
     paths = {run.path.resolve(): run.name for side in (one, other) for run in side.runs}
     names = [*paths.values()]
     if alike := next((name for name in names if names.count(name) > 1), None):
-        raise LabError(f"Two of these runs are called {alike}.", "Rename the folder of one: a comparison names them.")
+        raise LabError(f"Two of these runs are called {alike}.", "Rename the folder of one: names tell runs apart.")
     # The same run by its name and by its path is one run.
     known = {run.path.resolve(): run for run in one.runs}
     return one, Side(tuple(known.get(run.path.resolve(), run) for run in other.runs), other.variant)

@@ -87,9 +87,8 @@ def cli() -> None:
     python -m lab doctor                     check the prerequisites on this machine
     python -m lab calibrate                  measure the generator's ceiling here
 
-    Exit status: 0 if all is well, 1 if not, 2 for bad input or a program that failed, 130 after Ctrl-C. Well is: where
-    something is measured, all of it is valid; every objective (--slo) is met; compare could compare; doctor found all
-    that is needed.
+    Exit status: 0 if all that was measured is valid and meets its objectives (--slo), 1 if not, if compare can compare
+    nothing, or if doctor finds something missing, 2 for bad input or a program that failed, 130 after Ctrl-C.
     """  # noqa: D301 (click looks for the backspace itself)
 
 

@@ -48,8 +48,8 @@ INTERLEAVE_HELP = (
     "where the CPU decides: what disturbs the machine disturbs all variants alike."
 )
 SLO_HELP = (
-    "Exit with 1 unless every cell meets it: 'p99<200ms', 'errors<0.1%', 'throughput>1000'; also mean, p50, p90, p99.9 "
-    "and max. Repeat it for several."
+    "Exit with 1 unless every cell meets it: 'p99<200ms', 'errors<0.1%', 'throughput>1000'. There is "
+    f"{', '.join(slo.UNITS)}. Repeat it for several."
 )
 slo_option = click.option("--slo", type=ObjectiveText(), multiple=True, help=SLO_HELP)
 

@@ -379,16 +379,19 @@ def _order(folder: RunFolder) -> tuple[str, int, str]:
     return stem, int(number) if number.isdigit() else 1, folder.name
 
 
+def none_in(runs: Path) -> LabError:
+    """The error where a folder holds no run."""
+    step = "Start one: python -m lab run SCENARIO; 'python -m lab run --help' names them."
+    return LabError(f"There is no run in {runs} yet.", step)
+
+
 def find_run(name: str | None, runs: Path) -> RunFolder:
     """A run by its name or path; the newest with any content if none is named. LabError if there is none."""
     known = all_runs(runs)
     if name is None:
         newest = next((run for run in reversed(known) if run.has_begun), None)
         if not newest:
-            raise LabError(
-                f"There is no run in {runs} yet.",
-                "Start one: python -m lab run SCENARIO; 'python -m lab run --help' names them.",
-            )
+            raise none_in(runs)
         return newest
     for path in (runs / name, Path(name), EXAMPLES / name):
         with contextlib.suppress(OSError):  # a name that no file could have

@@ -26,10 +26,7 @@ def list_(data: Path) -> None:
     """List all runs, oldest first."""
     runs = run_folder.all_runs(data)
     if not runs:
-        raise LabError(
-            f"There is no run in {data} yet.",
-            "Start one: python -m lab run SCENARIO; 'python -m lab run --help' names them.",
-        )
+        raise run_folder.none_in(data)
     table = Table(header_style="bold", box=None)
     for heading in ("run", "state", "load", "cells", "verdict"):
         table.add_column(heading)
