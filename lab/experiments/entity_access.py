@@ -16,6 +16,8 @@ MODULES = {"mvc": "mvc-mongo", "mvc-virtual": "mvc-mongo", "webflux": "webflux-m
 # How often a single user does it: once would measure little but the first request, and last too short to be watched.
 ONE_AFTER_ANOTHER = 30
 JSON = {"Content-Type": "application/json"}
+# The key of an entity that is there at every start.
+SEEDED = "e000000"
 # What was published: every way of access on threads, and on event loops.
 STACKS, ACCESSES = ("mvc", "webflux"), tuple(TITLES)
 PUBLISHED_VARIANTS = tuple(f"{stack}-{access}" for stack in STACKS for access in ACCESSES)
@@ -119,4 +121,4 @@ def _refused() -> Iterator[Exchange]:
     yield Exchange("no such path", "/nowhere", 404)
 
 
-CONTRACT = (Exchange("a seeded one", "/entities/e000000", 200), *_changes(), *_refused())
+CONTRACT = (Exchange("a seeded one", f"/entities/{SEEDED}", 200), *_changes(), *_refused())

@@ -173,8 +173,8 @@ class Scenario:
     """A scenario as data: question, requests, parameters, variants, what is behind them, and the default load.
 
     Attributes:
-        requests: what a user's session sends, as its locustfile names them. Theory is of scenarios with one; the calls
-            that components must have counted are of any number.
+        requests: what a user's session sends, as its locustfile names them; ``lab up`` shows the first as an example.
+            Theory is of scenarios with one; the calls that components must have counted are of any number.
         contract: requests, good and bad, that all variants must answer alike.
         rehearsal: the warm-up.
         sweep: the values that ``lab sweep`` varies if none are named, by axis: ``users``, ``rate``, or a parameter.

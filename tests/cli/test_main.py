@@ -553,6 +553,15 @@ def test_clean_leaves_what_another_version_of_the_lab_has_made(typed, plan, tmp_
     assert "of another format" in typed("list", "--data", str(tmp_path / "runs")).stdout
 
 
+def test_clean_of_all_runs_and_of_some_is_refused(typed, plan, tmp_path, no_builds):
+    """Nobody can tell which was meant, and what is deleted is gone."""
+    run = orphaned(RunFolder.create(plan, [], OF_A_RUN, tmp_path / "runs"))
+    done = typed("clean", "--runs", "--incomplete", "--yes", "--data", str(tmp_path / "runs"))
+    assert done.returncode == 2
+    assert "Leave one of them out." in done.stderr
+    assert run.path.exists()
+
+
 def test_clean_decides_right_before_it_deletes(plan, tmp_path, no_builds, monkeypatch):
     """A run that is resumed while another one is being deleted goes on, so it stays."""
     first, second = (orphaned(RunFolder.create(plan, [], {}, tmp_path / "runs")) for _ in range(2))

@@ -252,6 +252,14 @@ def test_the_example_request_sends_a_token_that_no_list_of_processes_shows(monke
     assert sends == "curl -s -H @- http://127.0.0.1:8080/me"
 
 
+@pytest.mark.parametrize("name", [name for name, each in scenarios().items() if each.entry == "service"])
+def test_the_example_request_is_one_that_curl_can_ask(name):
+    """It changes nothing, and names something that is there."""
+    first = scenarios()[name].requests[0]
+    assert first.method == "GET"
+    assert "KEY" not in first.path
+
+
 def test_plain_locust_takes_the_parameters_that_its_users_play():
     """Those that services are told with 'up' would have no effect here."""
     command = [sys.executable, "-m", "locust", "-f", "locustfiles/chain.py", "--headless", "-H", "http://127.0.0.1:1"]

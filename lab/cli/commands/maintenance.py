@@ -84,10 +84,13 @@ def doctor(data: Path) -> None:
 def clean(all_runs: bool, incomplete: bool, yes: bool, data: Path) -> None:
     """Remove builds, made files and leftover containers; with an option also runs, except those in progress.
 
+    Java releases that were downloaded to compare are among the builds: the next run that needs one fetches it again.
     Only what this checkout has made is removed: another one's runs, containers and stacks stay.
     """
     if data != run_folder.RUNS and not data.exists():
         raise LabError(f"There is no folder {data}, so no runs in it.", "Correct --data.")
+    if all_runs and incomplete:
+        raise LabError("--runs deletes all runs, and --incomplete only some.", "Leave one of them out.")
     wanted = ("complete", "incomplete", "damaged") if all_runs else ("incomplete", "damaged") if incomplete else ()
     doomed = _doomed_runs(data, wanted)
     if doomed and not yes and not _confirmed(f"Delete {len(doomed)} run{'s' * (len(doomed) != 1)} in {data}?"):

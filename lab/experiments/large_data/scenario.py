@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lab.experiments.entity_access import CONTRACT, command, variants
+from lab.experiments.entity_access import CONTRACT, SEEDED, command, variants
 from lab.spec.scenario import Exchange, Parameter, Rehearsal, Request, Scenario
 from lab.spec.system import Batches, Component, Entities, Stage
 from lab.spec.workload import Burst
@@ -55,8 +55,8 @@ SCENARIO = Scenario(
     name="large-data",
     question="What do batches, streams and pages do for large results, on threads and on event loops?",
     requests=(
+        Request("get-one", f"/entities/{SEEDED}"),
         Request("insert-one", "/entities", "POST"),
-        Request("get-one", "/entities/KEY"),
         Request("update-one", "/entities/KEY", "PUT"),
         Request("query-1k", "/entities/by-integer/INTEGER"),
         Request("query-1k-paged", "/entities/by-integer/INTEGER"),

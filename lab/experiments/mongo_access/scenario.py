@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lab.experiments.entity_access import CONTRACT, command, variants
+from lab.experiments.entity_access import CONTRACT, SEEDED, command, variants
 from lab.spec.scenario import OwnEntities, Parameter, Rehearsal, Request, Scenario
 from lab.spec.system import Component, Entities
 from lab.spec.workload import Burst
@@ -32,8 +32,8 @@ SCENARIO = Scenario(
     name="mongo-access",
     question="What does each way to MongoDB cost an operation, on threads and on event loops?",
     requests=(
+        Request("get-one", f"/entities/{SEEDED}"),
         Request("add-one", "/entities", "POST"),
-        Request("get-one", "/entities/KEY"),
         Request("update-one", "/entities/KEY", "PUT"),
         Request("remove-one", "/entities/KEY", "DELETE"),
         Request("add-many", "/entities/many", "POST"),
