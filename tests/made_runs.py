@@ -26,7 +26,6 @@ def fill(
     error: int = sample.OK,
     tail: float = 1.0,
     status: int = 0,
-    answer_bytes: int = 0,
 ) -> None:
     """Put a cell on disk the way a run does: so many requests in a row of a second, of about this mean latency.
 
@@ -39,7 +38,6 @@ def fill(
     records["latency_us"] = 1e6 * mean_s * chance.permutation(took)
     records["status"] = 200 if error == sample.OK else status
     records["error"] = error
-    records["bytes"] = answer_bytes
     keep(folder, records)
     summary = stats.summarise(folder.measured())
     cpu_s = requests * mean_s / 100

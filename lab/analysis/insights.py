@@ -21,9 +21,7 @@ from lab.formulas.calls import Calls
 from lab.formulas.inference import Estimate
 from lab.formulas.laws import LoadLevel
 from lab.spec import prediction
-from lab.spec.machine import PACING
 from lab.spec.plan import USERS, WINDOWS, Plan
-from lab.spec.scenario import LARGE_BYTES
 from lab.spec.system import SERVICE, Stage, Variant, command_of
 from lab.spec.workload import Ramp
 from lab.storage.cell_folder import CellFolder
@@ -57,7 +55,6 @@ def sentences(run: RunFolder) -> list[str]:
         *(sentence for variant in plan.variants for sentence in _of_variant(run, plan, variant)),
         *_commands(run, plan),
         *_slow_connects(run, plan),
-        *_pacing(run, plan),
         *(f"{plan.label(folder.cell)}: {said}" for folder in run.cells() for said in balancing.sentences(folder)),
         *(f"{plan.label(folder.cell)}: {said}" for folder in run.cells() for said in monitoring.sentences(folder)),
     ]
@@ -112,19 +109,6 @@ def _slow_connects(run: RunFolder, plan: Plan) -> Iterator[str]:
                 f"{plan.label(folder.cell)}: {count:,} connections took a second or more, as a packet was lost: the "
                 "service's own listen backlog was full."
             )
-
-
-def _pacing(run: RunFolder, plan: Plan) -> Iterator[str]:
-    """A sentence if the kernel paced large answers, which are then sent at another rate from one stack than another."""
-    algorithm = run.environment().get("tcp_congestion_control")
-    if algorithm not in PACING or plan.scenario.entry != "service":
-        return
-    cells = (folder for variant in plan.variants for folder in usable_cells(run, variant.name))
-    if any(_mean_bytes(folder) >= LARGE_BYTES for folder in cells):
-        yield (
-            f"The kernel's TCP congestion control is {algorithm}, which paces large answers, those of some stacks more "
-            "than of others (docs/BIAS.md): other machines may order the variants in another way."
-        )
 
 
 def _stages(plan: Plan, folder: CellFolder) -> tuple[Stage, ...]:

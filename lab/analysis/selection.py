@@ -19,10 +19,7 @@ from lab.storage.cell_folder import CellFolder
 from lab.storage.run_folder import RunFolder
 
 # What makes a machine the same, by its facts in environment.json.
-MACHINE = (
-    *("host", "system", "tcp_congestion_control", "cores", "memory_bytes", "service_cores", "generator_cores"),
-    *("runtime", "jdk", "databases"),
-)
+MACHINE = ("host", "system", "cores", "memory_bytes", "service_cores", "generator_cores", "runtime", "jdk", "databases")
 # What a system reserves of its memory for itself differs from one boot to the next.
 SAME_MEMORY = 0.01
 # Limits that every service reports, and those that depend on its variant.

@@ -18,7 +18,6 @@ from lab.errors import LabError
 from lab.generator import calibration
 from lab.runtimes import host
 from lab.runtimes.docker import connect
-from lab.spec.machine import PACING
 from lab.system import balancer, images, maven, prometheus
 from lab.system.jdk import find_jdk
 
@@ -101,12 +100,6 @@ def _machine() -> Iterator[Finding]:
         enough = backlog >= WANTED_BACKLOG
         remedy = "" if enough else host.longer_backlog(WANTED_BACKLOG)
         yield Finding("listen backlog (somaxconn)", GOOD if enough else POOR, str(backlog), remedy)
-    algorithm = host.congestion_control()
-    if algorithm is not None:
-        paces = algorithm in PACING
-        advice = "It paces large answers, of some stacks more than of others (docs/BIAS.md): "
-        remedy = advice + host.usual_congestion_control() if paces else ""
-        yield Finding("TCP congestion control", POOR if paces else GOOD, algorithm, remedy)
     free = psutil.virtual_memory().available
     remedy = "" if free >= WANTED_MEMORY else "Close other programs, or use --heap-mb 1024."
     yield Finding("free memory", GOOD if not remedy else POOR, f"{free / 2**30:.1f} GiB", remedy)

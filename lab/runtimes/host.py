@@ -97,19 +97,6 @@ def somaxconn() -> int | None:
         return None
 
 
-def congestion_control() -> str | None:
-    """The kernel's algorithm of congestion control for TCP, such as ``cubic``; None where it is not reported."""
-    try:
-        return Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip()
-    except OSError:
-        return None
-
-
-def usual_congestion_control() -> str:
-    """The command that sets the kernel's congestion control to what most systems have."""
-    return "sudo sysctl -w net.ipv4.tcp_congestion_control=cubic"
-
-
 def check_backlog(asked: int) -> None:
     """LabError if the kernel's cap on a listen backlog is less than the requested one (Linux)."""
     cap = somaxconn()
@@ -164,7 +151,6 @@ def environment() -> dict[str, Any]:
         "memory_bytes": psutil.virtual_memory().total,
         "open_files": resource.getrlimit(resource.RLIMIT_NOFILE)[0],
         "somaxconn": somaxconn(),
-        "tcp_congestion_control": congestion_control(),
         "python": platform.python_version(),
         "packages": {name: importlib.metadata.version(name) for name in PACKAGES},
     }

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-# Algorithms of TCP's congestion control that pace what is sent, on the loopback too: what a service hands the kernel at
-# once is sent later than what it hands over piece by piece. See docs/BIAS.md.
-PACING = ("bbr", "bbr2", "bbr3")
-
 
 @dataclass(frozen=True)
 class Machine:

@@ -49,19 +49,6 @@ def test_cores_that_differ_by_chance_are_not_worth_a_word(slowed):
 
 
 @pytest.mark.parametrize(
-    ("algorithm", "answer_bytes", "told"),
-    [("bbr", 1_000_000, 1), ("bbr", 100, 0), ("cubic", 1_000_000, 0), (None, 1_000_000, 0)],
-)
-def test_a_kernel_that_paced_large_answers_is_told(tmp_path, algorithm, answer_bytes, told):
-    """Small ones are sent at once by any; of older runs it is not known."""
-    plan = make_plan(scenarios()["document"], Options(variants=["mvc"], users=[50], duration=20.0, seed=1), HERE)
-    machine = MACHINE if algorithm is None else {**MACHINE, "tcp_congestion_control": algorithm}
-    folder = RunFolder.create(plan, ["test"], machine, tmp_path)
-    fill(folder.begin(plan.cells[0]), 0.1, np.random.default_rng(1), answer_bytes=answer_bytes)
-    assert len([said for said in lab.open_run(str(folder.path)).insights() if "congestion control" in said]) == told
-
-
-@pytest.mark.parametrize(
     ("detectable", "said"), [(0.17, "a drift of less than 17%"), (1.0, ""), (0.03, ""), (None, "")]
 )
 def test_noise_that_could_hide_a_drift_is_told_with_the_size_that_it_hides(tmp_path, detectable, said):

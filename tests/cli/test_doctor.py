@@ -47,15 +47,6 @@ def test_what_raises_limits_of_the_system_is_done_by_root(tmp_path, monkeypatch)
         host.check_backlog(129)
 
 
-@pytest.mark.parametrize(("algorithm", "state"), [("cubic", doctor.GOOD), ("reno", doctor.GOOD), ("bbr", doctor.POOR)])
-def test_a_kernel_that_paces_answers_is_poor(tmp_path, monkeypatch, algorithm, state):
-    """It changes the order of variants; who asks gets the command."""
-    monkeypatch.setattr(host, "congestion_control", lambda: algorithm)
-    told = found("TCP congestion control", tmp_path)
-    assert (told.state, told.found) == (state, algorithm)
-    assert told.remedy.endswith("sudo sysctl -w net.ipv4.tcp_congestion_control=cubic") == (state == doctor.POOR)
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux says which ports it has")
 def test_more_ports_are_root_s_to_give_too():
     """Beyond those of all addresses."""
