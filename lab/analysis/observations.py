@@ -20,9 +20,10 @@ from lab.formulas import stats
 from lab.formulas.stats import Summary
 from lab.generator.fleet import PhaseResult
 from lab.spec.nodes import is_node
+from lab.spec.sample import NO_ANSWER
 from lab.spec.system import SERVICE, Entry
 from lab.spec.window import Window
-from lab.spec.workload import Closed, Load, Open, OpenLoop, Ramp
+from lab.spec.workload import Burst, Closed, Load, Open, OpenLoop, Ramp, Total
 from lab.telemetry.actuator import GC_PAUSES
 from lab.telemetry.running_clock import RunningClock
 from lab.telemetry.sampler import (
@@ -46,6 +47,8 @@ SLOW_CONNECT_S = 0.9
 CROWDED_SHARE, SPARE_SHARE = 0.95, 0.85
 # The end of a ramp of rates at which its generator is judged: a tenth of it, and so many seconds at least.
 RAMP_ENDS_S = 3.0
+# Workers have their own part of the requests of a total, and do not end at the same moment.
+SENT_BY_ALL_SHARE = 0.8
 # By worker, (Unix time, CPU seconds so far).
 CpuReadings = Mapping[str, Sequence[tuple[float, float]]]
 
@@ -122,6 +125,7 @@ class Conditions:
         others: other runs of this lab that were measuring at the same time.
         silent: of several nodes and their balancer, see :func:`lab.analysis.silence.silent_spans`.
         rounds: of a variant that took turns with others what :func:`lab.analysis.window_figures.by_round` says.
+        answered_until_s: when the last answer came, good or bad, in seconds since the planned start; None without any.
 
     """
 
@@ -139,6 +143,7 @@ class Conditions:
     others: Sequence[str]
     silent: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     rounds: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    answered_until_s: float | None = None
 
 
 def evidence(
@@ -152,11 +157,12 @@ def evidence(
 
     """
     result, telemetry, elapsed_s = observed.result, observed.telemetry, summary.elapsed_s
-    span_s, peak_rps = (0.0, elapsed_s), 0.0
-    if isinstance(load, Ramp):  # whose mean is half of what its end asks of the generator
-        span_s = (load.duration_s - max(RAMP_ENDS_S, load.duration_s / 10), load.duration_s)
-        if result.whole and not result.pauses:  # else its sessions are not sent as fast as they begin
-            peak_rps = load.highest_rps * result.begun / max(result.sessions, 1)
+    span_s, peak_rps = busiest_span_s(load, elapsed_s), 0.0
+    if isinstance(load, Ramp) and result.whole and not result.pauses:
+        # Else its sessions are not sent as fast as they begin.
+        peak_rps = load.highest_rps * result.begun / max(result.sessions, 1)
+    elif isinstance(load, Closed | Total) and load.windows == 1 and len(samples):
+        peak_rps = rate_within(samples, *span_s)
     rows = metrics(result, telemetry)
     clock = RunningClock.of(rows)
     planned = (None, load.planned_sessions) if result.has_sessions else (load.planned_sessions, None)
@@ -183,9 +189,9 @@ def evidence(
     generator = GeneratorState(
         counted_in_system=counted_in_system(result, elapsed_s),
         awaiting_dispatch=result.dispatch_delay_s / elapsed_s if elapsed_s else 0.0,
-        idle_s=idle_s(result, load, elapsed_s, observed.windows),
+        idle_s=idle_s(result, load, summary, samples, observed.windows),
         counting_error=counting_error(result, load, elapsed_s),
-        stood_still_s=stood_still_s(result, elapsed_s, clock),
+        stood_still_s=stood_still_s(result, elapsed_s, clock, observed.windows),
         worker_cpu=worker_cpu(telemetry, result, *span_s),
         workers_cpu=workers_cpu(telemetry, result, *span_s, len(conditions.owned_cores.get("generator", ()))),
         ceiling_rps=conditions.ceiling_rps,
@@ -193,7 +199,7 @@ def evidence(
         open_loop=load.independent,
         clock_step_s=result.clock_step_s,
         peak_rps=peak_rps,
-        outlasted_s=outlasted_s(result, load, summary, samples),
+        outlasted_s=outlasted_s(result, load, summary, samples, conditions.answered_until_s),
     )
     service_cores = len(conditions.owned_cores.get("service", ())) or os.cpu_count() or 1
     interference = Interference(
@@ -257,16 +263,19 @@ def counted_in_system(result: PhaseResult, elapsed_s: float) -> float | None:
     return sum(areas) / elapsed_s if areas else None
 
 
-def stood_still_s(result: PhaseResult, elapsed_s: float, clock: RunningClock) -> float:
+def stood_still_s(result: PhaseResult, elapsed_s: float, clock: RunningClock, windows: Sequence[Window] = ()) -> float:
     """The longest stall of a worker during the load, in seconds: the longest gap between its counts every 50 ms.
 
-    What of a gap the machine itself stood still is not the worker's.
+    What of a gap the machine itself stood still is not the worker's; nor is what lies before a window's begin, as a
+    worker counts until the last answer of a window, and not until its planned end.
     """
+    begins_us = [1e6 * window.began_s for window in windows]
     gaps = [
-        (b[0] - a[0]) / 1e6 - clock.paused_s(a[0] / 1e6, b[0] / 1e6)
+        (b[0] - begin_us) / 1e6 - clock.paused_s(begin_us / 1e6, b[0] / 1e6)
         for ticks in result.ticks.values()
         for a, b in pairwise(ticks)
         if b[0] > 0 and a[0] / 1e6 < elapsed_s
+        for begin_us in (max([a[0], *(begin for begin in begins_us if begin <= b[0])]),)
     ]
     return max(gaps, default=0.0)
 
@@ -384,17 +393,34 @@ def slow_connects(pieces: Iterable[pd.DataFrame]) -> int:
     return sum(int((piece["connect_us"] >= SLOW_CONNECT_S * 1e6).sum()) for piece in pieces)
 
 
-def idle_s(result: PhaseResult, load: Load, elapsed_s: float, windows: Sequence[Window]) -> float | None:
+def idle_s(
+    result: PhaseResult, load: Load, summary: Summary, samples: pd.DataFrame, windows: Sequence[Window]
+) -> float | None:
     """The mean time from a user's answer to its next request, of users who do not pause: R/X less the response time.
 
     By the response time law (Denning & Buzen 1978), from the workers' counts in the steady part of a closed loop, or of
     each of its windows: what is missing of R users under way, over the rate. None for other loads, for sessions, and
     where users think.
+
+    Args:
+        samples: with ``sent_us``.
+
     """
-    if not isinstance(load, Closed) or not result.whole or result.has_sessions or result.pauses or not elapsed_s:
+    elapsed_s = summary.elapsed_s
+    if (
+        not isinstance(load, Closed | Total)
+        or not result.whole
+        or result.has_sessions
+        or result.pauses
+        or not elapsed_s
+    ):
         return None
-    of = load.window()
-    steady_us = [(1e6 * (each.began_s + of.ramp_s), 1e6 * (each.began_s + of.duration_s)) for each in windows]
+    if isinstance(load, Closed):
+        of = load.window()
+        steady_us = [(1e6 * (each.began_s + of.ramp_s), 1e6 * (each.began_s + of.duration_s)) for each in windows]
+    else:  # before a worker's users have nothing left to send
+        last_us = float(samples["sent_us"].max()) if len(samples) else 0.0
+        steady_us = [(1e6 * load.ramp_s, SENT_BY_ALL_SHARE * last_us)]
     spans = [
         (b[0] - a[0], (a[1] + b[1]) / 2)
         for ticks in result.ticks.values()
@@ -408,23 +434,62 @@ def idle_s(result: PhaseResult, load: Load, elapsed_s: float, windows: Sequence[
     return max(0.0, load.users - under_way) / (result.finished / elapsed_s)
 
 
-def outlasted_s(result: PhaseResult, load: Load, summary: Summary, samples: pd.DataFrame) -> float:
+def outlasted_s(
+    result: PhaseResult, load: Load, summary: Summary, samples: pd.DataFrame, answered_until_s: float | None
+) -> float:
     """How long a load that should be steady went on after its last send, beyond p99 of its latencies, in seconds.
 
     For so long a few requests kept it, which took longer than nearly all, or waited for their timeout: it is part of
-    the time that rates and shares of time are of. 0 for other loads, and for sessions, which end one after the other.
+    the time that rates and shares of time are of. Of a load that is never steady, which is over when the last is
+    answered, how long it went on after that. 0 for sessions, which end one after the other.
 
     Args:
         samples: with ``sent_us``.
+        answered_until_s: as of :class:`Conditions`.
 
     """
-    if load.steady_span_s is None or not result.whole or result.has_sessions or samples.empty:
+    if not result.whole or result.has_sessions:
+        return 0.0
+    if load.steady_span_s is None and answered_until_s is not None:
+        return max(0.0, summary.began_s + summary.elapsed_s - answered_until_s)
+    if load.steady_span_s is None or samples.empty:
         return 0.0
     took_s = summary.all_p99_s or summary.p99_s or 0.0
     if isinstance(load, Closed | Open) and load.windows > 1:
         return max(0.0, summary.elapsed_s - load.duration_s - load.windows * took_s)
     sent_s = float(samples["sent_us"].max()) / 1e6 - summary.began_s
     return max(0.0, summary.elapsed_s - sent_s - took_s)
+
+
+def answered_until_s(pieces: Iterable[pd.DataFrame]) -> float | None:
+    """When the last answer came, of samples that are read in pieces: see :class:`Conditions`."""
+    ends_us = [
+        int((piece["sent_us"] + piece["latency_us"])[is_answered].max())
+        for piece in pieces
+        if (is_answered := ~piece["error"].isin(NO_ANSWER).to_numpy()).any()
+    ]
+    return max(ends_us) / 1e6 if ends_us else None
+
+
+def busiest_span_s(load: Load, elapsed_s: float) -> tuple[float, float]:
+    """The time of a load that asks most of the generator, in seconds since its planned start.
+
+    The mean of a ramp, of users or of a rate, is half of what its end asks; while users are being started, or wait for
+    their last answers, less is sent.
+    """
+    if load.windows > 1 or isinstance(load, Burst):
+        return 0.0, elapsed_s
+    until_s = elapsed_s if isinstance(load, Total) else min(load.duration_s, elapsed_s)
+    from_s = load.ramp_s if isinstance(load, Closed | Total) else 0.0
+    if load.is_ramp:
+        from_s = until_s - until_s / 10
+    return max(0.0, min(from_s, until_s - RAMP_ENDS_S)), until_s
+
+
+def rate_within(samples: pd.DataFrame, from_s: float, until_s: float) -> float:
+    """Requests a second that were sent in a time, whose begin and end are seconds since the planned start."""
+    sent = samples["sent_us"].between(from_s * 1e6, until_s * 1e6)
+    return float(sent.sum() / (until_s - from_s)) if until_s > from_s else 0.0
 
 
 def gc_share(telemetry: Telemetry) -> float | None:

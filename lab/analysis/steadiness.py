@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from typing import NamedTuple
@@ -109,7 +109,7 @@ def steadiness(
     rounds = {field: both for field, both in (rounds or {}).items() if len(both)}
     saturated = always_waiting and load.windows == 1
     latencies = {P50: latency}
-    if load.independent or (load.windows == 1 and not saturated):
+    if load.independent or not always_waiting:
         # What a part of the requests waits for, as those to one node of several, changes neither median nor rate.
         latencies[MEAN] = trend.latency_over_time(samples, begin_s, end_s, "mean")
     changes = [_changes(each / of_cores(each), rounds.get(field)) for field, each in latencies.items()]
@@ -128,8 +128,7 @@ def steadiness(
     if cpu_decides and always_waiting:
         busier = _beyond_cost(_used_change(load, rows, (begin_s, end_s), rounds.get(CORES_USED)), dearer)
     longest = stall(samples, begin_s, end_s, queues=saturated or load.independent)
-    if load.windows == 1:  # at the end of each window nobody asks any more
-        longest = max(longest, standstill(samples, begin_s, end_s))
+    longest = max(longest, *(standstill(*asked) for asked in _asked(load, samples, begin_s, end_s)))
     collecting_s = _collecting_s(rows, longest)
     growing = trend.growth_within_windows(samples) if load.independent and load.windows > 1 else 0.0
     lacking = {
@@ -242,6 +241,18 @@ def stall(samples: pd.DataFrame, begin_s: float, end_s: float, queues: bool) -> 
     late_s[(answered > (1 - MISSING_SHARE) * usual) & queues] = 0.0
     longest = int(late_s.argmax())
     return Stall(float(late_s[longest]), float(due_s[longest] + late_s[longest]))
+
+
+def _asked(
+    load: Load, samples: pd.DataFrame, begin_s: float, end_s: float
+) -> Iterator[tuple[pd.DataFrame, float, float]]:
+    """The samples of a load, or of each of its windows, with the span in which requests were sent."""
+    if load.windows == 1:
+        yield samples, begin_s, end_s
+        return
+    for _, mine in samples.groupby("window"):
+        sent_s = mine["sent_us"] / 1e6
+        yield mine, max(begin_s, float(sent_s.min())), min(end_s, float(sent_s.max()))
 
 
 def standstill(samples: pd.DataFrame, begin_s: float, end_s: float) -> Stall:

@@ -266,9 +266,9 @@ def _failed(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]
     if total <= FAILED_SUSPECT_SHARE * summary.requests:
         return []
     classes = ", ".join(f"{name} {count:,}" for name, count in failed.items())
-    left = "latencies are of the others only" if total < summary.requests else "there was no right answer"
-    text = f"{total:,} of {summary.requests:,} requests failed ({classes}): {left}."
-    return [(text, sum(summary.errors.values()) >= summary.requests)]
+    none_right = sum(summary.errors.values()) >= summary.requests
+    left = "there was no right answer" if none_right else "latencies are of the others only"
+    return [(f"{total:,} of {summary.requests:,} requests failed ({classes}): {left}.", none_right)]
 
 
 def _warm(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
@@ -318,7 +318,7 @@ def _steady(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]
         *checks.stalled(found.stalled_s, found.collecting_s),
     ]
     explained = bool(reasons or _speed_kept(evidence, summary, answered))
-    unsettled = ["Latency and throughput never settled: measure longer."] * (not found.settled and not explained)
+    unsettled = ["Latency or throughput never settled: measure longer."] * (not found.settled and not explained)
     return _mild(reasons + unsettled)
 
 
@@ -447,8 +447,9 @@ def _ceiling(evidence: Evidence, summary: Summary, answered: int) -> list[Reason
 
 def _over_in_time(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
     late_s = evidence.generator.outlasted_s
+    which = "Its last request" if evidence.counts.windows == 1 else "The last requests of its windows, in all,"
     text = (
-        f"Its last request ended {late_s:.1f} s after it should have been over: all rates and shares of time are "
+        f"{which} ended {late_s:.1f} s after it should have been over: all rates and shares of time are "
         f"those of {summary.elapsed_s:.0f} s. Lower --timeout, or repeat it."
     )
     return _mild([text] * (late_s > OUTLASTED_SUSPECT_SHARE * summary.elapsed_s))

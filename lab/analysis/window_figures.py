@@ -81,7 +81,8 @@ def by_round(own: Windows, *others: Windows) -> dict[str, pd.DataFrame]:
     Returns:
         By each of :data:`COURSE` the columns ``own`` and ``others``, indexed by the middle of the variant's window in
         seconds since the planned start: the figure over the median of all windows of its variant, for the others as the
-        geometric mean; without rounds in which either is not known.
+        geometric mean; without rounds in which either is not known. After the last round in which any other is known,
+        as when all have ended, they are taken for unchanged: what this variant does then is its own.
 
     """
     middle_s = {window["number"]: window["began_s"] + window["length_s"] / 2 for window in own}
@@ -89,7 +90,10 @@ def by_round(own: Windows, *others: Windows) -> dict[str, pd.DataFrame]:
     for field in COURSE:
         logs = pd.DataFrame([_logs(windows, field) for windows in (own, *others)], columns=sorted(middle_s))
         logs = logs.sub(logs.median(axis=1), axis=0)
-        both = pd.DataFrame({"own": logs.iloc[0], "others": logs.iloc[1:].mean(axis=0)}).dropna()
+        beside = logs.iloc[1:].mean(axis=0)
+        last = beside.last_valid_index()
+        alone = beside.index > (-1 if last is None else last)
+        both = pd.DataFrame({"own": logs.iloc[0], "others": beside.mask(alone, 0.0)}).dropna()
         found[field] = both.map(math.exp).set_axis([middle_s[number] for number in both.index])
     return found
 

@@ -69,7 +69,7 @@ def conclude(testbed: Testbed, measurement: Measurement, others: list[str], turn
     """Judge a cell by what was observed and stored of it, and write the summary last.
 
     Args:
-        others: other runs of this lab that were in progress when the cell began.
+        others: other runs of this lab that were in progress when the cell began, or began meanwhile.
         turned: the cells that took turns with it, whose observations are stored.
 
     """
@@ -98,6 +98,7 @@ def conclude(testbed: Testbed, measurement: Measurement, others: list[str], turn
         # Of a load that was broken off before it began no time is known.
         silent=silent_spans(metrics, folder.measured_pieces) if observed.result.unix_start else {},
         rounds=window_figures.by_round(*map(window_ratios.windows_of, (folder, *turned))) if turned else {},
+        answered_until_s=observations.answered_until_s(folder.measured_pieces(["sent_us", "latency_us", "error"])),
     )
     evidence = observations.evidence(observed, conditions, cell.load, summary, steady_samples(measurement))
     folder.keep("evidence", evidence.as_json())

@@ -96,7 +96,11 @@ def measure(testbed: Testbed, *cells: Cell, starts: Starts) -> None:
     """
     if testbed.plan.locustfile:
         testbed.run.check_locustfile(testbed.plan.locustfile)
-    others, began = run_folder.others_running(testbed.run), time.monotonic()
+    others, before, began = (
+        run_folder.others_running(testbed.run),
+        run_folder.names_beside(testbed.run),
+        time.monotonic(),
+    )
     measurements = [Measurement(cell, testbed.run.begin(cell), starts.of(cell.variant)) for cell in cells]
     try:
         MEASURED_BY[testbed.plan.scenario.entry](testbed, measurements)
@@ -115,6 +119,7 @@ def measure(testbed: Testbed, *cells: Cell, starts: Starts) -> None:
             for each in measurements:
                 each.folder.keep("timing", {"elapsed_s": elapsed_s})
                 keep_observations(each)
+            others += run_folder.others_begun(testbed.run, before)  # some of which may be over again
             for each in measurements:
                 turned = [other.folder for other in measurements if other is not each]
                 conclude(testbed, each, others, turned)

@@ -17,7 +17,7 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -423,6 +423,22 @@ def _resumable(runs: Path) -> str:
 def _list_of(runs: Path) -> str:
     """The command that lists the runs of a folder."""
     return "python -m lab list" + (f" --data {shlex.quote(str(runs))}" if runs != RUNS else "")
+
+
+def names_beside(mine: RunFolder) -> set[str]:
+    """Names of all other runs in the same folder."""
+    return {run.name for run in all_runs(mine.path.parent) if run.path != mine.path}
+
+
+def others_begun(mine: RunFolder, before: Collection[str]) -> list[str]:
+    """Names of other runs in the same folder that have begun since; not of those of this process.
+
+    Args:
+        before: what :func:`names_beside` was.
+
+    """
+    new = [run for run in all_runs(mine.path.parent) if run.path != mine.path and run.name not in before]
+    return [run.name for run in new if run.state() in ("complete", "running", "incomplete") and not run.is_mine]
 
 
 def others_running(mine: RunFolder) -> list[str]:

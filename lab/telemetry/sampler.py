@@ -91,6 +91,7 @@ def sampling(
     front = {BALANCER: deployment.balancer.running} if deployment.balancer else {}
     trees = {name: ProcessTree(running.pid) for name, running in {**front, **others}.items()}
     families = {name: [ProcessTree(one.pid) for one in several] for name, several in (together or {}).items()}
+    spent_s: dict[ProcessTree, float] = {}
 
     at_once = ThreadPoolExecutor(len(nodes))  # a node that is silent must not delay the others
 
@@ -102,7 +103,9 @@ def sampling(
         # Without its children, which are the others: neither those that run nor those that have ended.
         telemetry.rows += _rows(now, {"lab": _usage(psutil.Process(), with_ended=False)})
         for name, family in families.items():
-            telemetry.rows.append((now, name, "cpu_s", sum(tree.usage().get("cpu_s", 0.0) for tree in family)))
+            for tree in family:  # one that has ended keeps what it used: the sum is a counter
+                spent_s[tree] = max(spent_s.get(tree, 0.0), tree.usage().get("cpu_s", 0.0))
+            telemetry.rows.append((now, name, "cpu_s", sum(spent_s[tree] for tree in family)))
 
     def read_service() -> None:
         now = time.monotonic() + ahead_s

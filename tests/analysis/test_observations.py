@@ -13,10 +13,10 @@ from lab.analysis.evidence import Steadiness
 from lab.analysis.service_cost import of_all_pools, of_pools, service_cost
 from lab.analysis.steadiness import slowness, steadiness
 from lab.formulas.queueing import queue_latencies
-from lab.formulas.stats import summarise
+from lab.formulas.stats import Summary, summarise
 from lab.generator.fleet import PhaseResult
 from lab.spec.window import Window
-from lab.spec.workload import Burst, Closed, Open, Ramp
+from lab.spec.workload import Burst, Closed, Load, Open, Ramp, Total
 from lab.telemetry.actuator import COMPILED_MS, GC_PAUSES
 from lab.telemetry.running_clock import RunningClock
 from lab.telemetry.sampler import CORES_BUSY, FIXED_WORK, IDLE_SERVICES, MACHINE, PAUSED, Telemetry
@@ -181,6 +181,9 @@ def test_the_generator_of_a_ramp_is_judged_by_its_end(samples_of):
 
     assert judged(Ramp(users=9, from_rps=0, to_rps=900, duration_s=20.0)) == (pytest.approx(0.925, abs=0.03), 1800)
     assert judged(Open(users=9, rate_rps=900, duration_s=20.0)) == (pytest.approx(0.5, abs=0.03), 0)
+    assert judged(Closed(users=9, ramp_s=20.0, duration_s=20.0))[0] == pytest.approx(0.925, abs=0.03)
+    steady = Closed(users=9, ramp_s=10.0, duration_s=20.0)
+    assert judged(steady) == (pytest.approx(0.75, abs=0.03), pytest.approx(10, abs=0.2))
     result.pauses = 2000  # so that what sessions send comes long after they began
     assert judged(Ramp(users=9, from_rps=0, to_rps=900, duration_s=20.0))[1] == 0
 
@@ -195,7 +198,7 @@ def test_the_generator_of_a_ramp_is_judged_by_its_end(samples_of):
     ],
 )
 def test_one_request_that_keeps_a_load_is_told_from_its_latencies(samples_of, load, late_s):
-    """What 99 % take is usual, once, or in each window; a burst has no time in which it should be over."""
+    """What 99 % take is usual, once, or in each window; a burst is over with its last answer."""
     sent_s = [at / 10 for at in range(201)]
     conditions = observations.Conditions(False, "service", {}, None, (0, 0), {}, {}, (), (), 0, True, ())
 
@@ -209,6 +212,21 @@ def test_one_request_that_keeps_a_load_is_told_from_its_latencies(samples_of, lo
     assert outlasted_s([0.1] * 201) == pytest.approx(0.0, abs=0.01)
     assert outlasted_s([30.1] * 201) == pytest.approx(0.0, abs=0.01)
     assert outlasted_s([0.1] * 200 + [30.1], whole=False) == 0.0
+
+
+@pytest.mark.parametrize(("last_s", "error", "late_s"), [(120.0, "timeout", 117.9), (120.0, "", 0.0), (2.1, "", 0.0)])
+def test_a_burst_is_over_when_the_last_is_answered(samples_of, last_s, error, late_s):
+    """One that only times out later keeps it, and all rates are of that time; what is answered late is its own."""
+    samples = samples_of([2.0] * 99 + [last_s], sent_s=[at / 1000 for at in range(100)])
+    samples["error"] = [""] * 99 + [error]
+    until_s = observations.answered_until_s([samples[:50], samples[50:]])
+    conditions = observations.Conditions(
+        False, "service", {}, None, (0, 0), {}, {}, (), (), 0, True, (), answered_until_s=until_s
+    )
+    observed = observations.Observed(result=PhaseResult(whole=True, finished=100))
+    found = observations.evidence(observed, conditions, Burst(users=100), summarise(samples), samples[:0])
+    assert found.generator.outlasted_s == pytest.approx(late_s, abs=0.2)
+    assert observations.answered_until_s([samples.assign(error="timeout")]) is None
 
 
 def test_what_a_pause_of_the_machine_adds_to_the_highest_percentile_is_known(samples_of):
@@ -272,6 +290,14 @@ def test_a_worker_that_stands_still_is_seen_by_the_counts_that_it_did_not_make()
     of_the_machine = RunningClock.of([(0.1, MACHINE, PAUSED, 2.0)])
     assert observations.stood_still_s(played(ticks), 4.0, of_the_machine) == pytest.approx(1.1)
     assert observations.stood_still_s(played([]), 4.0, never) == 0.0
+
+
+def test_a_worker_with_nothing_left_to_send_in_a_window_does_not_stand_still():
+    """It counts until the window's last answer; what it misses from the next one's begin on counts."""
+    ticks = [(0.0, 1), (0.05, 1), (0.1, 0), (2.0, 1), (2.05, 1), (2.1, 0), (4.4, 1)]
+    windows = [Window(k, 0, 0.0, 2.0 * k, 2.0, 2.0, 1, 0, None) for k in range(3)]
+    assert observations.stood_still_s(played(ticks), 6.0, RunningClock.of([]), windows) == pytest.approx(0.4)
+    assert observations.stood_still_s(played(ticks), 6.0, RunningClock.of([]), windows[:1]) == pytest.approx(2.3)
 
 
 @pytest.mark.parametrize(("elapsed_s", "whole"), [(4.0, False), (0.0, True)])
@@ -780,6 +806,16 @@ def test_a_request_that_waits_for_its_timeout_after_the_load_hides_no_standstill
     assert found.stalled_s == pytest.approx(3.0, abs=0.3)
 
 
+@pytest.mark.parametrize("stopped", [True, False])
+def test_a_standstill_of_few_requests_in_a_window_is_seen(samples_of, stopped):
+    """Too few are sent in a moment to tell by them; and that nobody is answered between windows is none."""
+    sent_s = np.concatenate([2.5 * window + np.arange(0, 2.0, 0.01) for window in range(20)])
+    held_s = np.where((sent_s > 26.0) & (sent_s < 26.5) & stopped, 26.5 - sent_s, 0.0)
+    samples = samples_of(list(0.05 + held_s), sent_s=list(sent_s), window=[int(at / 2.5) for at in sent_s])
+    found = steadiness(Open(users=200, rate_rps=100.0, duration_s=50.0, windows=20), samples, (), False)
+    assert found.stalled_s == pytest.approx(0.5 * stopped, abs=0.06)
+
+
 def test_every_one_of_many_standstills_is_one(samples_of):
     """Those who wait through the others do not make it usual."""
     assert steady_loop(samples_of, lambda at: max(0.5 - at % 3, 0.01), users=10, seconds=60).stalled_s > 0.4
@@ -852,10 +888,17 @@ def test_a_node_of_three_that_becomes_slow_is_seen(samples_of):
     """Median and rate stay as they were; the mean does not."""
     sent_s = np.arange(0, 60, 0.01)
     slow = (sent_s > 30) & (np.arange(len(sent_s)) % 3 == 0)
-    load = Open(users=500, rate_rps=100.0, duration_s=60.0)
-    found = steadiness(load, samples_of(np.where(slow, 1.0, 0.1), sent_s=list(sent_s)), (), False)
-    assert found.latency_change > 1
-    assert found.course == "slowing"
+    windows = [int(at / 3) for at in sent_s]
+    samples = samples_of(np.where(slow, 1.0, 0.1), sent_s=list(sent_s), window=windows)
+    loads = (
+        Open(users=500, rate_rps=100.0, duration_s=60.0),
+        Closed(users=500, duration_s=60.0),  # whose users pause
+        Closed(users=500, duration_s=60.0, windows=20),
+    )
+    for load in loads:
+        found = steadiness(load, samples, (), False)
+        assert found.latency_change > 1
+        assert found.course == "slowing"
 
 
 def test_a_wait_in_the_queue_of_an_open_loop_is_no_standstill(samples_of):
@@ -879,16 +922,24 @@ def test_users_in_step_have_settled_as_far_as_can_be_said(samples_of):
     assert (found.settled, found.course) == (True, "flat")
 
 
+def idle_s(result: PhaseResult, load: Load, elapsed_s: float, windows: list[Window]) -> float | None:
+    """The same of a load that sends until its end."""
+    sent = pd.DataFrame({"sent_us": [0, round(elapsed_s * 1e6)]})
+    summary: Summary = replace(summarise(pd.DataFrame()), elapsed_s=elapsed_s)
+    return observations.idle_s(result, load, summary, sent, windows)
+
+
 def test_users_who_are_neither_waiting_nor_thinking_are_idle():
     """One of ten who never sends again costs the others' requests a ninth of their time."""
     load = Closed(users=10, ramp_s=0.0, duration_s=10.0)
     counts = [(t / 20, 9) for t in range(201)]
     result = replace(played(counts), finished=900)
     piece = [Window(0, 0, 0.0, 0.0, 10.0, 10.0, 900, 0, None)]
-    assert observations.idle_s(result, load, 10.0, piece) == pytest.approx(1 / 90)
-    assert observations.idle_s(replace(result, pauses=1), load, 10.0, piece) is None
-    assert observations.idle_s(replace(result, not_single=1), load, 10.0, piece) is None
-    assert observations.idle_s(result, Burst(users=10), 10.0, piece) is None
+    assert idle_s(result, load, 10.0, piece) == pytest.approx(1 / 90)
+    assert idle_s(replace(result, pauses=1), load, 10.0, piece) is None
+    assert idle_s(replace(result, not_single=1), load, 10.0, piece) is None
+    assert idle_s(result, Burst(users=10), 10.0, piece) is None
+    assert idle_s(result, Total(users=10, ramp_s=0.0, requests=900), 10.0, piece) == pytest.approx(1 / 90)
 
 
 def test_users_are_not_idle_because_a_window_ends():
@@ -897,9 +948,9 @@ def test_users_are_not_idle_because_a_window_ends():
     first = [(t / 20, 10) for t in range(41)] + [(2 + t / 20, 10 - t) for t in range(1, 11)]
     result = replace(played([*first, *((2.5 + t, count) for t, count in first)]), finished=400)
     windows = [Window(k, 0, 0.0, 2.5 * k, 2.0, 2.5, 200, 0, None) for k in range(2)]
-    assert observations.idle_s(result, load, 5.0, windows) == 0.0
+    assert idle_s(result, load, 5.0, windows) == 0.0
     one_less = replace(result, ticks={"0": [(t, max(0, n - 1)) for t, n in result.ticks["0"]]})
-    assert observations.idle_s(one_less, load, 5.0, windows) == pytest.approx(1 / 80)
+    assert idle_s(one_less, load, 5.0, windows) == pytest.approx(1 / 80)
 
 
 def shared(generator_busy: float, service_cpu: float) -> Telemetry:

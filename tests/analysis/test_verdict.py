@@ -503,6 +503,13 @@ def test_a_load_that_few_requests_keep_long_after_its_end_is_doubtful(late_s, wo
     assert ("Its last request ended 1.2 s after it should have been over" in reasons) == (word != VALID)
 
 
+def test_where_none_was_right_no_latencies_are_said_to_be_left():
+    """Some failed, and the others were answered wrongly."""
+    none_right = replace(GOOD, errors={"HTTP 503": 900, "wrong body": 100})
+    assert "there was no right answer" in judged(none_right)[1]
+    assert "latencies are of the others only" in judged(replace(GOOD, errors={"HTTP 503": 900}))[1]
+
+
 def test_all_failed_is_judged_without_a_mean():
     """A cell without a right answer has no mean, and still gets its verdict."""
     none = replace(GOOD, errors={"refused": 1000}, mean_s=None, p50_s=None, p90_s=None, p99_s=None, max_s=None)

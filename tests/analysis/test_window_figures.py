@@ -53,6 +53,14 @@ def test_what_others_did_is_by_round_and_over_their_own_median():
     assert found["cpu_s_per_1000_requests"].empty
 
 
+def test_when_the_others_have_ended_what_a_variant_does_is_its_own():
+    """None of its rounds is left out because nobody took turns with it any more, or ever did."""
+    own = [{"number": k, "began_s": 2.0 * k, "length_s": 2.0, "p50_s": 0.5} for k in range(4)]
+    other = [{"number": 0, "p50_s": 1.0}, {"number": 1, "p50_s": None}, {"number": 2, "p50_s": 1.0}]
+    assert by_round(own, other)["p50_s"]["others"].to_dict() == pytest.approx({1.0: 1.0, 5.0: 1.0, 7.0: 1.0})
+    assert by_round(own, [])["p50_s"]["others"].to_dict() == pytest.approx({1.0: 1.0, 3.0: 1.0, 5.0: 1.0, 7.0: 1.0})
+
+
 @pytest.mark.parametrize("latency_s", [0.01, 0.1, 0.3, 0.7, 1.1])
 def test_the_rate_is_that_of_users_who_never_rest(samples_of, latency_s):
     """Ten users, each a request after the other: whatever the window cuts off, the rate is that of Little's law."""

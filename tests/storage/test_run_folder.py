@@ -449,6 +449,18 @@ def test_others_running_are_the_others(run, plan):
     assert run_folder.others_running(run) == []
 
 
+def test_others_that_began_meanwhile_are_named_though_they_are_over(run, plan):
+    """Neither those of before, nor those of this process."""
+    before = orphaned(RunFolder.create(plan, [], {}, run.path.parent))
+    known = run_folder.names_beside(run)
+    assert known == {before.name}
+    RunFolder.create(plan, [], {}, run.path.parent)
+    short = orphaned(RunFolder.create(plan, [], {}, run.path.parent))
+    for cell in plan.cells:
+        short.begin(cell).keep("summary", {})
+    assert run_folder.others_begun(run, known) == [short.name]
+
+
 def test_a_run_that_cannot_be_read_stops_no_other(run, plan, monkeypatch):
     """Such as another user's: it counts as damaged, and nobody waits for it."""
     other = RunFolder.create(plan, [], {}, run.path.parent)

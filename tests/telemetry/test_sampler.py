@@ -116,6 +116,20 @@ def test_processes_that_are_idle_are_read_together(runtime, tmp_path):
     assert rows_of(alone, "neighbours", "cpu_s") == []
 
 
+def test_one_of_several_that_ends_keeps_what_it_has_used(runtime, tmp_path):
+    """Their sum would fall, and what the others use would pass for somebody else's."""
+    with started(runtime, tmp_path, SLEEP) as service, started(runtime, tmp_path, SPIN) as spinning:
+        watched = only_node(service, NOBODY, NOBODY)
+        with sampling(watched, {}, every_s=0.2, together={"neighbours": [spinning]}) as telemetry:
+            await_that(lambda: any(value > 0.5 for _, value in rows_of(telemetry, "neighbours", "cpu_s")))
+            psutil.Process(spinning.pid).kill()
+            read = len(rows_of(telemetry, "neighbours", "cpu_s"))
+            await_that(lambda: len(rows_of(telemetry, "neighbours", "cpu_s")) > read + 2)
+    used = [value for _, value in rows_of(telemetry, "neighbours", "cpu_s")]
+    assert used == sorted(used)
+    assert used[-1] > 0.5
+
+
 def test_several_nodes_are_read_apart_and_summed(runtime, tmp_path):
     """What all of them have is that of the service too; what one lacks is not, as it would be a sum of fewer."""
     with started(runtime, tmp_path, SPIN) as one, started(runtime, tmp_path, SPIN) as other, serving() as server:
