@@ -175,7 +175,8 @@ def _of_variant(run: RunFolder, plan: Plan, variant: Variant) -> Iterator[str]:
     # Of a load that is known to drift nobody asks what would have been hidden.
     unchanged = [of.get("detectable_change") or 0.0 for of in evidence if of.get("course") not in checks.ONE_WAY]
     # Where it may have hidden any, the verdict says that this was not checked.
-    if checks.CHANGE_SUSPECT_SHARE < (found_from := max(unchanged, default=0.0)) < 1:
+    found_from = max((share for share in unchanged if share < 1), default=0.0)
+    if found_from > checks.CHANGE_SUSPECT_SHARE:
         yield f"{label}: noise would have hidden a drift of less than {found_from:.0%}: longer loads show smaller ones."
     if compiling.is_judged_by_course(plan, most):
         yield from (f"{label}: {sentence}" for sentence in (_settled(most), _courses(plan, cells, most)) if sentence)

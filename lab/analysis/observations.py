@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -47,8 +47,6 @@ SLOW_CONNECT_S = 0.9
 CROWDED_SHARE, SPARE_SHARE = 0.95, 0.85
 # The end of a ramp of rates at which its generator is judged: a tenth of it, and so many seconds at least.
 RAMP_ENDS_S = 3.0
-# Workers have their own part of the requests of a total, and do not end at the same moment.
-SENT_BY_ALL_SHARE = 0.8
 # By worker, (Unix time, CPU seconds so far).
 CpuReadings = Mapping[str, Sequence[tuple[float, float]]]
 
@@ -107,6 +105,27 @@ class Observed:
 
 
 @dataclass(frozen=True)
+class Sends:
+    """When the requests of a load were sent and answered, in seconds since its planned start.
+
+    Attributes:
+        answered_until_s: when the last answer came, good or bad; None without any.
+        until_s: when the last request was sent; None without any.
+        by_all_until_s: when the first of the workers to end had sent its last one; None without any.
+        busiest_rps: requests a second that a closed loop in one piece sent in its :func:`busiest_span_s`; else 0.
+
+    """
+
+    answered_until_s: float | None = None
+    until_s: float | None = None
+    by_all_until_s: float | None = None
+    busiest_rps: float = 0.0
+
+
+NO_SENDS = Sends()
+
+
+@dataclass(frozen=True)
 class Conditions:
     """The conditions of a measurement that its observations are judged by.
 
@@ -125,7 +144,7 @@ class Conditions:
         others: other runs of this lab that were measuring at the same time.
         silent: of several nodes and their balancer, see :func:`lab.analysis.silence.silent_spans`.
         rounds: of a variant that took turns with others what :func:`lab.analysis.window_figures.by_round` says.
-        answered_until_s: when the last answer came, good or bad, in seconds since the planned start; None without any.
+        sends: when requests were sent and answered.
 
     """
 
@@ -143,7 +162,7 @@ class Conditions:
     others: Sequence[str]
     silent: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     rounds: Mapping[str, pd.DataFrame] = field(default_factory=dict)
-    answered_until_s: float | None = None
+    sends: Sends = NO_SENDS
 
 
 def evidence(
@@ -157,12 +176,10 @@ def evidence(
 
     """
     result, telemetry, elapsed_s = observed.result, observed.telemetry, summary.elapsed_s
-    span_s, peak_rps = busiest_span_s(load, elapsed_s), 0.0
+    span_s, peak_rps = busiest_span_s(load, elapsed_s, conditions.sends), conditions.sends.busiest_rps
     if isinstance(load, Ramp) and result.whole and not result.pauses:
         # Else its sessions are not sent as fast as they begin.
         peak_rps = load.highest_rps * result.begun / max(result.sessions, 1)
-    elif isinstance(load, Closed | Total) and load.windows == 1 and len(samples):
-        peak_rps = rate_within(samples, *span_s)
     rows = metrics(result, telemetry)
     clock = RunningClock.of(rows)
     planned = (None, load.planned_sessions) if result.has_sessions else (load.planned_sessions, None)
@@ -189,7 +206,7 @@ def evidence(
     generator = GeneratorState(
         counted_in_system=counted_in_system(result, elapsed_s),
         awaiting_dispatch=result.dispatch_delay_s / elapsed_s if elapsed_s else 0.0,
-        idle_s=idle_s(result, load, summary, samples, observed.windows),
+        idle_s=idle_s(result, load, elapsed_s, observed.windows, conditions.sends),
         counting_error=counting_error(result, load, elapsed_s),
         stood_still_s=stood_still_s(result, elapsed_s, clock, observed.windows),
         worker_cpu=worker_cpu(telemetry, result, *span_s),
@@ -199,7 +216,7 @@ def evidence(
         open_loop=load.independent,
         clock_step_s=result.clock_step_s,
         peak_rps=peak_rps,
-        outlasted_s=outlasted_s(result, load, summary, samples, conditions.answered_until_s),
+        outlasted_s=outlasted_s(result, load, summary, samples, conditions.sends.answered_until_s),
     )
     service_cores = len(conditions.owned_cores.get("service", ())) or os.cpu_count() or 1
     interference = Interference(
@@ -393,20 +410,13 @@ def slow_connects(pieces: Iterable[pd.DataFrame]) -> int:
     return sum(int((piece["connect_us"] >= SLOW_CONNECT_S * 1e6).sum()) for piece in pieces)
 
 
-def idle_s(
-    result: PhaseResult, load: Load, summary: Summary, samples: pd.DataFrame, windows: Sequence[Window]
-) -> float | None:
+def idle_s(result: PhaseResult, load: Load, elapsed_s: float, windows: Sequence[Window], sends: Sends) -> float | None:
     """The mean time from a user's answer to its next request, of users who do not pause: R/X less the response time.
 
     By the response time law (Denning & Buzen 1978), from the workers' counts in the steady part of a closed loop, or of
     each of its windows: what is missing of R users under way, over the rate. None for other loads, for sessions, and
     where users think.
-
-    Args:
-        samples: with ``sent_us``.
-
     """
-    elapsed_s = summary.elapsed_s
     if (
         not isinstance(load, Closed | Total)
         or not result.whole
@@ -418,9 +428,8 @@ def idle_s(
     if isinstance(load, Closed):
         of = load.window()
         steady_us = [(1e6 * (each.began_s + of.ramp_s), 1e6 * (each.began_s + of.duration_s)) for each in windows]
-    else:  # before a worker's users have nothing left to send
-        last_us = float(samples["sent_us"].max()) if len(samples) else 0.0
-        steady_us = [(1e6 * load.ramp_s, SENT_BY_ALL_SHARE * last_us)]
+    else:  # until a worker's users have nothing left to send
+        steady_us = [(1e6 * load.ramp_s, 1e6 * (sends.by_all_until_s or 0.0))]
     spans = [
         (b[0] - a[0], (a[1] + b[1]) / 2)
         for ticks in result.ticks.values()
@@ -445,7 +454,7 @@ def outlasted_s(
 
     Args:
         samples: with ``sent_us``.
-        answered_until_s: as of :class:`Conditions`.
+        answered_until_s: as of :class:`Sends`.
 
     """
     if not result.whole or result.has_sessions:
@@ -461,35 +470,41 @@ def outlasted_s(
     return max(0.0, summary.elapsed_s - sent_s - took_s)
 
 
-def answered_until_s(pieces: Iterable[pd.DataFrame]) -> float | None:
-    """When the last answer came, of samples that are read in pieces: see :class:`Conditions`."""
-    ends_us = [
-        int((piece["sent_us"] + piece["latency_us"])[is_answered].max())
-        for piece in pieces
-        if (is_answered := ~piece["error"].isin(NO_ANSWER).to_numpy()).any()
-    ]
-    return max(ends_us) / 1e6 if ends_us else None
+def sends(pieces: Callable[[list[str]], Iterable[pd.DataFrame]], load: Load, elapsed_s: float) -> Sends:
+    """When the requests of a load were sent and answered, of samples that are read in pieces, by columns."""
+    answered_us, last_us = list[int](), dict[int, int]()
+    for piece in pieces(["sent_us", "latency_us", "error", "worker"]):
+        is_answered = ~piece["error"].isin(NO_ANSWER).to_numpy()
+        if is_answered.any():
+            answered_us.append(int((piece["sent_us"] + piece["latency_us"])[is_answered].max()))
+        for worker in map(int, piece["worker"].unique()):
+            sent_us = int(piece.loc[piece["worker"] == worker, "sent_us"].max())
+            last_us[worker] = max(last_us.get(worker, 0), sent_us)
+    found = Sends(
+        max(answered_us) / 1e6 if answered_us else None,
+        max(last_us.values()) / 1e6 if last_us else None,
+        min(last_us.values()) / 1e6 if last_us else None,
+    )
+    if not isinstance(load, Closed | Total) or load.windows > 1:
+        return found
+    from_s, until_s = busiest_span_s(load, elapsed_s, found)
+    count = sum(int(piece["sent_us"].between(1e6 * from_s, 1e6 * until_s).sum()) for piece in pieces(["sent_us"]))
+    return replace(found, busiest_rps=count / (until_s - from_s) if until_s > from_s else 0.0)
 
 
-def busiest_span_s(load: Load, elapsed_s: float) -> tuple[float, float]:
+def busiest_span_s(load: Load, elapsed_s: float, sends: Sends) -> tuple[float, float]:
     """The time of a load that asks most of the generator, in seconds since its planned start.
 
     The mean of a ramp, of users or of a rate, is half of what its end asks; while users are being started, or wait for
-    their last answers, less is sent.
+    their last answers, less is sent. Of a burst, and of a load in windows, it is all of it.
     """
     if load.windows > 1 or isinstance(load, Burst):
         return 0.0, elapsed_s
-    until_s = elapsed_s if isinstance(load, Total) else min(load.duration_s, elapsed_s)
+    until_s = sends.until_s or elapsed_s if isinstance(load, Total) else min(load.duration_s, elapsed_s)
     from_s = load.ramp_s if isinstance(load, Closed | Total) else 0.0
     if load.is_ramp:
         from_s = until_s - until_s / 10
     return max(0.0, min(from_s, until_s - RAMP_ENDS_S)), until_s
-
-
-def rate_within(samples: pd.DataFrame, from_s: float, until_s: float) -> float:
-    """Requests a second that were sent in a time, whose begin and end are seconds since the planned start."""
-    sent = samples["sent_us"].between(from_s * 1e6, until_s * 1e6)
-    return float(sent.sum() / (until_s - from_s)) if until_s > from_s else 0.0
 
 
 def gc_share(telemetry: Telemetry) -> float | None:

@@ -24,6 +24,8 @@ LEAST_RUNNING_SHARE = 0.1
 # With fewer right answers the 99th percentile is one of the two slowest.
 FEWEST_FOR_P99 = 200
 # The figures by which the course of a load is judged.
+# Of others that have ended so many rounds tell how they were: one is noise.
+LATEST_ROUNDS = 3
 COURSE = P50, MEAN, THROUGHPUT, CPU, CORES_USED = (
     "p50_s",
     "mean_s",
@@ -82,7 +84,7 @@ def by_round(own: Windows, *others: Windows) -> dict[str, pd.DataFrame]:
         By each of :data:`COURSE` the columns ``own`` and ``others``, indexed by the middle of the variant's window in
         seconds since the planned start: the figure over the median of all windows of its variant, for the others as the
         geometric mean; without rounds in which either is not known. After the last round in which any other is known,
-        as when all have ended, they are taken for unchanged: what this variant does then is its own.
+        as when all have ended, they are taken to stay as they were: what this variant does then is its own.
 
     """
     middle_s = {window["number"]: window["began_s"] + window["length_s"] / 2 for window in own}
@@ -93,7 +95,8 @@ def by_round(own: Windows, *others: Windows) -> dict[str, pd.DataFrame]:
         beside = logs.iloc[1:].mean(axis=0)
         last = beside.last_valid_index()
         alone = beside.index > (-1 if last is None else last)
-        both = pd.DataFrame({"own": logs.iloc[0], "others": beside.mask(alone, 0.0)}).dropna()
+        stay = 0.0 if last is None else beside.dropna().tail(LATEST_ROUNDS).mean()
+        both = pd.DataFrame({"own": logs.iloc[0], "others": beside.mask(alone, stay)}).dropna()
         found[field] = both.map(math.exp).set_axis([middle_s[number] for number in both.index])
     return found
 

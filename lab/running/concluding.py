@@ -98,7 +98,7 @@ def conclude(testbed: Testbed, measurement: Measurement, others: list[str], turn
         # Of a load that was broken off before it began no time is known.
         silent=silent_spans(metrics, folder.measured_pieces) if observed.result.unix_start else {},
         rounds=window_figures.by_round(*map(window_ratios.windows_of, (folder, *turned))) if turned else {},
-        answered_until_s=observations.answered_until_s(folder.measured_pieces(["sent_us", "latency_us", "error"])),
+        sends=observations.sends(folder.measured_pieces, cell.load, summary.elapsed_s),
     )
     evidence = observations.evidence(observed, conditions, cell.load, summary, steady_samples(measurement))
     folder.keep("evidence", evidence.as_json())

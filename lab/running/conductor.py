@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from lab.analysis import verdict
@@ -96,11 +97,8 @@ def measure(testbed: Testbed, *cells: Cell, starts: Starts) -> None:
     """
     if testbed.plan.locustfile:
         testbed.run.check_locustfile(testbed.plan.locustfile)
-    others, before, began = (
-        run_folder.others_running(testbed.run),
-        run_folder.names_beside(testbed.run),
-        time.monotonic(),
-    )
+    others, before = run_folder.others_running(testbed.run), run_folder.owners_beside(testbed.run)
+    began, since = time.monotonic(), datetime.now(UTC)
     measurements = [Measurement(cell, testbed.run.begin(cell), starts.of(cell.variant)) for cell in cells]
     try:
         MEASURED_BY[testbed.plan.scenario.entry](testbed, measurements)
@@ -119,7 +117,7 @@ def measure(testbed: Testbed, *cells: Cell, starts: Starts) -> None:
             for each in measurements:
                 each.folder.keep("timing", {"elapsed_s": elapsed_s})
                 keep_observations(each)
-            others += run_folder.others_begun(testbed.run, before)  # some of which may be over again
+            others += run_folder.others_begun(testbed.run, before, since)  # some of which may be over again
             for each in measurements:
                 turned = [other.folder for other in measurements if other is not each]
                 conclude(testbed, each, others, turned)

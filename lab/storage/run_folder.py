@@ -40,7 +40,10 @@ FORMAT = 4
 RUNS = ROOT / "data" / "runs"
 EXAMPLES = ROOT / "data" / "example"
 # How the name of a run begins: see :meth:`RunFolder.create`.
-NAMED = re.compile(r"\d{8}T\d{6}Z-")
+STAMP, NAMED = "%Y%m%dT%H%M%SZ", re.compile(r"\d{8}T\d{6}Z-")
+# A process by its number and its birth, as a number is given again; of none where nothing tells.
+Owner = tuple[object, object]
+NOBODY: Owner = (None, None)
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,7 @@ class RunFolder:
 
         Where they cannot be written there is no folder: it would be a damaged run, and the newest one.
         """
-        stem = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{plan.scenario.name}"
+        stem = f"{datetime.now(UTC):{STAMP}}-{plan.scenario.name}"
         runs.mkdir(parents=True, exist_ok=True)
         for attempt in range(1, 1000):
             folder = RunFolder(runs / (stem if attempt == 1 else f"{stem}-{attempt}"))
@@ -269,6 +272,12 @@ class RunFolder:
             return _owner_in(self, (state.st_ino, state.st_mtime_ns, state.st_size))
         return {}
 
+    @property
+    def owned_by(self) -> Owner:
+        """The process that has made it, or goes on with it: its number, and when it was born."""
+        owner = self._owner()
+        return owner.get("pid"), owner.get("born")
+
     def _mark(self) -> object:
         """The mark of the checkout that has made it, or goes on with it; None if there is none that can be read."""
         return self._owner().get("checkout")
@@ -425,20 +434,29 @@ def _list_of(runs: Path) -> str:
     return "python -m lab list" + (f" --data {shlex.quote(str(runs))}" if runs != RUNS else "")
 
 
-def names_beside(mine: RunFolder) -> set[str]:
-    """Names of all other runs in the same folder."""
-    return {run.name for run in all_runs(mine.path.parent) if run.path != mine.path}
+def owners_beside(mine: RunFolder) -> set[Owner]:
+    """The processes that have made the other runs in the same folder, or go on with them."""
+    return {run.owned_by for run in all_runs(mine.path.parent) if run.path != mine.path}
 
 
-def others_begun(mine: RunFolder, before: Collection[str]) -> list[str]:
-    """Names of other runs in the same folder that have begun since; not of those of this process.
+def others_begun(mine: RunFolder, before: Collection[Owner], since: datetime) -> list[str]:
+    """Names of other runs in the same folder that this machine began, or resumed, meanwhile; not of this process.
+
+    What was copied, renamed, or made by another machine is none of them.
 
     Args:
-        before: what :func:`names_beside` was.
+        before: what :func:`owners_beside` was.
+        since: when that was.
 
     """
-    new = [run for run in all_runs(mine.path.parent) if run.path != mine.path and run.name not in before]
-    return [run.name for run in new if run.state() in ("complete", "running", "incomplete") and not run.is_mine]
+    others = [run for run in all_runs(mine.path.parent) if run.path != mine.path and not run.is_of_another_machine]
+    stamp, me = f"{since:{STAMP}}", (_me()["pid"], _me()["born"])
+    return [
+        run.name
+        for run in others
+        if run.owned_by not in (me, NOBODY)
+        and (run.owned_by not in before or (run.name >= stamp and NAMED.match(run.name)))
+    ]
 
 
 def others_running(mine: RunFolder) -> list[str]:

@@ -13,7 +13,7 @@ from lab.analysis.evidence import Steadiness
 from lab.analysis.service_cost import of_all_pools, of_pools, service_cost
 from lab.analysis.steadiness import slowness, steadiness
 from lab.formulas.queueing import queue_latencies
-from lab.formulas.stats import Summary, summarise
+from lab.formulas.stats import summarise
 from lab.generator.fleet import PhaseResult
 from lab.spec.window import Window
 from lab.spec.workload import Burst, Closed, Load, Open, Ramp, Total
@@ -176,12 +176,15 @@ def test_the_generator_of_a_ramp_is_judged_by_its_end(samples_of):
     conditions = observations.Conditions(True, "service", {}, 2000.0, (0, 0), {}, {}, (), (), 0, True, ())
 
     def judged(load):
-        found = observations.evidence(observed, conditions, load, summarise(samples, from_planned=True), samples)
+        summary = summarise(samples, from_planned=True)
+        sends = observations.sends(in_pieces(samples), load, summary.elapsed_s)
+        found = observations.evidence(observed, replace(conditions, sends=sends), load, summary, samples[:0])
         return found.generator.worker_cpu, found.generator.peak_rps
 
     assert judged(Ramp(users=9, from_rps=0, to_rps=900, duration_s=20.0)) == (pytest.approx(0.925, abs=0.03), 1800)
     assert judged(Open(users=9, rate_rps=900, duration_s=20.0)) == (pytest.approx(0.5, abs=0.03), 0)
-    assert judged(Closed(users=9, ramp_s=20.0, duration_s=20.0))[0] == pytest.approx(0.925, abs=0.03)
+    growing = Closed(users=9, ramp_s=20.0, duration_s=20.0)
+    assert judged(growing) == (pytest.approx(0.925, abs=0.03), pytest.approx(10, abs=0.5))
     steady = Closed(users=9, ramp_s=10.0, duration_s=20.0)
     assert judged(steady) == (pytest.approx(0.75, abs=0.03), pytest.approx(10, abs=0.2))
     result.pauses = 2000  # so that what sessions send comes long after they began
@@ -219,14 +222,30 @@ def test_a_burst_is_over_when_the_last_is_answered(samples_of, last_s, error, la
     """One that only times out later keeps it, and all rates are of that time; what is answered late is its own."""
     samples = samples_of([2.0] * 99 + [last_s], sent_s=[at / 1000 for at in range(100)])
     samples["error"] = [""] * 99 + [error]
-    until_s = observations.answered_until_s([samples[:50], samples[50:]])
-    conditions = observations.Conditions(
-        False, "service", {}, None, (0, 0), {}, {}, (), (), 0, True, (), answered_until_s=until_s
-    )
+    sends = observations.sends(in_pieces(samples), Burst(users=100), 0.0)
+    conditions = observations.Conditions(False, "service", {}, None, (0, 0), {}, {}, (), (), 0, True, (), sends=sends)
     observed = observations.Observed(result=PhaseResult(whole=True, finished=100))
     found = observations.evidence(observed, conditions, Burst(users=100), summarise(samples), samples[:0])
     assert found.generator.outlasted_s == pytest.approx(late_s, abs=0.2)
-    assert observations.answered_until_s([samples.assign(error="timeout")]) is None
+    assert observations.sends(in_pieces(samples.assign(error="timeout")), Burst(users=1), 0.0).answered_until_s is None
+
+
+def in_pieces(samples):
+    """The way in which the samples of a cell are read: columns of two pieces; by one worker, unless they say."""
+    samples = samples if "worker" in samples else samples.assign(worker=0)
+    return lambda columns: [samples[columns][:50], samples[columns][50:]]
+
+
+def test_a_load_that_a_number_of_requests_ends_is_judged_until_the_first_worker_has_sent_its_part(samples_of):
+    """Its users have nothing left to send; and until the last request was sent, not until it was answered."""
+    samples = samples_of([0.1] * 199 + [50.0], sent_s=[at / 10 for at in range(200)])
+    samples["worker"] = [at % 2 if at < 100 else 0 for at in range(200)]
+    load = Total(users=9, ramp_s=1.0, requests=200)
+    found = observations.sends(in_pieces(samples), load, 70.0)
+    assert (found.by_all_until_s, found.until_s, found.answered_until_s) == pytest.approx((9.9, 19.9, 69.9))
+    assert observations.busiest_span_s(load, 70.0, found) == pytest.approx((1.0, 19.9))
+    assert found.busiest_rps == pytest.approx(10, abs=0.1)
+    assert observations.sends(in_pieces(samples[:0]), load, 0.0) == observations.NO_SENDS
 
 
 def test_what_a_pause_of_the_machine_adds_to_the_highest_percentile_is_known(samples_of):
@@ -924,9 +943,7 @@ def test_users_in_step_have_settled_as_far_as_can_be_said(samples_of):
 
 def idle_s(result: PhaseResult, load: Load, elapsed_s: float, windows: list[Window]) -> float | None:
     """The same of a load that sends until its end."""
-    sent = pd.DataFrame({"sent_us": [0, round(elapsed_s * 1e6)]})
-    summary: Summary = replace(summarise(pd.DataFrame()), elapsed_s=elapsed_s)
-    return observations.idle_s(result, load, summary, sent, windows)
+    return observations.idle_s(result, load, elapsed_s, windows, observations.Sends(by_all_until_s=elapsed_s))
 
 
 def test_users_who_are_neither_waiting_nor_thinking_are_idle():

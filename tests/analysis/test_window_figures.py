@@ -59,6 +59,9 @@ def test_when_the_others_have_ended_what_a_variant_does_is_its_own():
     other = [{"number": 0, "p50_s": 1.0}, {"number": 1, "p50_s": None}, {"number": 2, "p50_s": 1.0}]
     assert by_round(own, other)["p50_s"]["others"].to_dict() == pytest.approx({1.0: 1.0, 5.0: 1.0, 7.0: 1.0})
     assert by_round(own, [])["p50_s"]["others"].to_dict() == pytest.approx({1.0: 1.0, 3.0: 1.0, 5.0: 1.0, 7.0: 1.0})
+    long = [{"number": k, "began_s": float(k), "length_s": 1.0, "p50_s": 0.5} for k in range(20)]
+    slowed = [{"number": k, "p50_s": 1.0 if k < 10 else 1.3} for k in range(15)]
+    assert set(by_round(long, slowed)["p50_s"]["others"][9.6:].round(2)) == {1.3}, "they stay as they were"
 
 
 @pytest.mark.parametrize("latency_s", [0.01, 0.1, 0.3, 0.7, 1.1])

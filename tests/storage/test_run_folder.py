@@ -9,7 +9,7 @@ import os
 import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import get_type_hints
 
@@ -449,16 +449,26 @@ def test_others_running_are_the_others(run, plan):
     assert run_folder.others_running(run) == []
 
 
-def test_others_that_began_meanwhile_are_named_though_they_are_over(run, plan):
-    """Neither those of before, nor those of this process."""
-    before = orphaned(RunFolder.create(plan, [], {}, run.path.parent))
-    known = run_folder.names_beside(run)
-    assert known == {before.name}
-    RunFolder.create(plan, [], {}, run.path.parent)
-    short = orphaned(RunFolder.create(plan, [], {}, run.path.parent))
-    for cell in plan.cells:
-        short.begin(cell).keep("summary", {})
-    assert run_folder.others_begun(run, known) == [short.name]
+def test_others_that_began_meanwhile_are_named_though_they_are_over(run, plan, tmp_path):
+    """Those that were resumed too; neither those of this process, nor what was renamed, or comes from elsewhere."""
+
+    def of(pid: int, folder: RunFolder, **changed) -> RunFolder:
+        owner = {**folder.read()["owner"], "pid": pid, **changed}
+        json_file.write_json(folder.path / "run.json", {**folder.read(), "owner": owner})
+        return folder
+
+    runs = run.path.parent
+    resumed, renamed = (of(pid, RunFolder.create(plan, [], {}, runs)) for pid in (11, 12))
+    known, since = run_folder.owners_beside(run), datetime.now(UTC)
+    assert len(known) == 2
+    assert run_folder.others_begun(run, known, since + timedelta(seconds=1)) == []
+    RunFolder.create(plan, [], {}, runs)
+    short = of(13, RunFolder.create(plan, [], {}, runs))
+    of(14, RunFolder.create(plan, [], {}, runs), machine="another")
+    of(15, resumed)
+    renamed.path.rename(runs / "mine")
+    begun = run_folder.others_begun(run, known, since + timedelta(seconds=1))
+    assert sorted(begun) == sorted([resumed.name, short.name])
 
 
 def test_a_run_that_cannot_be_read_stops_no_other(run, plan, monkeypatch):
