@@ -32,6 +32,7 @@ from lab.telemetry.sampler import (
     IDLE_SERVICES,
     MACHINE,
     ON_SERVICE_CORES,
+    PAUSES_UNREAD,
     Reading,
     Telemetry,
 )
@@ -219,6 +220,7 @@ def evidence(
         outlasted_s=outlasted_s(result, load, summary, samples, conditions.sends.answered_until_s),
     )
     service_cores = len(conditions.owned_cores.get("service", ())) or os.cpu_count() or 1
+    knows_pauses = conditions.owned_cores and not any(row[2] == PAUSES_UNREAD and row[0] < elapsed_s for row in rows)
     interference = Interference(
         foreign_cpu=foreign_cpu(telemetry, os.cpu_count() or 1) if conditions.entry != "attached" else None,
         foreign_cores=foreign_cores(telemetry, conditions.owned_cores),
@@ -226,7 +228,7 @@ def evidence(
         beside=beside(telemetry),
         others=tuple(conditions.others),
         idle_services=idle_services(telemetry, service_cores),
-        paused=clock.paused_s(0.0, elapsed_s) / elapsed_s if elapsed_s and conditions.owned_cores else None,
+        paused=clock.paused_s(0.0, elapsed_s) / elapsed_s if elapsed_s and knows_pauses else None,
         longest_pause_s=clock.longest_s(0.0, elapsed_s),
         paused_in_p99_s=paused_in_p99_s(load, samples, clock),
         shared_cores=not conditions.owned_cores,

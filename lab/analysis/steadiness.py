@@ -23,7 +23,7 @@ from lab.spec.system import SERVICE
 from lab.spec.workload import Load
 from lab.telemetry.actuator import GC_PAUSES
 from lab.telemetry.running_clock import RunningClock
-from lab.telemetry.sampler import CORES_BUSY, FIXED_WORK, INTERRUPTS, Reading
+from lab.telemetry.sampler import CORES_BUSY, FIXED_WORK, INTERRUPTS, SPEED_UNREAD, Reading
 from lab.telemetry.series import counter, growth, growth_around
 
 Floats = NDArray[np.float64]
@@ -104,6 +104,7 @@ def steadiness(
     always_waiting = not load.independent and _is_saturated(load, samples, begin_s, end_s)
     # Where users pause, throughput does not show what latency would: Little's law has their pauses too.
     lacks_latency = len(latency) < trend.MIN_POINTS and not always_waiting
+    unread = any(name == SPEED_UNREAD and t < end_s for t, _, name, _ in rows)
     owners = dict.fromkeys(target for _, target, name, _ in rows if name == FIXED_WORK)
     of_cores = partial(_of_cores, partial(_slow, rows, tuple(owners) if cpu_decides else ()))
     rounds = {field: both for field, both in (rounds or {}).items() if len(both)}
@@ -144,7 +145,7 @@ def steadiness(
         cpu_change=dearer,
         cpu_used_change=busier,
         queue_growth=growing or 0.0,
-        slowed={owner: _speed_change(rows, owner, begin_s, end_s) for owner in owners},
+        slowed={} if unread else {owner: _speed_change(rows, owner, begin_s, end_s) for owner in owners},
         cores_busy={owner: busy for owner in owners if (busy := _busy(rows, owner, begin_s, end_s)) is not None},
         shared_change=shared,
         stalled_s=longest.length_s,

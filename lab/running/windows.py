@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from lab.analysis.observations import Observed
 from lab.generator.counts import COUNTS
 from lab.generator.fleet import PhaseResult
-from lab.telemetry.sampler import PAUSED, Reading, Telemetry
+from lab.telemetry.sampler import PAUSED, PAUSES_UNREAD, SPEED_UNREAD, Reading, Telemetry
 from lab.telemetry.series import is_counter
 
 
@@ -99,12 +99,15 @@ class Joined:
 def _of_window(
     rows: Iterable[Reading], unix_start: float, first_s: float, last_s: float, moved: Callable[[float], float]
 ) -> Iterator[Reading]:
-    """Readings of a window, and pauses as far as they lie in it, by the clock that stands still between windows."""
+    """Readings of a window, and pauses as far as they lie in it, by the clock that stands still between windows.
+
+    What reads them and has ended, in the window or before it, is unread in the window.
+    """
     for unix_s, target, name, value in rows:
         t = unix_s - unix_start
         if name == PAUSED:
             begin_s, end_s = max(t, first_s), min(t + value, last_s)
             if end_s > begin_s:
                 yield moved(unix_start + begin_s), target, name, end_s - begin_s
-        elif first_s <= t <= last_s:
+        elif first_s <= t <= last_s or (name in (SPEED_UNREAD, PAUSES_UNREAD) and t < first_s):
             yield moved(unix_s), target, name, value

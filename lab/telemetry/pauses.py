@@ -83,6 +83,7 @@ def waiting() -> Callable[[], float]:
 
 def main() -> None:
     """Watch the cores until stdin ends."""
+    threading.excepthook = lambda failed: os._exit(1)  # a core that nobody watches would hide every pause
     cores = sorted(set(map(int, sys.argv[1:])))
     meter = Meter(len(cores))
     for core in cores:

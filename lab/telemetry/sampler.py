@@ -37,6 +37,8 @@ INTERRUPTS = "interrupts_s"
 FIXED_WORK = "yardstick_s"  # as runs have stored it
 # Seconds in which the machine itself stood still, by the moment at which that began; see lab/telemetry/pauses.py.
 PAUSED = "paused_s"
+# That what reads either had ended by then, so that nothing is known of the rest of a load.
+SPEED_UNREAD, PAUSES_UNREAD = "speed_unread", "pauses_unread"
 # That one of several nodes, or their balancer, did not answer a reading.
 SILENT = "silent"
 # How many answers of a node the balancer has passed on.
@@ -162,17 +164,28 @@ def watching_cores(
     python = (sys.executable, "-IS")
     timer = Launch("CPU speed", (*python, str(CPU_SPEED_SCRIPT), *map(str, owners)), logs / "cpu-speed.log", talks=True)
     meter = Launch("pauses", (*python, str(PAUSES_SCRIPT), *map(str, one_of_each)), logs / "pauses.log", talks=True)
-    with _heard(runtime, timer, speed, into), _heard(runtime, meter, pause, into):
+    with _heard(runtime, timer, speed, SPEED_UNREAD, into), _heard(runtime, meter, pause, PAUSES_UNREAD, into):
         yield
 
 
 @contextmanager
-def _heard(runtime: Runtime, launch: Launch, read: Callable[[str], Reading], into: Telemetry) -> Iterator[None]:
-    """Add a reading for each line that a process prints, which ends with its stdin, while the context lasts."""
+def _heard(
+    runtime: Runtime, launch: Launch, read: Callable[[str], Reading], unread: str, into: Telemetry
+) -> Iterator[None]:
+    """Add a reading for each line that a process prints, which ends with its stdin, while the context lasts.
+
+    Args:
+        unread: the name of the reading that says that it ended before.
+
+    """
+    over = threading.Event()
 
     def listen() -> None:
-        for line in running.stdout:
-            into.rows.append(read(line))
+        with contextlib.suppress(ValueError):  # of a line that it was killed in
+            for line in running.stdout:
+                into.rows.append(read(line))
+        if not over.is_set():
+            into.rows.append((time.time(), MACHINE, unread, 1.0))
 
     with runtime.started(launch) as running:
         thread = threading.Thread(target=listen, name=launch.name, daemon=True)
@@ -180,6 +193,7 @@ def _heard(runtime: Runtime, launch: Launch, read: Callable[[str], Reading], int
         try:
             yield
         finally:
+            over.set()
             running.stdin.close()  # which ends it
             thread.join(JOIN_WITHIN_S)
 

@@ -19,7 +19,16 @@ from lab.spec.window import Window
 from lab.spec.workload import Burst, Closed, Load, Open, Ramp, Total
 from lab.telemetry.actuator import COMPILED_MS, GC_PAUSES
 from lab.telemetry.running_clock import RunningClock
-from lab.telemetry.sampler import CORES_BUSY, FIXED_WORK, IDLE_SERVICES, MACHINE, PAUSED, Telemetry
+from lab.telemetry.sampler import (
+    CORES_BUSY,
+    FIXED_WORK,
+    IDLE_SERVICES,
+    MACHINE,
+    PAUSED,
+    PAUSES_UNREAD,
+    SPEED_UNREAD,
+    Telemetry,
+)
 
 CORES = {"service": frozenset({0}), "generator": frozenset({1})}
 
@@ -246,6 +255,20 @@ def test_a_load_that_a_number_of_requests_ends_is_judged_until_the_first_worker_
     assert observations.busiest_span_s(load, 70.0, found) == pytest.approx((1.0, 19.9))
     assert found.busiest_rps == pytest.approx(10, abs=0.1)
     assert observations.sends(in_pieces(samples[:0]), load, 0.0) == observations.NO_SENDS
+
+
+@pytest.mark.parametrize(("ended_s", "known"), [(9.0, False), (25.0, True), (None, True)])
+def test_of_a_machine_that_nobody_watches_any_more_no_pauses_and_no_speed_are_known(samples_of, ended_s, known):
+    """What watched it had ended in the load; after it that does not matter."""
+    rows = [(t, MACHINE, name, 1.0) for t in (ended_s,) if t is not None for name in (PAUSES_UNREAD, SPEED_UNREAD)]
+    samples = samples_of([0.1] * 200, sent_s=[at / 10 for at in range(200)])
+    owned = {"service": frozenset({0}), "generator": frozenset({1})}
+    conditions = observations.Conditions(True, "service", owned, None, (0, 0), {}, {}, (), (), 0, True, ())
+    observed = observations.Observed(
+        result=PhaseResult(whole=True), telemetry=Telemetry([*core_speed(lambda at: 1.0), *rows])
+    )
+    found = observations.evidence(observed, conditions, Closed(users=9, duration_s=20.0), summarise(samples), samples)
+    assert (found.interference.paused, bool(found.steadiness.slowed)) == (0.0 if known else None, known)
 
 
 def test_what_a_pause_of_the_machine_adds_to_the_highest_percentile_is_known(samples_of):

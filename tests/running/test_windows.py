@@ -10,7 +10,7 @@ from lab.generator.fleet import PhaseResult
 from lab.running.windows import Joined
 from lab.spec.window import Window
 from lab.spec.workload import Closed
-from lab.telemetry.sampler import FIXED_WORK, MACHINE, PAUSED, Telemetry
+from lab.telemetry.sampler import FIXED_WORK, MACHINE, PAUSED, PAUSES_UNREAD, SPEED_UNREAD, Telemetry
 
 
 def window(unix_start: float, before_us: int, elapsed_us: int, requests: int) -> PhaseResult:
@@ -125,6 +125,17 @@ def test_a_pause_of_the_machine_counts_as_far_as_it_lies_in_a_window():
     whole.add(window(106.0, 2_000_000, 2_100_000, 44), Telemetry(), pauses)
     found = [(t - 100.0, value) for t, _, name, value in observed.telemetry.rows if name == PAUSED]
     assert found == [pytest.approx(pair) for pair in ((0.5, 0.5), (1.8, 0.2), (2.0, 0.4))]
+
+
+def test_what_no_longer_watches_the_cores_is_unread_in_this_window_and_all_that_follow():
+    """Even if it ended between two of them, and not in those before."""
+    observed = Observed()
+    whole = Joined(observed, windows=3)
+    ended = [(103.0, MACHINE, PAUSES_UNREAD, 1.0), (107.0, MACHINE, SPEED_UNREAD, 1.0)]
+    for number, (began, ends_us) in enumerate(((100.0, 2_000_000), (106.0, 2_100_000), (112.0, 2_000_000))):
+        whole.add(window(began, 2_000_000 * bool(number), ends_us, 40), Telemetry(), ended)
+        names = [name for _, _, name, _ in observed.telemetry.rows]
+        assert (names.count(PAUSES_UNREAD), names.count(SPEED_UNREAD)) == (number, number)
 
 
 def test_workers_own_cpu_is_that_in_the_windows(joined):

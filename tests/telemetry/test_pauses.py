@@ -13,7 +13,17 @@ import pytest
 from patience import await_that
 
 from lab.runtimes import Launch
-from lab.telemetry.sampler import FIXED_WORK, MACHINE, PAUSED, PAUSES_SCRIPT, Telemetry, watching_cores
+from lab.telemetry.sampler import (
+    CPU_SPEED_SCRIPT,
+    FIXED_WORK,
+    MACHINE,
+    PAUSED,
+    PAUSES_SCRIPT,
+    PAUSES_UNREAD,
+    SPEED_UNREAD,
+    Telemetry,
+    watching_cores,
+)
 
 PLANTED_S = (0.05, 0.1, 0.3)
 SPIN = "while True: pass"
@@ -57,6 +67,27 @@ def test_every_pause_of_all_cores_is_noticed_once_with_its_length(runtime, tmp_p
         ((at, length),) = pauses
         assert before_stop - 0.02 <= at <= stopped + 0.02
         assert before_end - stopped - 0.02 <= length <= ended - before_stop + 0.02
+
+
+@pytest.mark.parametrize(("script", "unread"), [(PAUSES_SCRIPT, PAUSES_UNREAD), (CPU_SPEED_SCRIPT, SPEED_UNREAD)])
+def test_what_watches_the_cores_and_ends_is_known_to_have(runtime, tmp_path, script, unread):
+    """Else nobody could tell its silence from a machine that ran on; that it ends with the load is no such end."""
+    owners = {"service": frozenset(sorted(os.sched_getaffinity(0))[:1])}
+    killed, whole = Telemetry(), Telemetry()
+
+    def names(telemetry: Telemetry) -> list[str]:
+        return [what for _, _, what, _ in telemetry.rows if what in (PAUSES_UNREAD, SPEED_UNREAD)]
+
+    with watching_cores(runtime, owners, tmp_path, killed):
+        await_that(lambda: any(what == FIXED_WORK for _, _, what, _ in killed.rows))
+        assert names(killed) == []
+        children = psutil.Process().children(recursive=True)
+        (watch,) = [child for child in children if str(script) in child.cmdline() and not child.children()]
+        watch.kill()
+        await_that(lambda: names(killed) == [unread])
+    with watching_cores(runtime, owners, tmp_path, whole):
+        await_that(lambda: any(what == FIXED_WORK for _, _, what, _ in whole.rows))
+    assert names(whole) == []
 
 
 HOLD = """
