@@ -82,7 +82,8 @@ def test_every_execution_is_a_sample(measured):
 
 def test_a_duration_ends_the_executions(measured):
     """As in a closed loop, one that is under way then comes to its end."""
-    run = measured(says("sleeps", "import time; time.sleep(0.3)"), duration=1.0)
+    # So long that none ends at the end of the duration, however long an interpreter takes to start.
+    run = measured(says("sleeps", "import time; time.sleep(0.7)"), duration=1.0)
     (row,) = run.cells
     assert row["verdict"] != INVALID
     samples = run.folder.cells()[0].measured().sort_values("sent_us")
