@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
@@ -111,15 +112,15 @@ class Sends:
 
     Attributes:
         answered_until_s: when the last answer came, good or bad; None without any.
-        until_s: when the last request was sent; None without any.
-        by_all_until_s: when the first of the workers to end had sent its last one; None without any.
+        sent_until_s: when the last request was sent; None without any.
+        sent_by_all_until_s: when the first of the workers to end had sent its last one; None without any.
         busiest_rps: requests a second that a closed loop in one piece sent in its :func:`busiest_span_s`; else 0.
 
     """
 
     answered_until_s: float | None = None
-    until_s: float | None = None
-    by_all_until_s: float | None = None
+    sent_until_s: float | None = None
+    sent_by_all_until_s: float | None = None
     busiest_rps: float = 0.0
 
 
@@ -288,15 +289,14 @@ def stood_still_s(result: PhaseResult, elapsed_s: float, clock: RunningClock, wi
     What of a gap the machine itself stood still is not the worker's; nor is what lies before a window's begin, as a
     worker counts until the last answer of a window, and not until its planned end.
     """
-    begins_us = [1e6 * window.began_s for window in windows]
-    gaps = [
-        (b[0] - begin_us) / 1e6 - clock.paused_s(begin_us / 1e6, b[0] / 1e6)
-        for ticks in result.ticks.values()
-        for a, b in pairwise(ticks)
-        if b[0] > 0 and a[0] / 1e6 < elapsed_s
-        for begin_us in (max([a[0], *(begin for begin in begins_us if begin <= b[0])]),)
-    ]
-    return max(gaps, default=0.0)
+    begins_s = [-math.inf, *(window.began_s for window in windows)]
+    longest_s = 0.0
+    for ticks in result.ticks.values():
+        for before_s, now_s in pairwise(at_us / 1e6 for at_us, _ in ticks):
+            if now_s > 0 and before_s < elapsed_s:
+                from_s = max(before_s, begins_s[bisect_right(begins_s, now_s) - 1])
+                longest_s = max(longest_s, now_s - from_s - clock.paused_s(from_s, now_s))
+    return longest_s
 
 
 def paused_in_p99_s(load: Load, samples: pd.DataFrame, clock: RunningClock) -> float:
@@ -431,7 +431,7 @@ def idle_s(result: PhaseResult, load: Load, elapsed_s: float, windows: Sequence[
         of = load.window()
         steady_us = [(1e6 * (each.began_s + of.ramp_s), 1e6 * (each.began_s + of.duration_s)) for each in windows]
     else:  # until a worker's users have nothing left to send
-        steady_us = [(1e6 * load.ramp_s, 1e6 * (sends.by_all_until_s or 0.0))]
+        steady_us = [(1e6 * load.ramp_s, 1e6 * (sends.sent_by_all_until_s or 0.0))]
     spans = [
         (b[0] - a[0], (a[1] + b[1]) / 2)
         for ticks in result.ticks.values()
@@ -502,7 +502,7 @@ def busiest_span_s(load: Load, elapsed_s: float, sends: Sends) -> tuple[float, f
     """
     if load.windows > 1 or isinstance(load, Burst):
         return 0.0, elapsed_s
-    until_s = sends.until_s or elapsed_s if isinstance(load, Total) else min(load.duration_s, elapsed_s)
+    until_s = sends.sent_until_s or elapsed_s if isinstance(load, Total) else min(load.duration_s, elapsed_s)
     from_s = load.ramp_s if isinstance(load, Closed | Total) else 0.0
     if load.is_ramp:
         from_s = until_s - until_s / 10

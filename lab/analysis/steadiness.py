@@ -129,7 +129,7 @@ def steadiness(
     if cpu_decides and always_waiting:
         busier = _beyond_cost(_used_change(load, rows, (begin_s, end_s), rounds.get(CORES_USED)), dearer)
     longest = stall(samples, begin_s, end_s, queues=saturated or load.independent)
-    longest = max(longest, *(standstill(*asked) for asked in _asked(load, samples, begin_s, end_s)))
+    longest = max(longest, *(standstill(*span) for span in _sending_spans(load, samples, begin_s, end_s)))
     collecting_s = _collecting_s(rows, longest)
     growing = trend.growth_within_windows(samples) if load.independent and load.windows > 1 else 0.0
     lacking = {
@@ -244,7 +244,7 @@ def stall(samples: pd.DataFrame, begin_s: float, end_s: float, queues: bool) -> 
     return Stall(float(late_s[longest]), float(due_s[longest] + late_s[longest]))
 
 
-def _asked(
+def _sending_spans(
     load: Load, samples: pd.DataFrame, begin_s: float, end_s: float
 ) -> Iterator[tuple[pd.DataFrame, float, float]]:
     """The samples of a load, or of each of its windows, with the span in which requests were sent."""

@@ -251,7 +251,7 @@ def test_a_load_that_a_number_of_requests_ends_is_judged_until_the_first_worker_
     samples["worker"] = [at % 2 if at < 100 else 0 for at in range(200)]
     load = Total(users=9, ramp_s=1.0, requests=200)
     found = observations.sends(in_pieces(samples), load, 70.0)
-    assert (found.by_all_until_s, found.until_s, found.answered_until_s) == pytest.approx((9.9, 19.9, 69.9))
+    assert (found.sent_by_all_until_s, found.sent_until_s, found.answered_until_s) == pytest.approx((9.9, 19.9, 69.9))
     assert observations.busiest_span_s(load, 70.0, found) == pytest.approx((1.0, 19.9))
     assert found.busiest_rps == pytest.approx(10, abs=0.1)
     assert observations.sends(in_pieces(samples[:0]), load, 0.0) == observations.NO_SENDS
@@ -966,7 +966,7 @@ def test_users_in_step_have_settled_as_far_as_can_be_said(samples_of):
 
 def idle_s(result: PhaseResult, load: Load, elapsed_s: float, windows: list[Window]) -> float | None:
     """The same of a load that sends until its end."""
-    return observations.idle_s(result, load, elapsed_s, windows, observations.Sends(by_all_until_s=elapsed_s))
+    return observations.idle_s(result, load, elapsed_s, windows, observations.Sends(sent_by_all_until_s=elapsed_s))
 
 
 def test_users_who_are_neither_waiting_nor_thinking_are_idle():

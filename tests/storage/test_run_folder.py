@@ -449,7 +449,7 @@ def test_others_running_are_the_others(run, plan):
     assert run_folder.others_running(run) == []
 
 
-def test_others_that_began_meanwhile_are_named_though_they_are_over(run, plan, tmp_path):
+def test_others_that_began_meanwhile_are_named_though_they_are_over(run, plan):
     """Those that were resumed too; neither those of this process, nor what was renamed, or comes from elsewhere."""
 
     def of(pid: int, folder: RunFolder, **changed) -> RunFolder:
@@ -469,6 +469,10 @@ def test_others_that_began_meanwhile_are_named_though_they_are_over(run, plan, t
     renamed.path.rename(runs / "mine")
     begun = run_folder.others_begun(run, known, since + timedelta(seconds=1))
     assert sorted(begun) == sorted([resumed.name, short.name])
+    # A process that measures one run after the other, as a notebook does, is known by the name of the next one.
+    by_name = run_folder.others_begun(run, run_folder.owners_beside(run), since)
+    assert short.name in by_name
+    assert "mine" not in by_name
 
 
 def test_a_run_that_cannot_be_read_stops_no_other(run, plan, monkeypatch):
