@@ -218,7 +218,7 @@ def evidence(
         open_loop=load.independent,
         clock_step_s=result.clock_step_s,
         peak_rps=peak_rps,
-        outlasted_s=outlasted_s(result, load, summary, samples, conditions.sends.answered_until_s),
+        outlasted_s=outlasted_s(result, load, summary, conditions.sends),
     )
     service_cores = len(conditions.owned_cores.get("service", ())) or os.cpu_count() or 1
     knows_pauses = conditions.owned_cores and not any(row[2] == PAUSES_UNREAD and row[0] < elapsed_s for row in rows)
@@ -445,31 +445,22 @@ def idle_s(result: PhaseResult, load: Load, elapsed_s: float, windows: Sequence[
     return max(0.0, load.users - under_way) / (result.finished / elapsed_s)
 
 
-def outlasted_s(
-    result: PhaseResult, load: Load, summary: Summary, samples: pd.DataFrame, answered_until_s: float | None
-) -> float:
+def outlasted_s(result: PhaseResult, load: Load, summary: Summary, sends: Sends) -> float:
     """How long a load that should be steady went on after its last send, beyond p99 of its latencies, in seconds.
 
     For so long a few requests kept it, which took longer than nearly all, or waited for their timeout: it is part of
     the time that rates and shares of time are of. Of a load that is never steady, which is over when the last is
     answered, how long it went on after that. 0 for sessions, which end one after the other.
-
-    Args:
-        samples: with ``sent_us``.
-        answered_until_s: as of :class:`Sends`.
-
     """
-    if not result.whole or result.has_sessions:
+    over_s = sends.answered_until_s if load.steady_span_s is None else sends.sent_until_s
+    if not result.whole or result.has_sessions or over_s is None:
         return 0.0
-    if load.steady_span_s is None and answered_until_s is not None:
-        return max(0.0, summary.began_s + summary.elapsed_s - answered_until_s)
-    if load.steady_span_s is None or samples.empty:
-        return 0.0
+    if load.steady_span_s is None:
+        return max(0.0, summary.began_s + summary.elapsed_s - over_s)
     took_s = summary.all_p99_s or summary.p99_s or 0.0
     if isinstance(load, Closed | Open) and load.windows > 1:
         return max(0.0, summary.elapsed_s - load.duration_s - load.windows * took_s)
-    sent_s = float(samples["sent_us"].max()) / 1e6 - summary.began_s
-    return max(0.0, summary.elapsed_s - sent_s - took_s)
+    return max(0.0, summary.began_s + summary.elapsed_s - over_s - took_s)
 
 
 def sends(pieces: Callable[[list[str]], Iterable[pd.DataFrame]], load: Load, elapsed_s: float) -> Sends:

@@ -23,9 +23,9 @@ SETTLING_SHARE = 0.1
 LEAST_RUNNING_SHARE = 0.1
 # With fewer right answers the 99th percentile is one of the two slowest.
 FEWEST_FOR_P99 = 200
-# The figures by which the course of a load is judged.
 # Of others that have ended so many rounds tell how they were: one is noise.
 LATEST_ROUNDS = 3
+# The figures by which the course of a load is judged.
 COURSE = P50, MEAN, THROUGHPUT, CPU, CORES_USED = (
     "p50_s",
     "mean_s",

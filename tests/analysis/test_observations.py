@@ -217,7 +217,8 @@ def test_one_request_that_keeps_a_load_is_told_from_its_latencies(samples_of, lo
     def outlasted_s(latency_s, **of_result):
         samples, observed = samples_of(latency_s, sent_s=sent_s), observations.Observed()
         observed.result = PhaseResult(**{"whole": True, "finished": 201, **of_result})
-        found = observations.evidence(observed, conditions, load, summarise(samples), samples)
+        known = replace(conditions, sends=observations.sends(in_pieces(samples), load, 0.0))
+        found = observations.evidence(observed, known, load, summarise(samples), samples)
         return found.generator.outlasted_s
 
     assert outlasted_s([0.1] * 200 + [30.1]) == pytest.approx(late_s, abs=0.2)
