@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
+from itertools import takewhile
 from typing import Any
 
 import msgspec
@@ -22,7 +23,8 @@ from lab.spec.scenario import Exchange
 from lab.system.service import Service
 
 WITHIN_S = 30.0
-SHOWN = 120
+# Of a body: characters that a message shows, and that are kept, which is all of most.
+SHOWN, KEPT = 120, 8192
 # So many differences tell how two variants differ, whose cause may be in every answer.
 DIFFERENCES = 3
 # Compared by themselves, or known to be a server's own habit: Tomcat dates its answers, Netty does not.
@@ -42,7 +44,7 @@ Proved = dict[str, tuple[str, Mapping[str, Any]]]
 
 @dataclass(frozen=True)
 class ProvedAnswer:
-    """A variant's answer to one request of the contract: enough to compare, with the beginning of the body."""
+    """A variant's answer to one request of the contract: enough to compare, with the beginning of a large body."""
 
     status: int
     content_type: str
@@ -86,7 +88,7 @@ def prove(service: Service, contract: Iterable[Exchange]) -> dict[str, dict[str,
         if answer.status != exchange.status:
             raise ComponentError(
                 f"The service answered {exchange.method} {exchange.path[:SHOWN]} ({exchange.name}) with status "
-                f"{answer.status} instead of {exchange.status}: {answer.body_begin!r}."
+                f"{answer.status} instead of {exchange.status}: {answer.body_begin[:SHOWN]!r}."
             )
         answers[exchange.name] = asdict(answer)
     return answers
@@ -175,7 +177,7 @@ def _framed(response: http.client.HTTPResponse, body: bytes, saved: Mapping[str,
         content_type=headers.get("Content-Type", "").partition(";")[0],
         body_bytes=len(body),
         body_sha256=hashlib.sha256(body).hexdigest(),
-        body_begin=body[:SHOWN].decode(errors="replace"),
+        body_begin=body[:KEPT].decode(errors="replace"),
         framing=framing,
         kept_alive=not response.will_close,
         headers={name.lower(): _named(", ".join(headers.get_all(name, ())), saved) for name in headers},
@@ -218,13 +220,18 @@ def unequal_answers(one: Answers, other: Answers) -> list[str]:
 def _differences(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator[str]:
     """What differs between two answers to the same request, "here" being the first."""
     if any(mine[field] != theirs[field] for field in ProvedAnswer.__dataclass_fields__):
-        yield f"{_in_words(mine)} here, {_in_words(theirs)} there"
+        pairs = zip(mine["body_begin"], theirs["body_begin"], strict=False)
+        alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+        yield f"{_in_words(mine, alike)} here, {_in_words(theirs, alike)} there"
     elif "framing" in mine and "framing" in theirs:  # of a program, or of a run from before this, there is none
         yield from _framed_differently(mine, theirs)
 
 
-def _in_words(answer: Mapping[str, Any]) -> str:
-    return f"status {answer['status']}, {answer['content_type'] or 'no type'}, {answer['body_begin']!r}"
+def _in_words(answer: Mapping[str, Any], alike: int) -> str:
+    """Status, type and body of an answer whose first characters are those of the other one."""
+    begin, before = answer["body_begin"], alike - SHOWN // 2 if alike > SHOWN else 0
+    where = f"{answer['body_bytes']:,} bytes, from character {before} on " if before else ""
+    return f"status {answer['status']}, {answer['content_type'] or 'no type'}, {where}{begin[before:][:SHOWN]!r}"
 
 
 def _framed_differently(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator[str]:

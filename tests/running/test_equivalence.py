@@ -28,6 +28,8 @@ ANSWERS: dict[str, tuple[int, str, bytes]] = {
     "/long": (200, "text/plain", b"x" * 100_000),
     "/long-too": (200, "text/plain", b"x" * 99_999 + b"y"),
     "/bad": (400, "application/problem+json", b"{}"),
+    **{f"/list/{n}": (200, "application/json", b"[%b%d]" % (b"0" * 4000, n)) for n in (1, 2)},
+    **{f"/longer/{n}": (200, "application/json", b"[%b%d]" % (b"0" * 20_000, n)) for n in (1, 22)},
 }
 
 
@@ -125,6 +127,18 @@ def test_answers_differ_by_status_type_or_body(service, path, differs):
     found = equivalence.unequal_answers(answers(service, path, ANSWERS[path][0]), answers(service, "/good"))
     assert bool(found) == differs
     assert all(line.startswith("it: ") for line in found)
+
+
+def test_bodies_of_one_beginning_are_shown_where_they_differ(service):
+    """Of a long list the first elements tell nothing; answers without a difference in what is kept tell their sizes."""
+    (told,) = equivalence.unequal_answers(answers(service, "/list/1"), answers(service, "/list/2"))
+    assert told == (
+        "it: status 200, application/json, 4,003 bytes, from character 3941 on "
+        f"'{'0' * 60}1]' here, status 200, application/json, 4,003 bytes, from character 3941 on '{'0' * 60}2]' there"
+    )
+    (told,) = equivalence.unequal_answers(answers(service, "/longer/1"), answers(service, "/longer/22"))
+    assert "20,003 bytes" in told
+    assert "20,004 bytes" in told
 
 
 def test_of_many_differences_the_first_ones_are_told_and_how_many_there_are(service):
