@@ -136,6 +136,7 @@ def _start(plan: Plan, invocation: Invocation, chosen: str, why: str, opened: Op
     join_token = announce_master(plan, reporter, invocation.endpoints.join)
     if invocation.runtime != chosen:
         reporter.say(f"  runtime: {chosen} ({why})")
+    invocation.endpoints.check_answering(plan)  # before minutes of building
     found, modules = _calibrated(plan, reporter), _modules(plan)
     facts = {**_facts(cores, found), "jdk": {"version": jdk.version, "found_in": jdk.found_in}}
     facts |= {"service_cores": sorted(cores.service), "runtime": chosen, "runtime_because": why}

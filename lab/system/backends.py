@@ -52,6 +52,19 @@ class Endpoints:
 
             mongo.parse(self.mongo)
 
+    def check_answering(self, plan: Plan) -> None:
+        """LabError unless each server that a plan needs answers, and lets the lab in."""
+        kinds = self.databases & {component.database for component in plan.components}
+        if "mysql" in kinds:
+            from lab.system.databases import mysql
+
+            with mysql.connection(replace(mysql.parse(self.mysql), name="")):
+                pass
+        if "mongo" in kinds:
+            from lab.system.databases import mongo
+
+            mongo.identified(mongo.parse(self.mongo))
+
 
 @dataclass(frozen=True)
 class Backends:

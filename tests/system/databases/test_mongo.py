@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from one_sentence import assert_refused
 
 from lab.errors import LabError
 from lab.runtimes.process import ProcessRuntime
@@ -181,6 +182,14 @@ def test_a_url_of_a_cluster_keeps_its_scheme_and_options():
     assert "p@ss" not in repr(database)
     with pytest.raises(LabError, match="link"):
         database.via(1234)
+
+
+def test_a_server_that_does_not_answer_is_said_before_anything_is_built(typed, tmp_path):
+    """No folder of a run is left, of which nothing could be measured."""
+    done = typed("run", "document", "--mongo-url", "mongodb://127.0.0.1:1", "--data", str(tmp_path / "runs"))
+    assert_refused(done, "MongoDB at 127.0.0.1:1 said", "Is the server up")
+    assert "build" not in done.stdout
+    assert not list((tmp_path / "runs").rglob("*"))
 
 
 def test_without_a_server_to_start_it_says_how_to_get_one(site, tmp_path, monkeypatch):
