@@ -123,6 +123,7 @@ class Interference:
         longest_pause_s: the longest of these times.
         paused_in_p99_s: what they added to p99 of a load that should be steady; 0 of any other.
         shared_cores: whether nobody had cores of its own, so that neither pauses nor the speed of cores were read.
+        untracked: packets of new connections, whosever they were, that the kernel dropped as it could not track more.
 
     """
 
@@ -136,6 +137,7 @@ class Interference:
     longest_pause_s: float = 0.0
     paused_in_p99_s: float = 0.0
     shared_cores: bool = False
+    untracked: int = 0
 
     @property
     def was_seen(self) -> bool:

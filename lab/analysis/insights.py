@@ -104,7 +104,8 @@ def _slow_connects(run: RunFolder, plan: Plan) -> Iterator[str]:
     """A sentence on each cell with connections that were not accepted at once, for which no verdict blames it."""
     for folder in run.cells():
         evidence = folder.read("evidence")
-        if (count := evidence.get("slow_connects")) and not evidence.get("backlog_set", True):
+        blamed = evidence.get("backlog_set", True) or evidence.get("untracked")
+        if (count := evidence.get("slow_connects")) and not blamed:
             yield (
                 f"{plan.label(folder.cell)}: {count:,} connections took a second or more, as a packet was lost: the "
                 "service's own listen backlog was full."

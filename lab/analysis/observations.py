@@ -34,6 +34,7 @@ from lab.telemetry.sampler import (
     MACHINE,
     ON_SERVICE_CORES,
     PAUSES_UNREAD,
+    UNTRACKED,
     Reading,
     Telemetry,
 )
@@ -233,6 +234,7 @@ def evidence(
         longest_pause_s=clock.longest_s(0.0, elapsed_s),
         paused_in_p99_s=paused_in_p99_s(load, samples, clock),
         shared_cores=not conditions.owned_cores,
+        untracked=untracked(telemetry),
     )
     until_s = math.inf if result.whole else elapsed_s
     steady = steadiness(load, samples, rows, conditions.cpu_decides, until_s, conditions.rounds)
@@ -333,6 +335,12 @@ def counting_error(result: PhaseResult, load: Load, elapsed_s: float) -> float:
 def _typical_interval_s(ticks: Sequence[tuple[int, int]]) -> float:
     """The median time between two counts, which no stall distorts."""
     return float(np.median([b[0] - a[0] for a, b in pairwise(ticks)])) / 1e6
+
+
+def untracked(telemetry: Telemetry) -> int:
+    """How many packets of new connections the kernel dropped during a load, as it could not track more."""
+    _, dropped = counter(telemetry.rows, MACHINE, UNTRACKED)
+    return int(dropped[-1] - dropped[0]) if len(dropped) else 0
 
 
 def foreign_cpu(telemetry: Telemetry, cores: int) -> float | None:

@@ -301,11 +301,15 @@ def _long_enough(evidence: Evidence, summary: Summary, answered: int) -> list[Re
 
 
 def _connected(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
-    count = evidence.service.slow_connects
+    count, untracked = evidence.service.slow_connects, evidence.interference.untracked
     # A balancer that listens in front of several nodes has as long a backlog as the system allows.
     remedy = "raise net.core.somaxconn" if evidence.counts.nodes else "raise --accept-count"
+    if untracked:
+        remedy = (
+            f"the kernel dropped {untracked:,}, as it tracks no more connections: raise net.netfilter.nf_conntrack_max"
+        )
     text = f"{count:,} connections took a second or more, as a packet was lost: {remedy}."
-    return _mild([text] * bool(count and evidence.service.backlog_set))
+    return _mild([text] * bool(count and (evidence.service.backlog_set or untracked)))
 
 
 def _steady(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:

@@ -11,6 +11,7 @@ from lab.reporting import formatting
 from lab.running import components, settings
 from lab.running.measurement import Measurement, failure_observed
 from lab.running.testbed import Testbed
+from lab.running.tracked_connections import await_room
 from lab.running.warm_up import MIN_ROUNDS, is_warm
 from lab.runtimes import Running
 from lab.spec import in_turns, prediction, schedule, turns
@@ -59,6 +60,7 @@ def _uncounted(testbed: Testbed, measurement: Measurement, load: Load) -> dict[s
     phase = LoadPhase(deployment.url, load, parameters, path, warm_up=number)
     within_s = deadline_s(load) + session_s(testbed.plan, load)
     longer = overtime(testbed.plan, load)
+    await_room(load.users, testbed.reporter)
     result = measurement.fleet.run_phase(phase, within_s, deployment.running, overtime=longer)
     if before is None:
         return {}
@@ -131,6 +133,7 @@ def drive(testbed: Testbed, measurement: Measurement, turn: Turn) -> None:
     cell, deployment, fleet, joined = measurement.cell, measurement.deployment, measurement.fleet, measurement.joined
     load, parameters, before_us = cell.load.window(turn.number), plan.parameters_of(cell), joined.before_us
     result, readings = PhaseResult(), Telemetry()
+    await_room(load.users, testbed.reporter)
     # Nobody else is asked for counts of its own right before the load: that would be work that is not measured.
     caching = list(deployment.nodes.values()) if plan.scenario.variant(cell.variant).caches else []
     backing.restore(plan.scenario, parameters)

@@ -24,6 +24,8 @@ from lab.spec.machine import Machine
 PACKAGES = ("lab", "locust", "gevent", "httptools", "numpy", "pandas", "pyarrow")
 # Logs and samples of a small run, and some to spare, in bytes.
 LEAST_FREE = 100 << 20
+# Where the kernel says how many connections it tracks, and what it dropped as it could not track more (Linux).
+TRACKED, TRACKING = Path("/proc/sys/net/netfilter"), Path("/proc/net/stat/nf_conntrack")
 
 
 def raise_open_file_limit(needed: int) -> int:
@@ -72,6 +74,33 @@ def check_ports(users: int, addresses: int) -> None:
             f"{users:,} users need as many local ports, but the system has {ports:,}.",
             'Use fewer users, or widen the range: sudo sysctl -w net.ipv4.ip_local_port_range="1024 65535"',
         )
+
+
+def tracked_connections() -> tuple[int, int] | None:
+    """How many connections the kernel tracks, and how many it can; None where it tracks none (Linux).
+
+    It does so for a firewall, or for Docker, over loopback too, and forgets a connection two minutes after its end.
+    While it tracks as many as it can, it drops the packets of new ones: each connects a second later, or more.
+    """
+    try:
+        count, most = (int((TRACKED / f"nf_conntrack_{name}").read_text()) for name in ("count", "max"))
+    except (OSError, ValueError):
+        return None
+    return count, most
+
+
+def untracked_packets() -> int | None:
+    """How many packets the kernel has dropped until now as it could not track more; None where it does not say."""
+    try:
+        names, *of_cores = (line.split() for line in TRACKING.read_text().splitlines())
+        return sum(int(row[names.index("drop")], 16) for row in of_cores)
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def more_tracked(connections: int) -> str:
+    """The command that has the kernel track more connections."""
+    return f"sudo sysctl -w net.netfilter.nf_conntrack_max={connections}"
 
 
 def machine() -> Machine:

@@ -255,6 +255,7 @@ class _Evidence(TypedDict, total=False):
     longest_pause_s: Number
     paused_in_p99_s: Number
     shared_cores: bool
+    untracked: Count
     latency_change: float
     throughput_change: float
     cpu_change: float

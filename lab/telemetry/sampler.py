@@ -16,7 +16,7 @@ from typing import Any
 
 import psutil
 
-from lab.runtimes import Launch, Running, Runtime
+from lab.runtimes import Launch, Running, Runtime, host
 from lab.spec.nodes import is_node
 from lab.spec.system import BALANCER, SERVICE
 from lab.system import balancer
@@ -37,6 +37,8 @@ INTERRUPTS = "interrupts_s"
 FIXED_WORK = "yardstick_s"  # as runs have stored it
 # Seconds in which the machine itself stood still, by the moment at which that began; see lab/telemetry/pauses.py.
 PAUSED = "paused_s"
+# Packets of new connections that the kernel dropped, as it could not track more; see lab/runtimes/host.py.
+UNTRACKED = "untracked_packets_total"
 # That what reads either had ended by then, so that nothing is known of the rest of a load.
 SPEED_UNREAD, PAUSES_UNREAD = "speed_unread", "pauses_unread"
 # That one of several nodes, or their balancer, did not answer a reading.
@@ -267,6 +269,8 @@ def _of_balancer(deployment: Deployment) -> dict[str, dict[str, float]]:
 def _of_cores(now: float, cores: Mapping[str, frozenset[int]]) -> list[Reading]:
     """One reading of machine and cores by the operating system, at a Unix time."""
     rows = [(now, MACHINE, "cpu_s", _busy_s(psutil.cpu_times()))]
+    if (dropped := host.untracked_packets()) is not None:
+        rows.append((now, MACHINE, UNTRACKED, float(dropped)))
     if any(cores.values()):
         each = dict(enumerate(psutil.cpu_times(percpu=True)))
         # Where some cores are offline, positions are not core numbers: skip an owner rather than read other cores.

@@ -75,6 +75,8 @@ def test_connections_that_waited_in_the_services_own_backlog_are_told(tmp_path, 
     said = [sentence for sentence in insights.sentences(folder) if "took a second or more" in sentence]
     assert len(said) == (count > 0 and not backlog_set)
     assert all("mvc at 50 users: 3 connections" in sentence for sentence in said)
+    cell.keep("evidence", {**cell.read("evidence"), "untracked": 9})
+    assert not any("took a second or more" in sentence for sentence in insights.sentences(folder))
 
 
 def test_of_many_measurements_a_few_are_named_and_what_is_the_same_is_said_once():

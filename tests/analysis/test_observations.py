@@ -27,6 +27,7 @@ from lab.telemetry.sampler import (
     PAUSED,
     PAUSES_UNREAD,
     SPEED_UNREAD,
+    UNTRACKED,
     Telemetry,
 )
 
@@ -1008,6 +1009,13 @@ def test_a_service_that_waits_for_the_other_core_is_seen(busy, service, share):
     assert observations.crowded(telemetry, cores) == share
     assert observations.beside(telemetry) == {"mysql": pytest.approx(0.4)}
     assert observations.crowded(telemetry, {}) is None
+
+
+def test_packets_that_the_kernel_dropped_are_those_of_the_load():
+    """What it had dropped before is not of this load; where it tracks nothing, it drops nothing."""
+    found = [(float(t), MACHINE, UNTRACKED, dropped) for t, dropped in enumerate((100.0, 100.0, 107.0))]
+    assert observations.untracked(Telemetry(found)) == 7
+    assert observations.untracked(Telemetry()) == 0
 
 
 def test_a_connection_that_lost_a_packet_is_counted():

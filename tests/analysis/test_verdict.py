@@ -342,7 +342,16 @@ def test_of_an_attached_service_less_is_essential(lacking):
         ({"warm": False}, SUSPECT, "not warm after 3 rounds: CPU time a request still changed"),
         ({"warm": False, "cpu_decides": True}, SUSPECT, "3 rounds: its compilers were still at work"),
         ({"cpu_decides": True}, SUSPECT, "measured for 3 s: where the CPU decides, 20 s are the least"),
-        ({"slow_connects": 3}, SUSPECT, "3 connections took a second or more"),
+        (
+            {"slow_connects": 3},
+            SUSPECT,
+            "3 connections took a second or more, as a packet was lost: raise --accept-count",
+        ),
+        (
+            {"slow_connects": 3, "untracked": 9},
+            SUSPECT,
+            "dropped 9, as it tracks no more connections: raise net.netfilt",
+        ),
         ({"latency_change": 0.1}, SUSPECT, "Latency rose by 10%"),
         ({"throughput_change": -0.1}, SUSPECT, "Throughput fell by 10%"),
         ({"cpu_change": -0.3}, SUSPECT, "CPU time a request fell by 30%"),
@@ -381,6 +390,12 @@ def test_evidence_that_speaks_against_it_is_named(changes, word, words):
 def test_a_backlog_of_the_services_own_is_its_property():
     """That it is too short is told, and makes no measurement of it suspect."""
     assert judged(slow_connects=3, backlog_set=False)[0] == VALID
+
+
+def test_packets_that_the_kernel_could_not_track_are_not_the_services():
+    """Whosever backlog it is; and where no connection of the load waited for them, they were others'."""
+    assert judged(slow_connects=3, untracked=9, backlog_set=False)[0] == SUSPECT
+    assert judged(untracked=9)[0] == VALID
 
 
 def test_cores_that_slow_down_are_no_reason_to_doubt_a_load_in_turns():
