@@ -16,6 +16,7 @@ from pathlib import Path
 import jwt
 
 from lab.errors import LabError
+from lab.experiments.document.scenario import answer
 from lab.runtimes import Launch, Running, Runtime
 from lab.runtimes.waiting import await_started
 from lab.system.databases.tokens import EXPIRES, ISSUED
@@ -115,7 +116,7 @@ def nginx(runtime: Runtime, folder: Path, cores: frozenset[int]) -> Iterator[Tar
     folder.chmod(0o755)  # its worker may be another user
     documents = folder / "www" / "documents"
     documents.mkdir(parents=True)
-    (documents / "1000").write_text(f'{{"id":"1000","text":"{"x" * DOCUMENT_TEXT_BYTES}"}}')
+    (documents / "1000").write_bytes(answer())
     tokens = folder / "tokens.txt"
     tokens.write_text("\n".join(_token(number) for number in range(TOKENS)))
     port = _free_port()

@@ -5,10 +5,11 @@ By hand:        python -m lab calibrate
 
 from locust import task
 
+from lab.generator.known_delay_server import body
 from lab.generator.locust import LabUser
 from lab.spec.scenario import KINDS
 
-LARGE_BYTES = 1_019_684 + len('{"id":"1000","text":""}')
+LARGE = body("large", 0)
 
 
 class CalibrationUser(LabUser):
@@ -26,4 +27,4 @@ class CalibrationUser(LabUser):
             headers = {"Authorization": f"Bearer {token}"}
             self.client.get(path, name="/token", headers=headers, check=lambda a: a.body.startswith(b'{"email":"'))
         else:
-            self.client.get(path, name=f"/{kind}", check=LARGE_BYTES)
+            self.client.get(path, name=f"/{kind}", check=LARGE if kind == "large" else len(LARGE))

@@ -24,6 +24,8 @@ from lab.system.jdk import find_jdk
 GOOD, ABSENT, POOR, BAD = "good", "none", "poor", "bad"
 WANTED_FILES = 4000 + 256
 WANTED_BACKLOG = 4096
+# Some 50 rounds of warm-up connect 4000 users each within two minutes, as the three variants of delay take.
+WANTED_TRACKED = 1 << 18
 WANTED_MEMORY = 4 << 30
 WANTED_DISK = 1 << 30
 
@@ -100,6 +102,12 @@ def _machine() -> Iterator[Finding]:
         enough = backlog >= WANTED_BACKLOG
         remedy = "" if enough else host.longer_backlog(WANTED_BACKLOG)
         yield Finding("listen backlog (somaxconn)", GOOD if enough else POOR, str(backlog), remedy)
+    if tracked := host.tracked_connections():
+        count, most = tracked
+        remedy = "" if most >= WANTED_TRACKED else host.more_tracked(WANTED_TRACKED)
+        yield Finding(
+            "tracked connections (nf_conntrack)", GOOD if not remedy else POOR, f"{count:,} of {most:,}", remedy
+        )
     free = psutil.virtual_memory().available
     remedy = "" if free >= WANTED_MEMORY else "Close other programs, or use --heap-mb 1024."
     yield Finding("free memory", GOOD if not remedy else POOR, f"{free / 2**30:.1f} GiB", remedy)

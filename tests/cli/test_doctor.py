@@ -38,9 +38,12 @@ def test_what_raises_limits_of_the_system_is_done_by_root(tmp_path, monkeypatch)
     """Nobody else may raise a hard limit, or write a setting of the kernel; here and where a run refuses."""
     monkeypatch.setattr(resource, "getrlimit", lambda _: (512, 512))
     monkeypatch.setattr(host, "somaxconn", lambda: 128)
-    files, backlog = (found(subject, tmp_path).remedy for subject in ("open files", "listen backlog (somaxconn)"))
+    monkeypatch.setattr(host, "tracked_connections", lambda: (12, 65_536))
+    subjects = ("open files", "listen backlog (somaxconn)", "tracked connections (nf_conntrack)")
+    files, backlog, tracked = (found(subject, tmp_path).remedy for subject in subjects)
     assert files == "For 4000 users: sudo prlimit --pid $$ --nofile=4256:4256"
     assert backlog == "sudo sysctl -w net.core.somaxconn=4096"
+    assert tracked == "sudo sysctl -w net.netfilter.nf_conntrack_max=262144"
     with pytest.raises(LabError, match=r"sudo prlimit --pid \$\$ --nofile=600:600"):
         host.raise_open_file_limit(600)
     with pytest.raises(LabError, match=r"sudo sysctl -w net\.core\.somaxconn=129"):

@@ -8,10 +8,17 @@ from lab.experiments.variants import MVC, MVC_VIRTUAL, WEBFLUX
 from lab.spec.scenario import Exchange, Rehearsal, Request, Scenario
 from lab.spec.system import Component, Stage
 from lab.spec.workload import Burst
+from lab.system.databases.rows import DOCUMENT_ID, document
 
 TEXT_BYTES = 1_019_684
 ALREADY_THERE = '{"id":"1000","text":""}'
 FETCHES = {"/documents": (Stage("mongo", answer_bytes=TEXT_BYTES),)}
+
+
+def answer() -> bytes:
+    """The body of the right answer to every request: the seeded document, in whose text nothing is escaped."""
+    return f'{{"id":"{DOCUMENT_ID}","text":"{document()}"}}'.encode()
+
 
 SCENARIO = Scenario(
     name="document",

@@ -43,7 +43,8 @@ ONE_CHUNK = b"1\r\nx"
 class Response:
     """An answer, or a failure to get one; ``error`` is an index into :data:`lab.spec.sample.ERRORS`.
 
-    ``size`` is the length of the body. Where the check is a length, only the first part of a large body is in ``body``.
+    ``size`` is the length of the body. Where the check is a length, only the first part of a large body is in ``body``;
+    so it is where the check is a body, and the answer has another one.
     An answer that its check called a fallback has :data:`lab.spec.sample.FALLBACK` as its ``error``, and is ``ok``.
     """
 
@@ -84,11 +85,12 @@ class Reader:
         self._parsed: ParsedAnswer | None = None
         self.keep_alive = True
 
-    def ask(self, connection: Connection, request: bytes, keep: bool) -> Response:
+    def ask(self, connection: Connection, request: bytes, check: object = None) -> Response:
         """Send a request and read its answer, whose ``error`` says why if there is none.
 
         Args:
-            keep: whether its body is needed; else it may be only its length.
+            check: what the answer will be held against: of a length (int) no large body is kept, and with a body
+                (bytes) a large one is compared as it comes. With anything else all of it is kept.
 
         """
         first = b""
@@ -101,14 +103,14 @@ class Reader:
             if len(body) == length:
                 return Response(status, body, sample.OK, length)
             if len(body) < length or length == CHUNKED:
-                return self._read_body(connection, head, body, keep)
-            return self._parse(connection, first, head, body, keep)
+                return self._read_body(connection, head, body, check)
+            return self._parse(connection, first, head, body, check)
         except OSError:
             return failed(sample.TRUNCATED if first else sample.RESET)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade):
             return failed(sample.MALFORMED)
 
-    def _parse(self, connection: Connection, first: bytes, head: bytes, body: bytes, keep: bool) -> Response:
+    def _parse(self, connection: Connection, first: bytes, head: bytes, body: bytes, check: object) -> Response:
         """Read an answer whose head is new, or which has more bytes than it should."""
         if not first:
             return failed(sample.RESET)
@@ -127,14 +129,14 @@ class Reader:
             return self._go_on(connection, answer, first)
         self.keep_alive = answer.keeps_alive()
         _remember(head, (answer.status, length, self.keep_alive))
-        return self._read_body(connection, head, body, keep)
+        return self._read_body(connection, head, body, check)
 
-    def _read_body(self, connection: Connection, head: bytes, body: bytes, keep: bool) -> Response:
+    def _read_body(self, connection: Connection, head: bytes, body: bytes, check: object) -> Response:
         """Read a body of known framing, of which the first bytes are there."""
         status, length, _ = _known[head]
         if length == CHUNKED:
-            return self._read_chunks(connection, status, head, body, keep)
-        return Response(status, _read_rest(connection, body, length, keep), sample.OK, length)
+            return self._read_chunks(connection, status, head, body, type(check) is not int)
+        return Response(status, _read_rest(connection, body, length, check), sample.OK, length)
 
     def _go_on(
         self, connection: Connection, answer: ParsedAnswer, heads: bytes, before: Chunks | None = None
@@ -252,12 +254,15 @@ def _remember(head: bytes, framing: Framing) -> None:
     _known[head] = framing
 
 
-def _read_rest(connection: Connection, body: bytes, length: int, keep: bool) -> bytes:
+def _read_rest(connection: Connection, body: bytes, length: int, check: object) -> bytes:
     """Read a body of which the first bytes are there; returns it, or only those. OSError if the server closes."""
     parts, left = [body], length - len(body)
-    if not keep:
+    if type(check) is int:
         connection.discard(left)
-        left = 0
+        return body
+    if type(check) is bytes and len(check) == length:
+        matches = connection.matches(memoryview(check)[len(body) :])
+        return check if matches and check.startswith(body) else body
     while left:
         parts.append(connection.receive(min(left, LARGE_BYTES)))
         if not parts[-1]:

@@ -100,10 +100,11 @@ class HttpClient:
         Args:
             name: the request's name in statistics; the path if None.
             headers: additional headers of this request.
-            check: the exact body expected (bytes), or its length if the body need not be kept, or a text in it (str),
-                or the status (:class:`http.HTTPStatus`), or a function that returns whether an answer is right,
-                ``"fallback"`` for one that is right but to be counted apart, or the name of its failure, one of
-                :data:`lab.spec.sample.ERRORS`. A status but 200 to 299 is a failure unless these two decide.
+            check: the exact body expected (bytes), which a large one is compared with as it comes, or its length if
+                the body need not be kept, or a text in it (str), or the status (:class:`http.HTTPStatus`), or a
+                function that returns whether an answer is right, ``"fallback"`` for one that is right but to be counted
+                apart, or the name of its failure, one of :data:`lab.spec.sample.ERRORS`. A status but 200 to 299 is a
+                failure unless these two decide.
 
         """
         if headers:
@@ -189,7 +190,7 @@ class HttpClient:
         self._connect_ns = 0
         self._deadline.begin(sent_ns)
         try:
-            response = self._attempt(request, sent_ns, type(check) is not int, method)
+            response = self._attempt(request, sent_ns, check, method)
         except DeadlinePassed:
             response = failed(sample.TIMEOUT if self._connection else sample.CONNECT_TIMEOUT)
         except BaseException as end:
@@ -220,19 +221,19 @@ class HttpClient:
             self.sink.ended(name, (planned_ns, sent_ns, self._connect_ns, ended_ns, taken_up_ns), response, method)
         return response
 
-    def _attempt(self, request: bytes, sent_ns: int, keep: bool, method: str) -> Response:
+    def _attempt(self, request: bytes, sent_ns: int, check: Check | None, method: str) -> Response:
         """Send and receive the answer, or the failure to get one."""
         connection = self._connection
         try:
             if connection is not None:
-                response = self._reader.ask(connection, request, keep)
+                response = self._reader.ask(connection, request, check)
                 if response.error != sample.RESET or monotonic_ns() - sent_ns > STALE_WITHIN_NS:
                     return response
                 if method not in IDEMPOTENT:  # the server may have applied it
                     return response
                 # The server has closed an idle connection: as any HTTP client does, retry once on a new one.
                 self.sink.sent_again()
-            return self._reader.ask(self._connect(), request, keep)
+            return self._reader.ask(self._connect(), request, check)
         except _Failure as failure:
             return failed(failure.error)
 

@@ -27,8 +27,11 @@ STAMP_BYTES = 64  # room for it and its head
 # Linux discards received bytes without copying them (tcp(7)); elsewhere they are copied to where nobody looks.
 DISCARD = MSG_TRUNC if STAMPED else 0
 # It wakes the process when so many have come (SO_RCVLOWAT), or the last of them: not for each packet.
-DISCARDED_AT_ONCE = 1 << 20
+AWAITED_AT_ONCE = 1 << 20
 _nowhere = memoryview(bytearray(1 << 20))
+# What is compared is received here, in pieces that stay in the CPU's cache.
+_comparing = bytearray(1 << 17)
+_compared = memoryview(_comparing)
 # The standard library's own, not the monkey-patched ones, which wait by themselves.
 _Socket: Any = monkey.get_original("socket", "socket")
 # Fewer than the ports of an address, as workers that reconnect at different rates meet at the same one now and then.
@@ -56,6 +59,9 @@ class Connection(Protocol):
     def discard(self, count: int) -> None:
         """Wait for so many bytes, and drop them."""
 
+    def matches(self, expected: memoryview) -> bool:
+        """Wait for as many bytes as expected, and drop them; whether they were these."""
+
     def arrived_ns(self) -> int:
         """When the last of the bytes received last had reached this machine, on its monotonic clock; 0 if unknown.
 
@@ -78,7 +84,8 @@ class TcpConnection:
     """
 
     __slots__ = (
-        *("_hub", "_readable", "_receive", "_receive_into", "_send", "_socket", "_stamps", "_waiting", "_watched"),
+        *("_awaited", "_hub", "_readable", "_receive", "_receive_into"),
+        *("_send", "_socket", "_stamps", "_waiting", "_watched"),
     )
 
     def __init__(self, connected: Any) -> None:
@@ -91,6 +98,7 @@ class TcpConnection:
         self._hub = gevent.get_hub()
         self._readable = self._hub.loop.io(self._socket.fileno(), READ)
         self._watched, self._waiting = False, None
+        self._awaited = 1
 
     def send(self, data: bytes) -> None:
         """Send all of it; a request fits into the kernel's buffer nearly always."""
@@ -145,16 +153,38 @@ class TcpConnection:
 
     def discard(self, count: int) -> None:
         """Wait for so many bytes, and drop them; ConnectionResetError if the server closes before."""
-        wake_at = 1
         while count:
-            if STAMPED and wake_at != (wake_at := min(count, DISCARDED_AT_ONCE)):
-                self._socket.setsockopt(SOL_SOCKET, SO_RCVLOWAT, wake_at)
+            self._await_together(count)
             received = self._receive_to(_nowhere[:count], DISCARD)
             if not received:
                 raise ConnectionResetError
             count -= received
-        if wake_at > 1:
-            self._socket.setsockopt(SOL_SOCKET, SO_RCVLOWAT, 1)
+        self._await_together(1)
+
+    def matches(self, expected: memoryview) -> bool:
+        """Wait for as many bytes, and whether they are these; ConnectionResetError if the server closes before."""
+        at, count, alike = 0, len(expected), True
+        while at < count:
+            self._await_together(count - at)
+            self._wait()
+            try:
+                while at < count:
+                    received, self._stamps, _, _ = self._receive_into((_compared[: count - at],), STAMP_BYTES)
+                    if not received:
+                        raise ConnectionResetError
+                    alike = alike and _comparing.startswith(expected[at : at + received], 0, received)
+                    at += received
+            except BlockingIOError:  # the rest is still to come
+                continue
+        self._await_together(1)
+        return alike
+
+    def _await_together(self, count: int) -> None:
+        """Have the process woken when so many bytes have come, or the connection has ended: not for each packet."""
+        awaited = min(count, AWAITED_AT_ONCE)
+        if STAMPED and awaited != self._awaited:
+            self._socket.setsockopt(SOL_SOCKET, SO_RCVLOWAT, awaited)
+            self._awaited = awaited
 
     def _receive_to(self, buffer: memoryview, flags: int) -> int:
         while True:
@@ -211,6 +241,17 @@ class TlsConnection:
             if not received:
                 raise ConnectionResetError
             count -= received
+
+    def matches(self, expected: memoryview) -> bool:
+        """Wait for as many bytes, and whether they are these; ConnectionResetError if the server closes before."""
+        at, alike = 0, True
+        while at < len(expected):
+            received = self.receive_into(_compared[: len(expected) - at])
+            if not received:
+                raise ConnectionResetError
+            alike = alike and _comparing.startswith(expected[at : at + received], 0, received)
+            at += received
+        return alike
 
     def arrived_ns(self) -> int:
         """0, as it is not known."""

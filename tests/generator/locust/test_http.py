@@ -399,7 +399,7 @@ def test_connections_come_from_as_many_addresses_as_they_need_ports(monkeypatch,
 
 
 @pytest.mark.skipif(not sockets.STAMPED, reason="only Linux says when bytes came in")
-@pytest.mark.parametrize("check", [None, len(LATE)], ids=["kept", "its length only"])
+@pytest.mark.parametrize("check", [None, len(LATE), LATE], ids=["kept", "its length only", "compared"])
 @pytest.mark.parametrize("known", [False, True], ids=["a new head", "a known head"])
 @pytest.mark.parametrize("framing", ["length", "chunks", "chunks with a trailer"])
 def test_the_latency_of_a_larger_answer_ends_by_the_same_clock(framing, known, check):

@@ -73,6 +73,54 @@ def test_a_large_body_of_which_only_the_length_counts():
         assert server.connections == 1
 
 
+@pytest.mark.parametrize("at", [0, 70, 500_000, len(MEGABYTE) - 1])
+def test_a_large_body_of_which_one_byte_is_another_is_wrong(at):
+    """Wherever that is; what follows on the connection is read as ever."""
+    wrong = bytearray(MEGABYTE)
+    wrong[at] ^= 1
+
+    def script(connection: Connection) -> None:
+        while head := connection.request():
+            connection.say(answer(bytes(wrong) if head.startswith(b"GET /wrong") else MEGABYTE))
+
+    with Server(script) as server:
+        client = client_of(server.url)
+        found = [client.get(path, check=MEGABYTE) for path in ("/right", "/wrong", "/right")]
+        assert [each.error for each in found] == [sample.OK, sample.WRONG_BODY, sample.OK]
+        assert {each.size for each in found} == {len(MEGABYTE)}
+        assert server.connections == 1
+
+
+def test_large_bodies_that_come_at_the_same_time_are_each_compared_with_their_own():
+    """Piece by piece, in turns, and with the same buffer."""
+    bodies = {name: bytes([name[-1]]) * len(MEGABYTE) for name in (b"GET /1", b"GET /2")}
+
+    def script(connection: Connection) -> None:
+        while head := connection.request():
+            whole = answer(bodies[head[:6]])
+            connection.say(*(whole[at : at + 200_000] for at in range(0, len(whole), 200_000)), pause_s=0.01)
+
+    with Server(script) as server:
+        clients = {name: client_of(server.url) for name in bodies}
+        for expects in (bodies, dict(zip(bodies, reversed(bodies.values()), strict=True))):
+            asking = [
+                gevent.spawn(client.get, name[4:].decode(), check=expects[name]) for name, client in clients.items()
+            ]
+            right = {each.get().error for each in asking}
+            assert right == {sample.OK if expects is bodies else sample.WRONG_BODY}
+
+
+def test_a_large_body_that_is_compared_and_cut_off_is_truncated():
+    """It is not called another one."""
+
+    def script(connection: Connection) -> None:
+        connection.request()
+        connection.say(answer(MEGABYTE)[:-1])
+
+    with Server(script) as server:
+        assert client_of(server.url).get("/", check=MEGABYTE).error == sample.TRUNCATED
+
+
 def test_a_large_body_of_which_only_the_length_counts_that_is_cut_off():
     """A body that ends early is truncated, though its head promised the right length."""
 
