@@ -34,6 +34,7 @@ from lab.telemetry.sampler import (
     MACHINE,
     ON_SERVICE_CORES,
     PAUSES_UNREAD,
+    TRACKED_SHARE,
     UNTRACKED,
     Reading,
     Telemetry,
@@ -46,6 +47,8 @@ from lab.telemetry.served import Served
 TOGETHER_S = 0.001
 # A first SYN that is dropped is sent again after a second.
 SLOW_CONNECT_S = 0.9
+# Of the connections that the kernel can track; between two readings some may be forgotten.
+FULL_SHARE = 0.95
 # Cores are busy, and a service has time to spare, above and below these shares of its cores in a second.
 CROWDED_SHARE, SPARE_SHARE = 0.95, 0.85
 # The end of a ramp of rates at which its generator is judged: a tenth of it, and so many seconds at least.
@@ -338,9 +341,9 @@ def _typical_interval_s(ticks: Sequence[tuple[int, int]]) -> float:
 
 
 def untracked(telemetry: Telemetry) -> int:
-    """How many packets of new connections the kernel dropped during a load, as it could not track more."""
-    _, dropped = counter(telemetry.rows, MACHINE, UNTRACKED)
-    return int(dropped[-1] - dropped[0]) if len(dropped) else 0
+    """How many packets of new connections the kernel dropped during a load in which it could not track more."""
+    (_, dropped), (_, share) = (counter(telemetry.rows, MACHINE, name) for name in (UNTRACKED, TRACKED_SHARE))
+    return int(dropped[-1] - dropped[0]) if len(dropped) and share.max(initial=0.0) >= FULL_SHARE else 0
 
 
 def foreign_cpu(telemetry: Telemetry, cores: int) -> float | None:

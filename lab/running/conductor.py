@@ -20,7 +20,6 @@ from lab.running.measurement import Measurement, failure_observed, note_failure
 from lab.running.setup import in_common, set_up
 from lab.running.starts import Starts
 from lab.running.testbed import Testbed
-from lab.running.tracked_connections import await_room
 from lab.running.turn_taking import deadline_s, overtime, session_s, take_turns, warm_up_in_turns
 from lab.running.warm_up import first_users, warm_up
 from lab.runtimes import Running, host
@@ -262,7 +261,7 @@ def _start_workers(testbed: Testbed, measurement: Measurement) -> None:
 def _warm_up_attached(testbed: Testbed, measurement: Measurement) -> None:
     """Warm up an attached service. Whether it is warm is unknown, so the warm-up has a fixed length."""
     before = attached.warm_up(measurement.cell.load)
-    await_room(before.users, testbed.reporter)
+    testbed.tracked.await_room(testbed.connections(before.users), testbed.reporter)
     with testbed.reporter.phase(f"{measurement.cell.id}: warm up"):
         measurement.fleet.run_phase(
             LoadPhase(measurement.deployment.url, before, warm_up=1),

@@ -25,6 +25,8 @@ from lab.system.service import Service
 WITHIN_S = 30.0
 # Of a body: characters that a message shows, and that are kept, which is all of most.
 SHOWN, KEPT = 120, 8192
+# What decides whether two answers are equal: of the body its digest, and not how much of it was kept.
+DECIDING = ("status", "content_type", "body_bytes", "body_sha256")
 # So many differences tell how two variants differ, whose cause may be in every answer.
 DIFFERENCES = 3
 # Compared by themselves, or known to be a server's own habit: Tomcat dates its answers, Netty does not.
@@ -219,19 +221,23 @@ def unequal_answers(one: Answers, other: Answers) -> list[str]:
 
 def _differences(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator[str]:
     """What differs between two answers to the same request, "here" being the first."""
-    if any(mine[field] != theirs[field] for field in ProvedAnswer.__dataclass_fields__):
-        pairs = zip(mine["body_begin"], theirs["body_begin"], strict=False)
-        alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-        yield f"{_in_words(mine, alike)} here, {_in_words(theirs, alike)} there"
+    if any(mine[field] != theirs[field] for field in DECIDING):
+        yield f"{_in_words(mine, theirs)} here, {_in_words(theirs, mine)} there"
     elif "framing" in mine and "framing" in theirs:  # of a program, or of a run from before this, there is none
         yield from _framed_differently(mine, theirs)
 
 
-def _in_words(answer: Mapping[str, Any], alike: int) -> str:
-    """Status, type and body of an answer whose first characters are those of the other one."""
-    begin, before = answer["body_begin"], alike - SHOWN // 2 if alike > SHOWN else 0
-    where = f"{answer['body_bytes']:,} bytes, from character {before} on " if before else ""
-    return f"status {answer['status']}, {answer['content_type'] or 'no type'}, {where}{begin[before:][:SHOWN]!r}"
+def _in_words(answer: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+    """Status, type and body of an answer: where it differs from another, if that is not in its first characters."""
+    begin, others = answer["body_begin"], other["body_begin"]
+    pairs = zip(begin, others, strict=False)
+    alike, size, at = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs)), "", 0
+    if answer["body_sha256"] != other["body_sha256"] and alike > SHOWN:
+        size, at = f"{answer['body_bytes']:,} bytes, ", alike - SHOWN // 2
+        size += f"from character {at} on "
+        if alike == min(len(begin), len(others)):
+            size, at = f"{answer['body_bytes']:,} bytes, of which the first {alike} characters are alike, ", 0
+    return f"status {answer['status']}, {answer['content_type'] or 'no type'}, {size}{begin[at:][:SHOWN]!r}"
 
 
 def _framed_differently(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator[str]:

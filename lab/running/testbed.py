@@ -9,6 +9,7 @@ from pathlib import Path
 from lab.generator.calibration import Calibration
 from lab.running.equivalence import Proved
 from lab.running.progress import Reporter
+from lab.running.tracked_connections import TrackedConnections
 from lab.runtimes import Launch, Runtime
 from lab.runtimes.host import Cores
 from lab.spec.limits import Limits
@@ -77,6 +78,7 @@ class Testbed:
         prometheus: what scrapes all parts that have metrics; None where the plan does not ask for it.
         beside: the other plans whose loads the same starts of the services serve: see
             :func:`lab.running.setup.in_common`.
+        tracked: the room for connections in the kernel's table, which each load waits for.
 
     """
 
@@ -94,6 +96,7 @@ class Testbed:
     corpora: Mapping[str, Files] = field(default_factory=dict)
     prometheus: Prometheus | None = None
     beside: tuple[Plan, ...] = ()
+    tracked: TrackedConnections = field(default_factory=TrackedConnections)
 
     @property
     def plans(self) -> tuple[Plan, ...]:
@@ -104,6 +107,10 @@ class Testbed:
     def bind(self) -> tuple[str, int] | None:
         """Host and port of this machine for workers on others; None if there are none."""
         return split_address(self.plan.bind) if self.plan.bind else None
+
+    def connections(self, users: int) -> int:
+        """How many connections so many users open on this machine: through a balancer each has two."""
+        return 2 * users if self.plan.is_balanced else users
 
     def start_name(self, cell: Cell) -> str:
         """The name of a start of services: of the first cell that it is for. No other start of a testbed has it."""

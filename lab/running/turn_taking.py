@@ -11,7 +11,6 @@ from lab.reporting import formatting
 from lab.running import components, settings
 from lab.running.measurement import Measurement, failure_observed
 from lab.running.testbed import Testbed
-from lab.running.tracked_connections import await_room
 from lab.running.warm_up import MIN_ROUNDS, is_warm
 from lab.runtimes import Running
 from lab.spec import in_turns, prediction, schedule, turns
@@ -53,6 +52,7 @@ def warm_up_in_turns(testbed: Testbed, measurements: list[Measurement]) -> None:
 
 def _uncounted(testbed: Testbed, measurement: Measurement, load: Load) -> dict[str, float]:
     """Load a cell for one window that is a round of its warm-up; what it cost, if the lab started the service."""
+    testbed.tracked.await_room(testbed.connections(load.users), testbed.reporter)
     deployment, observed = measurement.deployment, measurement.observed
     parameters = testbed.plan.parameters_of(measurement.cell)
     path, number = testbed.plan.scenario.path(parameters), len(observed.warm_up) + 1
@@ -60,7 +60,6 @@ def _uncounted(testbed: Testbed, measurement: Measurement, load: Load) -> dict[s
     phase = LoadPhase(deployment.url, load, parameters, path, warm_up=number)
     within_s = deadline_s(load) + session_s(testbed.plan, load)
     longer = overtime(testbed.plan, load)
-    await_room(load.users, testbed.reporter)
     result = measurement.fleet.run_phase(phase, within_s, deployment.running, overtime=longer)
     if before is None:
         return {}
@@ -133,7 +132,7 @@ def drive(testbed: Testbed, measurement: Measurement, turn: Turn) -> None:
     cell, deployment, fleet, joined = measurement.cell, measurement.deployment, measurement.fleet, measurement.joined
     load, parameters, before_us = cell.load.window(turn.number), plan.parameters_of(cell), joined.before_us
     result, readings = PhaseResult(), Telemetry()
-    await_room(load.users, testbed.reporter)
+    testbed.tracked.await_room(testbed.connections(load.users), testbed.reporter)
     # Nobody else is asked for counts of its own right before the load: that would be work that is not measured.
     caching = list(deployment.nodes.values()) if plan.scenario.variant(cell.variant).caches else []
     backing.restore(plan.scenario, parameters)

@@ -12,7 +12,6 @@ from lab.errors import ComponentError
 from lab.generator.fleet import Fleet, LoadPhase, LoadTimeoutError
 from lab.running.progress import Update
 from lab.running.testbed import Testbed
-from lab.running.tracked_connections import await_room
 from lab.spec.plan import Cell
 from lab.spec.workload import Burst, Load
 from lab.system.deployment import Deployment
@@ -59,7 +58,9 @@ def warm_up(
         begun, warm = len(observed.warm_up), False
         for number in range(begun + 1, begun + rounds.rounds + 1):
             phase = LoadPhase(deployment.url, rehearsal, parameters, path, number)
-            await_room(rehearsal.users, testbed.reporter)
+            # For the measured load too, before which the service is not to rest.
+            if testbed.tracked.await_room(testbed.connections(users + cell.load.users), testbed.reporter):
+                before = actuator.cpu_times(deployment)
             try:
                 result = fleet.run_phase(phase, WITHIN_S, watched)
             except LoadTimeoutError as error:

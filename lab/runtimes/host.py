@@ -77,7 +77,7 @@ def check_ports(users: int, addresses: int) -> None:
 
 
 def tracked_connections() -> tuple[int, int] | None:
-    """How many connections the kernel tracks, and how many it can; None where it tracks none (Linux).
+    """How many connections the kernel tracks, and how many it can; None where it cannot, or as many as there are.
 
     It does so for a firewall, or for Docker, over loopback too, and forgets a connection two to three minutes after
     its end. While it tracks as many as it can, it drops the packets of new ones: each connects a second later, or more.
@@ -86,7 +86,7 @@ def tracked_connections() -> tuple[int, int] | None:
         count, most = (int((TRACKED / f"nf_conntrack_{name}").read_text()) for name in ("count", "max"))
     except (OSError, ValueError):
         return None
-    return count, most
+    return (count, most) if most else None
 
 
 def untracked_packets() -> int | None:

@@ -58,12 +58,11 @@ class Endpoints:
         if "mysql" in kinds:
             from lab.system.databases import mysql
 
-            with mysql.connection(replace(mysql.parse(self.mysql), name="")):
-                pass
+            mysql.check_lets_in(mysql.parse(self.mysql))
         if "mongo" in kinds:
             from lab.system.databases import mongo
 
-            mongo.identified(mongo.parse(self.mongo))
+            mongo.check_lets_in(mongo.parse(self.mongo))
 
 
 @dataclass(frozen=True)

@@ -37,8 +37,9 @@ INTERRUPTS = "interrupts_s"
 FIXED_WORK = "yardstick_s"  # as runs have stored it
 # Seconds in which the machine itself stood still, by the moment at which that began; see lab/telemetry/pauses.py.
 PAUSED = "paused_s"
-# Packets of new connections that the kernel dropped, as it could not track more; see lab/runtimes/host.py.
-UNTRACKED = "untracked_packets_total"
+# Packets that the kernel dropped as it could not track their connection, and how full its table is of those that it
+# tracks, as it drops some for other reasons too; see lab/runtimes/host.py.
+UNTRACKED, TRACKED_SHARE = "untracked_packets_total", "tracked_share"
 # That what reads either had ended by then, so that nothing is known of the rest of a load.
 SPEED_UNREAD, PAUSES_UNREAD = "speed_unread", "pauses_unread"
 # That one of several nodes, or their balancer, did not answer a reading.
@@ -271,6 +272,8 @@ def _of_cores(now: float, cores: Mapping[str, frozenset[int]]) -> list[Reading]:
     rows = [(now, MACHINE, "cpu_s", _busy_s(psutil.cpu_times()))]
     if (dropped := host.untracked_packets()) is not None:
         rows.append((now, MACHINE, UNTRACKED, float(dropped)))
+    if tracked := host.tracked_connections():
+        rows.append((now, MACHINE, TRACKED_SHARE, tracked[0] / tracked[1]))
     if any(cores.values()):
         each = dict(enumerate(psutil.cpu_times(percpu=True)))
         # Where some cores are offline, positions are not core numbers: skip an owner rather than read other cores.

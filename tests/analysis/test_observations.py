@@ -27,6 +27,7 @@ from lab.telemetry.sampler import (
     PAUSED,
     PAUSES_UNREAD,
     SPEED_UNREAD,
+    TRACKED_SHARE,
     UNTRACKED,
     Telemetry,
 )
@@ -1012,9 +1013,11 @@ def test_a_service_that_waits_for_the_other_core_is_seen(busy, service, share):
 
 
 def test_packets_that_the_kernel_dropped_are_those_of_the_load():
-    """What it had dropped before is not of this load; where it tracks nothing, it drops nothing."""
+    """What it had dropped before is not of this load, nor what it drops with room for more connections."""
     found = [(float(t), MACHINE, UNTRACKED, dropped) for t, dropped in enumerate((100.0, 100.0, 107.0))]
-    assert observations.untracked(Telemetry(found)) == 7
+    for shares, count in (((0.2, 1.0, 0.7), 7), ((0.2, 0.9, 0.7), 0)):
+        full = [(float(t), MACHINE, TRACKED_SHARE, share) for t, share in enumerate(shares)]
+        assert observations.untracked(Telemetry(found + full)) == count
     assert observations.untracked(Telemetry()) == 0
 
 

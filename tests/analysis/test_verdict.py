@@ -347,11 +347,8 @@ def test_of_an_attached_service_less_is_essential(lacking):
             SUSPECT,
             "3 connections took a second or more, as a packet was lost: raise --accept-count",
         ),
-        (
-            {"slow_connects": 3, "untracked": 9},
-            SUSPECT,
-            "dropped 9, as it tracks no more connections: raise net.netfilt",
-        ),
+        ({"slow_connects": 3, "untracked": 9}, SUSPECT, "and dropped 9: raise net.netfilter.nf_conntrack_max."),
+        ({"slow_connects": 9, "untracked": 3}, SUSPECT, "net.netfilter.nf_conntrack_max, or raise --accept-count."),
         ({"latency_change": 0.1}, SUSPECT, "Latency rose by 10%"),
         ({"throughput_change": -0.1}, SUSPECT, "Throughput fell by 10%"),
         ({"cpu_change": -0.3}, SUSPECT, "CPU time a request fell by 30%"),

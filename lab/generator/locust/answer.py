@@ -44,7 +44,7 @@ class Response:
     """An answer, or a failure to get one; ``error`` is an index into :data:`lab.spec.sample.ERRORS`.
 
     ``size`` is the length of the body. Where the check is a length, only the first part of a large body is in ``body``;
-    so it is where the check is a body, and the answer has another one.
+    so it is where the check is a body, and the answer has another one of the same length.
     An answer that its check called a fallback has :data:`lab.spec.sample.FALLBACK` as its ``error``, and is ``ok``.
     """
 
@@ -90,7 +90,7 @@ class Reader:
 
         Args:
             check: what the answer will be held against: of a length (int) no large body is kept, and with a body
-                (bytes) a large one is compared as it comes. With anything else all of it is kept.
+                (bytes) a large one that is not in chunks is compared as it comes. Else all of it is kept.
 
         """
         first = b""

@@ -100,11 +100,10 @@ class HttpClient:
         Args:
             name: the request's name in statistics; the path if None.
             headers: additional headers of this request.
-            check: the exact body expected (bytes), which a large one is compared with as it comes, or its length if
-                the body need not be kept, or a text in it (str), or the status (:class:`http.HTTPStatus`), or a
-                function that returns whether an answer is right, ``"fallback"`` for one that is right but to be counted
-                apart, or the name of its failure, one of :data:`lab.spec.sample.ERRORS`. A status but 200 to 299 is a
-                failure unless these two decide.
+            check: the exact body expected (bytes), or its length if the body need not be kept, or a text in it (str),
+                or the status (:class:`http.HTTPStatus`), or a function that returns whether an answer is right,
+                ``"fallback"`` for one that is right but to be counted apart, or the name of its failure, one of
+                :data:`lab.spec.sample.ERRORS`. A status but 200 to 299 is a failure unless these two decide.
 
         """
         if headers:

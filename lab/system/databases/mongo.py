@@ -114,6 +114,12 @@ def client(database: Database) -> Iterator[MongoClient[dict[str, Any]]]:
         raise LabError(f"{where} said: {said}.", step) from error
 
 
+def check_lets_in(database: Database) -> None:
+    """LabError unless the server answers, and lets this user see what is in the lab's database."""
+    with client(database) as link:
+        link[NAME].list_collection_names()
+
+
 def identified(database: Database) -> Database:
     """The same database, with the product that its server reports."""
     with client(database) as link:

@@ -121,6 +121,12 @@ def identified(database: Database) -> Database:
     return replace(database, product=f"{maker} {version.partition('-')[0]}", stand_in=maker != "MySQL")
 
 
+def check_lets_in(database: Database) -> None:
+    """LabError unless the server answers, and lets this user in, by whatever driver."""
+    with connection(replace(database, name="")) as link:
+        _check_login(link.cursor(), database)
+
+
 def _check_login(cursor: Any, database: Database) -> None:
     cursor.execute("show session status like 'Ssl_cipher'")
     (_, cipher) = cursor.fetchone()

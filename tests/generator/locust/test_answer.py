@@ -73,9 +73,9 @@ def parsed(pieces: list[bytes]) -> Result:
     return sample.TRUNCATED, 0, b"", 0
 
 
-def read(pieces: list[bytes], keep: bool = True) -> Result:
+def read(pieces: list[bytes], check: bytes | int | None = None) -> Result:
     """What the lab makes of it."""
-    got = Reader().ask(Pieces(pieces), b"", None if keep else 0)
+    got = Reader().ask(Pieces(pieces), b"", check)
     return got.error, got.status, got.body, got.size
 
 
@@ -133,8 +133,8 @@ def test_any_chunked_answer_is_read_as_the_parser_reads_it(known):
             answer._remember(CHUNKED, (200, answer.CHUNKED, True))
         expected = parsed(pieces)
         seen.add(expected[0])
-        assert read(pieces) == expected, f"seed {seed}"
-        error, status, _, size = read(pieces, keep=False)
+        assert read(pieces) == read(pieces, check=expected[2]) == expected, f"seed {seed}"
+        error, status, _, size = read(pieces, check=0)
         assert (error, status, size) == (expected[0], expected[1], expected[3]), f"seed {seed}, its length only"
     assert seen == {sample.OK, sample.TRUNCATED, sample.MALFORMED}
 
@@ -154,7 +154,14 @@ def test_any_answer_with_a_length_is_read_as_the_parser_reads_it(known):
         expected = parsed(pieces)
         got = (sample.TRUNCATED, 0, b"", 0) if not pieces else read(pieces)
         assert got == expected, f"seed {seed}"
-        error, status, _, size = read(pieces, keep=False) if pieces else (*got[:2], b"", 0)
+        if expected[0] == sample.OK and body:
+            assert read(pieces, check=body) == expected, f"seed {seed}, compared"
+            at = chance.randrange(len(body))
+            other = body[:at] + bytes([body[at] ^ 1]) + body[at + 1 :]
+            error, status, found, size = read(pieces, check=other)
+            assert (error, status, size) == (sample.OK, 200, len(body)), f"seed {seed}, compared with another"
+            assert found != other, f"seed {seed}, compared with another"
+        error, status, _, size = read(pieces, check=0) if pieces else (*got[:2], b"", 0)
         assert (error, status, size) == (expected[0], expected[1], expected[3]), f"seed {seed}, its length only"
 
 
@@ -178,7 +185,7 @@ def test_any_answer_with_a_length_is_read_as_the_parser_reads_it(known):
 def test_a_chunk_that_makes_no_sense_is_malformed(encoded):
     """Sizes that Python would read as numbers are none for that; what follows the end belongs to no answer."""
     assert read([CHUNKED + encoded])[0] == parsed([CHUNKED + encoded])[0] == sample.MALFORMED
-    assert read([CHUNKED, encoded], keep=False)[0] == sample.MALFORMED, "the head is known by now"
+    assert read([CHUNKED, encoded], check=0)[0] == sample.MALFORMED, "the head is known by now"
 
 
 def test_a_length_that_is_exceeded_is_malformed():

@@ -122,6 +122,19 @@ def test_a_tls_connection_that_was_closed_while_idle_is_opened_anew(method, tmp_
         client.close()
 
 
+def test_a_large_body_under_tls_is_compared_as_it_comes(tmp_path, monkeypatch):
+    """One byte that is another makes it wrong, wherever it is."""
+    certificate = any_server.certificate_for_loopback(tmp_path)
+    monkeypatch.setattr(http, "_tls_context", lambda: ssl.create_default_context(cafile=str(certificate)))
+    with any_server.serving(certificate) as server:
+        client = client_of(server.url)
+        assert client.get("/large", check=any_server.LARGE).ok
+        for at in (0, 50_000, len(any_server.LARGE) - 1):
+            other = any_server.LARGE[:at] + b"y" + any_server.LARGE[at + 1 :]
+            assert client.get("/large", check=other).error == sample.WRONG_BODY
+        client.close()
+
+
 def test_an_answer_to_nobody_before_the_end_is_not_that_of_the_next_request():
     """Servers tell a connection that has rested for too long that it timed out, and close it."""
     answered = threading.Event()

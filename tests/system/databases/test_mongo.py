@@ -188,7 +188,7 @@ def test_a_server_that_does_not_answer_is_said_before_anything_is_built(typed, t
     """No folder of a run is left, of which nothing could be measured."""
     done = typed("run", "document", "--mongo-url", "mongodb://127.0.0.1:1", "--data", str(tmp_path / "runs"))
     assert_refused(done, "MongoDB at 127.0.0.1:1 said", "Is the server up")
-    assert "build" not in done.stdout
+    assert "build" not in done.stderr
     assert not list((tmp_path / "runs").rglob("*"))
 
 
