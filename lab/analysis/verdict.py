@@ -304,12 +304,12 @@ def _connected(evidence: Evidence, summary: Summary, answered: int) -> list[Reas
     count, untracked = evidence.service.slow_connects, evidence.interference.untracked
     # A balancer that listens in front of several nodes has as long a backlog as the system allows.
     remedy = "raise net.core.somaxconn" if evidence.counts.nodes else "raise --accept-count"
-    if untracked:  # of whomever: where they are fewer, the backlog may have been full too
-        backlog = f", or {remedy}" if untracked < count else ""
-        remedy = (
+    if untracked:
+        table_full = (
             f"the kernel tracked as many as it can, and dropped {untracked:,}: raise net.netfilter.nf_conntrack_max"
         )
-        remedy += backlog
+        # Dropped packets are of whomever: where they are fewer, the backlog may have been full too.
+        remedy = f"{table_full}, or {remedy}" if untracked < count else table_full
     text = f"{count:,} connections took a second or more, as a packet was lost: {remedy}."
     return _mild([text] * bool(count and (evidence.service.backlog_set or untracked)))
 

@@ -231,13 +231,14 @@ def _in_words(answer: Mapping[str, Any], other: Mapping[str, Any]) -> str:
     """Status, type and body of an answer: where it differs from another, if that is not in its first characters."""
     begin, others = answer["body_begin"], other["body_begin"]
     pairs = zip(begin, others, strict=False)
-    alike, size, at = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs)), "", 0
+    alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    where, at = "", 0
     if answer["body_sha256"] != other["body_sha256"] and alike > SHOWN:
-        size, at = f"{answer['body_bytes']:,} bytes, ", alike - SHOWN // 2
-        size += f"from character {at} on "
-        if alike == min(len(begin), len(others)):
-            size, at = f"{answer['body_bytes']:,} bytes, of which the first {alike} characters are alike, ", 0
-    return f"status {answer['status']}, {answer['content_type'] or 'no type'}, {size}{begin[at:][:SHOWN]!r}"
+        where = f"{answer['body_bytes']:,} bytes, of which the first {alike} characters are alike, "
+        if alike < min(len(begin), len(others)):
+            at = alike - SHOWN // 2
+            where = f"{answer['body_bytes']:,} bytes, from character {at} on "
+    return f"status {answer['status']}, {answer['content_type'] or 'no type'}, {where}{begin[at:][:SHOWN]!r}"
 
 
 def _framed_differently(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator[str]:

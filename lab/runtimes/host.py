@@ -25,7 +25,7 @@ PACKAGES = ("lab", "locust", "gevent", "httptools", "numpy", "pandas", "pyarrow"
 # Logs and samples of a small run, and some to spare, in bytes.
 LEAST_FREE = 100 << 20
 # Where the kernel says how many connections it tracks, and what it dropped as it could not track more (Linux).
-TRACKED, TRACKING = Path("/proc/sys/net/netfilter"), Path("/proc/net/stat/nf_conntrack")
+CONNTRACK_LIMITS, CONNTRACK_COUNTERS = Path("/proc/sys/net/netfilter"), Path("/proc/net/stat/nf_conntrack")
 
 
 def raise_open_file_limit(needed: int) -> int:
@@ -83,7 +83,7 @@ def tracked_connections() -> tuple[int, int] | None:
     its end. While it tracks as many as it can, it drops the packets of new ones: each connects a second later, or more.
     """
     try:
-        count, most = (int((TRACKED / f"nf_conntrack_{name}").read_text()) for name in ("count", "max"))
+        count, most = (int((CONNTRACK_LIMITS / f"nf_conntrack_{name}").read_text()) for name in ("count", "max"))
     except (OSError, ValueError):
         return None
     return (count, most) if most else None
@@ -92,7 +92,7 @@ def tracked_connections() -> tuple[int, int] | None:
 def untracked_packets() -> int | None:
     """How many packets the kernel has dropped until now as it could not track more; None where it does not say."""
     try:
-        names, *of_cores = (line.split() for line in TRACKING.read_text().splitlines())
+        names, *of_cores = (line.split() for line in CONNTRACK_COUNTERS.read_text().splitlines())
         return sum(int(row[names.index("drop")], 16) for row in of_cores)
     except (OSError, ValueError, IndexError):
         return None

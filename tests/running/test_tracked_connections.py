@@ -17,7 +17,7 @@ from lab.runtimes import host
 @pytest.fixture
 def tracked(monkeypatch, tmp_path):
     """A function that has the kernel's files say how many connections it tracks, of a thousand."""
-    monkeypatch.setattr(host, "TRACKED", tmp_path)
+    monkeypatch.setattr(host, "CONNTRACK_LIMITS", tmp_path)
     (tmp_path / "nf_conntrack_max").write_text("1000\n")
 
     def say(count: int) -> None:
@@ -71,6 +71,6 @@ def test_nothing_waits_again_for_what_others_keep_open(tracked):
 
 def test_a_kernel_that_tracks_none_is_not_waited_for(monkeypatch, tmp_path):
     """So it is without a firewall and without Docker."""
-    monkeypatch.setattr(host, "TRACKED", tmp_path / "nowhere")
+    monkeypatch.setattr(host, "CONNTRACK_LIMITS", tmp_path / "nowhere")
     assert host.tracked_connections() is None
     assert waited(10**6)[0] < 0.2

@@ -31,5 +31,5 @@ def test_what_the_kernel_dropped_as_it_could_not_track_more_is_the_sum_of_its_co
     file = tmp_path / "nf_conntrack"
     if text is not None:
         file.write_text(text)
-    monkeypatch.setattr(host, "TRACKING", file)
+    monkeypatch.setattr(host, "CONNTRACK_COUNTERS", file)
     assert host.untracked_packets() == count

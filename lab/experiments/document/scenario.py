@@ -8,9 +8,9 @@ from lab.experiments.variants import MVC, MVC_VIRTUAL, WEBFLUX
 from lab.spec.scenario import Exchange, Rehearsal, Request, Scenario
 from lab.spec.system import Component, Stage
 from lab.spec.workload import Burst
-from lab.system.databases.rows import DOCUMENT_ID, document
+from lab.system.databases.rows import DOCUMENT_ID, DOCUMENT_LENGTH, document
 
-TEXT_BYTES = 1_019_684
+TEXT_BYTES = DOCUMENT_LENGTH  # all of it is ASCII
 ALREADY_THERE = '{"id":"1000","text":""}'
 FETCHES = {"/documents": (Stage("mongo", answer_bytes=TEXT_BYTES),)}
 
