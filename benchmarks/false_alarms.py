@@ -18,7 +18,6 @@ from typing import Any
 
 import lab
 from lab.analysis.verdict import VALID
-from lab.storage.cell_folder import CellFolder
 
 VARIANTS = ("mvc", "mvc-virtual", "webflux")
 # A closed loop, long enough for all reasons, and not only for its first seconds, in which a queue forms.
@@ -45,33 +44,21 @@ def clean_cells(scenario: str, number: int, data: str) -> list[dict[str, Any]]:
     load = LOADS[scenario](number)
     run = lab.run(scenario, data=data, quiet=True, seed=number, **load)
     kind = "burst" if "loops" in load else "closed"
-    return [
-        {
-            "load": kind,
-            **{key: cell[key] for key in ("variant", "verdict", "reasons")},
-            "worker_cpu_us": worker_cpu_us(folder, cell["throughput_rps"]),
-        }
-        for cell, folder in zip(run.cells, run.folder.cells(), strict=True)
-    ]
-
-
-def worker_cpu_us(folder: CellFolder, rps: float) -> float | None:
-    """CPU time that a request took of the worker, in microseconds; None if that was not read."""
-    share = folder.read("evidence").get("worker_cpu")
-    return 1e6 * share / rps if share and rps else None
+    figures = ("variant", "verdict", "reasons", "generator_cpu_s_per_1000_requests")
+    return [{"load": kind, **{key: cell[key] for key in figures}} for cell in run.cells]
 
 
 def generator_cost(cells: list[dict[str, Any]]) -> str:
-    """What a request of a closed loop costs the worker, by variant, as a sentence; empty if it is not known of two."""
+    """What a request of a closed loop costs the workers, by variant, as a sentence; empty if it is not known of two."""
     found: dict[str, list[float]] = {}
     for cell in cells:
-        if cell["load"] == "closed" and cell["worker_cpu_us"]:
-            found.setdefault(cell["variant"], []).append(cell["worker_cpu_us"])
+        if cell["load"] == "closed" and cell["generator_cpu_s_per_1000_requests"]:
+            found.setdefault(cell["variant"], []).append(1000 * cell["generator_cpu_s_per_1000_requests"])
     means = {variant: statistics.mean(values) for variant, values in found.items()}
     if len(means) < 2:
         return ""
     costs = ", ".join(f"{us:.0f} µs from {variant}" for variant, us in means.items())
-    return f"a request took the worker {costs}: {max(means.values()) / min(means.values()) - 1:.0%} apart"
+    return f"a request took the workers {costs}: {max(means.values()) / min(means.values()) - 1:.0%} apart"
 
 
 def main() -> None:

@@ -145,6 +145,11 @@ def summary(paces: Paces) -> dict:
         "ours_as_multiple_of": ratios,
         "cpu_as_multiple_of_ours": saved,
         "not_installed": missing(),
+        "not_judged": [
+            f"{kind}: {least:g} × {name}"
+            for (kind, name), least in GOALS.items()
+            if kind in ratios and name not in ratios[kind]
+        ],
         "missed": missed,
     }
 
@@ -164,6 +169,7 @@ def as_table(result: dict) -> str:
             cpu_us = result["cpu_us_a_request"][kind][name]
             lines.append(f"  {name:14}{rate:16,.0f}{cpu_us:21,.1f}" + (f"{ratio:23.2f}{saved:16.2f}" if ratio else ""))
     lines += [f"{name} is not installed and was left out." for name in result["not_installed"]]
+    lines += [f"Goal not judged: {text}" for text in result["not_judged"]]
     return "\n".join(lines + [f"Goal missed: {text}" for text in result["missed"]])
 
 

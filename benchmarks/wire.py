@@ -283,6 +283,7 @@ def summary(judged: dict[str, dict[str, list[Judged]]]) -> dict:
         },
         "rows": rows,
         "not_installed": peers.missing(),
+        "not_judged": ["no farther than k6 in any row"] * ("k6" in peers.missing()),
         "missed": [goal for row in ROWS for goal in missed(row, rows[row.name])],
     }
 
@@ -331,6 +332,7 @@ def as_table(result: dict) -> str:
             mean = f"{found['wire_us']['mean']:13,.0f}"
             lines.append(f"  {name:27}{off}{each:>7}{mean} µs{found['users']:7}{found['rate_rps']:12,.0f}{share}")
     lines += [f"{name} is not installed and was left out." for name in result["not_installed"]]
+    lines += [f"Goal not judged: {text}" for text in result["not_judged"]]
     return "\n".join(lines + [f"Goal missed: {text}" for text in result["missed"]])
 
 

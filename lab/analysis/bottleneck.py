@@ -49,7 +49,8 @@ class Usage:
         link_cpu: CPU share of one core of the process that shapes the link to a database.
         database_cpu: CPU seconds a second by database, of at most ``database_cpus`` cores; one core if not known.
         called_cpu: the same by other component that the service calls.
-        shared_busy: how many of the ``database_cpus`` cores, which the generator has too, all programs kept busy.
+        shared_busy: how many of the ``database_cpus`` cores, which the generator has too, were busy with programs and
+            interrupts.
         called_busy: by called component with a limit, the calls that it worked on at once, and that limit.
         threads_busy: typical number of request threads at work, of at most ``threads``.
         pools: by name, such as ``pool to mongo``, each pool of connections that the service keeps to what it calls.

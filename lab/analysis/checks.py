@@ -283,4 +283,9 @@ def at_two_speeds(slower: float) -> bool:
 
 def magnitude(change: float) -> float:
     """The size of a relative change, whichever way it went: 0.25 for a quarter more, and for a fifth less."""
-    return max(change, 1 / (1 + change) - 1 if change > -1 else math.inf)
+    return max(change, inverse(change))
+
+
+def inverse(change: float) -> float:
+    """The change of the time for each that a change of a rate is; infinite where there was none any more."""
+    return 1 / (1 + change) - 1 if change > -1 else math.inf

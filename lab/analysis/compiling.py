@@ -35,7 +35,7 @@ def is_judged_by_course(plan: Plan, folder: CellFolder) -> bool:
 
 
 def share_of(folder: CellFolder) -> float | None:
-    """For how much of a cell's load compilers were at work, two at most; None where that was not read.
+    """For how much of a cell's load compilers were at work, two in each node; None where that was not read.
 
     It is the time that passed, and not what they used of a core that they shared: that may be much less.
     """

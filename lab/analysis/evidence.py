@@ -73,17 +73,21 @@ class GeneratorState:
         awaiting_dispatch: mean number of received answers that a worker had not handled yet.
         idle_s: the mean time from a user's answer to its next request in a steady closed loop without pauses, by the
             response time law; None for other loads.
+        pausing_users: whether users of a closed loop pause, or have sessions, so that this law says nothing of them.
+        parked_share: of these users the share that stopped sending long before the end, or never began; None if
+            unknown: see :func:`lab.analysis.observations.parked_share`.
         counting_error: the possible error of ``counted_in_system``.
         stood_still_s: the longest stall of a worker.
-        worker_cpu: the busiest worker's mean CPU share of one core during the load, or at the end of a ramp of rates.
+        worker_cpu: the busiest worker's mean CPU share of one core in the time that asks most of it: see
+            :func:`lab.analysis.observations.busiest_span_s`.
         workers_cpu: the share that all workers on this machine used of the cores that they can be on at once; None if
             unknown, as where the generator has no cores of its own.
         ceiling_rps: the generator's ceiling for this kind of request; None if unknown.
         remote: whether workers on other machines sent requests too, of which no ceiling is known.
         open_loop: whether requests are sent independently of the answers.
         clock_step_s: the largest step of a worker's clock during the load.
-        peak_rps: requests a second that were sent as a ramp of rates ended; 0 where that is not known, and of any other
-            load.
+        peak_rps: requests a second in the time that asks most of the generator: as a ramp of rates ended, or while all
+            users of a closed loop were there; 0 where that is not known, and of bursts and loads in windows.
         outlasted_s: how long the load went on after its last send, beyond p99 of its latencies: see
             :func:`lab.analysis.observations.outlasted_s`.
 
@@ -92,6 +96,8 @@ class GeneratorState:
     counted_in_system: float | None = None
     awaiting_dispatch: float = 0.0
     idle_s: float | None = None
+    pausing_users: bool = False
+    parked_share: float | None = None
     counting_error: float = 0.0
     stood_still_s: float = 0.0
     worker_cpu: float | None = None
@@ -212,6 +218,7 @@ class ServiceState:
             property, and no fault of a measurement.
         stopped_s: the longest time in which its process did not run: see :func:`lab.analysis.hiccups.longest_stop_s`;
             None if that is not known, as in older runs.
+        cpu_share: the share of its cores that it used in a load that should be steady; None if unknown, or of others.
 
     """
 
@@ -227,6 +234,7 @@ class ServiceState:
     silent: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     backlog_set: bool = True
     stopped_s: float | None = None
+    cpu_share: float | None = None
 
     @property
     def rounds(self) -> int:

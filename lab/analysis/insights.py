@@ -28,7 +28,7 @@ from lab.storage.cell_folder import CellFolder
 from lab.storage.run_folder import RunFolder
 from lab.telemetry import pools, series
 from lab.telemetry.pools import POOLS
-from lab.telemetry.sampler import CORES_BUSY
+from lab.telemetry.sampler import CORES_BUSY, INTERRUPTS, WORKER
 
 Floats = NDArray[np.float64]
 ESTIMATED = ("mean_s", "p50_s", "p99_s", "p999_s")
@@ -298,6 +298,8 @@ def _estimates(cells: list[CellFolder]) -> dict[str, Estimate]:
     if not cells or not cells[0].cell.load.steady_span_s:
         return {}
     ended_s, latency_s = _answers(cells[0])
+    if not len(latency_s):  # its samples were deleted, and its summary was kept
+        return {}
     percents = (50, 99, 99.9) if len(latency_s) >= stats.FEWEST_FOR_P999 else (50, 99)
     return dict(zip(ESTIMATED, inference.within_run(ended_s - latency_s, latency_s, percents), strict=False))
 
@@ -347,11 +349,11 @@ def usage_of(run: RunFolder, plan: Plan, variant: Variant, folder: CellFolder) -
         spent_s = series.cpu_s(metrics, target, when.from_s, when.until_s, name)
         return None if spent_s is None or when.until_s <= when.from_s else spent_s / (when.until_s - when.from_s)
 
-    cpus = limits.get("cpus")
+    cpus, programs = limits.get("cpus"), used("generator", CORES_BUSY)
     by_second = series.cpu_by_second(metrics, SERVICE, when.from_s, when.until_s) if cpus else np.zeros(0)
     behind = {name for component in scenario.components for name in (component.name, f"{LINK}{component.name}")}
     generators = [folder.read("evidence").get("worker_cpu")]
-    generators += [used(target) for target in series.targets(metrics) if target.startswith("worker ")]
+    generators += [used(target) for target in series.targets(metrics) if target.startswith(WORKER)]
     backing = {target: used(target) or 0.0 for target in series.targets(metrics) if target in behind}
     machine = run.environment()
     databases = {component.name for component in scenario.components if component.database}
@@ -366,7 +368,7 @@ def usage_of(run: RunFolder, plan: Plan, variant: Variant, folder: CellFolder) -
         database_cpu={target: cpu for target, cpu in backing.items() if target in databases},
         called_cpu={target: cpu for target, cpu in backing.items() if target in called},
         database_cpus=len(machine.get("generator_cores") or ()) or machine.get("cores") or 1,
-        shared_busy=used("generator", CORES_BUSY),
+        shared_busy=None if programs is None else programs + (used("generator", INTERRUPTS) or 0.0),
         called_busy=prediction.served_at_once(plan, variant, parameters, when.rps),
         threads_busy=_typical(metrics, [THREADS_BUSY], when) if variant.thread_per_request else None,
         # An event loop has threads too, but none that a request keeps.

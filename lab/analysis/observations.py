@@ -31,16 +31,18 @@ from lab.telemetry.sampler import (
     BESIDE_WORKERS,
     CORES_BUSY,
     IDLE_SERVICES,
+    INTERRUPTS,
     MACHINE,
     ON_SERVICE_CORES,
     PAUSES_UNREAD,
     TRACKED_SHARE,
     UNTRACKED,
+    WORKER,
     Reading,
     Telemetry,
 )
 from lab.telemetry.scrapes import Scrapes
-from lab.telemetry.series import counter
+from lab.telemetry.series import counter, growth
 from lab.telemetry.served import Served
 
 # Sends and counts are made by timers, and timers that are due within this time fire together.
@@ -118,7 +120,8 @@ class Sends:
         answered_until_s: when the last answer came, good or bad; None without any.
         sent_until_s: when the last request was sent; None without any.
         sent_by_all_until_s: when the first of the workers to end had sent its last one; None without any.
-        busiest_rps: requests a second that a closed loop in one piece sent in its :func:`busiest_span_s`; else 0.
+        busiest_rps: requests a second that a closed or open loop in one piece sent in its :func:`busiest_span_s`; else
+            0.
 
     """
 
@@ -151,6 +154,8 @@ class Conditions:
         silent: of several nodes and their balancer, see :func:`lab.analysis.silence.silent_spans`.
         rounds: of a variant that took turns with others what :func:`lab.analysis.window_figures.by_round` says.
         sends: when requests were sent and answered.
+        parked_share: of users who pause, see :func:`parked_share`.
+        interrupts_in_programs: see :func:`lab.runtimes.host.interrupts_in_programs`.
 
     """
 
@@ -169,6 +174,8 @@ class Conditions:
     silent: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     rounds: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     sends: Sends = NO_SENDS
+    parked_share: float | None = None
+    interrupts_in_programs: bool = False
 
 
 def evidence(
@@ -213,6 +220,8 @@ def evidence(
         counted_in_system=counted_in_system(result, elapsed_s),
         awaiting_dispatch=result.dispatch_delay_s / elapsed_s if elapsed_s else 0.0,
         idle_s=idle_s(result, load, elapsed_s, observed.windows, conditions.sends),
+        pausing_users=_may_pause(result, load),
+        parked_share=conditions.parked_share,
         counting_error=counting_error(result, load, elapsed_s),
         stood_still_s=stood_still_s(result, elapsed_s, clock, observed.windows),
         worker_cpu=worker_cpu(telemetry, result, *span_s),
@@ -226,21 +235,23 @@ def evidence(
     )
     service_cores = len(conditions.owned_cores.get("service", ())) or os.cpu_count() or 1
     knows_pauses = conditions.owned_cores and not any(row[2] == PAUSES_UNREAD and row[0] < elapsed_s for row in rows)
+    until_s = math.inf if result.whole else elapsed_s
+    steady = steadiness(load, samples, rows, conditions.cpu_decides, until_s, conditions.rounds)
+    owned = {owner: len(cores) for owner, cores in conditions.owned_cores.items() if cores}
+    busy = [cores / owned[owner] for owner, cores in steady.cores_busy.items() if owner in owned]
     interference = Interference(
         foreign_cpu=foreign_cpu(telemetry, os.cpu_count() or 1) if conditions.entry != "attached" else None,
-        foreign_cores=foreign_cores(telemetry, conditions.owned_cores),
+        foreign_cores=foreign_cores(telemetry, conditions.owned_cores, conditions.interrupts_in_programs),
         crowded=crowded(telemetry, conditions.owned_cores),
         beside=beside(telemetry),
         others=tuple(conditions.others),
         idle_services=idle_services(telemetry, service_cores),
         paused=clock.paused_s(0.0, elapsed_s) / elapsed_s if elapsed_s and knows_pauses else None,
         longest_pause_s=clock.longest_s(0.0, elapsed_s),
-        paused_in_p99_s=paused_in_p99_s(load, samples, clock),
+        paused_in_p99_s=paused_in_p99_s(load, samples, clock, max(busy, default=0.0)),
         shared_cores=not conditions.owned_cores,
         untracked=untracked(telemetry),
     )
-    until_s = math.inf if result.whole else elapsed_s
-    steady = steadiness(load, samples, rows, conditions.cpu_decides, until_s, conditions.rounds)
     service = ServiceState(
         conditions.entry,
         tuple(observed.warm_up),
@@ -254,10 +265,20 @@ def evidence(
         conditions.silent,
         conditions.backlog_set,
         longest_stop_s(rows, service_cores, elapsed_s),
+        cpu_share(rows, load, summary, service_cores),
     )
     scrapes_of = {part: asdict(scrapes) for part, scrapes in observed.scrapes.items()}
     monitoring = Monitoring(scrapes_of, len(telemetry.gaps), observed.prometheus_lost)
     return Evidence(counts, generator, interference, steady, service, observed.ending, monitoring)
+
+
+def cpu_share(rows: Iterable[Reading], load: Load, summary: Summary, cores: int) -> float | None:
+    """The share of its cores that the service used in a load that should be steady; None if unknown, or of others."""
+    if load.steady_span_s is None or not summary.elapsed_s:
+        return None
+    begin_s = summary.began_s
+    spent_s = growth(*counter(rows, SERVICE, "cpu_s"), begin_s, begin_s + summary.elapsed_s)
+    return None if spent_s is None else spent_s / summary.elapsed_s / cores
 
 
 def _of_nodes(counts: Served) -> dict[str, Any]:
@@ -273,7 +294,7 @@ def metrics(result: PhaseResult, telemetry: Telemetry) -> list[Reading]:
     rows = [(t - result.unix_start, target, name, value) for t, target, name, value in telemetry.rows]
     rows += [(t - result.unix_start, "service", "gap", 1.0) for t in telemetry.gaps]
     for worker, ticks in result.ticks.items():
-        rows += [(t_us / 1e6, f"worker {int(worker) + 1}", "under_way", float(n)) for t_us, n in ticks]
+        rows += [(t_us / 1e6, f"{WORKER}{int(worker) + 1}", "under_way", float(n)) for t_us, n in ticks]
     return rows
 
 
@@ -304,11 +325,12 @@ def stood_still_s(result: PhaseResult, elapsed_s: float, clock: RunningClock, wi
     return longest_s
 
 
-def paused_in_p99_s(load: Load, samples: pd.DataFrame, clock: RunningClock) -> float:
+def paused_in_p99_s(load: Load, samples: pd.DataFrame, clock: RunningClock, utilization: float = 0.0) -> float:
     """What pauses of the machine added to p99 of a load that should be steady, in seconds; 0 of any other.
 
     Args:
         samples: as of :func:`evidence`.
+        utilization: of the busier cores, which decides how long what piled up in a pause takes after it.
 
     """
     if load.steady_span_s is None or samples.empty or not len(clock.begins_s):
@@ -318,7 +340,8 @@ def paused_in_p99_s(load: Load, samples: pd.DataFrame, clock: RunningClock) -> f
         return 0.0
     right = stats.as_planned(right) if load.independent else right
     with_pauses, without = (
-        float(np.quantile(each["latency_us"], 0.99, method="inverted_cdf")) for each in (right, clock.samples(right))
+        float(np.quantile(each["latency_us"], 0.99, method="inverted_cdf"))
+        for each in (right, clock.with_backlog(utilization).samples(right))
     )
     return max(0.0, with_pauses - without) / 1e6
 
@@ -365,11 +388,15 @@ def _programs(telemetry: Telemetry) -> set[str]:
     return {target for _, target, name, _ in telemetry.rows if name == "cpu_s" and not is_node(target)}
 
 
-def foreign_cores(telemetry: Telemetry, cores: Mapping[str, frozenset[int]]) -> dict[str, float]:
+def foreign_cores(
+    telemetry: Telemetry, cores: Mapping[str, frozenset[int]], interrupts_in_programs: bool = False
+) -> dict[str, float]:
     """By owner, the share of its cores used by programs outside this run; empty if the load was shorter than 1 s.
 
     Args:
         cores: of ``service``, and of ``generator``, whose cores run everything else of the run.
+        interrupts_in_programs: whether the CPU time of programs holds that of interrupts, which busy cores do not: see
+            :func:`lab.runtimes.host.interrupts_in_programs`. A load's packets make a sixth of a core of these.
 
     """
     own = {"service": 0.0, "generator": 0.0}
@@ -380,8 +407,13 @@ def foreign_cores(telemetry: Telemetry, cores: Mapping[str, frozenset[int]]) -> 
     for owner, mine in cores.items():
         times, values = counter(telemetry.rows, owner, CORES_BUSY)
         if len(times) and times[-1] - times[0] >= 1:
-            used_s = values[-1] - values[0] - own[owner]
-            shares[owner] = max(0.0, float(used_s / (times[-1] - times[0]) / len(mine)))
+            took_s, busy_s = (times[-1] - times[0]) * len(mine), values[-1] - values[0]
+            if interrupts_in_programs:
+                _, read_s = counter(telemetry.rows, owner, INTERRUPTS)
+                interrupts_s = read_s[-1] - read_s[0] if len(read_s) else 0.0
+                # They come as often to a core that has nothing to run, where they are in no program's time.
+                busy_s += interrupts_s * min(1.0, (busy_s + interrupts_s) / took_s)
+            shares[owner] = max(0.0, float((busy_s - own[owner]) / took_s))
     return shares
 
 
@@ -398,24 +430,26 @@ def beside(telemetry: Telemetry) -> dict[str, float]:
     used = {}
     for target in _programs(telemetry) - {*ON_SERVICE_CORES, *BESIDE_WORKERS}:
         times, values = counter(telemetry.rows, target, "cpu_s")
-        if not target.startswith("worker ") and len(times) > 1:
+        if not target.startswith(WORKER) and len(times) > 1:
             used[target] = float((values[-1] - values[0]) / (times[-1] - times[0]))
     return dict(sorted(used.items()))
 
 
 def crowded(telemetry: Telemetry, cores: Mapping[str, frozenset[int]]) -> float | None:
-    """The share of seconds in which the generator's cores were busy and the service's were not.
+    """The share of seconds in which the generator's cores were busy, interrupts included, and the service's were not.
 
     None where cores are shared by all, only the generator uses its own, or fewer than three readings were taken.
     """
-    times, busy_s = counter(telemetry.rows, "generator", CORES_BUSY)
+    times, programs_s = counter(telemetry.rows, "generator", CORES_BUSY)
+    interrupted_at, interrupts_s = counter(telemetry.rows, "generator", INTERRUPTS)
+    busy_s = programs_s + (np.interp(times, interrupted_at, interrupts_s) if len(interrupted_at) else 0.0)
     read_at, service_s = counter(telemetry.rows, "service", "cpu_s")
     if not cores or not beside(telemetry) or len(times) < 3 or len(read_at) < 3:
         return None
     took = np.diff(times)
     busy = np.diff(busy_s) / took / len(cores["generator"]) >= CROWDED_SHARE
     spare = np.diff(np.interp(times, read_at, service_s)) / took / len(cores["service"]) < SPARE_SHARE
-    return float((busy & spare).mean())
+    return float(np.average(busy & spare, weights=took))
 
 
 def slow_connects(pieces: Iterable[pd.DataFrame]) -> int:
@@ -430,13 +464,7 @@ def idle_s(result: PhaseResult, load: Load, elapsed_s: float, windows: Sequence[
     each of its windows: what is missing of R users under way, over the rate. None for other loads, for sessions, and
     where users think.
     """
-    if (
-        not isinstance(load, Closed | Total)
-        or not result.whole
-        or result.has_sessions
-        or result.pauses
-        or not elapsed_s
-    ):
+    if not isinstance(load, Closed | Total) or not result.whole or _may_pause(result, load) or not elapsed_s:
         return None
     if isinstance(load, Closed):
         of = load.window()
@@ -453,7 +481,39 @@ def idle_s(result: PhaseResult, load: Load, elapsed_s: float, windows: Sequence[
     if not counted_us or not result.finished:
         return None
     under_way = workers * sum(took * n for took, n in spans) / counted_us
-    return max(0.0, load.users - under_way) / (result.finished / elapsed_s)
+    return max(0.0, load.users - under_way) / (sends.busiest_rps or result.finished / elapsed_s)
+
+
+def _may_pause(result: PhaseResult, load: Load) -> bool:
+    """Whether users of a closed loop pause, or have sessions, whose steps may lie apart."""
+    return isinstance(load, Closed | Total) and bool(result.has_sessions or result.pauses)
+
+
+def parked_share(
+    pieces: Callable[[list[str]], Iterable[pd.DataFrame]], load: Load, result: PhaseResult, sends: Sends
+) -> float | None:
+    """The share of a closed loop's users who stopped sending long before its end, or never began, where users pause.
+
+    A user whom the generator has forgotten sends nothing that could be late. So they are those without a request under
+    way whose last answer was longer ago, at the end, than any user's pause between an answer and its next request.
+    None for other loads, and where a pause took more than half of the load, so that it may be one.
+    """
+    if load.windows > 1 or not result.whole or not _may_pause(result, load):
+        return None
+    assert isinstance(load, Closed | Total)
+    # Of a number of requests until a worker's users have nothing left to send.
+    until_s = load.duration_s if isinstance(load, Closed) else sends.sent_by_all_until_s or 0.0
+    found = pd.concat(pieces(["user", "sent_us", "latency_us"]), ignore_index=True)
+    user, sent_us = found["user"].to_numpy(), found["sent_us"].to_numpy()
+    order = np.lexsort((sent_us, user))
+    user, sent_us, ended_us = user[order], sent_us[order], (sent_us + found["latency_us"].to_numpy())[order]
+    goes_on = user[1:] == user[:-1]
+    longest_us = int((sent_us[1:] - ended_us[:-1])[goes_on].max(initial=0))
+    if longest_us > 1e6 * (until_s - load.ramp_s) / 2:
+        return None
+    last_us = ended_us[np.append(~goes_on, True)[: len(user)]]
+    parked = int(np.count_nonzero(1e6 * until_s - last_us > longest_us)) + load.users - len(last_us)
+    return parked / load.users
 
 
 def outlasted_s(result: PhaseResult, load: Load, summary: Summary, sends: Sends) -> float:
@@ -489,7 +549,7 @@ def sends(pieces: Callable[[list[str]], Iterable[pd.DataFrame]], load: Load, ela
         max(last_us.values()) / 1e6 if last_us else None,
         min(last_us.values()) / 1e6 if last_us else None,
     )
-    if not isinstance(load, Closed | Total) or load.windows > 1:
+    if not isinstance(load, Closed | Total | Open) or load.windows > 1:
         return found
     from_s, until_s = busiest_span_s(load, elapsed_s, found)
     count = sum(int(piece["sent_us"].between(1e6 * from_s, 1e6 * until_s).sum()) for piece in pieces(["sent_us"]))
@@ -551,7 +611,7 @@ def workers_cpu(telemetry: Telemetry, result: PhaseResult, from_s: float, until_
 def _of_local_workers(telemetry: Telemetry, result: PhaseResult, from_s: float, until_s: float) -> CpuReadings:
     readings: dict[str, list[tuple[float, float]]] = {}
     for t, target, name, value in telemetry.rows:
-        if name == "cpu_s" and target.startswith("worker"):
+        if name == "cpu_s" and target.startswith(WORKER):
             readings.setdefault(target, []).append((t, value))
     return {target: _within(result, read, from_s, until_s) for target, read in readings.items()}
 

@@ -127,8 +127,7 @@ def outcomes(cell: CellFolder, steady: bool = True) -> pd.DataFrame:
     is_even = steady and not balancing.lost_a_node(cell)
     if cell.cell.load.is_ramp or is_even or not len(samples := _samples(cell)):
         return pd.DataFrame()
-    last_s = samples["planned_us"].max() / 1e6
-    return ramp.outcomes(samples, max(last_s, SHORTEST_S), BY_BREAKER)
+    return ramp.outcomes(samples, SHORTEST_S, BY_BREAKER)
 
 
 def _samples(cell: CellFolder) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""What a load cost the service: CPU, memory, garbage collection, connections."""
+"""What a load cost the service: CPU, memory, garbage collection, connections; and the generator: CPU."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from lab.telemetry.actuator import COMPILED_MS, GC_PAUSES, HEAP, JVM_MEMORY
 from lab.telemetry.pools import POOLS
-from lab.telemetry.sampler import FIXED_WORK, IDLE_SERVICES, Reading
+from lab.telemetry.sampler import FIXED_WORK, IDLE_SERVICES, WORKER, Reading
 from lab.telemetry.series import counter, growth
 
 
@@ -61,6 +61,21 @@ def service_cost(
         "yardstick_s": _mean(rows, (FIXED_WORK,), begin_s, end_s),
         "neighbours_cpu": per_second(idle_services_s),
     }
+
+
+def generator_cost(rows: Iterable[Reading], begin_s: float, end_s: float, requests: int) -> dict[str, float | None]:
+    """CPU that a load cost the Locust workers of this machine, for the arguments of :func:`service_cost`.
+
+    Returns:
+        ``generator_cpu_s_per_1000_requests``; None where a worker was not read.
+
+    """
+    rows = list(rows)
+    workers = dict.fromkeys(target for _, target, _, _ in rows if target.startswith(WORKER))
+    spent_s = [growth(*counter(rows, worker, "cpu_s"), begin_s, end_s) for worker in workers]
+    known_s = [each_s for each_s in spent_s if each_s is not None]
+    total_s = sum(known_s) if known_s and len(known_s) == len(spent_s) else None
+    return {"generator_cpu_s_per_1000_requests": _per_1000(total_s, requests)}
 
 
 def of_pools(

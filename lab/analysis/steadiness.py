@@ -132,7 +132,11 @@ def steadiness(
     longest = max(longest, *(standstill(*span) for span in _sending_spans(load, samples, begin_s, end_s)))
     collecting_s = _collecting_s(rows, longest)
     growing = trend.growth_within_windows(samples) if load.independent and load.windows > 1 else 0.0
+    service_read = bool(len(_service_cpu(rows, begin_s, end_s)[0]))
     lacking = {
+        "there were too few requests to know the CPU time of each": (
+            cpu_decides and service_read and len(cost) < trend.MIN_POINTS
+        ),
         "there were too few answers to judge its latency": lacks_latency,
         f"it had fewer than {trend.MIN_POINTS} windows to see a queue in": growing is None,
     }
@@ -152,7 +156,7 @@ def steadiness(
         collecting_s=collecting_s,
         settled=level,
         course=checks.course(
-            (took, growing or 0.0, dearer, *map(_inverse, (did, busier))), longest.length_s, collecting_s, level
+            (took, growing or 0.0, dearer, *map(checks.inverse, (did, busier))), longest.length_s, collecting_s, level
         ),
         detectable_change=_detectable(judged, by_littles_law=always_waiting),
         not_judged=" and ".join(why for why, lacks in lacking.items() if lacks),
@@ -181,11 +185,6 @@ def _paces(
         pace = rounds[THROUGHPUT]["others"]
         paces.append(pace.set_axis(clock(pace.index.to_numpy(dtype=float))))
     return paces
-
-
-def _inverse(change: float) -> float:
-    """The change of the time for each that a change of a rate is; infinite where there was none any more."""
-    return 1 / (1 + change) - 1 if change > -1 else math.inf
 
 
 def _is_settled(found: steady_state.Settling | None) -> bool:
@@ -489,12 +488,21 @@ def _busy(rows: list[Reading], owner: str, begin_s: float, end_s: float) -> floa
 
 
 def _cpu_per_request(samples: pd.DataFrame, rows: list[Reading], begin_s: float, end_s: float) -> pd.Series:
-    """The service's CPU seconds a request between consecutive readings, by the moment between them."""
+    """The service's CPU seconds a request between readings, by the moment between them.
+
+    Between consecutive ones; or, where most of these have few requests between them, between those that have enough.
+    """
     times, cpu_s = _service_cpu(rows, begin_s, end_s)
     if len(times) < 2:
         return pd.Series(dtype=float)
     ended_s = (samples["sent_us"] + samples["latency_us"]).to_numpy() / 1e6
     requests, _ = np.histogram(ended_s, bins=times)
+    if np.count_nonzero(requests >= MIN_PER_READING) < trend.MIN_POINTS:
+        done, kept = np.concatenate([[0], np.cumsum(requests)]), [0]
+        for at in range(1, len(times)):
+            if done[at] - done[kept[-1]] >= MIN_PER_READING:
+                kept.append(at)
+        times, cpu_s, requests = times[kept], cpu_s[kept], np.diff(done[kept])
     cost = pd.Series(np.diff(cpu_s) / np.maximum(requests, 1), index=(times[:-1] + times[1:]) / 2)
     return cost[requests >= MIN_PER_READING]
 

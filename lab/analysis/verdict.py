@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lab.analysis import checks
+from lab.analysis.bottleneck import CPU_FULL
 from lab.analysis.evidence import Evidence
 from lab.formulas import laws
 from lab.formulas.stats import Summary
@@ -295,7 +296,8 @@ def _alone(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
 
 
 def _long_enough(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
-    short = evidence.service.cpu_decides and 0 < summary.elapsed_s < MIN_CPU_BOUND_S
+    cpu_bound = evidence.service.cpu_decides or (evidence.service.cpu_share or 0.0) >= CPU_FULL
+    short = cpu_bound and 0 < summary.elapsed_s < MIN_CPU_BOUND_S
     text = f"It was measured for {summary.elapsed_s:.0f} s: where the CPU decides, 20 s are the least (--duration 20)."
     return _mild([text] * short)
 
@@ -370,9 +372,12 @@ def _undisturbed(evidence: Evidence, summary: Summary, answered: int) -> list[Re
         [
             *checks.foreign_load(found.foreign_cores, found.foreign_cpu),
             *checks.idle_services(found.idle_services or 0.0),
-            *checks.crowded(found.crowded or 0, found.beside),
         ]
     )
+
+
+def _uncrowded(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
+    return _mild(checks.crowded(evidence.interference.crowded or 0.0, evidence.interference.beside))
 
 
 def _ran_on(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
@@ -398,7 +403,8 @@ def _late(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
             found.append(_mild([text for text, _ in reasons]))
     elif late > max(PLAN_SUSPECT_S, LATE_SUSPECT_SHARE * mean):
         text = (
-            f"The generator was late: 1 % of the requests were sent {late * 1000:,.0f} ms or more after they were due."
+            f"The generator was late: 1 % of the users sent their first request {late * 1000:,.0f} ms or more after it "
+            "was due."
         )
         found.append([(text, late > max(PLAN_INVALID_S, LATE_INVALID_SHARE * mean))])
     return [reason for reasons in found for reason in reasons]
@@ -414,6 +420,10 @@ def _too_late(late_s: float, latency_s: float, which: str) -> list[Reason]:
 
 def _users_busy(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
     """A reason where users of a closed loop were neither waiting for an answer nor pausing."""
+    parked = evidence.generator.parked_share or 0.0
+    if parked > LATE_SUSPECT_SHARE:
+        text = f"{parked:.0%} of the users stopped sending before the end: it was a lighter load than planned."
+        return [(text, parked > LATE_INVALID_SHARE)]
     idle, mean = evidence.generator.idle_s or 0.0, summary.service_mean_s or 0.0
     if idle <= max(LATE_SUSPECT_S, LATE_SUSPECT_SHARE * mean):
         return []
@@ -492,6 +502,10 @@ def _of_service(known: Callable[[Evidence], bool], otherwise: str) -> Callable[[
 def _cores_shared(evidence: Evidence) -> str:
     """Why nothing was read of the cores themselves: nobody had any of its own; empty if it was read."""
     return SHARED[evidence.service.entry] * evidence.interference.shared_cores
+
+
+def _crowd_unseen(evidence: Evidence) -> str:
+    return _cores_shared(evidence) if evidence.interference.beside else ""
 
 
 def _drift_unseen(evidence: Evidence) -> str:
@@ -587,9 +601,19 @@ CHECKS = (
         ALL,
         OWN,
     ),
+    Check("that it did not wait for what shares the generator's cores", _uncrowded, _crowd_unseen, LOADED, ()),
     Check("that the machine ran without pauses", _ran_on, _pauses_unseen, ALL, ()),
     Check("that requests were sent when due", _late, of=LOADED),
-    Check("that users were not idle", _users_busy, of=LOADED),
+    Check(
+        "that users were not idle",
+        _users_busy,
+        _unless(
+            lambda evidence: not evidence.generator.pausing_users or evidence.generator.parked_share is not None,
+            "a user's pause was too long to tell it from one who never sends again",
+        ),
+        LOADED,
+        (),
+    ),
     Check("that users were free", _users_free, of=LOADED),
     Check("that the rate was kept", _rate_kept, of=LOADED),
     Check(
@@ -601,12 +625,18 @@ CHECKS = (
     Check(
         "the generator's ceiling",
         _ceiling,
-        # Of workers on other machines there is none: that their CPU was not busy has to do.
         _unless(
             lambda evidence: evidence.generator.ceiling_rps or evidence.generator.remote,
             "it is not known (python -m lab calibrate)",
         ),
         LOADED,
+    ),
+    Check(
+        "the ceiling of remote workers",
+        lambda *_: [],  # that their CPU was not busy has to do
+        _unless(lambda evidence: not evidence.generator.remote, "it was not measured on their machines"),
+        LOADED,
+        (),
     ),
     Check("that no worker stalled", _stalls, of=LOADED),
     Check(

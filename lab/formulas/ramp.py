@@ -68,7 +68,7 @@ def outcomes(
 
     Args:
         samples: of the measured load, with :data:`COLUMNS`.
-        duration_s: of the ramp; all sends are planned within it.
+        duration_s: of the ramp. Windows go on to the last planned send: what follows in a session may come later.
         by_breaker: the errors of answers that a circuit breaker gave: refusals, and substitutes.
 
     Returns:
@@ -77,8 +77,8 @@ def outcomes(
         ``answered_rps`` (right answers a second that arrived in the window, whenever they were sent).
 
     """
-    edges, (refusal, substitute) = np.linspace(0.0, duration_s, windows + 1), by_breaker
-    planned_s, ended_s, error = _times(samples)
+    (refusal, substitute), (planned_s, ended_s, error) = by_breaker, _times(samples)
+    edges = np.linspace(0.0, max(duration_s, float(planned_s.max(initial=0.0))), windows + 1)
     fallback = samples["fallback"].to_numpy(dtype=bool) | (error == substitute)
     right = (error == "") & ~fallback
     window = np.clip(np.searchsorted(edges, planned_s, side="right") - 1, 0, windows - 1)

@@ -283,7 +283,8 @@ class Distribution:
 
     def quantiles_s(self, percents: Sequence[float]) -> dict[float, float]:
         """Percentiles in seconds, of those that have at least one time above them."""
-        ranks = {p: rank(self.count, p) for p in percents if self.count * (100 - p) >= 100}
+        # In tenths, as 100 - 99.9 is no tenth in binary.
+        ranks = {p: rank(self.count, p) for p in percents if self.count * (1000 - round(10 * p)) >= 1000}
         if not ranks:
             return {}
         times_us = self.added()

@@ -136,6 +136,11 @@ def rate_text(value: float | None) -> str:
     return "–" if pd.isna(value) else f"{value:,.1f}"
 
 
+def share_text(value: float | None) -> str:
+    """A share in whole percent."""
+    return "–" if pd.isna(value) else f"{value:.0%}"
+
+
 def count_text(value: float | None) -> str:
     """A count; a dash where it is not known."""
     return "–" if pd.isna(value) else f"{value:,.0f}"

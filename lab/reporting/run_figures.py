@@ -29,9 +29,9 @@ OUTCOMES = (
 )
 REPEATS = "Every repeat: how far one lies from the next of the same variant. Hollow: not valid."
 IN_TURNS = (
-    "Each point is a round: one variant's rate in its window over the other's in the window next to it. Each line is "
-    "the mean of one start of the services, and the band is the 95 % interval by the starts. The grey band is 5 % to "
-    "either side."
+    "Each point is a round: one variant's rate in its window over the other's in the window next to it, adjusted for "
+    "the speed of the cores where the CPU decides. Each line is the mean of one start of the services, and the band is "
+    "the 95 % interval by the starts. The grey band is 5 % to either side."
 )
 ALIVE = (
     "How many users were between the first request of a session and its last answer, pauses included; and how many "

@@ -17,11 +17,14 @@ from lab.storage.json_file import damaged
 LATER = (
     *("min_s", "p95_s", "cpu_s", "cpu_s_per_1000_requests", "cpu_s_per_1000_right"),
     *("memory_bytes", "jvm_bytes", "jvm_bytes_per_1000_right", "heap_bytes", "heap_bytes_per_1000_right"),
-    *("gc_pause_s", "gc_pause_s_per_1000_right", "jit_share"),
+    *("gc_pause_s", "gc_pause_s_per_1000_right", "jit_share", "generator_cpu_s_per_1000_requests"),
     *("pool_in_use", "pool_wait", "pool_acquire_s"),
 )
 LATENCIES = ("mean_s", "p50_s", "p90_s", "p99_s", "p999_s", "max_s")
 FIGURES = (*LATENCIES, *ALL_REQUESTS, "throughput_rps", "ok_throughput_rps", "predicted_mean_s")
+# How much the generator had to do, and how late it was: see :class:`lab.analysis.evidence.GeneratorState` and
+# :class:`lab.formulas.stats.Summary`.
+OF_GENERATOR, LATENESS = ("worker_cpu", "ceiling_rps", "peak_rps"), ("late_mean_s", "late_p99_s")
 OPEN_FIGURES = ("service_mean_s", "service_p50_s", "service_p99_s", "service_p999_s")
 # Figures of a cell's parts, which it has where there are several names, or several requests a session; the calls that
 # were counted behind the service; the pools of connections to what is behind it; and the course of a ramp.
@@ -64,18 +67,19 @@ def row_of(folder: CellFolder, at: float) -> dict[str, Any]:
     keys: tuple[str, ...] = FIGURES
     if isinstance(cell.load, OpenLoop):
         row, keys = {**row, **_rates(cell.load), "arrivals": cell.load.arrivals}, FIGURES + OPEN_FIGURES
-    row |= _counted_beside(folder.read("evidence"))
+    evidence = folder.read("evidence")
+    row |= _counted_beside(evidence) | {key: evidence.get(key) for key in OF_GENERATOR}
     if not folder.complete:
         kept = sum(len(piece) for piece in folder.measured_pieces(["error"]))
         there = f" {kept:,} samples of it are kept." * bool(kept)
-        nothing = {"requests": kept, **dict.fromkeys((*keys, *LATER))}
+        nothing = {"requests": kept, **dict.fromkeys((*keys, *LATER, *LATENESS))}
         return {**row, **nothing, "verdict": verdict.INCOMPLETE, "reasons": [f"It was not measured to its end.{there}"]}
     folder.check_summary((*(key for key in keys if key not in ADDED_LATER), "reasons", "elapsed_s", "began_s"))
     summary = summary_of(folder)
     counted = {**NOT_STOPPED, **summary.get("sessions", {})}
     if "sessions" in summary and (lacking := [name for name in SESSION_COUNTS if name not in counted]):
         raise damaged(folder.path / "summary.json", f"its sessions have no {', '.join(lacking)}")
-    later = {key: summary.get(key) for key in LATER} | {
+    later = {key: summary.get(key) for key in (*LATER, *LATENESS)} | {
         key: summary[key] for key in (*PARTS, *OF_PROGRAMS) if key in summary
     }
     if later.get("read_bytes") and summary["mean_s"]:

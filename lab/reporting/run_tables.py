@@ -127,13 +127,15 @@ def measurements(run: Run) -> TextTable:
 
 
 def parts(run: Run, most_names: int | None = None) -> Iterator[TextTable]:
-    """The tables of parts of a cell, of those that there is something of: names, sessions, windows, what waiting costs.
+    """The tables beside that of all measurements, of those that there is something of.
+
+    Names, sessions, windows, what waiting costs, and the generator.
 
     Args:
         most_names: of each cell; all if None.
 
     """
-    for table in (_by_name(run, most_names), _sessions(run), _windows(run), _waiting(run)):
+    for table in (_by_name(run, most_names), _sessions(run), _windows(run), _waiting(run), _generator(run)):
         if table.records:
             yield table
 
@@ -236,6 +238,32 @@ def _waiting(run: Run) -> TextTable:
     )
 
 
+def _generator(run: Run) -> TextTable:
+    """How much the generator had to do, and how late it was; without rows where no worker was read."""
+    columns = [
+        *_which(run),
+        Column("busiest\nworker", lambda row: formatting.share_text(row["worker_cpu"])),
+        Column("of its\nceiling", lambda row: formatting.share_text(row["of_ceiling"])),
+        _figure("CPU\ns/1000", "generator_cpu_s_per_1000_requests"),
+        _figure("late s\nmean", "late_mean_s"),
+        _figure("late s\np99", "late_p99_s"),
+    ]
+    records = [
+        {**row, "of_ceiling": _share(row["peak_rps"] or row["throughput_rps"], row["ceiling_rps"])}
+        for row in run.cells
+        if row["worker_cpu"] is not None and row["throughput_rps"] is not None
+    ]
+    return TextTable(
+        "the generator",
+        columns,
+        records,
+        "The share of a core that the busiest Locust worker used; the rate of requests as a share of the highest that "
+        "was measured for this kind of request; what workers on this machine used for a thousand requests, in seconds "
+        "of CPU time. Late is by how much requests were sent after they were due: the mean of those that latencies "
+        "depend on; p99 of those that were planned, in a closed loop each user's first.",
+    )
+
+
 def limits(run: Run) -> TextTable:
     """The limits in force: one row a limit, one column a variant; without rows where no service has stated any."""
     read = run.limits()
@@ -313,6 +341,10 @@ def _use(heading: str, key: str) -> Column:
 def _limit(variant: str) -> Column:
     """A column of the limits of a variant."""
     return Column(variant, lambda row: formatting.limit_text(row[variant]), "text")
+
+
+def _share(part: float, whole: float | None) -> float | None:
+    return part / whole if whole else None
 
 
 def _used(key: str, value: float | None) -> str:

@@ -14,7 +14,7 @@ from pandas.api.types import union_categoricals
 from lab.analysis import expected_counts, observations, ramps, steadiness, verdict, window_figures, window_ratios
 from lab.analysis.observations import Conditions
 from lab.analysis.program_use import program_use
-from lab.analysis.service_cost import of_all_pools, of_pools, service_cost
+from lab.analysis.service_cost import generator_cost, of_all_pools, of_pools, service_cost
 from lab.analysis.silence import silent_spans
 from lab.formulas import stats
 from lab.formulas.breakdown import breakdown
@@ -22,6 +22,7 @@ from lab.reporting import formatting
 from lab.running.measurement import Measurement
 from lab.running.testbed import Testbed
 from lab.running.turn_taking import calls_made
+from lab.runtimes import host
 from lab.spec import prediction, sample
 from lab.storage import run_folder
 from lab.storage.cell_folder import CellFolder
@@ -80,6 +81,7 @@ def conclude(testbed: Testbed, measurement: Measurement, others: list[str], turn
     variant = testbed.plan.scenario.variant(cell.variant)
     named = {request.name for request in testbed.plan.scenario.requests}
     begun, counts = observed.result.begun, observed.counts or Served()
+    sends = observations.sends(folder.measured_pieces, cell.load, summary.elapsed_s)
     conditions = Conditions(
         cpu_decides=testbed.plan.cpu_decides,
         entry=testbed.plan.scenario.entry,
@@ -98,7 +100,9 @@ def conclude(testbed: Testbed, measurement: Measurement, others: list[str], turn
         # Of a load that was broken off before it began no time is known.
         silent=silent_spans(metrics, folder.measured_pieces) if observed.result.unix_start else {},
         rounds=window_figures.by_round(*map(window_ratios.windows_of, (folder, *turned))) if turned else {},
-        sends=observations.sends(folder.measured_pieces, cell.load, summary.elapsed_s),
+        sends=sends,
+        parked_share=observations.parked_share(folder.measured_pieces, cell.load, observed.result, sends),
+        interrupts_in_programs=host.interrupts_in_programs(),
     )
     evidence = observations.evidence(observed, conditions, cell.load, summary, steady_samples(measurement))
     folder.keep("evidence", evidence.as_json())
@@ -117,6 +121,7 @@ def conclude(testbed: Testbed, measurement: Measurement, others: list[str], turn
                 testbed.plan.scenario.requests_a_session,
             ),
             **service_cost(metrics, *span, summary.requests, right),
+            **generator_cost(metrics, *span, summary.requests),
             **of_all_pools(pools),
             **({"pools": pools} if pools else {}),
             **program_use(metrics),

@@ -19,7 +19,7 @@ from lab.spec.prediction import CallsMade
 from lab.spec.window import Window
 from lab.spec.workload import Burst, Closed, Load, OpenLoop, Total
 from lab.telemetry import actuator, scrapes, served
-from lab.telemetry.sampler import IDLE_GENERATORS, IDLE_SERVICES, Telemetry, sampling, watching_cores
+from lab.telemetry.sampler import IDLE_GENERATORS, IDLE_SERVICES, WORKER, Telemetry, sampling, watching_cores
 
 DRAIN_S, SLOWEST_WORK_S = 30.0, 0.001
 # Of a locustfile of the user's own nothing is known: its sessions may take so long.
@@ -140,7 +140,7 @@ def drive(testbed: Testbed, measurement: Measurement, turn: Turn) -> None:
         actuator.empty_caches(node)
     settings.put_in_force_for(testbed, measurement, parameters)
     before, calls = served.counted(deployment), components.calls_counted(backing, caching)
-    workers = {f"worker {number}": worker for number, worker in enumerate(fleet.workers, 1)}
+    workers = {f"{WORKER}{number}": worker for number, worker in enumerate(fleet.workers, 1)}
     others = {**workers, "master": fleet.master, **backing.running()}
     try:
         with sampling(deployment, others, owned, into=readings, together=turn.idle):

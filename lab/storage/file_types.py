@@ -172,6 +172,7 @@ class _Summary(TypedDict, total=False):
     jit_share: Known
     yardstick_s: Known
     neighbours_cpu: Known
+    generator_cpu_s_per_1000_requests: Known
     pool_in_use: Known
     pool_wait: Known
     pool_acquire_s: Known
@@ -235,6 +236,8 @@ class _Evidence(TypedDict, total=False):
     counted_in_system: Known
     awaiting_dispatch: Number
     idle_s: Known
+    pausing_users: bool
+    parked_share: Known
     counting_error: float
     stood_still_s: Number
     worker_cpu: Known
@@ -282,6 +285,7 @@ class _Evidence(TypedDict, total=False):
     warm_up_before: list[_Round]
     silent: dict[str, tuple[Number, Number]]
     stopped_s: Known
+    cpu_share: Known
     component_errors: list[str]
     interrupted: bool
     scrapes: dict[str, _Scrapes]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 import numpy as np
@@ -11,6 +12,8 @@ from numpy.typing import NDArray
 from lab.telemetry.sampler import MACHINE, PAUSED, Reading
 
 Floats = NDArray[np.float64]
+# Of a pause, with the time after it in which its backlog is worked off.
+MOST_BACKLOG = 2.0
 
 
 class RunningClock:
@@ -54,6 +57,19 @@ class RunningClock:
         """The longest pause, as far as it lies between two moments, in seconds; 0 without any."""
         ends_s = self.begins_s + self.lengths_s
         return float((np.minimum(ends_s, end_s) - np.maximum(self.begins_s, begin_s)).max(initial=0.0))
+
+    def with_backlog(self, utilization: float) -> RunningClock:
+        """The clock that stands still until what piled up in a pause has been worked off: P/(1 − ρ), 2·P at most.
+
+        What comes at the rate λ in a pause of P is λ·P; from then on the rest of the capacity, μ − λ, works it off. A
+        closed loop sends no more than its users, so that what is nearly saturated has no endless backlog.
+
+        Args:
+            utilization: ρ = λ/μ, the busy share of the cores.
+
+        """
+        lasting_s = self.lengths_s * min(1 / (1 - utilization) if utilization < 1 else math.inf, MOST_BACKLOG)
+        return RunningClock(self.begins_s, np.minimum(lasting_s, np.diff(self.begins_s, append=math.inf)))
 
     def samples(self, samples: pd.DataFrame) -> pd.DataFrame:
         """Samples by this clock: what was planned, sent and answered when, so that no latency contains a pause.

@@ -24,6 +24,8 @@ from lab.system.deployment import Deployment
 from lab.telemetry.actuator import HICCUPS, POLL_TIMEOUT_S, STATES, scrape
 
 MACHINE = "machine"
+# How the names of Locust workers begin, which their numbers follow.
+WORKER = "worker "
 # What is up while another service is loaded: all services together, and all of their generators.
 IDLE_SERVICES, IDLE_GENERATORS = "neighbours", "idle generators"
 # What shares the generator's cores and is no worker, and all that is on the service's.

@@ -532,6 +532,9 @@ def test_the_intervals_of_a_run_say_what_they_rest_on(made):
     single = lab.open_run(str(made({"mvc": 0.1}, repeat=1, duration=5.0).path)).intervals()
     assert set(single["scope"]) == {"within one run only"}
     assert lab.open_run(str(made({"mvc": 0.1}, repeat=1).path)).intervals().empty
+    without_samples = made({"mvc": 0.1}, repeat=1, duration=5.0)
+    without_samples.cells()[0].kept.unlink()
+    assert lab.open_run(str(without_samples.path)).intervals().empty
 
 
 def test_a_closed_loop_says_when_it_settled(made):

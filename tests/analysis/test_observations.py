@@ -10,7 +10,7 @@ import pytest
 
 from lab.analysis import observations, window_figures
 from lab.analysis.evidence import Steadiness
-from lab.analysis.service_cost import of_all_pools, of_pools, service_cost
+from lab.analysis.service_cost import generator_cost, of_all_pools, of_pools, service_cost
 from lab.analysis.steadiness import slowness, steadiness
 from lab.formulas.queueing import queue_latencies
 from lab.formulas.stats import summarise
@@ -23,6 +23,7 @@ from lab.telemetry.sampler import (
     CORES_BUSY,
     FIXED_WORK,
     IDLE_SERVICES,
+    INTERRUPTS,
     MACHINE,
     PAUSED,
     PAUSES_UNREAD,
@@ -53,6 +54,17 @@ def test_what_is_left_of_a_core_was_taken_by_others():
     shares = observations.foreign_cores(telemetry(generator_busy=0.9), CORES)
     assert shares["generator"] == pytest.approx(0.5)
     assert shares["service"] == pytest.approx(0.0)
+
+
+def test_interrupts_that_programs_are_charged_for_hide_no_other_program():
+    """A tenth of a full core is somebody else's, and a fifth interrupts, nearly all of it in the service's time."""
+    found = telemetry(generator_busy=0.42, service_busy=0.8)
+    found.rows = [row for row in found.rows if row[1:3] != ("service", "cpu_s")]
+    found.rows += readings("service", INTERRUPTS, 0.19) + readings("service", "cpu_s", 0.88)
+    assert observations.foreign_cores(found, CORES, interrupts_in_programs=True)["service"] == pytest.approx(
+        0.108, abs=0.001
+    )
+    assert observations.foreign_cores(found, CORES)["service"] == 0.0, "they would have been counted apart"
 
 
 def test_cores_of_nobody_were_taken_by_nobody():
@@ -151,6 +163,15 @@ def test_what_was_not_read_is_not_known():
         assert service_cost(readings(target, name, 50.0), 0.0, 0.0, 0)[figure] is None
 
 
+def test_a_request_costs_the_generator_what_all_workers_used():
+    """Two workers on this machine together; nothing is known where one is on another machine, and so not read."""
+    rows = readings("worker 1", "cpu_s", 0.3) + readings("worker 2", "cpu_s", 0.2) + readings("master", "cpu_s", 0.1)
+    assert generator_cost(rows, 2.5, 6.5, 1000) == {"generator_cpu_s_per_1000_requests": pytest.approx(2.0)}
+    elsewhere = readings("worker 3", "under_way", 0.0)
+    for unknown in ([], rows + elsewhere):
+        assert generator_cost(unknown, 2.5, 6.5, 1000) == {"generator_cpu_s_per_1000_requests": None}
+
+
 def test_what_nobody_read_after_the_end_is_not_known():
     """A counter that was last read in mid-load would show too little."""
     rows = readings("service", "cpu_s", 0.5) + readings("service", "jvm_gc_pause_seconds_sum", 0.01, seconds=5)
@@ -193,7 +214,10 @@ def test_the_generator_of_a_ramp_is_judged_by_its_end(samples_of):
         return found.generator.worker_cpu, found.generator.peak_rps
 
     assert judged(Ramp(users=9, from_rps=0, to_rps=900, duration_s=20.0)) == (pytest.approx(0.925, abs=0.03), 1800)
-    assert judged(Open(users=9, rate_rps=900, duration_s=20.0)) == (pytest.approx(0.5, abs=0.03), 0)
+    assert judged(Open(users=9, rate_rps=900, duration_s=20.0)) == (
+        pytest.approx(0.5, abs=0.03),
+        pytest.approx(10, abs=0.1),
+    )
     growing = Closed(users=9, ramp_s=20.0, duration_s=20.0)
     assert judged(growing) == (pytest.approx(0.925, abs=0.03), pytest.approx(10, abs=0.5))
     steady = Closed(users=9, ramp_s=10.0, duration_s=20.0)
@@ -393,6 +417,18 @@ def test_cpu_time_a_request_may_fall_only_where_it_does_not_decide(samples_of, c
     assert (found.cpu_change < -0.3) == cpu_decides
     assert found.latency_change == 0.0
     assert found.course == ("warming" if cpu_decides else "flat")
+
+
+def test_cpu_time_a_request_is_known_of_few_requests_a_second_too(samples_of):
+    """Fifteen a second that become twice as dear are found; of too few nobody can say, and that is said."""
+    load, sent = Open(users=10, rate_rps=15.0, duration_s=60.0), np.arange(0, 60, 1 / 15)
+    samples = samples_of([0.01] * len(sent), sent_s=list(sent))
+    cpu = [(float(t), "service", "cpu_s", float(value)) for t, value in enumerate(np.cumsum(np.linspace(0.1, 0.2, 61)))]
+    assert steadiness(load, samples, cpu, True).cpu_change == pytest.approx(1.0, abs=0.2)
+    seldom_read = cpu[::9]
+    assert "to know the CPU time of each" in steadiness(load, samples, seldom_read, True).not_judged
+    assert steadiness(load, samples, seldom_read, False).not_judged == ""
+    assert steadiness(load, samples, (), True).not_judged == "", "nobody reads an attached service"
 
 
 def test_of_what_noise_hides_the_noisier_series_counts_where_the_other_does_not_show_it(samples_of):
@@ -996,6 +1032,35 @@ def test_users_are_not_idle_because_a_window_ends():
     assert idle_s(one_less, load, 5.0, windows) == pytest.approx(1 / 80)
 
 
+def of_pausing_users(samples_of, ends_s: dict[int, float], users: int = 100):
+    """Samples of users who pause for 0.9 s after answers that take 0.1 s, until each has its end."""
+    sends = [(user, at) for user in range(users) for at in np.arange(user / users, ends_s.get(user, 20.0), 1.0)]
+    samples = samples_of([0.1] * len(sends), sent_s=[at for _, at in sends])
+    return samples.assign(user=[user for user, _ in sends], worker=0)
+
+
+@pytest.mark.parametrize(
+    "load", [Closed(users=100, ramp_s=1.0, duration_s=20.0), Total(users=100, ramp_s=1.0, requests=2000)]
+)
+def test_users_who_pause_and_never_send_again_are_parked(samples_of, load):
+    """Three of a hundred who stopped in mid-load, and two who never began; nobody where all send to the end."""
+    result = PhaseResult(whole=True, pauses=2000, finished=2000)
+
+    def parked_share(samples, result=result, load=load):
+        pieces = in_pieces(samples)
+        return observations.parked_share(pieces, load, result, observations.sends(pieces, load, 20.0))
+
+    assert parked_share(of_pausing_users(samples_of, {})) == 0.0
+    ends_s = {3: 8.0, 4: 9.0, 5: 10.0, 6: 0.0, 7: 0.0}
+    assert parked_share(of_pausing_users(samples_of, ends_s)) == pytest.approx(0.05)
+    assert parked_share(of_pausing_users(samples_of, ends_s), replace(result, pauses=0)) is None
+    assert parked_share(of_pausing_users(samples_of, ends_s), replace(result, whole=False)) is None
+    sleeper = of_pausing_users(samples_of, {})
+    sleeper = sleeper[(sleeper["user"] != 3) | ~sleeper["sent_us"].between(2e6, 14e6)]
+    assert parked_share(sleeper) is None, "it may pause for so long, as others may"
+    assert parked_share(of_pausing_users(samples_of, {}), load=Burst(users=100)) is None
+
+
 def shared(generator_busy: float, service_cpu: float) -> Telemetry:
     """Ten seconds in which the cores of generator and service were so busy, and MySQL used 0.4 of one."""
     rates = {("generator", CORES_BUSY): generator_busy, ("service", "cpu_s"): service_cpu, ("mysql", "cpu_s"): 0.4}
@@ -1010,6 +1075,9 @@ def test_a_service_that_waits_for_the_other_core_is_seen(busy, service, share):
     assert observations.crowded(telemetry, cores) == share
     assert observations.beside(telemetry) == {"mysql": pytest.approx(0.4)}
     assert observations.crowded(telemetry, {}) is None
+    handling_packets = shared(busy - 0.2, service)
+    handling_packets.rows += readings("generator", INTERRUPTS, 0.2)
+    assert observations.crowded(handling_packets, cores) == share
 
 
 def test_packets_that_the_kernel_dropped_are_those_of_the_load():

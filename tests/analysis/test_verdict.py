@@ -214,6 +214,9 @@ def test_a_good_measurement_is_valid_without_reasons():
         {"remote": True, "ceiling_rps": None},
         {"idle_s": 0.04},
         {"cpu_decides": False},
+        {"cpu_share": 0.84},
+        {"pausing_users": True, "parked_share": 0.02},
+        {"pausing_users": True, "parked_share": None},
         {"worker_cpu": 0.7},
         {"worker_cpu": 0.35, "workers_cpu": 0.7},
         {"gc_share": 0.1},
@@ -307,6 +310,33 @@ def test_what_was_not_checked_since_cores_were_shared_is_one_sentence():
     assert said == [f"Not checked, as service and generator shared all cores: {SPEED}, {PAUSES}."]
 
 
+@pytest.mark.parametrize(
+    ("changes", "name", "why"),
+    [
+        (
+            {"shared_cores": True, "beside": {"mysql": 0.4}},
+            "that it did not wait for what shares the generator's cores",
+            "service and generator shared all cores",
+        ),
+        (
+            {"remote": True, "ceiling_rps": None},
+            "the ceiling of remote workers",
+            "it was not measured on their machines",
+        ),
+        (
+            {"pausing_users": True},
+            "that users were not idle",
+            "a user's pause was too long to tell it from one who never sends again",
+        ),
+    ],
+)
+def test_what_a_valid_measurement_may_lack_is_named(changes, name, why):
+    """With its reason, and changes no verdict."""
+    assert verdict.not_made(evidence(**changes))[name] == why
+    assert name not in verdict.not_made(evidence())
+    assert judged(**changes) == (VALID, "")
+
+
 def test_what_broke_off_is_not_blamed_for_what_it_could_not_check():
     """The cause comes alone."""
     assert judged(interrupted=True, served=None, counted_in_system=None)[1] == "The measurement was interrupted."
@@ -342,6 +372,7 @@ def test_of_an_attached_service_less_is_essential(lacking):
         ({"warm": False}, SUSPECT, "not warm after 3 rounds: CPU time a request still changed"),
         ({"warm": False, "cpu_decides": True}, SUSPECT, "3 rounds: its compilers were still at work"),
         ({"cpu_decides": True}, SUSPECT, "measured for 3 s: where the CPU decides, 20 s are the least"),
+        ({"cpu_share": 0.85}, SUSPECT, "measured for 3 s: where the CPU decides, 20 s are the least"),
         (
             {"slow_connects": 3},
             SUSPECT,
@@ -372,6 +403,8 @@ def test_of_an_attached_service_less_is_essential(lacking):
         ({"crowded": 0.5, "beside": {"mysql": 0.5}}, SUSPECT, "(mysql 0.50 of a core)"),
         ({"idle_s": 0.05}, SUSPECT, "idle for 50.0 ms"),
         ({"idle_s": 0.3}, INVALID, "idle for 300.0 ms"),
+        ({"pausing_users": True, "parked_share": 0.05}, SUSPECT, "5% of the users stopped sending before the end"),
+        ({"pausing_users": True, "parked_share": 0.2}, INVALID, "20% of the users stopped sending"),
         ({"gc_share": 0.3}, SUSPECT, "30% of the time"),
         ({"stopped_s": 0.5}, SUSPECT, "process did not run for 0.5 s"),
         ({"others": ["20261121T101500Z-delay"]}, SUSPECT, "20261121T101500Z-delay"),

@@ -120,6 +120,13 @@ def test_a_window_without_a_right_answer_has_no_latency():
     assert np.isnan(windows["mean_s"][0])
 
 
+def test_what_sessions_send_after_a_ramp_is_not_counted_in_its_last_window():
+    """Their later requests are planned when what was before them was answered, and a pause had passed."""
+    windows = ramp.outcomes(frame([0.5, 1.5, 2.5, 3.5], 0.1), 2.0, BY_BREAKER, windows=4)
+    assert windows["offered"].tolist() == [1, 1, 1, 1]
+    assert windows["to_s"].iloc[-1] == 3.5
+
+
 def test_the_fallback_of_a_check_is_no_right_answer():
     """A locustfile's own fallbacks are counted as such."""
     windows = ramp.outcomes(frame([0.5, 1.5], [0.1, 0.1], "", [True, False]), 2.0, BY_BREAKER, windows=1)

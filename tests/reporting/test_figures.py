@@ -446,6 +446,6 @@ def test_formulas_are_held_against_what_was_measured():
 
 def test_what_is_up_and_idle_meanwhile_is_not_drawn_as_a_database(samples_of):
     """The other variants of a run in turns, and their generators, are not behind the service that is loaded."""
-    targets = ("service", "neighbours", "idle generators", "machine", "master", "lab", "worker-1", "mysql", "node 1")
+    targets = ("service", "neighbours", "idle generators", "machine", "master", "lab", "worker 1", "mysql", "node 1")
     rows = [(t, target, "cpu_s", t) for t in (0.0, 1.0) for target in targets]
     assert panel(samples_of([1.0]), metrics=pd.DataFrame(rows, columns=METRICS)).behind == ["mysql"]

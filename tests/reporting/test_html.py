@@ -73,8 +73,8 @@ def test_a_choice_is_shown_by_its_name_in_every_table(tmp_path):
     run = run_view.Run(folder)
     rows = Counter(re.findall(r'<td class="name">mvc</td>\s*<td class="number">([^<]*)</td>', html.render(run)))
     of_mvc = [cell for cell in run.cells if cell["variant"] == "mvc"]
-    names = len(of_mvc[0]["by_name"])
-    assert rows == dict.fromkeys(("10", "4"), len(of_mvc) // 2 * (1 + names + len(SESSION_TIMES)))
+    names = len(of_mvc[0]["by_name"])  # and a row of the generator
+    assert rows == dict.fromkeys(("10", "4"), len(of_mvc) // 2 * (1 + names + len(SESSION_TIMES) + 1))
 
 
 @pytest.fixture
@@ -120,7 +120,7 @@ def test_it_tells_the_whole_story(example):
         "1a2a2397169fe96a5984e8583bbc43a1c6fc0901",
     ):
         assert part in words
-    assert len(re.findall(r'<tr class="valid', example)) == 21
+    assert len(re.findall(r'<tr class="valid', example)) == 2 * 21, "of the cells, and of the generator in each"
 
 
 @pytest.mark.thorough
@@ -225,7 +225,10 @@ def test_doubt_comes_first_and_nothing_is_left_out(copy):
     (cells / "webflux-u4000-r1" / "summary.json").unlink()
     text = html.render(run_view.Run(copy))
     assert text.index("Only 3 were sent.") < text.index("It was not measured to its end.") < text.index("<table")
-    assert [row for row in re.findall(r'<tr class="(\w+)', text) if row != "next"] == ["invalid", "valid", "incomplete"]
+    rows = [row for row in re.findall(r'<tr class="(\w+)', text) if row != "next"]
+    assert rows == ["invalid", "valid", "incomplete", "invalid", "valid"], (
+        "of the generator nothing is known of the last"
+    )
 
 
 @pytest.mark.usefixtures("words_only")

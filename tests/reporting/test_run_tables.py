@@ -44,11 +44,29 @@ def test_of_many_names_some_are_shown_and_the_others_counted():
 def test_each_time_of_a_session_has_a_row_and_its_counts_stand_in_the_first():
     """Sums, whole sessions and pauses; how many were begun is a count of all three."""
     run = run_view.open_run("operations-pace")
-    _, sessions = run_tables.parts(run)
+    sessions = next(table for table in run_tables.parts(run) if table.title == "sessions")
     begun = headings(sessions).index("begun")
     shown = [sessions.columns[begun].text(record) for record in sessions.records[:3]]
     assert shown[0].replace(",", "").isdigit()
     assert shown[1:] == ["", ""]
+
+
+def test_what_the_generator_had_to_do_stands_beside_what_it_measured(outage):
+    """One row a cell: of a core, of the ceiling, and how late; a dash where an older run lacks a figure."""
+    *_, generator = run_tables.parts(outage)
+    assert generator.title == "the generator"
+    assert len(generator.records) == len(outage.cells)
+    for row, record in zip(outage.cells, generator.records, strict=True):
+        shown = {" ".join(column.heading.split()): column.text(record) for column in generator.columns}
+        assert shown["busiest worker"] == f"{row['worker_cpu']:.0%}"
+        assert shown["of its ceiling"] == f"{row['throughput_rps'] / row['ceiling_rps']:.0%}"
+        assert shown["late s p99"] == f"{row['late_p99_s']:.5f}"
+        assert shown["CPU s/1000"] == "–"
+
+
+def test_programs_that_are_run_have_no_generator():
+    """Nobody sends requests to them."""
+    assert "the generator" not in [table.title for table in run_tables.parts(run_view.open_run("grep-large"))]
 
 
 @pytest.mark.usefixtures("words_only")

@@ -33,3 +33,8 @@ def test_what_the_kernel_dropped_as_it_could_not_track_more_is_the_sum_of_its_co
         file.write_text(text)
     monkeypatch.setattr(host, "CONNTRACK_COUNTERS", file)
     assert host.untracked_packets() == count
+
+
+def test_how_interrupts_are_counted_is_a_property_of_the_kernel():
+    """So it is the same each time, whatever else runs here."""
+    assert len({host.interrupts_in_programs.__wrapped__() for _ in range(5)}) == 1

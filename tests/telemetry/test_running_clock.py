@@ -43,3 +43,13 @@ def test_readings_are_moved_too():
     rows = [(t, "service", "cpu_s", value) for t, value in ((0.0, 0.0), (1.0, 1.0), (1.5, 1.0), (2.5, 2.0))]
     moved = RunningClock.of([*PAUSES, *rows]).rows(rows)
     assert [row[0] for row in moved] == pytest.approx([0.0, 1.0, 1.0, 2.0])
+
+
+@pytest.mark.parametrize(("utilization", "lasting_s"), [(0.0, 0.4), (0.2, 0.5), (0.9, 0.8), (1.0, 0.8)])
+def test_what_piled_up_in_a_pause_is_worked_off_after_it(samples_of, utilization, lasting_s):
+    """By what is left of the capacity, and no longer than the pause itself took, nor beyond the next one."""
+    clock = RunningClock(np.array([1.0, 6.0, 6.5]), np.array([0.4, 0.4, 0.1])).with_backlog(utilization)
+    assert clock.longest_s(0.0, 5.0) == pytest.approx(lasting_s)
+    assert clock.longest_s(5.0, 6.45) == pytest.approx(min(lasting_s, 0.45))
+    late = clock.samples(samples_of([1.0 + lasting_s], sent_s=[0.5]))
+    assert list(late["latency_us"]) == [pytest.approx(1_000_000, abs=1)]

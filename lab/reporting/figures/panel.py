@@ -13,7 +13,7 @@ from lab.formulas import stats
 from lab.reporting.figures.style import KNOWN, Style, label_of
 from lab.reporting.formatting import SURVIVORS
 from lab.spec.nodes import is_node
-from lab.telemetry.sampler import BESIDE_WORKERS, ON_SERVICE_CORES
+from lab.telemetry.sampler import BESIDE_WORKERS, ON_SERVICE_CORES, WORKER
 
 Curve = tuple[NDArray[np.float64], NDArray[np.float64]]
 MOMENTS = 800
@@ -116,7 +116,7 @@ class Panel:
     @property
     def workers(self) -> list[str]:
         """The names of the Locust workers with readings."""
-        return [target for target in self._processes if target.startswith("worker")]
+        return [target for target in self._processes if target.startswith(WORKER)]
 
     @property
     def behind(self) -> list[str]:

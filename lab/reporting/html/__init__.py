@@ -113,7 +113,7 @@ class Page:
 
     @cached_property
     def parts(self) -> list[TextTable]:
-        """The tables of names, sessions, windows, and of what waiting costs, where there are any."""
+        """The tables beside that of all measurements: see :func:`lab.reporting.run_tables.parts`."""
         return list(run_tables.parts(self.run))
 
     @cached_property
