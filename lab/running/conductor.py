@@ -88,8 +88,9 @@ def measure_start(testbed: Testbed, groups: Iterable[list[Cell]]) -> None:
 def measure(testbed: Testbed, *cells: Cell, starts: Starts) -> None:
     """Measure the cells of a group and judge each. A failed component makes its cell invalid, and the others go on.
 
-    So does Ctrl-C with all of them, and is raised again. LabError, with nothing begun, if the user's own locustfile is
-    not what the run was planned with.
+    Ctrl-C, and any error that is no component's, interrupts all of them, so that they are measured again when the run is
+    resumed, and is raised again. LabError, with nothing begun, if the user's own locustfile is not what the run was
+    planned with.
 
     Args:
         starts: of the services, which stay up.
@@ -101,12 +102,8 @@ def measure(testbed: Testbed, *cells: Cell, starts: Starts) -> None:
     began, since = time.monotonic(), datetime.now(UTC)
     measurements = [Measurement(cell, testbed.run.begin(cell), starts.of(cell.variant)) for cell in cells]
     try:
-        MEASURED_BY[testbed.plan.scenario.entry](testbed, measurements)
-    except ComponentError as error:  # of what they share
-        for each in measurements:
-            if each.goes_on:
-                note_failure(testbed, each, error)
-    except KeyboardInterrupt:
+        _measure_all(testbed, measurements)
+    except BaseException:
         for each in measurements:
             each.observed.ending = replace(each.observed.ending, interrupted=True)
         raise
@@ -121,6 +118,16 @@ def measure(testbed: Testbed, *cells: Cell, starts: Starts) -> None:
             for each in measurements:
                 turned = [other.folder for other in measurements if other is not each]
                 conclude(testbed, each, others, turned)
+
+
+def _measure_all(testbed: Testbed, measurements: list[Measurement]) -> None:
+    """Measure the cells of a group, whose failures end one each; that of something which they share ends all of them."""
+    try:
+        MEASURED_BY[testbed.plan.scenario.entry](testbed, measurements)
+    except ComponentError as error:
+        for each in measurements:
+            if each.goes_on:
+                note_failure(testbed, each, error)
 
 
 def _measure_programs(testbed: Testbed, measurements: list[Measurement]) -> None:
@@ -204,9 +211,9 @@ def _prove(testbed: Testbed, measurement: Measurement) -> None:
             answers = equivalence.prove(node, testbed.backing.contract)
         except ComponentError as error:
             raise actuator.no_answer_error(node, error.problem) from error
-        equivalence.check_equal(testbed.proved, f"{variant}, {name}" if start.answers else variant, answers)
-        start.answers = start.answers or answers
-        measurement.folder.keep("contract", start.answers)  # also where the next node is not equal
+        answering, start.answers = f"{variant}, {name}" if start.answers else variant, start.answers or answers
+        measurement.folder.keep("contract", start.answers)  # before anything is found to differ from it
+        equivalence.check_equal(testbed.proved, answering, answers)
     measurement.folder.keep("contract", start.answers)
 
 

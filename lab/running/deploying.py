@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from lab.errors import ComponentError, LabError
 from lab.running.testbed import Testbed
 from lab.runtimes import Running
 from lab.spec.nodes import Node, nodes
@@ -63,7 +64,7 @@ def _told(testbed: Testbed, of_start: tuple[Node, ...], start: str) -> dict[Node
 def deployed(testbed: Testbed, running: Mapping[str, Running], start: str, folder: Path) -> Iterator[Deployment]:
     """Wait until all nodes are ready, balance them if there are several, and have them scraped where that is asked.
 
-    ComponentError if one is not ready in time, or ends.
+    ComponentError if one of them, or the balancer, is not ready in time, or ends.
 
     Args:
         start: the name of this start, as in :func:`started_nodes`.
@@ -92,7 +93,11 @@ def _balanced(testbed: Testbed, running: Mapping[str, Running], folder: Path) ->
         testbed.artifacts.images.get(balancer.PROGRAM, ""),
         host,
     )
-    with balancer.balanced(services, balancer.settings_for(testbed.plans), site) as front:
+    with ExitStack() as stack:
+        try:
+            front = stack.enter_context(balancer.balanced(services, balancer.settings_for(testbed.plans), site))
+        except LabError as error:
+            raise ComponentError(error.problem, error.next_step, error.detail) from error
         yield Deployment(services, front.url, front)
 
 

@@ -120,11 +120,12 @@ def _executed(plan: Plan) -> Iterator[str]:
 
 
 def _recall_contract(testbed: Testbed) -> None:
-    """Make the answers of the measured cells the reference for the missing ones."""
+    """Make the answers of the measured cells in which nothing failed the reference for the missing ones."""
     for groups in in_random_order(testbed.plan):
         for cell in chain.from_iterable(groups):
             folder = testbed.run.cell(cell)
-            if folder.settled:
+            # What was refuted has its answers there too, to be looked at.
+            if folder.settled and not folder.read("evidence").get("component_errors"):
                 for name, answer in folder.read("contract").items():
                     testbed.proved.setdefault(name, (cell.variant, answer))
 

@@ -297,9 +297,9 @@ def failure_noted(run: RunFolder, reporter: Reporter) -> Iterator[None]:
     """
     try:
         yield
-    except LabError as error:
+    except Exception as error:
         if run.state() != "complete":
-            run.fail(str(error))
+            run.fail(str(error) if isinstance(error, LabError) else repr(error))
         raise
     except KeyboardInterrupt:
         if run.state() != "complete":

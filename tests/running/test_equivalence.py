@@ -18,6 +18,7 @@ from lab.experiments import scenarios
 from lab.running import conductor, equivalence
 from lab.running.starts import Start
 from lab.spec.scenario import Exchange
+from lab.storage.cell_folder import CellFolder
 from lab.system import contract
 from lab.telemetry.actuator import Service
 
@@ -156,21 +157,30 @@ def test_of_many_differences_the_first_ones_are_told_and_how_many_there_are(serv
     assert "contract.json in the folder of a cell has all that its variant answered" in caught.value.next_step
 
 
-def test_the_answers_of_a_node_are_kept_although_the_next_one_is_not_equal(service, monkeypatch):
-    """They are what one is told to look at."""
-    first, other = answers(service, "/good"), answers(service, "/bad", ANSWERS["/bad"][0])
-    told, kept = iter((first, other)), []
-    monkeypatch.setattr(equivalence, "prove", lambda *_: next(told))
-    testbed = SimpleNamespace(proved={}, backing=SimpleNamespace(contract=()))
+@pytest.mark.parametrize(
+    ("other", "before", "named"),
+    [
+        ("/longer", {}, "mvc, node 2 and mvc"),
+        ("/list", {"it": "/longer/1"}, "mvc and webflux"),
+    ],
+)
+def test_the_answers_of_a_variant_are_kept_although_others_differ(service, tmp_path, other, before, named):
+    """They are what one is told to look at: those of its first node, whether that one differs or the next."""
+    folder = CellFolder(tmp_path, None)
+    testbed = SimpleNamespace(
+        proved={name: ("webflux", answers(service, path)[name]) for name, path in before.items()},
+        backing=SimpleNamespace(contract=(Exchange("it", "/1", 200),)),
+    )
+    nodes = {f"node {n}": Service(None, service.url + path, "") for n, path in enumerate(("/list", other), 1)}
     measurement = SimpleNamespace(
         start=Start(),
         cell=SimpleNamespace(variant="mvc"),
-        deployment=SimpleNamespace(nodes={"node 1": None, "node 2": None}),
-        folder=SimpleNamespace(keep=lambda name, value: kept.append((name, value))),
+        deployment=SimpleNamespace(nodes=nodes),
+        folder=folder,
     )
-    with pytest.raises(ComponentError, match="mvc, node 2 and mvc are not equal"):
+    with pytest.raises(ComponentError, match=f"{named} are not equal"):
         conductor._prove(testbed, measurement)
-    assert kept == [("contract", first)]
+    assert folder.read("contract")["it"]["body_sha256"] == answers(service, "/list/1")["it"]["body_sha256"]
 
 
 def test_a_difference_beyond_what_is_shown_counts(service):

@@ -8,6 +8,7 @@ from programs import needs_haproxy, needs_prometheus
 
 import lab
 from lab.analysis import insights
+from lab.analysis.verdict import INVALID
 from lab.system import balancer, prometheus
 from lab.telemetry import series
 
@@ -49,6 +50,17 @@ def test_two_nodes_are_one_service_that_is_counted_at_each(run):
     logs = {str(path.relative_to(cell.logs)) for path in cell.logs.rglob("*.*")}
     assert {"node-1/service.log", "node-2/service.log", "node-1/gc.log", "balancer/haproxy.cfg"} <= logs
     assert not {path for path in logs if path.endswith(".port") or "scratch" in path}
+
+
+@pytest.mark.java
+def test_a_balancer_that_does_not_start_makes_its_cell_invalid(tmp_path, brief, monkeypatch):
+    """By name, as a node that does not; the run goes on."""
+    monkeypatch.setattr(balancer, "PROGRAM", "false")
+    run = lab.run("delay", users=2, variants="mvc", nodes=2, heap_mb=128, seed=1, data=tmp_path, quiet=True)
+    (cell,) = run.cells
+    assert cell["verdict"] == INVALID
+    assert "The balancer exited with status 1 while it started." in cell["reasons"]
+    assert run.folder.state() == "complete"
 
 
 @needs_haproxy

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 import psutil
 import pytest
 from machines import HERE
+from orphans import orphaned
 from patience import PATIENCE_S, await_that
 
 from lab.analysis import pairing
 from lab.analysis.verdict import INVALID
-from lab.errors import LabError
+from lab.errors import ComponentError, LabError
 from lab.reporting.html.rerun_command import asked
 from lab.reporting.run_view import Run
 from lab.running import conductor
+from lab.running import programs as programs_measured
 from lab.running.invocation import Invocation
 from lab.running.progress import Reporter
 from lab.running.resumption import resume
@@ -30,6 +35,7 @@ from lab.spec.scenario import Parameter, Rehearsal, Scenario
 from lab.spec.system import Variant
 from lab.spec.workload import Burst
 from lab.storage import run_folder
+from lab.system.backends import Backends
 
 SUM = Variant("sum", "", "Python's sum", command=("{python}", "-c", "print(sum(range({count})))"), output=r"\d+")
 
@@ -299,6 +305,52 @@ def test_a_killed_run_leaves_nothing_and_is_resumed(tmp_path):
     again = Run(resume(folder, Invocation(["lab.resume"], data, Reporter()), anyway=True))
     assert INVALID not in [row["verdict"] for row in again.cells]
     assert again.folder.cells()[0].samples().equals(before)
+
+
+def test_what_a_refuted_program_printed_is_no_reference_for_a_resumed_run(measured, tmp_path):
+    """It is kept, so that one can see what differs; whoever is measured after it is compared with the first one anew."""
+    run = measured(SUM, says("bad", "print(7)"), loops=1)
+    first, refuted = run.folder.cells()
+    assert refuted.read("contract")["output"]["body_begin"] == "7"
+    shutil.rmtree(first.path)
+    resumed = Run(resume(orphaned(run.folder), Invocation(["lab.resume"], tmp_path, Reporter())))
+    assert [row["verdict"] == INVALID for row in resumed.cells] == [False, True]
+
+
+def nothing_starts(*_: object) -> NoReturn:
+    """As where the lab's guard is killed again and again."""
+    raise LabError("The lab's guard process was killed twice.")
+
+
+def nothing_forks(*_: object) -> NoReturn:
+    """As where there are too many processes."""
+    raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+
+def nothing_tells(*_: object) -> NoReturn:
+    """As where the Docker engine ends, and with it what it has started."""
+    raise ComponentError("The Docker engine does not answer.")
+
+
+.mark.parametrize(
+    ("fails", "error"),
+    [
+        ((programs_measured, "execute", nothing_starts), "The lab's guard process was killed twice."),
+        ((programs_measured, "execute", nothing_forks), "Resource temporarily unavailable"),
+        ((Backends, "exit_reasons", nothing_tells), "The Docker engine does not answer."),
+    ],
+)
+def test_an_error_that_is_no_programs_interrupts_its_cell(tmp_path, monkeypatch, fails, error):
+    """It is measured again when the run is resumed, and the folder of the run says what happened."""
+    plan = planning.make_plan(programs(says("fails", "raise SystemExit(3)")), Options(seed=1, loops=1), HERE)
+    with monkeypatch.context() as patch, pytest.raises(Exception, match=error):
+        patch.setattr(*fails)
+        conductor.conduct(plan, Invocation(["lab.run"], tmp_path, Reporter()))
+    (folder,) = run_folder.all_runs(tmp_path)
+    assert folder.missing() == list(plan.cells)
+    assert error in (folder.path / "error.txt").read_text()
+    resume(orphaned(folder), Invocation(["lab.resume"], tmp_path, Reporter()))
+    assert folder.state() == "complete"
 
 
 TYPED = """
