@@ -88,9 +88,8 @@ def measure_start(testbed: Testbed, groups: Iterable[list[Cell]]) -> None:
 def measure(testbed: Testbed, *cells: Cell, starts: Starts) -> None:
     """Measure the cells of a group and judge each. A failed component makes its cell invalid, and the others go on.
 
-    Ctrl-C, and any error that is no component's, interrupts all of them, so that they are measured again when the run is
-    resumed, and is raised again. LabError, with nothing begun, if the user's own locustfile is not what the run was
-    planned with.
+    Ctrl-C, and any error that is no component's, interrupts all of them, and is raised again: they are measured when the
+    run is resumed. LabError, with nothing begun, if the user's own locustfile is not what the run was planned with.
 
     Args:
         starts: of the services, which stay up.
@@ -121,7 +120,7 @@ def measure(testbed: Testbed, *cells: Cell, starts: Starts) -> None:
 
 
 def _measure_all(testbed: Testbed, measurements: list[Measurement]) -> None:
-    """Measure the cells of a group, whose failures end one each; that of something which they share ends all of them."""
+    """Measure the cells of a group; the failure of a component that they share ends all of them."""
     try:
         MEASURED_BY[testbed.plan.scenario.entry](testbed, measurements)
     except ComponentError as error:

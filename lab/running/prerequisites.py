@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import socket
 from dataclasses import replace
@@ -10,7 +11,7 @@ from lab.errors import LabError
 from lab.generator.fleet import check_join_token, new_join_token
 from lab.running.invocation import Invocation
 from lab.running.progress import Reporter
-from lab.runtimes import DOCKER, PROCESS, checkout, host
+from lab.runtimes import DOCKER, LOOPBACK, PROCESS, checkout, host
 from lab.runtimes.checkout import ROOT
 from lab.spec import http_address, memory
 from lab.spec.plan import Plan
@@ -21,6 +22,8 @@ from lab.system.jdk import find_jdk
 
 # The Locust master, the lab and its libraries keep some files open besides one socket a user.
 SPARE_FILES = 256
+# Of Linux: each container has its own, whatever range the machine was given.
+PORTS_IN_CONTAINER = 60_999 - 32_768
 
 
 def check(plan: Plan, users: int, invocation: Invocation) -> tuple[str, str]:
@@ -43,7 +46,7 @@ def check(plan: Plan, users: int, invocation: Invocation) -> tuple[str, str]:
         chosen, why = images.choose(invocation.runtime)
     elif entry == "program" and invocation.runtime == DOCKER:
         raise LabError("Programs are executed on this machine.", "Leave --runtime docker out.")
-    check_machine(plan, users, invocation)
+    check_machine(plan, users, invocation, chosen)
     if entry == "service":
         check_locustfile(plan.scenario)
         if chosen == PROCESS:
@@ -61,12 +64,10 @@ def needs_jdk(plan: Plan) -> bool:
     return any(variant.module for variant in plan.variants) or any("{java}" in word for word in words)
 
 
-def check_machine(plan: Plan, users: int, invocation: Invocation) -> None:
+def check_machine(plan: Plan, users: int, invocation: Invocation, runtime: str) -> None:
     """LabError if this machine's limits, memory or disk space are too small for a plan."""
     check_open_files(plan, users)
-    on_loopback = plan.scenario.entry == "service" and not plan.bind
-    # A balancer reaches a node from one address, and the last node alone would get all connections.
-    host.check_ports(users, http_address.LOOPBACK_ADDRESSES if on_loopback and not plan.is_balanced else 1)
+    check_ports(plan, users, runtime)
     host.check_backlog(max(plan.limits_of(cell.variant).accept_count or 0 for cell in plan.cells))
     memory.check(plan, users, host.machine(), invocation.endpoints.databases)
     host.check_free_space(invocation.runs)
@@ -76,6 +77,31 @@ def check_open_files(plan: Plan, users: int) -> None:
     """LabError if one of a plan's processes would have more files open than the system allows."""
     sockets = 2 if plan.is_balanced else 1  # of a user: a balancer has one to a node too
     host.raise_open_file_limit(sockets * (users + SPARE_FILES) + min(users, _calls_at_once(plan)))
+
+
+def check_ports(plan: Plan, users: int, runtime: str) -> None:
+    """LabError if the connections of a load come from addresses that have too few ports for them."""
+    if plan.is_balanced:
+        # A balancer reaches a node from one address, and the last node alone would get the connections of all users.
+        host.check_ports(users, 1)
+        return
+    load = plan.cells[0].load  # which workers play it is the same in all cells
+    of_worker = math.ceil(users / (load.workers + load.remote_workers))
+    if runtime == PROCESS:
+        on_loopback = all(name.startswith("127.") for name in _loaded_hosts(plan))
+        host.check_ports(of_worker * load.workers, http_address.LOOPBACK_ADDRESSES if on_loopback else 1)
+    elif of_worker > PORTS_IN_CONTAINER:
+        raise LabError(
+            f"A worker's {of_worker:,} users need as many local ports, and a container has {PORTS_IN_CONTAINER:,}.",
+            "Use fewer users, or more --workers.",
+        )
+
+
+def _loaded_hosts(plan: Plan) -> set[str]:
+    """The hosts that processes of a plan are loaded at, as an address has them."""
+    if plan.scenario.entry == "attached":
+        return {http_address.split(variant.url).hostname or "" for variant in plan.variants}
+    return {split_address(plan.bind)[0] if plan.bind else LOOPBACK}
 
 
 def _calls_at_once(plan: Plan) -> int:

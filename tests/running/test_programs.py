@@ -308,13 +308,23 @@ def test_a_killed_run_leaves_nothing_and_is_resumed(tmp_path):
 
 
 def test_what_a_refuted_program_printed_is_no_reference_for_a_resumed_run(measured, tmp_path):
-    """It is kept, so that one can see what differs; whoever is measured after it is compared with the first one anew."""
+    """It is kept, so that one can see what differs; who is measured after it is compared with the first one anew."""
     run = measured(SUM, says("bad", "print(7)"), loops=1)
     first, refuted = run.folder.cells()
     assert refuted.read("contract")["output"]["body_begin"] == "7"
     shutil.rmtree(first.path)
-    resumed = Run(resume(orphaned(run.folder), Invocation(["lab.resume"], tmp_path, Reporter())))
+    resumed = Run(resume(orphaned(run.folder), Invocation(["lab.resume"], tmp_path, Reporter()), anyway=True))
     assert [row["verdict"] == INVALID for row in resumed.cells] == [False, True]
+
+
+def test_a_resumed_run_is_judged_by_objectives_as_any_other(measured, tmp_path, typed):
+    """Its exit status says whether they are met."""
+    run = measured(SUM, loops=1)
+    shutil.rmtree(run.folder.cells()[0].path)
+    words = ("--anyway", "--allow-suspect", "--slo", "max<1ms", "--data", str(tmp_path))
+    done = typed("resume", orphaned(run.folder).name, *words)
+    assert done.returncode == 1, done.stderr
+    assert "max<1ms" in done.stderr
 
 
 def nothing_starts(*_: object) -> NoReturn:
@@ -349,7 +359,7 @@ def test_an_error_that_is_no_programs_interrupts_its_cell(tmp_path, monkeypatch,
     (folder,) = run_folder.all_runs(tmp_path)
     assert folder.missing() == list(plan.cells)
     assert error in (folder.path / "error.txt").read_text()
-    resume(orphaned(folder), Invocation(["lab.resume"], tmp_path, Reporter()))
+    resume(orphaned(folder), Invocation(["lab.resume"], tmp_path, Reporter()), anyway=True)
     assert folder.state() == "complete"
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
+from lab.analysis.slo import Objective
 from lab.cli.console import err, reporter
 from lab.cli.measuring import ResultOptions, endpoints_of, show_and_exit, typed_command
-from lab.cli.options import data_option, header_option, join_option, server_option
+from lab.cli.options import data_option, header_option, join_option, server_option, slo_option
 from lab.reporting import run_view
 from lab.running import estimate, resumption
 from lab.running.invocation import Invocation
@@ -29,6 +31,7 @@ from lab.system.databases import TITLES
     help="Resume a run that was planned by another checkout, whose commands are executed, or begun on another machine.",
 )
 @click.option("--allow-suspect", is_flag=True, help="Exit with 0 also if the verdict is 'suspect'.")
+@slo_option
 @header_option
 @data_option
 def resume(
@@ -36,6 +39,7 @@ def resume(
     anyway: bool,
     theirs: bool,
     allow_suspect: bool,
+    slo: Sequence[Objective],
     headers: tuple[str, ...],
     data: Path,
     **options: Any,
@@ -48,7 +52,7 @@ def resume(
     err.print(f"  {folder.name}: {expected}", markup=False, soft_wrap=True)
     endpoints = replace(endpoints_of(options), headers=attached.headers(headers))
     invocation = Invocation(typed_command(), data, reporter(), endpoints=endpoints)
-    show_and_exit(resumption.resume(folder, invocation, anyway, theirs), ResultOptions(data, allow_suspect))
+    show_and_exit(resumption.resume(folder, invocation, anyway, theirs), ResultOptions(data, allow_suspect, slo=slo))
 
 
 resume.params += [join_option(), *(server_option(kind, "The same as in the interrupted run.") for kind in TITLES)]

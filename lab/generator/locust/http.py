@@ -99,7 +99,7 @@ class HttpClient:
 
         Args:
             name: the request's name in statistics; the path if None.
-            headers: additional headers of this request.
+            headers: additional headers of this request, which replace those of every request that have the same names.
             check: the exact body expected (bytes), or its length if the body need not be kept, or a text in it (str),
                 or the status (:class:`http.HTTPStatus`), or a function that returns whether an answer is right,
                 ``"fallback"`` for one that is right but to be counted apart, or the name of its failure, one of
@@ -107,8 +107,9 @@ class HttpClient:
 
         """
         if headers:
+            head = self._head_beside({key.lower() for key in headers})
             extra = "".join([f"{key}: {value}\r\n" for key, value in headers.items()])
-            return self._send(f"GET {path} HTTP/1.1\r\n{self._head}{extra}\r\n".encode(), name or path, check, "GET")
+            return self._send(f"GET {path} HTTP/1.1\r\n{head}{extra}\r\n".encode(), name or path, check, "GET")
         if path != self._path:
             self._path, self._request = path, f"GET {path} HTTP/1.1\r\n{self._head}\r\n".encode()
         return self._send(self._request, name or path, check, "GET")
@@ -153,7 +154,8 @@ class HttpClient:
 
         """
         fields = dict(headers or {})
-        given = self._names | {key.lower() for key in fields}
+        own = {key.lower() for key in fields}
+        given = self._names | own
         content = body.encode() if isinstance(body, str) else body
         if json is not None:
             content = json_.dumps(json).encode()
@@ -161,7 +163,7 @@ class HttpClient:
         if (content or method != "GET") and "content-length" not in given:
             fields["Content-Length"] = str(len(content))
         extra = "".join([f"{key}: {value}\r\n" for key, value in fields.items()])
-        head = f"{method} {path} HTTP/1.1\r\n{self._head}{extra}\r\n"
+        head = f"{method} {path} HTTP/1.1\r\n{self._head_beside(own)}{extra}\r\n"
         if method not in IDEMPOTENT and self._connection is not None and self._connection.has_ended():
             self._disconnect()
         return self._send(head.encode() + content, name or path, check, method)
@@ -176,6 +178,13 @@ class HttpClient:
         """Close the connection, if one is open."""
         self._disconnect()
         self._deadline.cancel()
+
+    def _head_beside(self, own: set[str]) -> str:
+        """What the heads of all requests have in common, without the names, in lower case, that one has of its own."""
+        if self._names.isdisjoint(own):
+            return self._head
+        lines = self._head.removesuffix("\r\n").split("\r\n")
+        return "".join([f"{line}\r\n" for line in lines if line.partition(":")[0].lower() not in own])
 
     def _disconnect(self) -> None:
         if self._connection is not None:

@@ -10,7 +10,8 @@ from http import HTTPStatus
 import gevent
 import gevent.socket
 import pytest
-from server import Connection, Server, always, answer, client_of
+from patience import PATIENCE_S
+from server import Connection, Server, Sink, always, answer, client_of
 
 from lab.generator.locust import answer as answers
 from lab.generator.locust import http, sockets
@@ -131,6 +132,20 @@ def test_a_connection_that_the_server_closes_costs_nothing_until_it_is_needed():
         assert time.thread_time() - before < 0.5
         assert client.get("/").error == sample.OK
         assert server.connections == 2
+
+
+@pytest.mark.parametrize("method", ["get", "post"])
+def test_a_header_of_a_request_replaces_the_one_of_all_requests(method):
+    """Two of a name, of which a server may take either, are never sent; the case of a name does not matter."""
+    with Server(always(answer())) as server:
+        client = http.HttpClient(server.url, Sink(), PATIENCE_S, {"Authorization": "Bearer all", "X-Kept": "kept"})
+        getattr(client, method)("/", headers={"authorization": "Bearer mine"})
+        client.get("/")
+        own, general = server.heads
+    assert own.lower().count(b"authorization: ") == 1
+    assert b"\r\nauthorization: Bearer mine\r\n" in own
+    assert b"\r\nX-Kept: kept\r\n" in own
+    assert b"\r\nAuthorization: Bearer all\r\n" in general
 
 
 def test_the_request_is_one_that_servers_take():
