@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 from lab.errors import LabError
+from lab.generator.fleet import surroundings
+from lab.runtimes import LANGUAGE
 from lab.runtimes.checkout import OWN_MODULES
 from lab.spec.own_load import MARK, Locustfile
 
@@ -67,10 +68,15 @@ def _check_name(path: str) -> None:
 
 def _found(path: str) -> dict[str, list[str]]:
     command = (sys.executable, "-m", "lab.generator.locust.examination", str(Path(path).absolute()))
-    environment = {**os.environ, **OWN_MODULES}  # as where it is played
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=EXAMINED_WITHIN_S, check=False, env=environment
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=EXAMINED_WITHIN_S,
+            check=False,
+            env={**LANGUAGE, **surroundings(own=True), **OWN_MODULES},  # as where it is played
         )
     except subprocess.TimeoutExpired:
         step = "See what it does when it is imported."

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from lab.analysis import verdict
 from lab.errors import ComponentError
-from lab.generator.fleet import Fleet, LoadPhase, Placement, running_fleet
+from lab.generator.fleet import Fleet, Placement, running_fleet
 from lab.running import deploying, equivalence, prerequisites, programs, settings
 from lab.running.concluding import conclude, keep_observations
 from lab.running.invocation import Invocation
@@ -20,7 +20,7 @@ from lab.running.measurement import Measurement, failure_observed, note_failure
 from lab.running.setup import in_common, set_up
 from lab.running.starts import Starts
 from lab.running.testbed import Testbed
-from lab.running.turn_taking import deadline_s, overtime, session_s, take_turns, warm_up_in_turns
+from lab.running.turn_taking import take_turns, uncounted, warm_up_in_turns
 from lab.running.warm_up import first_users, warm_up
 from lab.runtimes import Running, host
 from lab.runtimes.process import signals_deferred
@@ -266,11 +266,5 @@ def _start_workers(testbed: Testbed, measurement: Measurement) -> None:
 
 def _warm_up_attached(testbed: Testbed, measurement: Measurement) -> None:
     """Warm up an attached service. Whether it is warm is unknown, so the warm-up has a fixed length."""
-    before = attached.warm_up(measurement.cell.load)
-    testbed.tracked.await_room(testbed.connections(before.users), testbed.reporter)
     with testbed.reporter.phase(f"{measurement.cell.id}: warm up"):
-        measurement.fleet.run_phase(
-            LoadPhase(measurement.deployment.url, before, warm_up=1),
-            deadline_s(before) + session_s(testbed.plan, before),
-            overtime=overtime(testbed.plan, before),
-        )
+        uncounted(testbed, measurement, attached.warm_up(measurement.cell.load))

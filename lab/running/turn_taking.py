@@ -40,7 +40,7 @@ def warm_up_in_turns(testbed: Testbed, measurements: list[Measurement]) -> None:
             for each in measurements:
                 if each.goes_on:
                     with failure_observed(testbed, each):
-                        rounds_of[each.cell.id].append(_uncounted(testbed, each, load))
+                        rounds_of[each.cell.id].append(uncounted(testbed, each, load))
             busy = ", ".join(f"{rounds[-1]['jit_share']:.0%}" for rounds in rounds_of.values() if rounds and rounds[-1])
             update(number, f"round {number}{f': compilers {busy}' * bool(busy)}")
             still = [each for each in measurements if each.goes_on and testbed.plan.cpu_decides]
@@ -50,8 +50,8 @@ def warm_up_in_turns(testbed: Testbed, measurements: list[Measurement]) -> None:
                 break
 
 
-def _uncounted(testbed: Testbed, measurement: Measurement, load: Load) -> dict[str, float]:
-    """Load a cell for one window that is a round of its warm-up; what it cost, if the lab started the service."""
+def uncounted(testbed: Testbed, measurement: Measurement, load: Load) -> dict[str, float]:
+    """Load a cell as a round of its warm-up, which is not counted; what it cost, if the lab started the service."""
     testbed.tracked.await_room(testbed.connections(load.users), testbed.reporter)
     deployment, observed = measurement.deployment, measurement.observed
     parameters = testbed.plan.parameters_of(measurement.cell)

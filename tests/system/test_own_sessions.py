@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import os
 import re
 import subprocess
 import sys
@@ -257,6 +258,27 @@ def test_a_locustfile_may_print_whatever_it_likes(server, tmp_path):
     for name in ("locust-master", "locust-worker-1"):
         log = (cell.logs / f"{name}.log").read_text()
         assert [said for said in ("hello", "the test starts", "a program says") if said not in log] == []
+
+
+def test_a_locustfile_is_examined_in_the_surroundings_in_which_it_is_played(tmp_path, monkeypatch):
+    """With the variables of the shell but those of Locust and the lab, and with nothing to read from a terminal."""
+    monkeypatch.setenv("MINE", "there")
+    for name in ("LOCUST_MINE", "LAB_MINE"):
+        monkeypatch.setenv(name, "there")
+    file = tmp_path / "looks.py"
+    looks = "[name for name in os.environ if name.endswith('MINE')] == ['MINE'] and not sys.stdin.read()"
+    file.write_text(f"import os, sys\nassert {looks}\n{ALONE}")
+    reading, writing = os.pipe()
+    os.write(writing, b"typed")
+    os.close(writing)
+    before = os.dup(0)
+    os.dup2(reading, 0)
+    try:
+        assert examined(str(file)).path == str(file)
+    finally:
+        os.dup2(before, 0)
+        os.close(before)
+        os.close(reading)
 
 
 def test_a_plan_of_ones_own_is_read_back_as_it_was_written(server):

@@ -284,7 +284,7 @@ class Master:
 
     def _do_spawn(self, users: int) -> None:
         self._runner.start(users, spawn_rate=users)
-        self._emit("spawned", users=self._runner.user_count)
+        self._emit("spawned")
 
     def _do_phase(self, load: dict[str, Any], delay_s: float, **how: Any) -> None:
         self._phase += 1

@@ -16,6 +16,7 @@ from locust import events
 from locust.env import Environment
 from locust.runners import WorkerRunner
 
+from lab.generator.counts import COUNTS
 from lab.generator.locust import sockets, token_pool
 from lab.generator.locust.arrivals import assigned_requests, assigned_sends, assigned_users
 from lab.generator.locust.clock import ClockWatch
@@ -247,7 +248,8 @@ class PhaseRunner:
 
     def _on_tokens(self, environment: Environment, msg: Any) -> None:
         token_pool.fill(msg.data)
-        self._runner.send_message("lab-tokens-there", {"tokens": len(token_pool.pairs())})
+        token_pool.pairs()  # decodes them now, and not before the first request
+        self._runner.send_message("lab-tokens-there", {})
 
     def _on_phase(self, environment: Environment, msg: Any) -> None:
         resolve(msg.data["url"])
@@ -285,7 +287,6 @@ class PhaseRunner:
         ticks, phase.ticks = phase.ticks, []
         cut, recorder.cut = recorder.cut, []
         stopped, recorder.stopped = recorder.stopped, []
-        counts: dict[str, Any] = {"begun": recorder.begun, "finished": recorder.finished, "failed": recorder.failed}
         report = {
             "problem": self._problem or phase.problem or None,
             "phase": phase.number,
@@ -295,16 +296,10 @@ class PhaseRunner:
             "clock_step_s": phase.clock.step_s(),
             "unix_now": time(),
             "cpu_s": process_time(),
-            "dispatch_delay_s": recorder.dispatch_delay_ns / 1e9,
             "ticks": ticks,
             "cut": cut,
             "stopped": stopped,
-            "sessions": recorder.sessions,
-            "sessions_ended": recorder.sessions_ended,
-            "not_single": recorder.not_single,
-            "sent_again": recorder.sent_again,
-            "pauses": recorder.pauses,
-            **counts,
+            **{name: getattr(recorder, name) for name in COUNTS},
         }
         self._runner.send_message(
             "lab-report",

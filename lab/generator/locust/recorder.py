@@ -72,6 +72,11 @@ class Recorder:
         self.buffer = bytearray(FIRST_CAPACITY * RECORD_BYTES)
         self.used = 0
 
+    @property
+    def dispatch_delay_s(self) -> float:
+        """How long received answers waited until they were handled, in seconds, summed over all answers."""
+        return self.dispatch_delay_ns / 1e9
+
     def sink(self, user: int) -> UserSink:
         """A sink that records one user's requests under that user's number."""
         return UserSink(self, user)
