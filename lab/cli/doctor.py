@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 import resource
-import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -34,8 +33,8 @@ WANTED_DISK = 1 << 30
 class Finding:
     """The result of one check: its subject, state, what was found, and the remedy.
 
-    States are ``good``, ``poor`` (figures may suffer), ``bad`` (nothing can be measured), and ``none`` of what is not
-    here and only some runs need.
+    States are ``good``, ``poor`` (figures may suffer), ``bad`` (the lab's own services cannot be measured), and
+    ``none`` of what is not here and only some of their runs need.
     """
 
     subject: str
@@ -45,7 +44,7 @@ class Finding:
 
 
 def examine(runs: Path) -> list[Finding]:
-    """Check what every run needs, and look for what only some need.
+    """Check what runs of the lab's own services need, and look for what only some of them need.
 
     Args:
         runs: the folder of runs.
@@ -130,15 +129,12 @@ def _calibration() -> Finding:
 
 
 def _folder(runs: Path) -> Finding:
-    existing = next(path for path in (runs, *runs.parents) if path.exists())
-    if not os.access(existing, os.W_OK):
-        return Finding(
-            "data folder",
-            BAD,
-            f"{existing} is not writable",
-            "Choose another one with --data, or fix its permissions.",
-        )
-    free = shutil.disk_usage(existing).free
-    state = BAD if free < host.LEAST_FREE else POOR if free < WANTED_DISK else GOOD
-    remedy = "" if state == GOOD else "Free some space, or choose another folder with --data."
-    return Finding("data folder", state, f"{runs}, {free / 2**30:.2f} GiB free", remedy)
+    subject = "data folder"
+    try:
+        host.check_writable(runs)
+        host.check_free_space(runs)
+    except LabError as error:
+        return Finding(subject, BAD, error.problem, error.next_step)
+    free = host.free_space(runs)
+    remedy = "" if free >= WANTED_DISK else "Free some space, or choose another folder with --data."
+    return Finding(subject, GOOD if not remedy else POOR, f"{runs}, {free / 2**30:.2f} GiB free", remedy)

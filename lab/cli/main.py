@@ -81,7 +81,7 @@ def cli() -> None:
     python -m lab sweep delay                several loads: those of the published table
     python -m lab reproduce delay            the published experiment, with its claims judged
     python -m lab load http://…/path         a service of your own, wherever it runs
-    python -m lab resume                     measure the missing cells of an interrupted run
+    python -m lab resume                     measure what is missing of an interrupted run
     python -m lab show                       show the newest run
     python -m lab compare                    compare its variants: ratios, intervals, a verdict
     python -m lab doctor                     check the prerequisites on this machine
@@ -129,7 +129,8 @@ def main() -> NoReturn:
             console.width = FILE_WIDTH
     signal.signal(signal.SIGINT, _interrupt)  # Python leaves it ignored if a shell started this in the background
     signal.signal(signal.SIGTERM, _interrupt)
-    signal.signal(signal.SIGHUP, _interrupt)
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # as nohup has it
+        signal.signal(signal.SIGHUP, _interrupt)
     sys.exit(_exit_status(lambda: cli.main(prog_name="python -m lab", standalone_mode=False)))
 
 

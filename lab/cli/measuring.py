@@ -121,7 +121,7 @@ def conduct(plan: Plan, result_options: ResultOptions, endpoints: Endpoints, run
     invocation = Invocation(typed_command(), result_options.data, reporter(), runtime, endpoints)
     if result_options.dry_run:
         plan = conductor.check(plan, invocation)
-    expected = estimate.estimate_run(plan, plan.cells, result_options.data, runtime)
+    expected = estimate.estimate_run(plan, plan.cells, result_options.data, estimate.resolved(runtime))
     if result_options.dry_run:
         for number, group in enumerate(chain.from_iterable(in_random_order(plan)), 1):
             out.print(f"{number:4}  {', '.join(cell.id for cell in group)}{formatting.windows(group[0].load)}")

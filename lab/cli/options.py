@@ -48,7 +48,7 @@ INTERLEAVE_HELP = (
     "where the CPU decides: what disturbs the machine disturbs all variants alike."
 )
 SLO_HELP = (
-    "Exit with 1 unless every cell meets it: 'p99<200ms', 'errors<0.1%', 'throughput>1000'. There is "
+    "Exit with 1 unless every measurement meets it: 'p99<200ms', 'errors<0.1%', 'throughput>1000'. There is "
     f"{', '.join(slo.UNITS)}. Repeat it for several."
 )
 slo_option = click.option("--slo", type=ObjectiveText(), multiple=True, help=SLO_HELP)
@@ -191,7 +191,8 @@ def shape_options(scenario: Scenario, sweeps: bool) -> list[click.Option]:
         click.Option(
             ["--arrivals"],
             type=click.Choice([EVEN, POISSON]),
-            help=f"Spacing of starts, or of the {unit}s of an open loop.  [default: even]",
+            help=f"Spacing of the users' first {unit}s within --ramp-up, or of an open loop's {unit}s.  "
+            "[default: even]",
         ),
         _option(
             "--timeout",
@@ -211,7 +212,9 @@ def shape_options(scenario: Scenario, sweeps: bool) -> list[click.Option]:
         _option(
             "--bind", str, "HOST[:PORT]", "Address of this machine for remote workers to join.  [default port: 5557]"
         ),
-        _option("--repeat", int, "N", "Measure every cell N times, interleaved.  [default: 1]", 1),
+        _option(
+            "--repeat", int, "N", "Measure every cell (one variant at one load) N times, interleaved.  [default: 1]", 1
+        ),
         click.Option(
             ["--interleave"],
             type=click.Choice([CELLS, WINDOWS]),
@@ -245,7 +248,7 @@ def _lasting(scenario: Scenario) -> str:
 def _failing(scenario: Scenario) -> str:
     """The help of --timeout. Theory, which may make it longer, knows nothing of programs and services of one's own."""
     what = "an execution" if scenario.unit == "execution" else "a request"
-    longer = ", or if longer twice what theory predicts for all" * (
+    longer = ", or twice the time in which theory has all requests answered, if that is longer" * (
         scenario.unit != "execution" and bool(scenario.variants)
     )
     return f"Seconds after which {what} counts as failed.  [default: {scenario.load.timeout_s:g}{longer}]"
@@ -253,7 +256,7 @@ def _failing(scenario: Scenario) -> str:
 
 def pace_option() -> click.Option:
     """The option for how long users pause."""
-    text = "Where users pause: pauses and --ramp-up take X times as long.  [default: 1]"
+    text = "Factor of think times (users' pauses) and of --ramp-up: 2 is half as fast.  [default: 1]"
     return _option("--pace", float, "X", text)
 
 
@@ -282,7 +285,8 @@ class SecretText(click.ParamType[str]):
                 raise LabError(f"{option_name} {text}: there is no such environment variable.", f"Set {named[1]}.")
             return found
         if text:
-            err.print(f"  {option_name}: ps shows it to everybody on this machine; @FILE and env:NAME do not")
+            shown = "ps shows this value, as part of the command line, to every user of this machine"
+            err.print(f"  {option_name}: {shown}: give it as @FILE or env:NAME", soft_wrap=True)
         return text
 
 

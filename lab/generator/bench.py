@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -70,6 +70,7 @@ class Bench:
     cores: int
     colocated: list[psutil.Process]
     stream: Path
+    _files: ExitStack = field(default_factory=ExitStack)
     _reader: pa.RecordBatchStreamReader | None = None
     _readings: list[tuple[float, float, float]] = field(default_factory=list)
 
@@ -121,12 +122,16 @@ class Bench:
 
     def samples(self, count: int) -> pa.Table:
         """The next ``count`` samples of the stream, or a batch more; columns: :data:`lab.spec.sample.SCHEMA`."""
-        self._reader = self._reader or pa.ipc.open_stream(self.stream.open("rb"))
+        self._reader = self._reader or pa.ipc.open_stream(self._files.enter_context(self.stream.open("rb")))
         batches = []
         while count > 0:
             batches.append(self._reader.read_next_batch())
             count -= batches[-1].num_rows
         return pa.Table.from_batches(batches)
+
+    def close(self) -> None:
+        """Close the file of samples, if it was read."""
+        self._files.close()
 
 
 def _ended(server: Running) -> ComponentError:
@@ -197,4 +202,5 @@ def running_bench(
         fleet.spawn(users)
         colocated = [psutil.Process(), psutil.Process(fleet.master.pid)] if len(cores) == 1 else []
         at_once = min(workers, len(cores) or os.cpu_count() or 1)
-        yield Bench(url, server, fleet, at_once, colocated, stream)
+        with closing(Bench(url, server, fleet, at_once, colocated, stream)) as bench:
+            yield bench

@@ -60,12 +60,7 @@ def built_images(
     services |= {(component.module, 0) for component in plan.components if component.module}
     with reporter.phase("build the images") as update:
         builder = images.Images(runtime.engine, runtime, shortened(update))
-        built = {
-            images.service_name(module, jdk): builder.service(
-                module, jars[module], build.source_hash(module), javas.get(jdk)
-            )
-            for module, jdk in sorted(services)
-        }
+        built = _service_images(builder, services, jars, javas)
         makers: dict[str, Callable[[], images.Image]] = {
             "mysql": builder.mysql,
             "mongo": builder.mongo,
@@ -79,6 +74,18 @@ def built_images(
         update(1, ", ".join(sorted({image.product for image in built.values()})))
     run.keep("images", {name: asdict(image) for name, image in built.items()})
     return {name: image.tag for name, image in built.items()}
+
+
+def _service_images(
+    builder: images.Images, services: Iterable[tuple[str, int]], jars: Mapping[str, Path], javas: Mapping[int, Jdk]
+) -> dict[str, images.Image]:
+    """The images of services by name, each of a Maven module and of the release of Java that it runs on."""
+    return {
+        images.service_name(module, release): builder.service(
+            module, jars[module], build.source_hash(module), javas.get(release)
+        )
+        for module, release in sorted(services)
+    }
 
 
 def made_corpora(plan: Plan, runtime: Runtime, reporter: Reporter) -> dict[str, Files]:
@@ -107,10 +114,7 @@ def build_all_images(services: Iterable[tuple[str, int]], reporter: Reporter) ->
             jars = build.jars({module for module, _ in services}, jdk, runtime, shortened(update))
         with reporter.phase("build the images") as update:
             builder = images.Images(runtime.engine, runtime, shortened(update))
-            made = [
-                builder.service(module, jars[module], build.source_hash(module), javas.get(release))
-                for module, release in services
-            ]
+            made = _service_images(builder, services, jars, javas).values()
             beside = [builder.mysql(), builder.mongo(), builder.haproxy(), builder.prometheus()]
             return [*made, *beside, builder.worker()]
 

@@ -26,7 +26,7 @@ MOST_USERS, DELAY_MS = 2000, 20
 
 @dataclass(frozen=True)
 class CalibrationSettings:
-    """Durations and load steps of a calibration; by default three kinds of request take about a minute.
+    """Durations and load steps of a calibration; by default the four kinds of request take about a minute.
 
     Attributes:
         ceiling_s: duration of the load that finds the ceiling.

@@ -11,12 +11,13 @@ from statistics import fmean
 
 from lab.errors import LabError
 from lab.running.warm_up import is_busy
-from lab.runtimes import DOCKER, PROCESS
+from lab.runtimes import AUTO, DOCKER, PROCESS
 from lab.runtimes.host import Cores
 from lab.spec import prediction
 from lab.spec.plan import WINDOWS, Cell, Interleave, Plan
 from lab.spec.workload import Closed
 from lab.storage import run_folder
+from lab.system import images
 
 # The default overhead of a cell: start of service and workers, warm-up, end. On two cores it was 9 to 10 s where the
 # warm-up ends when a request's CPU cost settles, and 30 s where the compiler must be idle; where its rounds last by the
@@ -71,12 +72,18 @@ class TimeEstimate:
         )
 
 
+def resolved(runtime: str) -> str:
+    """The runtime that services of the lab's own will have, which ``auto`` leaves to what this machine has."""
+    return images.choose(runtime)[0] if runtime == AUTO else runtime
+
+
 def estimate_run(
     plan: Plan, cells: Sequence[Cell], runs: Path, runtime: str = PROCESS, together: int = 1
 ) -> TimeEstimate:
     """Estimate the time to measure these cells of a plan, with the overhead of earlier runs in a folder, if any.
 
     Args:
+        runtime: where services run; a resolved one.
         together: how many plans the same starts of the services serve: see
             :func:`lab.running.conductor.conduct_together`.
 

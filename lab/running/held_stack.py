@@ -38,7 +38,6 @@ from lab.system.databases import tokens
 LOG = up_state.FOLDER / "up.log"
 UP_WITHIN_S = 1800.0  # images may have to be built
 DOWN_WITHIN_S, GONE_WITHIN_S = 30.0, 20.0
-USERS = 4000
 
 
 def up(plan: Plan, runtime: str, endpoints: Endpoints, say: Callable[[str], object] = lambda _: None) -> dict[str, Any]:
@@ -191,7 +190,7 @@ def hold(plan: Plan, runtime: str, endpoints: Endpoints) -> None:
     scenario, (variant,) = plan.scenario, plan.variants
     reporter = Reporter(Console(file=sys.stderr, highlight=False, emoji=False))
     invocation = Invocation(["lab", "up", scenario.name], up_state.FOLDER, reporter, runtime, endpoints)
-    with set_up(plan, invocation, USERS) as testbed:
+    with set_up(plan, invocation, users=0) as testbed:  # whoever sends something does so from outside
         logs = testbed.run.logs
         with (
             deploying.started_nodes(testbed, variant, variant.name, logs) as nodes,

@@ -43,12 +43,14 @@ def set_up(plan: Plan, invocation: Invocation, users: int, reopen: Opener | None
     """Check the machine, create the run's folder, build the services, and start their databases.
 
     Args:
-        users: the largest number of users of any cell.
+        users: the largest number of users of any cell; 0 where the lab itself sends no load.
         reopen: opens the run to resume; a new one is created if None.
 
     Raises:
-        LabError: a prerequisite is missing or a process did not start; it is recorded in the run's folder, if any. Or
-            an address is none that the lab can use, whether or not the plan needs it.
+        LabError: a prerequisite is missing, a process did not start, an attached service does not answer, or ``reopen``
+            refuses; it is recorded in the run's folder, if there is one by then. Or an address is none that the lab
+            can use, whether or not the plan needs it.
+        ComponentError: the generator's ceiling was unknown, and could not be measured.
 
     """
     chosen, why = check(plan, users, invocation)

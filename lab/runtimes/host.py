@@ -166,6 +166,11 @@ def check_backlog(asked: int) -> None:
         )
 
 
+def free_space(folder: Path) -> int:
+    """The free space in bytes of the disk of a folder, which may not exist yet; LabError if nobody can tell."""
+    return shutil.disk_usage(_existing(folder)).free
+
+
 def check_free_space(folder: Path) -> None:
     """LabError if the disk of a folder, which may not exist yet, has too little space for a run."""
     disk = shutil.disk_usage(_existing(folder))

@@ -34,6 +34,18 @@ def test_a_disk_is_bad_where_a_run_refuses_it_and_poor_below_a_gibibyte(tmp_path
         assert state == (doctor.GOOD if free_mib >= 1024 else doctor.POOR)
 
 
+@pytest.mark.parametrize("place", ["{there}/a file/runs", "{there}/" + "n" * 300, "/proc/lab-runs"])
+def test_a_data_folder_is_bad_where_a_run_refuses_it(tmp_path, place):
+    """With the same words, and whatever nobody can tell of it takes no other finding away."""
+    (tmp_path / "a file").touch()
+    runs = Path(place.format(there=tmp_path))
+    finding = found("data folder", runs)
+    with pytest.raises(LabError) as refused:
+        host.check_writable(runs)
+    assert finding.state == doctor.BAD
+    assert (finding.found, finding.remedy) == (refused.value.problem, refused.value.next_step)
+
+
 def test_what_raises_limits_of_the_system_is_done_by_root(tmp_path, monkeypatch):
     """Nobody else may raise a hard limit, or write a setting of the kernel; here and where a run refuses."""
     monkeypatch.setattr(resource, "getrlimit", lambda _: (512, 512))

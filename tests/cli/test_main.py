@@ -8,6 +8,7 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -190,8 +191,8 @@ def test_lists_of_values_are_for_sweeps(typed, scenario):
         ("sweep jwt", "or of an open loop. [default: 20]"),
         ("load", "or of an open loop. [default: 20]"),
         ("run grep", "Length in seconds, instead of --loops. [default: 3]"),
-        ("run delay", "Seconds after which a request counts as failed. [default: 120, or if longer twice what theory"),
-        ("run operations", "[default: 60, or if longer twice what theory"),
+        ("run delay", "Seconds after which a request counts as failed. [default: 120, or twice the time in which"),
+        ("run operations", "[default: 60, or twice the time in which"),
         ("load", "Seconds after which a request counts as failed. [default: 120]"),
         ("run grep", "Seconds after which an execution counts as failed. [default: 120]"),
         ("load", "[default: 10; required with --rate and --ramp]"),
@@ -215,6 +216,14 @@ def test_every_number_of_an_option_has_a_default_that_is_said(command):
     for option in group.params:
         if isinstance(option, click.Option) and not option.is_flag and not without.intersection(option.opts):
             assert "[default" in option.get_help_record(context)[1], option.opts
+
+
+@pytest.mark.parametrize("before", [signal.SIG_IGN, signal.SIG_DFL])
+def test_a_hangup_that_is_ignored_stays_so(typed, before):
+    """As nohup has it; any other interrupts, as Ctrl-C does."""
+    signal.signal(signal.SIGHUP, before)
+    typed("--version")
+    assert (signal.getsignal(signal.SIGHUP) == signal.SIG_IGN) == (before == signal.SIG_IGN)
 
 
 @pytest.mark.parametrize("word", ["suspect", "invalid"])

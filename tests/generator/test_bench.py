@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import psutil
 import pyarrow.compute as pc
 import pytest
 from patience import PATIENCE_S
@@ -46,6 +47,7 @@ def ready(tmp_path_factory, cores):
         ) as started,
     ):
         yield started
+    assert str(started.stream) not in [file.path for file in psutil.Process().open_files()]
 
 
 @pytest.fixture(scope="module")

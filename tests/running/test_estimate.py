@@ -131,6 +131,19 @@ def test_the_estimate_learns_from_starts_that_served_as_many_loads(tmp_path):
     assert estimate.estimate_run(three, three.cells, tmp_path).learned == 0
 
 
+def test_a_runtime_that_is_left_to_the_lab_is_estimated_as_what_it_will_be(typed, plan, tmp_path, monkeypatch):
+    """As processes, where no engine answers: from cells that ran as such."""
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
+    run = RunFolder.create(plan, [], {"runtime": "process"}, tmp_path)
+    for cell in plan.cells:
+        folder = run.begin(cell)
+        folder.keep("timing", {"elapsed_s": 8.0})
+        folder.keep("summary", {"elapsed_s": 1.0})
+    options = ("--users", "5", "--variants", "mvc,webflux", "--data", str(tmp_path))
+    listed = typed("run", "delay", "--runtime", "auto", *options, "--dry-run")
+    assert "7 s around each cell (as in 2 cells before)" in listed.stdout
+
+
 @pytest.mark.parametrize(("seconds", "said"), [(40.4, "40 s"), (420, "7 min"), (9000, "2.5 h")])
 def test_times_are_said_as_people_do(seconds, said):
     """Seconds, minutes or hours, as exact as an estimate is."""

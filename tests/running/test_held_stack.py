@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import shlex
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,7 +21,7 @@ from lab.cli import as_typed
 from lab.cli.commands.up import up
 from lab.errors import LabError
 from lab.experiments import scenarios
-from lab.running import held_stack
+from lab.running import held_stack, prerequisites
 from lab.runtimes import process_id, up_state
 from lab.runtimes.checkout import ROOT
 from lab.storage.run_folder import RunFolder
@@ -31,6 +33,19 @@ def test_up_has_no_option_that_it_would_ignore(typed):
     done = typed("up", "delay", "--data", "elsewhere")
     assert done.returncode == 2
     assert "--data" in done.stderr
+
+
+def test_a_stack_needs_nothing_for_users_that_nobody_asked_for(plan, monkeypatch):
+    """Such as their files: `up` has no option for fewer of them."""
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (512, 512))
+
+    def check_only(plan, invocation, users) -> None:
+        prerequisites.check(plan, users, invocation)
+        raise LabError("Nothing is missing.")
+
+    monkeypatch.setattr(held_stack, "set_up", check_only)
+    with pytest.raises(LabError, match=r"Nothing is missing\."):
+        held_stack.hold(replace(plan, cells=plan.cells[:1]), "process", NO_ENDPOINTS)
 
 
 def test_nothing_stays_of_a_stack_that_has_ended(plan, tmp_path, monkeypatch):

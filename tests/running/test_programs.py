@@ -342,7 +342,7 @@ def nothing_tells(*_: object) -> NoReturn:
     raise ComponentError("The Docker engine does not answer.")
 
 
-.mark.parametrize(
+@pytest.mark.parametrize(
     ("fails", "error"),
     [
         ((programs_measured, "execute", nothing_starts), "The lab's guard process was killed twice."),
@@ -353,9 +353,10 @@ def nothing_tells(*_: object) -> NoReturn:
 def test_an_error_that_is_no_programs_interrupts_its_cell(tmp_path, monkeypatch, fails, error):
     """It is measured again when the run is resumed, and the folder of the run says what happened."""
     plan = planning.make_plan(programs(says("fails", "raise SystemExit(3)")), Options(seed=1, loops=1), HERE)
-    with monkeypatch.context() as patch, pytest.raises(Exception, match=error):
+    with monkeypatch.context() as patch:
         patch.setattr(*fails)
-        conductor.conduct(plan, Invocation(["lab.run"], tmp_path, Reporter()))
+        with pytest.raises(Exception, match=error):
+            conductor.conduct(plan, Invocation(["lab.run"], tmp_path, Reporter()))
     (folder,) = run_folder.all_runs(tmp_path)
     assert folder.missing() == list(plan.cells)
     assert error in (folder.path / "error.txt").read_text()

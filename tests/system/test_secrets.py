@@ -213,7 +213,7 @@ def test_a_url_is_refused_before_anything_is_written(typed, tmp_path, scenario, 
     done = typed("run", scenario, option, url, "--data", str(tmp_path / "runs"))
     assert_refused(done, option)
     assert "geheim" not in done.stdout + done.stderr
-    assert "ps shows it" in done.stderr
+    assert "ps shows this value" in done.stderr
     assert not (tmp_path / "runs").exists()
 
 

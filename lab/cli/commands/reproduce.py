@@ -60,7 +60,8 @@ COLOURS = {CONFIRMED: "green", REFUTED: "red", UNDECIDED: "yellow", NOT_JUDGED: 
     "--repeat",
     type=int,
     metavar="N",
-    help="Measure every cell N times, interleaved.  [default: as often as fits, five at most; --dry-run tells]",
+    help="Measure every cell (one variant at one load) N times, interleaved.  [default: as often as fits, five at "
+    "most; --dry-run tells]",
 )
 @click.option(
     "--interleave",
@@ -148,14 +149,15 @@ def _measured(
     dry_run: bool,
 ) -> Reproduction | None:
     """Measure an experiment at a scale; None if this is a dry run."""
+    known = PROCESS if wanted.of_programs else estimate.resolved(runtime)
     to_measure = results.intended(
-        wanted, data, scale=scale, pace=pace, repeat=repeat, interleave=interleave, runtime=runtime
+        wanted, data, scale=scale, pace=pace, repeat=repeat, interleave=interleave, runtime=known
     )
     wanted, chosen, times = to_measure.experiment, to_measure.scale, to_measure.repeat
     invocation = Invocation(typed_command(), data, reporter(), runtime)
     if dry_run:
         results.checked_plans(wanted, chosen, invocation, seed=seed, repeat=times)
-    estimates = results.expected(wanted, chosen, data, times, seed, runtime)
+    estimates = results.expected(wanted, chosen, data, times, seed, known)
     console = out if dry_run else err
     paced = f"; pace {wanted.pace:g}" * (wanted.pace != 1)
     size = "" if wanted.of_programs else f"; scale {chosen:g} ({to_measure.because}){paced}"

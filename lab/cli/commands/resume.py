@@ -44,7 +44,7 @@ def resume(
     data: Path,
     **options: Any,
 ) -> None:
-    """Measure the missing cells of an interrupted RUN; the newest incomplete one if none is named."""
+    """Measure what is missing of an interrupted RUN; of the newest incomplete one if none is named."""
     folder = run_view.open_run(str(run_folder.find_resumable(run, data).path)).folder
     expected = estimate.estimate_run(
         folder.plan(), folder.missing(), data, folder.environment().get("runtime", PROCESS)

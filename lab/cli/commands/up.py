@@ -35,7 +35,7 @@ def _up_command(scenario: Scenario) -> click.Command:
         out.print(f"{scenario.name} with {running['variant']} is up at [bold]{running['url']}[/]", soft_wrap=True)
         click.echo(f"  {held_stack.example_request(running)}")
         locustfile = short(checkout.locustfile(scenario.played_by))
-        settings = "".join(f" --{name.replace('_', '-')} {value}" for name, value in _changed_parameters(plan).items())
+        settings = "".join(f" {option(name)} {value}" for name, value in _changed_parameters(plan).items())
         click.echo(f"  {as_typed.program('locust')} -f {shlex.quote(locustfile)} --headless -u 50 -t 20s{settings}")
         click.echo(f"end it: {as_typed.typed('down')}")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import os
 import traceback
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import gevent
 import msgspec
 from gevent.event import Event
-from locust import events
+from locust import events, runners
 from locust.env import Environment
 from locust.runners import WorkerRunner
 
@@ -221,6 +222,7 @@ class PhaseRunner:
     @classmethod
     def join(cls, runner: WorkerRunner) -> None:
         """Register with the lab's master: handle its messages from now on, and send clock readings."""
+        runners.MASTER_HEARTBEAT_TIMEOUT = math.inf  # which goes by the wall clock, and a step of that ends no worker
         cls.current = cls(runner)
         for _ in range(CLOCK_READINGS):
             runner.send_message("lab-clock", {"unix": time()})

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import argparse
 import logging
-import math
 import sys
 
 import gevent
 import locust
-from locust import runners
 from locust.env import Environment
 from locust.runners import WorkerRunner
 from locust.util.load_locustfile import load_locustfile
@@ -35,7 +33,6 @@ def main() -> None:
     users = [user for file in files for user in load_locustfile(str(file))[0].values()]
     environment = Environment(user_classes=users, events=locust.events)
     gevent.spawn(_say_refused)
-    runners.MASTER_HEARTBEAT_TIMEOUT = math.inf  # which goes by the wall clock, and a step of that ends no worker
     try:
         runner = environment.create_worker_runner(options.master_host, options.master_port)
     except ConnectionError:  # no master for minutes: ``lab worker`` starts the next worker process

@@ -10,6 +10,7 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from pathlib import Path
 
 import docker  # type: ignore[import-untyped]
@@ -164,8 +165,8 @@ def choose(wanted: str) -> tuple[str, str]:
     if wanted == PROCESS:
         return PROCESS, "as asked"
     try:
-        engine = connect()
-        why_not = obstacle(engine)
+        with closing(connect()) as engine:
+            why_not = obstacle(engine)
     except LabError as error:
         if wanted == DOCKER:
             raise

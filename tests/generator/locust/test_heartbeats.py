@@ -7,14 +7,15 @@ import signal
 import sys
 
 import pytest
-from patience import await_that
+from any_server import serving
+from patience import PATIENCE_S, await_that
 
-from lab.generator.fleet import Placement, running_fleet
+from lab.generator.fleet import LoadPhase, Placement, running_fleet
 from lab.generator.locust import heartbeats
 from lab.runtimes import Launch
 from lab.runtimes.checkout import JOIN_TOKEN, ROOT
 from lab.runtimes.process import ProcessRuntime, free_ports
-from lab.spec.workload import Burst
+from lab.spec.workload import Burst, Closed
 
 TOKEN = "a token that only this test knows"
 # Stands still, as a whole, for longer than a master may be silent; and then its wall clock is set.
@@ -39,6 +40,27 @@ gevent.spawn(disturb)
 worker.main()
 """
 
+# Has the wall clock of a worker go forward by an hour a second.
+CLOCK_IS_SET = """
+import time
+from locust import events, task
+from locust.runners import WorkerRunner
+from lab.generator.locust import LabUser
+
+wall = time.time
+
+@events.init.add_listener
+def set_clock(environment, **_):
+    if isinstance(environment.runner, WorkerRunner):
+        time.time = lambda: wall() + 3600 * time.monotonic()
+
+class Asker(LabUser):
+    @task
+    def ask(self):
+        self.client.get("/ok")
+        self.pause(0.1)
+"""
+
 
 @pytest.mark.thorough
 def test_neither_a_stall_nor_a_step_of_the_clock_ends_a_worker_but_the_end_of_its_master_does(tmp_path):
@@ -56,6 +78,19 @@ def test_neither_a_stall_nor_a_step_of_the_clock_ends_a_worker_but_the_end_of_it
             assert [worker.stdout.readline() for _ in range(2)] == ["joined\n", "still there\n"]
             os.killpg(fleet.master.pid, signal.SIGKILL)
             await_that(worker.exit_reason)
+
+
+@pytest.mark.thorough
+def test_no_step_of_the_clock_ends_a_worker_of_this_machine(tmp_path):
+    """Which the lab ends itself, however long its master has been silent."""
+    (tmp_path / "set.py").write_text(CLOCK_IS_SET)
+    load = Closed(users=1, duration_s=4.0)
+    with ProcessRuntime() as runtime, serving() as server:
+        placement = Placement(runtime, frozenset(), tmp_path, tmp_path / "samples")
+        with running_fleet(tmp_path / "set.py", load, placement) as fleet:
+            fleet.await_workers()
+            fleet.spawn(load.users)
+            assert fleet.run_phase(LoadPhase(server.url, load), PATIENCE_S).whole
 
 
 def test_a_worker_waits_for_longer_than_its_master():
