@@ -88,8 +88,9 @@ def measure_start(testbed: Testbed, groups: Iterable[list[Cell]]) -> None:
 def measure(testbed: Testbed, *cells: Cell, starts: Starts) -> None:
     """Measure the cells of a group and judge each. A failed component makes its cell invalid, and the others go on.
 
-    Ctrl-C, and any error that is no component's, interrupts all of them, and is raised again: they are missing then, for
-    who resumes the run. LabError, with nothing begun, if the user's own locustfile is not what the run was planned with.
+    Ctrl-C, and any error that is no component's, interrupts all of them, and is raised again: they are still to be
+    measured by who resumes the run. LabError, with nothing begun, if the user's own locustfile is not what the run was
+    planned with.
 
     Args:
         starts: of the services, which stay up.
