@@ -205,16 +205,17 @@ def _reset_settings(testbed: Testbed, measurement: Measurement) -> None:
 
 def _prove(testbed: Testbed, measurement: Measurement) -> None:
     """Send the contract's requests to each node; ComponentError if an earlier one, or variant, answered differently."""
-    start, variant = measurement.start, measurement.cell.variant
+    start, variant, first = measurement.start, measurement.cell.variant, measurement.start.answers
     for name, node in measurement.deployment.nodes.items() if not start.answers else ():
         try:
             answers = equivalence.prove(node, testbed.backing.contract)
         except ComponentError as error:
             raise actuator.no_answer_error(node, error.problem) from error
-        answering, start.answers = f"{variant}, {name}" if start.answers else variant, start.answers or answers
-        measurement.folder.keep("contract", start.answers)  # before anything is found to differ from it
+        answering, first = f"{variant}, {name}" if first else variant, first or answers
+        measurement.folder.keep("contract", first)  # before anything is found to differ from it
         equivalence.check_equal(testbed.proved, answering, answers)
-    measurement.folder.keep("contract", start.answers)
+    start.answers = first
+    measurement.folder.keep("contract", first)
 
 
 def _read_limits(testbed: Testbed, measurement: Measurement) -> None:

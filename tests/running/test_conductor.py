@@ -28,6 +28,7 @@ KEYS = {
     *("variant", "users", "at", "ramp_s", "loops", "repeat", "requests", "errors", "min_s", "mean_s", "p50_s", "p90_s"),
     *("p95_s", "p99_s", "p999_s", "all_mean_s", "all_p50_s", "all_p90_s", "all_p99_s", "all_p999_s"),
     *("max_s", "throughput_rps", "ok_throughput_rps", "predicted_mean_s", "verdict", "reasons"),
+    *("generator_cpu_s_per_1000_requests", "worker_cpu", "ceiling_rps", "peak_rps", "late_mean_s", "late_p99_s"),
     *("cpu_s", "cpu_s_per_1000_requests", "cpu_s_per_1000_right", "gc_pause_s", "gc_pause_s_per_1000_right"),
     "jit_share",
     *("memory_bytes", "jvm_bytes", "jvm_bytes_per_1000_right", "heap_bytes", "heap_bytes_per_1000_right"),
