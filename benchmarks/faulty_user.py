@@ -21,6 +21,8 @@ HABIT = ""
 NAME, _, AMOUNT = HABIT.partition(" ")
 # Of so many users one is parked; of so many samples one is lost.
 PARKED_OF, LOST_OF = 20, 1000
+# For how long those pause who do.
+PAUSE_S = 0.5
 
 
 class FaultyUser(LabUser):
@@ -45,8 +47,10 @@ class FaultyUser(LabUser):
             until = time.monotonic() + float(AMOUNT)
             while time.monotonic() < until:
                 pass
-        if habit == "parked" and self.number % PARKED_OF == 0:
+        if habit in ("parked", "pausing-parked") and self.number % PARKED_OF == 0:
             gevent.sleep(float(AMOUNT))
+        if habit in ("pausing", "pausing-parked"):
+            self.pause(PAUSE_S)
 
 
 if NAME == "lost":

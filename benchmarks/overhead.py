@@ -19,7 +19,7 @@ import goals
 from lab.errors import LabError
 from lab.runtimes.checkout import OWN_MODULES
 
-PHASE = re.compile(r"^  (?:(?P<cell>\S+): )?(?P<phase>.+?) \((?P<seconds>[\d.]+) s\)")
+PHASE = re.compile(r"^  (?:(?P<cell>\S+(?:, \S+)*): )?(?P<phase>.+?) \((?P<seconds>[\d.]+) s\)")
 WARM_UP, LOAD_PHASES = "warm up", ("warm up", "measure")
 USERS = {"delay": 4000, "jwt": 50}
 MOST_OVERHEAD_S, MOST_WARM_UP_S = 12.0, 20.0

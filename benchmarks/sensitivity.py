@@ -164,6 +164,13 @@ FAULTS = (
         "Users were idle",
         habit=f"parked {LOAD_S}",
     ),
+    Fault(
+        "parked-users-who-pause",
+        "the same of users who pause for half a second after each answer",
+        CLOSED,
+        "of the users never began, or stopped sending",
+        habit=f"pausing-parked {LOAD_S}",
+    ),
     Fault("growing-queue", "110 requests/s where 100 are answered", QUEUE, "Latency rose by", {"rate": 110}),
     Fault("growing-queue-slowly", "105 requests/s where 100 are answered", QUEUE, "Latency rose by", {"rate": 105}),
     Fault(
@@ -345,9 +352,12 @@ HARMLESS = Fault(
     "",
     planted=faults.slower_reading(0.35),
 )
+# Pauses are no idle time.
+PAUSING = Fault(f"{NOTHING}-pausing", "users pause for half a second after each answer", CLOSED, "", habit="pausing")
 ALL = (
     *(each for setting in SETTINGS for each in (clean(setting), *(f for f in FAULTS if f.setting == setting))),
     HARMLESS,
+    PAUSING,
 )
 
 

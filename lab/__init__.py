@@ -392,6 +392,7 @@ def reproduce(
     from lab.errors import LabError
     from lab.experiments import find_publication
     from lab.experiments.reproduction import results
+    from lab.running import estimate
     from lab.runtimes import PROCESS
 
     wanted, folder = find_publication(name), _folder(data)
@@ -402,8 +403,9 @@ def reproduce(
         if isinstance(from_run, Collection) and not from_run:
             raise LabError("from_run names no run.", "Name one, or leave from_run out to measure.")
         return results.from_runs(wanted, results.open_runs(_names(from_run), folder), folder)
+    known = PROCESS if wanted.of_programs else estimate.resolved(runtime)
     to_measure = results.intended(
-        wanted, folder, scale=scale, pace=pace, repeat=repeat, interleave=interleave, runtime=runtime
+        wanted, folder, scale=scale, pace=pace, repeat=repeat, interleave=interleave, runtime=known
     )
     invocation = _invocation(["lab.reproduce", name], data, quiet, runtime=runtime)
     return results.carry_out(to_measure.experiment, to_measure.scale, invocation, seed=seed, repeat=to_measure.repeat)

@@ -74,8 +74,8 @@ class GeneratorState:
         idle_s: the mean time from a user's answer to its next request in a steady closed loop without pauses, by the
             response time law; None for other loads.
         pausing_users: whether users of a closed loop pause, or have sessions, so that this law says nothing of them.
-        parked_share: of these users the share that stopped sending long before the end, or never began; None if
-            unknown: see :func:`lab.analysis.observations.parked_share`.
+        parked_share: of these users the share that stopped sending before the end, or never began; None if unknown:
+            see :func:`lab.analysis.observations.parked_share`.
         counting_error: the possible error of ``counted_in_system``.
         stood_still_s: the longest stall of a worker.
         worker_cpu: the busiest worker's mean CPU share of one core in the time that asks most of it: see
@@ -86,8 +86,9 @@ class GeneratorState:
         remote: whether workers on other machines sent requests too, of which no ceiling is known.
         open_loop: whether requests are sent independently of the answers.
         clock_step_s: the largest step of a worker's clock during the load.
-        peak_rps: requests a second in the time that asks most of the generator: as a ramp of rates ended, or while all
-            users of a closed loop were there; 0 where that is not known, and of bursts and loads in windows.
+        peak_rps: requests a second in the time that asks most of the generator: as a ramp of rates ended, while all
+            users of a closed loop were there, or as long as an open loop was planned; 0 where that is not known, and of
+            bursts and loads in windows.
         outlasted_s: how long the load went on after its last send, beyond p99 of its latencies: see
             :func:`lab.analysis.observations.outlasted_s`.
 
@@ -248,7 +249,7 @@ class Ending:
 
     Attributes:
         component_errors: the processes that died, and other failures.
-        interrupted: whether Ctrl-C or a signal ended it.
+        interrupted: whether Ctrl-C, a signal, or an error that is no component's ended it.
 
     """
 

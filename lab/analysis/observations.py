@@ -55,6 +55,9 @@ FULL_SHARE = 0.95
 CROWDED_SHARE, SPARE_SHARE = 0.95, 0.85
 # The end of a ramp of rates at which its generator is judged: a tenth of it, and so many seconds at least.
 RAMP_ENDS_S = 3.0
+# Between an answer and the next request there is nothing but a pause: who did not send for so long, and does not
+# pause, is parked.
+PARKED_FOR_S = 1.0
 # By worker, (Unix time, CPU seconds so far).
 CpuReadings = Mapping[str, Sequence[tuple[float, float]]]
 
@@ -156,6 +159,7 @@ class Conditions:
         sends: when requests were sent and answered.
         parked_share: of users who pause, see :func:`parked_share`.
         interrupts_in_programs: see :func:`lab.runtimes.host.interrupts_in_programs`.
+        cpus: how many cores the service may use, where it has none of its own; 0 if unknown.
 
     """
 
@@ -176,6 +180,7 @@ class Conditions:
     sends: Sends = NO_SENDS
     parked_share: float | None = None
     interrupts_in_programs: bool = False
+    cpus: int = 0
 
 
 def evidence(
@@ -233,7 +238,7 @@ def evidence(
         peak_rps=peak_rps,
         outlasted_s=outlasted_s(result, load, summary, conditions.sends),
     )
-    service_cores = len(conditions.owned_cores.get("service", ())) or os.cpu_count() or 1
+    service_cores = len(conditions.owned_cores.get("service", ())) or conditions.cpus or os.cpu_count() or 1
     knows_pauses = conditions.owned_cores and not any(row[2] == PAUSES_UNREAD and row[0] < elapsed_s for row in rows)
     until_s = math.inf if result.whole else elapsed_s
     steady = steadiness(load, samples, rows, conditions.cpu_decides, until_s, conditions.rounds)
@@ -396,7 +401,7 @@ def foreign_cores(
     Args:
         cores: of ``service``, and of ``generator``, whose cores run everything else of the run.
         interrupts_in_programs: whether the CPU time of programs holds that of interrupts, which busy cores do not: see
-            :func:`lab.runtimes.host.interrupts_in_programs`. A load's packets make a sixth of a core of these.
+            :func:`lab.runtimes.host.interrupts_in_programs`. A load's packets make up to a fifth of a core of these.
 
     """
     own = {"service": 0.0, "generator": 0.0}
@@ -490,30 +495,21 @@ def _may_pause(result: PhaseResult, load: Load) -> bool:
 
 
 def parked_share(
-    pieces: Callable[[list[str]], Iterable[pd.DataFrame]], load: Load, result: PhaseResult, sends: Sends
+    pieces: Callable[[list[str]], Iterable[pd.DataFrame]], load: Load, result: PhaseResult
 ) -> float | None:
-    """The share of a closed loop's users who stopped sending long before its end, or never began, where users pause.
+    """The share of a closed loop's users who stopped sending before its end, or never began, where users pause.
 
-    A user whom the generator has forgotten sends nothing that could be late. So they are those without a request under
-    way whose last answer was longer ago, at the end, than any user's pause between an answer and its next request.
-    None for other loads, and where a pause took more than half of the load, so that it may be one.
+    A user whom the generator has forgotten sends nothing that could be late. So they are those who had no request
+    under way in the last second, and whom its end found in no pause. None for other loads.
     """
-    if load.windows > 1 or not result.whole or not _may_pause(result, load):
+    if not isinstance(load, Closed) or load.windows > 1 or not result.whole or not _may_pause(result, load):
         return None
-    assert isinstance(load, Closed | Total)
-    # Of a number of requests until a worker's users have nothing left to send.
-    until_s = load.duration_s if isinstance(load, Closed) else sends.sent_by_all_until_s or 0.0
-    found = pd.concat(pieces(["user", "sent_us", "latency_us"]), ignore_index=True)
-    user, sent_us = found["user"].to_numpy(), found["sent_us"].to_numpy()
-    order = np.lexsort((sent_us, user))
-    user, sent_us, ended_us = user[order], sent_us[order], (sent_us + found["latency_us"].to_numpy())[order]
-    goes_on = user[1:] == user[:-1]
-    longest_us = int((sent_us[1:] - ended_us[:-1])[goes_on].max(initial=0))
-    if longest_us > 1e6 * (until_s - load.ramp_s) / 2:
-        return None
-    last_us = ended_us[np.append(~goes_on, True)[: len(user)]]
-    parked = int(np.count_nonzero(1e6 * until_s - last_us > longest_us)) + load.users - len(last_us)
-    return parked / load.users
+    last_us = pd.Series(dtype="int64")
+    for piece in pieces(["user", "sent_us", "latency_us"]):
+        ended_us = (piece["sent_us"] + piece["latency_us"]).groupby(piece["user"].to_numpy()).max()
+        last_us = pd.concat([last_us, ended_us]).groupby(level=0).max()
+    at_work = last_us.index[last_us >= 1e6 * (load.duration_s - PARKED_FOR_S)]
+    return 1 - len({*map(int, at_work), *(user for user, _ in result.cut)}) / load.users
 
 
 def outlasted_s(result: PhaseResult, load: Load, summary: Summary, sends: Sends) -> float:

@@ -490,7 +490,8 @@ def _busy(rows: list[Reading], owner: str, begin_s: float, end_s: float) -> floa
 def _cpu_per_request(samples: pd.DataFrame, rows: list[Reading], begin_s: float, end_s: float) -> pd.Series:
     """The service's CPU seconds a request between readings, by the moment between them.
 
-    Between consecutive ones; or, where most of these have few requests between them, between those that have enough.
+    Between consecutive ones; or, where so few have enough requests between them that no trend would show, between
+    those that have.
     """
     times, cpu_s = _service_cpu(rows, begin_s, end_s)
     if len(times) < 2:

@@ -101,8 +101,9 @@ def conclude(testbed: Testbed, measurement: Measurement, others: list[str], turn
         silent=silent_spans(metrics, folder.measured_pieces) if observed.result.unix_start else {},
         rounds=window_figures.by_round(*map(window_ratios.windows_of, (folder, *turned))) if turned else {},
         sends=sends,
-        parked_share=observations.parked_share(folder.measured_pieces, cell.load, observed.result, sends),
+        parked_share=observations.parked_share(folder.measured_pieces, cell.load, observed.result),
         interrupts_in_programs=host.interrupts_in_programs(),
+        cpus=testbed.cores.cpus,
     )
     evidence = observations.evidence(observed, conditions, cell.load, summary, steady_samples(measurement))
     folder.keep("evidence", evidence.as_json())

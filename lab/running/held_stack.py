@@ -190,7 +190,8 @@ def hold(plan: Plan, runtime: str, endpoints: Endpoints) -> None:
     scenario, (variant,) = plan.scenario, plan.variants
     reporter = Reporter(Console(file=sys.stderr, highlight=False, emoji=False))
     invocation = Invocation(["lab", "up", scenario.name], up_state.FOLDER, reporter, runtime, endpoints)
-    with set_up(plan, invocation, users=0) as testbed:  # whoever sends something does so from outside
+    # Whoever sends something does so from outside; a balancer is told how many it may have to take.
+    with set_up(plan, invocation, users=plan.peak_users if plan.is_balanced else 0) as testbed:
         logs = testbed.run.logs
         with (
             deploying.started_nodes(testbed, variant, variant.name, logs) as nodes,

@@ -81,19 +81,21 @@ def check_open_files(plan: Plan, users: int) -> None:
 
 def check_ports(plan: Plan, users: int, runtime: str) -> None:
     """LabError if the connections of a load come from addresses that have too few ports for them."""
-    if plan.is_balanced:
-        # A balancer reaches a node from one address, and the last node alone would get the connections of all users.
-        host.check_ports(users, 1)
-        return
     load = plan.cells[0].load  # which workers play it is the same in all cells
     of_worker = math.ceil(users / (load.workers + load.remote_workers))
+    who, most, remedy = "A worker", of_worker, "Use fewer users, or more --workers."
+    if plan.is_balanced:
+        # It reaches a node from one address, and the last node alone would get the connections of all users.
+        who, most, remedy = "The balancer", users, "Use fewer users."
     if runtime == PROCESS:
-        on_loopback = all(name.startswith("127.") for name in _loaded_hosts(plan))
-        host.check_ports(of_worker * load.workers, http_address.LOOPBACK_ADDRESSES if on_loopback else 1)
-    elif of_worker > PORTS_IN_CONTAINER:
+        one_address = plan.is_balanced or not all(name.startswith("127.") for name in _loaded_hosts(plan))
+        connections = users if plan.is_balanced else of_worker * load.workers
+        host.check_ports(connections, 1 if one_address else http_address.LOOPBACK_ADDRESSES)
+    elif most > PORTS_IN_CONTAINER:
         raise LabError(
-            f"A worker's {of_worker:,} users need as many local ports, and a container has {PORTS_IN_CONTAINER:,}.",
-            "Use fewer users, or more --workers.",
+            f"{who} has the connections of {most:,} users, which need as many local ports, and a container has "
+            f"{PORTS_IN_CONTAINER:,}.",
+            remedy,
         )
 
 

@@ -293,20 +293,18 @@ def _facts(cores: Cores, found: Calibration | None) -> dict[str, Any]:
 
 @contextmanager
 def failure_noted(run: RunFolder, reporter: Reporter) -> Iterator[None]:
-    """Record in the run's folder why a run failed, and after an interrupt print the command that resumes it.
+    """Record in the run's folder why a run failed, and print the command that resumes it, where that is of use.
 
     A run that is complete by then has not failed, whatever happens to what was in common with it.
     """
     try:
         yield
-    except Exception as error:
+    except (Exception, KeyboardInterrupt) as error:
         if run.state() != "complete":
-            run.fail(str(error) if isinstance(error, LabError) else repr(error))
-        raise
-    except KeyboardInterrupt:
-        if run.state() != "complete":
-            run.fail("Interrupted.")
-            reporter.say(f"  Measure the missing cells: python -m lab resume {shlex.quote(run.called)}")
+            interrupted = isinstance(error, KeyboardInterrupt)
+            run.fail("Interrupted." if interrupted else str(error) if isinstance(error, LabError) else repr(error))
+            if interrupted or any(folder.complete for folder in run.cells()):
+                reporter.say(f"  Measure the missing cells: python -m lab resume {shlex.quote(run.called)}")
         raise
 
 

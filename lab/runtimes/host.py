@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import gzip
 import importlib.metadata
 import os
 import platform
 import resource
 import shutil
-import socket
 import subprocess
 import sys
 import time
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -27,8 +26,8 @@ from lab.spec.machine import Machine
 PACKAGES = ("lab", "locust", "gevent", "httptools", "numpy", "pandas", "pyarrow")
 # Logs and samples of a small run, and some to spare, in bytes.
 LEAST_FREE = 100 << 20
-# For how long packets are sent to see how interrupts are counted, which take a third of that time and more.
-INTERRUPTS_FOR_S, INTERRUPTED_SHARE = 0.1, 0.1
+# Where a kernel may have the options that it was built with, and the one to time interrupts.
+BUILT_IN_CONFIGURATION, TIMES_INTERRUPTS = Path("/proc/config.gz"), "CONFIG_IRQ_TIME_ACCOUNTING"
 # Where the kernel says how many connections it tracks, and what it dropped as it could not track more (Linux).
 CONNTRACK_LIMITS, CONNTRACK_COUNTERS = Path("/proc/sys/net/netfilter"), Path("/proc/net/stat/nf_conntrack")
 
@@ -108,29 +107,15 @@ def more_tracked(connections: int) -> str:
     return f"sudo sysctl -w net.netfilter.nf_conntrack_max={connections}"
 
 
-@cache
 def interrupts_in_programs() -> bool:
     """Whether the kernel counts the time of interrupts as CPU time of the programs that they interrupt.
 
-    Linux does so unless it was built to time each interrupt (``IRQ_TIME_ACCOUNTING``), which no file says. So it is
-    measured, for a tenth of a second: whoever sends packets to itself handles an interrupt for each, and where these
-    are counted apart they are missing in the CPU time that it was given and the time that it waited for a core.
+    Linux does so unless it was built to time each interrupt (``IRQ_TIME_ACCOUNTING``). False where that is not known.
     """
-    waited = Path("/proc/thread-self/schedstat")  # nanoseconds on a core, and of waiting for one
-    if not waited.exists():
-        return False
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as packets:
-        packets.bind(("127.0.0.1", 0))
-        packets.setblocking(False)
-        waited_ns, used_ns = -int(waited.read_text().split()[1]), -time.thread_time_ns()
-        began_ns = time.perf_counter_ns()
-        while (took_ns := time.perf_counter_ns() - began_ns) < INTERRUPTS_FOR_S * 1e9:
-            packets.sendto(b"", packets.getsockname())
-            with suppress(BlockingIOError):
-                packets.recv(1)
-        used_ns += time.thread_time_ns()
-        waited_ns += int(waited.read_text().split()[1])
-    return took_ns - used_ns - waited_ns < INTERRUPTED_SHARE * took_ns
+    for path, read in ((Path(f"/boot/config-{platform.release()}"), Path.open), (BUILT_IN_CONFIGURATION, gzip.open)):
+        with suppress(OSError), read(path, "rt") as lines:
+            return f"{TIMES_INTERRUPTS}=y\n" not in lines
+    return False
 
 
 def machine() -> Machine:

@@ -1032,33 +1032,25 @@ def test_users_are_not_idle_because_a_window_ends():
     assert idle_s(one_less, load, 5.0, windows) == pytest.approx(1 / 80)
 
 
-def of_pausing_users(samples_of, ends_s: dict[int, float], users: int = 100):
-    """Samples of users who pause for 0.9 s after answers that take 0.1 s, until each has its end."""
-    sends = [(user, at) for user in range(users) for at in np.arange(user / users, ends_s.get(user, 20.0), 1.0)]
-    samples = samples_of([0.1] * len(sends), sent_s=[at for _, at in sends])
-    return samples.assign(user=[user for user, _ in sends], worker=0)
+def test_users_who_pause_and_never_send_again_are_parked(samples_of):
+    """Three who stopped, and two who never began, of a hundred; not who pauses, or waits for an answer, at the end."""
+    load, pausing = Closed(users=100, ramp_s=1.0, duration_s=20.0), range(50)
+    result = PhaseResult(whole=True, pauses=2000, finished=2000, cut=[(user, 3) for user in pausing])
+    until_s = dict.fromkeys(pausing, 9.0) | {97: 8.0, 98: 18.8, 99: 10.0}
+    sends = [(user, at) for user in range(100) for at in np.arange(0.5, until_s.get(user, 20.0), 1.0)]
+    samples = samples_of([0.1] * len(sends), sent_s=[at for _, at in sends], user=[user for user, _ in sends])
 
+    def parked_share(samples=samples, load=load, **of_result):
+        return observations.parked_share(in_pieces(samples), load, replace(result, **of_result))
 
-@pytest.mark.parametrize(
-    "load", [Closed(users=100, ramp_s=1.0, duration_s=20.0), Total(users=100, ramp_s=1.0, requests=2000)]
-)
-def test_users_who_pause_and_never_send_again_are_parked(samples_of, load):
-    """Three of a hundred who stopped in mid-load, and two who never began; nobody where all send to the end."""
-    result = PhaseResult(whole=True, pauses=2000, finished=2000)
-
-    def parked_share(samples, result=result, load=load):
-        pieces = in_pieces(samples)
-        return observations.parked_share(pieces, load, result, observations.sends(pieces, load, 20.0))
-
-    assert parked_share(of_pausing_users(samples_of, {})) == 0.0
-    ends_s = {3: 8.0, 4: 9.0, 5: 10.0, 6: 0.0, 7: 0.0}
-    assert parked_share(of_pausing_users(samples_of, ends_s)) == pytest.approx(0.05)
-    assert parked_share(of_pausing_users(samples_of, ends_s), replace(result, pauses=0)) is None
-    assert parked_share(of_pausing_users(samples_of, ends_s), replace(result, whole=False)) is None
-    sleeper = of_pausing_users(samples_of, {})
-    sleeper = sleeper[(sleeper["user"] != 3) | ~sleeper["sent_us"].between(2e6, 14e6)]
-    assert parked_share(sleeper) is None, "it may pause for so long, as others may"
-    assert parked_share(of_pausing_users(samples_of, {}), load=Burst(users=100)) is None
+    assert parked_share() == pytest.approx(0.03)
+    assert parked_share(samples[samples["user"] < 95]) == pytest.approx(0.05), "who never sent, nor paused, is one too"
+    assert parked_share(samples[samples["user"] > 50], cut=[(user, 0) for user in range(51)]) == pytest.approx(0.03)
+    assert parked_share(samples[:0]) == pytest.approx(0.5), "those who were in their first pause at the end are none"
+    assert parked_share(pauses=0) is None
+    assert parked_share(whole=False) is None
+    for other in (Burst(users=100), Total(users=100, ramp_s=1.0, requests=2000)):
+        assert parked_share(load=other) is None
 
 
 def shared(generator_busy: float, service_cpu: float) -> Telemetry:

@@ -326,7 +326,12 @@ def test_what_was_not_checked_since_cores_were_shared_is_one_sentence():
         (
             {"pausing_users": True},
             "that users were not idle",
-            "a user's pause was too long to tell it from one who never sends again",
+            "users paused, and a number of requests ended it",
+        ),
+        (
+            {"pausing_users": True, "windows": 30},
+            "that users were not idle",
+            "users paused, and variants took turns",
         ),
     ],
 )
@@ -403,8 +408,8 @@ def test_of_an_attached_service_less_is_essential(lacking):
         ({"crowded": 0.5, "beside": {"mysql": 0.5}}, SUSPECT, "(mysql 0.50 of a core)"),
         ({"idle_s": 0.05}, SUSPECT, "idle for 50.0 ms"),
         ({"idle_s": 0.3}, INVALID, "idle for 300.0 ms"),
-        ({"pausing_users": True, "parked_share": 0.05}, SUSPECT, "5% of the users stopped sending before the end"),
-        ({"pausing_users": True, "parked_share": 0.2}, INVALID, "20% of the users stopped sending"),
+        ({"pausing_users": True, "parked_share": 0.05}, SUSPECT, "5% of the users never began, or stopped sending"),
+        ({"pausing_users": True, "parked_share": 0.2}, INVALID, "20% of the users never began"),
         ({"gc_share": 0.3}, SUSPECT, "30% of the time"),
         ({"stopped_s": 0.5}, SUSPECT, "process did not run for 0.5 s"),
         ({"others": ["20261121T101500Z-delay"]}, SUSPECT, "20261121T101500Z-delay"),

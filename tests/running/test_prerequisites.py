@@ -63,7 +63,7 @@ def test_a_load_that_has_a_port_for_each_connection_is_not_refused(plan, runtime
         (service(**elsewhere(workers=9, remote=1)), PROCESS, FEWER),
         (service(nodes=2), PROCESS, FEWER),
         (service(nodes=2, **elsewhere(workers=0, remote=1)), PROCESS, FEWER),
-        (service(nodes=2, workers=4), DOCKER, FEWER),
+        (service(nodes=2, workers=4), DOCKER, "Use fewer users."),
         (service(workers=3), DOCKER, "Use fewer users, or more --workers."),
     ],
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+
 import pytest
 
 from lab.runtimes import host
@@ -35,6 +37,20 @@ def test_what_the_kernel_dropped_as_it_could_not_track_more_is_the_sum_of_its_co
     assert host.untracked_packets() == count
 
 
-def test_how_interrupts_are_counted_is_a_property_of_the_kernel():
-    """So it is the same each time, whatever else runs here."""
-    assert len({host.interrupts_in_programs.__wrapped__() for _ in range(5)}) == 1
+@pytest.mark.parametrize(
+    ("options", "in_programs"),
+    [
+        ("CONFIG_SMP=y\n# CONFIG_IRQ_TIME_ACCOUNTING is not set\n", True),
+        ("CONFIG_IRQ_TIME_ACCOUNTING=y\nCONFIG_HAVE_IRQ_TIME_ACCOUNTING=y\n", False),
+        ("CONFIG_HAVE_IRQ_TIME_ACCOUNTING=y\n", True),
+        (None, False),
+    ],
+)
+def test_how_a_kernel_counts_interrupts_is_in_its_configuration(monkeypatch, tmp_path, options, in_programs):
+    """As CPU time of programs unless it was built to time them; where nobody can tell, they are left out."""
+    file = tmp_path / "config.gz"
+    if options is not None:
+        file.write_bytes(gzip.compress(options.encode()))
+    monkeypatch.setattr(host, "BUILT_IN_CONFIGURATION", file)
+    monkeypatch.setattr(host.platform, "release", lambda: "of no kernel")
+    assert host.interrupts_in_programs() == in_programs
