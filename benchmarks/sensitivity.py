@@ -400,6 +400,7 @@ def locustfile_of(habit: str, folder: Path) -> Locustfile:
     text, none = FAULTY_USER.read_text(), 'HABIT = ""'
     if text.count(f"{none}\n") != 1:
         raise LabError(f"{FAULTY_USER} has no habit that could be set.", "Mend benchmarks/sensitivity.py.")
+    folder.mkdir(parents=True, exist_ok=True)
     path = folder / FAULTY_USER.name
     path.write_text(text.replace(none, f"HABIT = {habit!r}"))
     return Locustfile(str(path), hashlib.sha256(path.read_bytes()).hexdigest())
