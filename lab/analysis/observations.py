@@ -55,9 +55,8 @@ FULL_SHARE = 0.95
 CROWDED_SHARE, SPARE_SHARE = 0.95, 0.85
 # The end of a ramp of rates at which its generator is judged: a tenth of it, and so many seconds at least.
 RAMP_ENDS_S = 3.0
-# Between an answer and the next request there is nothing but a pause: who did not send for so long, and does not
-# pause, is parked.
-PARKED_FOR_S = 1.0
+# What a worker takes at most, unless it is late, from an answer to the user's next request, or to its pause.
+TAKEN_UP_S = 0.01
 # By worker, (Unix time, CPU seconds so far).
 CpuReadings = Mapping[str, Sequence[tuple[float, float]]]
 
@@ -500,7 +499,7 @@ def parked_share(
     """The share of a closed loop's users who stopped sending before its end, or never began, where users pause.
 
     A user whom the generator has forgotten sends nothing that could be late. So they are those who had no request
-    under way in the last second, and whom its end found in no pause. None for other loads.
+    under way at the end, and whom it found in no pause. None for other loads.
     """
     if not isinstance(load, Closed) or load.windows > 1 or not result.whole or not _may_pause(result, load):
         return None
@@ -508,8 +507,8 @@ def parked_share(
     for piece in pieces(["user", "sent_us", "latency_us"]):
         ended_us = (piece["sent_us"] + piece["latency_us"]).groupby(piece["user"].to_numpy()).max()
         last_us = pd.concat([last_us, ended_us]).groupby(level=0).max()
-    at_work = last_us.index[last_us >= 1e6 * (load.duration_s - PARKED_FOR_S)]
-    return 1 - len({*map(int, at_work), *(user for user, _ in result.cut)}) / load.users
+    at_work = int((last_us >= 1e6 * (load.duration_s - TAKEN_UP_S)).sum())
+    return max(0.0, 1 - (at_work + result.pausing) / load.users)
 
 
 def outlasted_s(result: PhaseResult, load: Load, summary: Summary, sends: Sends) -> float:

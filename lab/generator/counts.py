@@ -12,5 +12,6 @@ COUNTS = (
     "not_single",
     "sent_again",
     "pauses",
+    "pausing",
     "dispatch_delay_s",
 )

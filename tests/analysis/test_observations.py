@@ -1034,10 +1034,10 @@ def test_users_are_not_idle_because_a_window_ends():
 
 def test_users_who_pause_and_never_send_again_are_parked(samples_of):
     """Three who stopped, and two who never began, of a hundred; not who pauses, or waits for an answer, at the end."""
-    load, pausing = Closed(users=100, ramp_s=1.0, duration_s=20.0), range(50)
-    result = PhaseResult(whole=True, pauses=2000, finished=2000, cut=[(user, 3) for user in pausing])
-    until_s = dict.fromkeys(pausing, 9.0) | {97: 8.0, 98: 18.8, 99: 10.0}
-    sends = [(user, at) for user in range(100) for at in np.arange(0.5, until_s.get(user, 20.0), 1.0)]
+    load, pausing = Closed(users=100, ramp_s=1.0, duration_s=20.0), 50
+    result = PhaseResult(whole=True, pauses=2000, finished=2000, pausing=pausing)
+    until_s = dict.fromkeys(range(pausing), 19.0) | {97: 8.0, 98: 18.8, 99: 10.0}
+    sends = [(user, at) for user in range(100) for at in np.arange(0.95, until_s.get(user, 20.0), 1.0)]
     samples = samples_of([0.1] * len(sends), sent_s=[at for _, at in sends], user=[user for user, _ in sends])
 
     def parked_share(samples=samples, load=load, **of_result):
@@ -1045,8 +1045,8 @@ def test_users_who_pause_and_never_send_again_are_parked(samples_of):
 
     assert parked_share() == pytest.approx(0.03)
     assert parked_share(samples[samples["user"] < 95]) == pytest.approx(0.05), "who never sent, nor paused, is one too"
-    assert parked_share(samples[samples["user"] > 50], cut=[(user, 0) for user in range(51)]) == pytest.approx(0.03)
     assert parked_share(samples[:0]) == pytest.approx(0.5), "those who were in their first pause at the end are none"
+    assert parked_share(pausing=97) == 0.0
     assert parked_share(pauses=0) is None
     assert parked_share(whole=False) is None
     for other in (Burst(users=100), Total(users=100, ramp_s=1.0, requests=2000)):

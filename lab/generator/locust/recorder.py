@@ -46,6 +46,7 @@ class Recorder:
         not_single: sessions that have sent several requests, or none to their end.
         sent_again: requests that were sent once more, on a new connection.
         pauses: how often users have thought.
+        pausing: users whom the end of the load found thinking.
         dispatch_delay_ns: how long received answers waited until they were handled, summed over all answers.
         names: (method, name) of the requests.
         buffer: packed records, of which the first ``used`` bytes hold those since the last :meth:`take`.
@@ -62,7 +63,7 @@ class Recorder:
         self.stopped: list[tuple[int, int]] = []
         self.not_single = 0
         self.sent_again = 0
-        self.pauses = 0
+        self.pauses = self.pausing = 0
         self.begun = 0
         self.finished = 0
         self.failed = 0
@@ -213,6 +214,7 @@ class UserSink:
             self._free_ns = now_ns + int(seconds * 1e9)
             gevent.sleep(seconds)
             return
+        self._recorder.pausing += left_s > 0
         gevent.sleep(max(left_s, 0.0))
         raise SessionCut
 

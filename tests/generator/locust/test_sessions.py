@@ -213,6 +213,7 @@ def test_the_end_of_a_closed_loop_ends_a_pause_and_cuts_its_session(server):
     recorder = playing.recorder
     assert (recorder.sessions, recorder.sessions_ended, recorder.cut) == (3, 2, [(0, 2)])
     assert (recorder.begun, recorder.finished, recorder.failed, playing.problem) == (5, 5, 0, {})
+    assert (recorder.pauses, recorder.pausing) == (3, 1)
 
 
 def test_a_request_under_way_at_the_end_is_finished_and_the_last_one():
