@@ -55,8 +55,6 @@ FULL_SHARE = 0.95
 CROWDED_SHARE, SPARE_SHARE = 0.95, 0.85
 # The end of a ramp of rates at which its generator is judged: a tenth of it, and so many seconds at least.
 RAMP_ENDS_S = 3.0
-# What a worker takes at most, unless it is late, from an answer to the user's next request, or to its pause.
-TAKEN_UP_S = 0.01
 # By worker, (Unix time, CPU seconds so far).
 CpuReadings = Mapping[str, Sequence[tuple[float, float]]]
 
@@ -70,7 +68,7 @@ class Observed:
     Attributes:
         warm_up: one row a round: see :meth:`lab.telemetry.actuator.CpuTimes.since`, and ``users``.
         warm_up_before: the rounds for earlier loads of the same start, which have warmed it up too.
-        warm: whether the CPU cost of a request had settled.
+        warm: whether the CPU cost of a request had settled, or the compiler rested.
         limits_read: whether the running service was asked for its limits.
         limits_broken: limits whose value in the running service is not the one that was set.
         result: what the generator reported of the measured load.
@@ -156,9 +154,8 @@ class Conditions:
         silent: of several nodes and their balancer, see :func:`lab.analysis.silence.silent_spans`.
         rounds: of a variant that took turns with others what :func:`lab.analysis.window_figures.by_round` says.
         sends: when requests were sent and answered.
-        parked_share: of users who pause, see :func:`parked_share`.
         interrupts_in_programs: see :func:`lab.runtimes.host.interrupts_in_programs`.
-        cpus: how many cores the service may use, where it has none of its own; 0 if unknown.
+        cpus: how many cores a service that the lab started may use; 0 if unknown.
 
     """
 
@@ -177,7 +174,6 @@ class Conditions:
     silent: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     rounds: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     sends: Sends = NO_SENDS
-    parked_share: float | None = None
     interrupts_in_programs: bool = False
     cpus: int = 0
 
@@ -225,7 +221,7 @@ def evidence(
         awaiting_dispatch=result.dispatch_delay_s / elapsed_s if elapsed_s else 0.0,
         idle_s=idle_s(result, load, elapsed_s, observed.windows, conditions.sends),
         pausing_users=_may_pause(result, load),
-        parked_share=conditions.parked_share,
+        parked_share=parked_share(result, load),
         counting_error=counting_error(result, load, elapsed_s),
         stood_still_s=stood_still_s(result, elapsed_s, clock, observed.windows),
         worker_cpu=worker_cpu(telemetry, result, *span_s),
@@ -493,22 +489,15 @@ def _may_pause(result: PhaseResult, load: Load) -> bool:
     return isinstance(load, Closed | Total) and bool(result.has_sessions or result.pauses)
 
 
-def parked_share(
-    pieces: Callable[[list[str]], Iterable[pd.DataFrame]], load: Load, result: PhaseResult
-) -> float | None:
+def parked_share(result: PhaseResult, load: Load) -> float | None:
     """The share of a closed loop's users who stopped sending before its end, or never began, where users pause.
 
-    A user whom the generator has forgotten sends nothing that could be late. So they are those who had no request
-    under way at the end, and whom it found in no pause. None for other loads.
+    A user whom the generator has forgotten sends nothing that could be late. None for other loads, of which the
+    response time law tells, or nobody.
     """
     if not isinstance(load, Closed) or load.windows > 1 or not result.whole or not _may_pause(result, load):
         return None
-    last_us = pd.Series(dtype="int64")
-    for piece in pieces(["user", "sent_us", "latency_us"]):
-        ended_us = (piece["sent_us"] + piece["latency_us"]).groupby(piece["user"].to_numpy()).max()
-        last_us = pd.concat([last_us, ended_us]).groupby(level=0).max()
-    at_work = int((last_us >= 1e6 * (load.duration_s - TAKEN_UP_S)).sum())
-    return max(0.0, 1 - (at_work + result.pausing) / load.users)
+    return result.parked / load.users
 
 
 def outlasted_s(result: PhaseResult, load: Load, summary: Summary, sends: Sends) -> float:

@@ -300,7 +300,7 @@ def _long_enough(evidence: Evidence, summary: Summary, answered: int) -> list[Re
     short = cpu_bound and 0 < summary.elapsed_s < MIN_CPU_BOUND_S
     text = (
         f"It was measured for {summary.elapsed_s:.0f} s: where the CPU decides, 20 s are the least (--duration 20, or "
-        "more --requests)."
+        "more --requests or --loops)."
     )
     return _mild([text] * short)
 
@@ -511,7 +511,7 @@ def _idle_unseen(evidence: Evidence) -> str:
     found = evidence.generator
     known = not found.pausing_users or found.parked_share is not None
     why = "variants took turns" if evidence.counts.windows > 1 else "a number of requests ended it"
-    return "" if known else f"users paused, and {why}"
+    return "" if known else f"users had sessions or pauses, and {why}"
 
 
 def _crowd_unseen(evidence: Evidence) -> str:

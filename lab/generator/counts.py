@@ -12,6 +12,6 @@ COUNTS = (
     "not_single",
     "sent_again",
     "pauses",
-    "pausing",
+    "parked",
     "dispatch_delay_s",
 )

@@ -87,7 +87,8 @@ class PhaseResult:
         sessions_ended: sessions that came to their end, also those with failures in them.
         sent_again: requests that were sent once more, on a new connection, as the one that was idle had ended.
         pauses: how often users thought.
-        pausing: users whom the end of a closed loop found thinking.
+        parked: users who, at the end of a closed loop, neither waited for an answer nor thought: they had stopped
+            sending, or had never begun.
         cut: user and number of each session that the end of a closed loop, or who broke the load off, cut off.
         stopped: the same of those that their user stopped early, since what failed was needed for the rest.
         unix_start: the planned start.
@@ -109,7 +110,7 @@ class PhaseResult:
     not_single: int = 0
     sent_again: int = 0
     pauses: int = 0
-    pausing: int = 0
+    parked: int = 0
     cut: list[tuple[int, int]] = field(default_factory=list)
     stopped: list[tuple[int, int]] = field(default_factory=list)
     dispatch_delay_s: float = 0.0

@@ -81,7 +81,6 @@ def conclude(testbed: Testbed, measurement: Measurement, others: list[str], turn
     variant = testbed.plan.scenario.variant(cell.variant)
     named = {request.name for request in testbed.plan.scenario.requests}
     begun, counts = observed.result.begun, observed.counts or Served()
-    sends = observations.sends(folder.measured_pieces, cell.load, summary.elapsed_s)
     conditions = Conditions(
         cpu_decides=testbed.plan.cpu_decides,
         entry=testbed.plan.scenario.entry,
@@ -100,8 +99,7 @@ def conclude(testbed: Testbed, measurement: Measurement, others: list[str], turn
         # Of a load that was broken off before it began no time is known.
         silent=silent_spans(metrics, folder.measured_pieces) if observed.result.unix_start else {},
         rounds=window_figures.by_round(*map(window_ratios.windows_of, (folder, *turned))) if turned else {},
-        sends=sends,
-        parked_share=observations.parked_share(folder.measured_pieces, cell.load, observed.result),
+        sends=observations.sends(folder.measured_pieces, cell.load, summary.elapsed_s),
         interrupts_in_programs=host.interrupts_in_programs(),
         cpus=testbed.cores.cpus,
     )

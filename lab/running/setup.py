@@ -300,10 +300,11 @@ def failure_noted(run: RunFolder, reporter: Reporter) -> Iterator[None]:
     try:
         yield
     except (Exception, KeyboardInterrupt) as error:
-        if run.state() != "complete":
-            interrupted = isinstance(error, KeyboardInterrupt)
-            run.fail("Interrupted." if interrupted else str(error) if isinstance(error, LabError) else repr(error))
-            if interrupted or any(folder.complete for folder in run.cells()):
+        if (state := run.state()) != "complete":
+            interrupted, says_what_to_do = isinstance(error, KeyboardInterrupt), isinstance(error, LabError)
+            run.fail("Interrupted." if interrupted else str(error) if says_what_to_do else repr(error))
+            measured = state != "damaged" and any(folder.settled for folder in run.cells())
+            if interrupted or (measured and not says_what_to_do):
                 reporter.say(f"  Measure the missing cells: python -m lab resume {shlex.quote(run.called)}")
         raise
 

@@ -26,8 +26,9 @@ from lab.spec.machine import Machine
 PACKAGES = ("lab", "locust", "gevent", "httptools", "numpy", "pandas", "pyarrow")
 # Logs and samples of a small run, and some to spare, in bytes.
 LEAST_FREE = 100 << 20
-# Where a kernel may have the options that it was built with, and the one to time interrupts.
-BUILT_IN_CONFIGURATION, TIMES_INTERRUPTS = Path("/proc/config.gz"), "CONFIG_IRQ_TIME_ACCOUNTING"
+# Where a kernel may have the options that it was built with, and those with which it counts interrupts apart.
+CONFIGURATIONS = ("/boot/config-{release}", "/lib/modules/{release}/config", "/proc/config.gz")
+TIMES_INTERRUPTS = ("CONFIG_IRQ_TIME_ACCOUNTING=y\n", "CONFIG_VIRT_CPU_ACCOUNTING_NATIVE=y\n")
 # Where the kernel says how many connections it tracks, and what it dropped as it could not track more (Linux).
 CONNTRACK_LIMITS, CONNTRACK_COUNTERS = Path("/proc/sys/net/netfilter"), Path("/proc/net/stat/nf_conntrack")
 
@@ -110,11 +111,13 @@ def more_tracked(connections: int) -> str:
 def interrupts_in_programs() -> bool:
     """Whether the kernel counts the time of interrupts as CPU time of the programs that they interrupt.
 
-    Linux does so unless it was built to time each interrupt (``IRQ_TIME_ACCOUNTING``). False where that is not known.
+    Linux does so unless it was built to time each interrupt, or each change to the kernel and back. False where its
+    configuration cannot be read.
     """
-    for path, read in ((Path(f"/boot/config-{platform.release()}"), Path.open), (BUILT_IN_CONFIGURATION, gzip.open)):
-        with suppress(OSError), read(path, "rt") as lines:
-            return f"{TIMES_INTERRUPTS}=y\n" not in lines
+    for path in CONFIGURATIONS:
+        read = gzip.open if path.endswith(".gz") else open
+        with suppress(OSError), read(path.format(release=platform.release()), "rt") as lines:
+            return set(TIMES_INTERRUPTS).isdisjoint(lines)
     return False
 
 

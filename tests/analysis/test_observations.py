@@ -1032,25 +1032,33 @@ def test_users_are_not_idle_because_a_window_ends():
     assert idle_s(one_less, load, 5.0, windows) == pytest.approx(1 / 80)
 
 
-def test_users_who_pause_and_never_send_again_are_parked(samples_of):
-    """Three who stopped, and two who never began, of a hundred; not who pauses, or waits for an answer, at the end."""
-    load, pausing = Closed(users=100, ramp_s=1.0, duration_s=20.0), 50
-    result = PhaseResult(whole=True, pauses=2000, finished=2000, pausing=pausing)
-    until_s = dict.fromkeys(range(pausing), 19.0) | {97: 8.0, 98: 18.8, 99: 10.0}
-    sends = [(user, at) for user in range(100) for at in np.arange(0.95, until_s.get(user, 20.0), 1.0)]
-    samples = samples_of([0.1] * len(sends), sent_s=[at for _, at in sends], user=[user for user, _ in sends])
+def test_a_service_without_cores_of_its_own_has_those_that_it_may_use(samples_of):
+    """Not all of the machine: on two of sixteen it is full at two."""
+    samples = samples_of([0.1] * 200, sent_s=[at / 10 for at in range(200)])
+    known = observations.Conditions(False, "service", {}, None, (0, 0), {}, {}, (), (), 0, True, (), cpus=2)
+    observed = observations.Observed(
+        PhaseResult(whole=True), telemetry=Telemetry(readings("service", "cpu_s", 1.8, 31))
+    )
+    found = observations.evidence(observed, known, Closed(users=9, duration_s=20.0), summarise(samples), samples)
+    assert found.service.cpu_share == pytest.approx(0.9)
+    of_burst = observations.evidence(observed, known, Burst(users=9), summarise(samples), samples[:0])
+    assert of_burst.service.cpu_share is None
 
-    def parked_share(samples=samples, load=load, **of_result):
-        return observations.parked_share(in_pieces(samples), load, replace(result, **of_result))
 
-    assert parked_share() == pytest.approx(0.03)
-    assert parked_share(samples[samples["user"] < 95]) == pytest.approx(0.05), "who never sent, nor paused, is one too"
-    assert parked_share(samples[:0]) == pytest.approx(0.5), "those who were in their first pause at the end are none"
-    assert parked_share(pausing=97) == 0.0
-    assert parked_share(pauses=0) is None
-    assert parked_share(whole=False) is None
-    for other in (Burst(users=100), Total(users=100, ramp_s=1.0, requests=2000)):
-        assert parked_share(load=other) is None
+def test_users_who_pause_and_never_send_again_are_a_share_of_all():
+    """As workers count them at the end of a closed loop; not known of other loads, and of users who never pause."""
+    load = Closed(users=100, ramp_s=1.0, duration_s=20.0)
+    result = PhaseResult(whole=True, pauses=2000, finished=2000, parked=3)
+    assert observations.parked_share(result, load) == 0.03
+    assert observations.parked_share(replace(result, pauses=0, not_single=10), load) == 0.03
+    for unknown in (replace(result, pauses=0), replace(result, whole=False)):
+        assert observations.parked_share(unknown, load) is None
+    for other in (
+        Burst(users=100),
+        Total(users=100, ramp_s=1.0, requests=2000),
+        Closed(users=100, duration_s=20.0, windows=9),
+    ):
+        assert observations.parked_share(result, other) is None
 
 
 def shared(generator_busy: float, service_cpu: float) -> Telemetry:

@@ -326,12 +326,12 @@ def test_what_was_not_checked_since_cores_were_shared_is_one_sentence():
         (
             {"pausing_users": True},
             "that users were not idle",
-            "users paused, and a number of requests ended it",
+            "users had sessions or pauses, and a number of requests ended it",
         ),
         (
             {"pausing_users": True, "windows": 30},
             "that users were not idle",
-            "users paused, and variants took turns",
+            "users had sessions or pauses, and variants took turns",
         ),
     ],
 )

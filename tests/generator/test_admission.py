@@ -22,6 +22,7 @@ from any_server import serving
 from patience import PATIENCE_S, await_that
 from zmq.utils import z85
 
+from lab.generator.counts import COUNTS
 from lab.generator.fleet import Fleet, LoadPhase, Placement, running_fleet
 from lab.runtimes.checkout import ROOT
 from lab.runtimes.process import ProcessRuntime, free_ports
@@ -35,10 +36,7 @@ SENT_BY_WORKERS = (
 )
 ENDS_A_WORKER = ("quit", "client_stopped")
 # The numbers in a worker's report.
-COUNTS = (
-    *("begun", "finished", "failed", "sessions", "sessions_ended", "not_single", "pauses", "sent_again"),
-    *("dispatch_delay_s", "clock_step_s", "unix_now", "cpu_s"),
-)
+NUMBERS = (*COUNTS, "clock_step_s", "unix_now", "cpu_s")
 
 
 @contextmanager
@@ -188,7 +186,7 @@ def fuzzed(chance: random.Random, me: str, other: str) -> bytes:
 def report(worker: int, **how: object) -> dict[str, object]:
     """A worker's report of a phase in which it has sent nothing."""
     nothing = {"records": b"", "names": [], "ticks": [], "cut": [], "stopped": [], "problem": None}
-    return {**dict.fromkeys(COUNTS, 0), **nothing, "worker": worker, "warm_up": 0, "window": 0, **how}
+    return {**dict.fromkeys(NUMBERS, 0), **nothing, "worker": worker, "warm_up": 0, "window": 0, **how}
 
 
 # What Locust would keep, and fail by when it spawns or counts next.

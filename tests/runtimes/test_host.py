@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import platform
 
 import pytest
 
@@ -37,20 +38,21 @@ def test_what_the_kernel_dropped_as_it_could_not_track_more_is_the_sum_of_its_co
     assert host.untracked_packets() == count
 
 
+@pytest.mark.parametrize("name", ["config-{release}", "config.gz"])
 @pytest.mark.parametrize(
     ("options", "in_programs"),
     [
         ("CONFIG_SMP=y\n# CONFIG_IRQ_TIME_ACCOUNTING is not set\n", True),
         ("CONFIG_IRQ_TIME_ACCOUNTING=y\nCONFIG_HAVE_IRQ_TIME_ACCOUNTING=y\n", False),
         ("CONFIG_HAVE_IRQ_TIME_ACCOUNTING=y\n", True),
+        ("CONFIG_VIRT_CPU_ACCOUNTING_NATIVE=y\n", False),
         (None, False),
     ],
 )
-def test_how_a_kernel_counts_interrupts_is_in_its_configuration(monkeypatch, tmp_path, options, in_programs):
+def test_how_a_kernel_counts_interrupts_is_in_its_configuration(monkeypatch, tmp_path, name, options, in_programs):
     """As CPU time of programs unless it was built to time them; where nobody can tell, they are left out."""
-    file = tmp_path / "config.gz"
+    file = tmp_path / name.format(release=platform.release())
     if options is not None:
-        file.write_bytes(gzip.compress(options.encode()))
-    monkeypatch.setattr(host, "BUILT_IN_CONFIGURATION", file)
-    monkeypatch.setattr(host.platform, "release", lambda: "of no kernel")
+        file.write_bytes(gzip.compress(options.encode()) if file.suffix == ".gz" else options.encode())
+    monkeypatch.setattr(host, "CONFIGURATIONS", (str(tmp_path / "none"), str(tmp_path / name)))
     assert host.interrupts_in_programs() == in_programs

@@ -72,7 +72,7 @@ class Report(msgspec.Struct):
     not_single: int
     sent_again: int
     pauses: int
-    pausing: int
+    parked: int
     dispatch_delay_s: float
     clock_step_s: float
     unix_now: float

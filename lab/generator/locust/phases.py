@@ -162,6 +162,7 @@ class Phase:
         except SessionCut:
             sink.cut_session()
         finally:
+            sink.has_gone()
             if self.is_last_window:
                 client.close()
 

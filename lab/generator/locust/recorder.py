@@ -22,6 +22,8 @@ _RECORD = struct.Struct(sample.RECORD_FORMAT)
 RECORD_BYTES, _pack_into = _RECORD.size, _RECORD.pack_into
 MOST_NAMES, MOST_STEPS, MOST_BYTES = np.iinfo(sample.RECORD["name"]).max, sample.MOST_STEPS, sample.MOST_BYTES
 RIGHT = (sample.OK, sample.FALLBACK)
+# A user that has been free for so long when a closed loop ends is parked. Worse stalls of a worker are told as such.
+PARKED_FOR_S = 0.5
 
 
 class SessionCut(BaseException):
@@ -46,7 +48,7 @@ class Recorder:
         not_single: sessions that have sent several requests, or none to their end.
         sent_again: requests that were sent once more, on a new connection.
         pauses: how often users have thought.
-        pausing: users whom the end of the load found thinking.
+        parked: users whom the end of the load found neither waiting for an answer nor thinking.
         dispatch_delay_ns: how long received answers waited until they were handled, summed over all answers.
         names: (method, name) of the requests.
         buffer: packed records, of which the first ``used`` bytes hold those since the last :meth:`take`.
@@ -63,7 +65,7 @@ class Recorder:
         self.stopped: list[tuple[int, int]] = []
         self.not_single = 0
         self.sent_again = 0
-        self.pauses = self.pausing = 0
+        self.pauses = self.parked = 0
         self.begun = 0
         self.finished = 0
         self.failed = 0
@@ -201,6 +203,14 @@ class UserSink:
         if step < MOST_STEPS:
             self.step = step + 1
 
+    def has_gone(self) -> None:
+        """The user sends nothing more in this load; it was parked if it had been free for long when the load ended.
+
+        For a little time it may be, as where its worker stands still just then, or hands out its last answers.
+        """
+        if self._recorder.end_ns and self._free_ns < self._recorder.end_ns - PARKED_FOR_S * 1e9:
+            self._recorder.parked += 1
+
     def sent_again(self) -> None:
         """A request is sent once more; it is one request all the same."""
         self._recorder.sent_again += 1
@@ -210,11 +220,11 @@ class UserSink:
         self._recorder.pauses += 1
         now_ns, end_ns = monotonic_ns(), self._recorder.end_ns
         left_s = (end_ns - now_ns) / 1e9
-        if not end_ns or seconds < left_s:
+        if not end_ns or left_s > 0:
             self._free_ns = now_ns + int(seconds * 1e9)
+        if not end_ns or seconds < left_s:
             gevent.sleep(seconds)
             return
-        self._recorder.pausing += left_s > 0
         gevent.sleep(max(left_s, 0.0))
         raise SessionCut
 

@@ -17,7 +17,7 @@ from lab.generator.locust import LabUser
 from lab.generator.locust.phases import Phase
 from lab.spec import sample
 
-LONG_S = 3600.0
+LONG_S, LOAD_S = 3600.0, 1.0
 BURST = {"type": "burst", "ramp_s": 0.0}
 CLOSED = {"type": "closed", "ramp_s": 0.0, "duration_s": 0.5}
 
@@ -213,7 +213,24 @@ def test_the_end_of_a_closed_loop_ends_a_pause_and_cuts_its_session(server):
     recorder = playing.recorder
     assert (recorder.sessions, recorder.sessions_ended, recorder.cut) == (3, 2, [(0, 2)])
     assert (recorder.begun, recorder.finished, recorder.failed, playing.problem) == (5, 5, 0, {})
-    assert (recorder.pauses, recorder.pausing) == (3, 1)
+    assert (recorder.pauses, recorder.parked) == (3, 0)
+
+
+@pytest.mark.parametrize(
+    ("play", "parked"),
+    [
+        (lambda user: (user.client.get("/"), gevent.sleep(LOAD_S + 0.1)), 1),
+        (lambda user: (user.client.get("/"), gevent.sleep(LOAD_S + 0.1), user.pause(1.0)), 1),
+        (lambda user: gevent.sleep(LOAD_S + 0.1), 1),
+        (lambda user: user.pause(LONG_S), 0),
+        (lambda user: (user.client.get("/"), user.pause(0.05)), 0),
+        (lambda user: (user.client.get("/"), user.pause(LOAD_S - 0.2), gevent.sleep(0.3)), 0),
+    ],
+)
+def test_who_neither_waits_nor_thinks_when_a_closed_loop_ends_is_parked(server, play, parked):
+    """Not who is in a pause, be it the first thing of all, nor who has been free for a moment only."""
+    playing, _ = played(server.url, play, type="closed", ramp_s=0.0, duration_s=LOAD_S)
+    assert (playing.recorder.parked, playing.problem) == (parked, {})
 
 
 def test_a_request_under_way_at_the_end_is_finished_and_the_last_one():
