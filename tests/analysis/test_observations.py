@@ -1037,7 +1037,7 @@ def test_a_service_without_cores_of_its_own_has_those_that_it_may_use(samples_of
     samples = samples_of([0.1] * 200, sent_s=[at / 10 for at in range(200)])
     known = observations.Conditions(False, "service", {}, None, (0, 0), {}, {}, (), (), 0, True, (), cpus=2)
     observed = observations.Observed(
-        PhaseResult(whole=True), telemetry=Telemetry(readings("service", "cpu_s", 1.8, 31))
+        result=PhaseResult(whole=True), telemetry=Telemetry(readings("service", "cpu_s", 1.8, 31))
     )
     found = observations.evidence(observed, known, Closed(users=9, duration_s=20.0), summarise(samples), samples)
     assert found.service.cpu_share == pytest.approx(0.9)
