@@ -171,9 +171,20 @@ def _detectable(judged: Iterable[pd.Series], by_littles_law: bool) -> float | No
         by_littles_law: whether what one of them hides is shown by the other.
 
     """
-    each = (trend.detectable(series.to_numpy(dtype=float)) for series in judged)
+    each = (_least_seen(series.to_numpy(dtype=float)) for series in judged)
     found = [least for least in each if least is not None]
     return min((min if by_littles_law else max)(found), 1.0) if found else None
+
+
+def _least_seen(values: Floats) -> float | None:
+    """The least change of a series that noise would not hide; None if it is not known.
+
+    Where successive seconds are alike any drift may be hidden, but for a series that stays as a whole within what
+    counts as a change: there it is no more than its range.
+    """
+    least = trend.detectable(values)
+    seen = values.max() / values.min() - 1 if len(values) and values.min() > 0 else math.inf
+    return least if least is None or seen > checks.CHANGE_SUSPECT_SHARE else min(least, float(seen))
 
 
 def _paces(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +13,7 @@ from lab.analysis import observations, window_figures
 from lab.analysis.evidence import Steadiness
 from lab.analysis.service_cost import generator_cost, of_all_pools, of_pools, service_cost
 from lab.analysis.steadiness import slowness, steadiness
+from lab.formulas import trend
 from lab.formulas.queueing import queue_latencies
 from lab.formulas.stats import summarise
 from lab.generator.fleet import PhaseResult
@@ -417,6 +419,16 @@ def test_cpu_time_a_request_may_fall_only_where_it_does_not_decide(samples_of, c
     assert (found.cpu_change < -0.3) == cpu_decides
     assert found.latency_change == 0.0
     assert found.course == ("warming" if cpu_decides else "flat")
+
+
+def test_a_series_that_hardly_moves_hides_no_drift(samples_of):
+    """A thousandth less from the fifth second on, and the same from then on: however alike neighbours are."""
+    sent = np.linspace(0, 30, 12_000)
+    samples = samples_of(list(0.5 * (1 - 0.001 * (sent > 5))), sent_s=list(sent))
+    found = steadiness(Closed(users=200, ramp_s=0.0, duration_s=30), samples, (), False)
+    assert found.detectable_change <= 0.002
+    by_neighbours = trend.latency_over_time(samples, 1.0, 30.0).to_numpy(dtype=float)
+    assert trend.detectable(by_neighbours) == math.inf
 
 
 def test_cpu_time_a_request_is_known_of_few_requests_a_second_too(samples_of):
