@@ -614,13 +614,7 @@ CHECKS = (
     Check("that it did not wait for what shares the generator's cores", _uncrowded, _crowd_unseen, LOADED, ()),
     Check("that the machine ran without pauses", _ran_on, _pauses_unseen, ALL, ()),
     Check("that requests were sent when due", _late, of=LOADED),
-    Check(
-        "that users were not idle",
-        _users_busy,
-        _idle_unseen,
-        LOADED,
-        (),
-    ),
+    Check("that users were not idle", _users_busy, _idle_unseen, LOADED, ()),
     Check("that users were free", _users_free, of=LOADED),
     Check("that the rate was kept", _rate_kept, of=LOADED),
     Check(
