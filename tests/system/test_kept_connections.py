@@ -32,6 +32,11 @@ UNDER_WAY_MS = 10_000
 EXCHANGE = "reactor.netty.http.server.HttpServerOperations"
 
 
+def kept(path: str, token: str) -> bytes:
+    """A request that leaves its connection open: Reactor Netty 1.3.8 may drop one that closes it (docs/BIAS.md)."""
+    return hostile_requests.honest(path, token).replace(b"Connection: close\r\n", b"")
+
+
 def instances(jdk: Jdk, pid: int, of: str) -> int:
     """How many objects of a class a JVM holds on to, after a collection of garbage."""
     command = [jdk.home / "bin" / "jcmd", str(pid), "GC.class_histogram"]
@@ -49,7 +54,7 @@ def test_a_kept_connection_holds_on_to_no_request_that_was_answered(jdk, tmp_pat
         process = all_.enter_context(testbed.runtime.started(testbed.launch(plan.variants[0], tmp_path)))
         service = actuator.await_ready(process, tmp_path)
         token = tokens.token(rows.users()[0].email, tokens.signing_key(SEEDS))
-        asked = hostile_requests.honest("/users/me", token).replace(b"Connection: close\r\n", b"")
+        asked = kept("/users/me", token)
         at = urlsplit(service.url)
         connections = [
             all_.enter_context(socket.create_connection((at.hostname, at.port), PATIENCE_S)) for _ in range(CONNECTIONS)
@@ -60,7 +65,7 @@ def test_a_kept_connection_holds_on_to_no_request_that_was_answered(jdk, tmp_pat
                 connection.sendall(asked)
             assert {read_answer(each)[0] for each in answers} == {200}
         for connection in connections:
-            connection.sendall(hostile_requests.honest(f"/delay/{UNDER_WAY_MS}", token))
+            connection.sendall(kept(f"/delay/{UNDER_WAY_MS}", token))
         held = instances(jdk, process.pid, EXCHANGE)
         assert {read_answer(each)[0] for each in answers} == {200}
     assert CONNECTIONS <= held <= 2 * CONNECTIONS  # those under way, and the last one of each connection at most
