@@ -20,6 +20,9 @@ STOOD_STILL_SUSPECT_S, STOOD_STILL_INVALID_S = 0.5, 1.0
 CLOCK_STEP_S = 0.050
 # Of cores reserved for service or generator. Kernel threads and system services take a few percent.
 TAKEN_SUSPECT_SHARE = 0.06
+# Of the CPU time of a request in two rounds of a warm-up, and of the time in which compilers are at work in one: so much
+# is the difference between rounds of a warm service, and what compilers do from time to time ever after.
+SETTLED_SHARE, AT_REST_SHARE = 0.15, 0.10
 # Of the whole machine, where all cores are shared.
 FOREIGN_SUSPECT_SHARE = 0.05
 # The least change within a load that counts; whether it is more than noise was decided before, see lab.formulas.trend.
@@ -53,6 +56,30 @@ def ceiling(rps: float, ceiling_rps: float | None) -> list[tuple[str, bool]]:
         "add --workers or cores."
     )
     return [(reason, rps > CEILING_INVALID * ceiling_rps)]
+
+
+def went_on_warming(rounds: int, last: Mapping[str, float], request_cpu_us: float | None) -> list[str]:
+    """Whether a request became cheaper than in the last round of the warm-up, in which compilers were at work.
+
+    Two rounds that cost the same may be two of a service that has hardly begun to be compiled.
+
+    Args:
+        rounds: how many there were.
+        last: the last one, a row of :meth:`lab.telemetry.actuator.CpuTimes.since`.
+        request_cpu_us: the CPU time of a request in the load, in microseconds; None if unknown.
+
+    """
+    before_us = last["cpu_us_per_request"]
+    if (
+        request_cpu_us is None
+        or last["jit_share"] <= AT_REST_SHARE
+        or request_cpu_us >= (1 - SETTLED_SHARE) * before_us
+    ):
+        return []
+    return [
+        f"The service was not warm after {rounds} round{'s' * (rounds > 1)}: a request took {before_us:.0f} µs of CPU time "
+        f"in the last of them, and {request_cpu_us:.0f} in the load."
+    ]
 
 
 def stood_still(longest_s: float) -> list[tuple[str, bool]]:

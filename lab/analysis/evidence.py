@@ -220,6 +220,7 @@ class ServiceState:
         stopped_s: the longest time in which its process did not run: see :func:`lab.analysis.hiccups.longest_stop_s`;
             None if that is not known, as in older runs.
         cpu_share: the share of its cores that it used in a load that should be steady; None if unknown, or of others.
+        request_cpu_us: the CPU time of a request in the load, in microseconds; None if unknown, as in older runs.
 
     """
 
@@ -236,6 +237,7 @@ class ServiceState:
     backlog_set: bool = True
     stopped_s: float | None = None
     cpu_share: float | None = None
+    request_cpu_us: float | None = None
 
     @property
     def rounds(self) -> int:

@@ -266,6 +266,7 @@ def evidence(
         conditions.backlog_set,
         longest_stop_s(rows, service_cores, elapsed_s),
         cpu_share(rows, load, summary, service_cores),
+        request_cpu_us(rows, summary),
     )
     scrapes_of = {part: asdict(scrapes) for part, scrapes in observed.scrapes.items()}
     monitoring = Monitoring(scrapes_of, len(telemetry.gaps), observed.prometheus_lost)
@@ -276,9 +277,19 @@ def cpu_share(rows: Iterable[Reading], load: Load, summary: Summary, cores: int)
     """The share of its cores that the service used in a load that should be steady; None if unknown, or of others."""
     if load.steady_span_s is None or not summary.elapsed_s:
         return None
-    begin_s = summary.began_s
-    spent_s = growth(*counter(rows, SERVICE, "cpu_s"), begin_s, begin_s + summary.elapsed_s)
+    spent_s = _cpu_s(rows, summary)
     return None if spent_s is None else spent_s / summary.elapsed_s / cores
+
+
+def request_cpu_us(rows: Iterable[Reading], summary: Summary) -> float | None:
+    """The service's CPU time of a request in the load, in microseconds; None if unknown, or there was none."""
+    spent_s = _cpu_s(rows, summary)
+    return None if spent_s is None or not summary.requests else spent_s / summary.requests * 1e6
+
+
+def _cpu_s(rows: Iterable[Reading], summary: Summary) -> float | None:
+    begin_s = summary.began_s
+    return growth(*counter(rows, SERVICE, "cpu_s"), begin_s, begin_s + summary.elapsed_s)
 
 
 def _of_nodes(counts: Served) -> dict[str, Any]:

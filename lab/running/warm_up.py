@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import structs
 
+from lab.analysis.checks import AT_REST_SHARE, SETTLED_SHARE
 from lab.analysis.observations import Observed
 from lab.errors import ComponentError
 from lab.generator.fleet import Fleet, LoadPhase, LoadTimeoutError
@@ -21,7 +22,6 @@ from lab.telemetry import actuator, gc_log
 MIN_ROUNDS = 3
 # Enough for thousands of requests a second, and few enough to leave the compiler a core of two.
 FEW_USERS = 3
-SETTLED_SHARE, AT_REST_SHARE = 0.15, 0.10
 WITHIN_S = 120.0
 # Of the cores, by what a request costs: from there on what requests wait for is the CPU more and more.
 BUSY_SHARE = 0.5
@@ -34,51 +34,65 @@ def warm_up(
 
     Where the CPU decides, its compiler must rest, in three stages: with a few users, since busy threads leave it no
     time; with as many as will be measured, since they take other code paths; and with these, pinned to the service's
-    cores. Elsewhere it must before a burst that keeps the cores busy, as long as there are rounds left: see
-    :func:`is_busy`.
+    cores. Elsewhere it must before a burst that keeps the cores busy (see :func:`is_busy`), with as many users as will
+    be measured in the end.
     A start that was warm before, for another load, is warmed up for this one in the last of these stages.
     """
-    scenario = testbed.plan.scenario
-    rounds = scenario.rehearsal
-    parameters = {**testbed.plan.parameters_of(cell), **rounds.parameters}
-    path = scenario.path(parameters)
-    watched = [*deployment.running, *testbed.backing.needed().values()]
-    first, many = first_users(testbed, cell), at_most(rounds.most_users, cell.load.users)
-    acts = [(first, False), (many, False), (many, True)] if testbed.plan.cpu_decides else [(first, False)]
+    plan = testbed.plan
+    first, many = first_users(testbed, cell), at_most(plan.scenario.rehearsal.most_users, cell.load.users)
+    stages = [(first, False), (many, False), (many, True)] if plan.cpu_decides else [(first, False)]
     if observed.warm_up_before:
-        acts = acts[-1:]
-    before = actuator.cpu_times(deployment)
-    for users, alone in acts:
+        stages = stages[-1:]
+    for users, alone in stages:
         if alone:
             deployment.confine(testbed.cores.service)
-        rehearsal: Load = cell.load.as_burst(ramp_s=0.0, users=users, loops=max(1, rounds.requests // users))
-        if rounds.duration_s:
-            rehearsal = rehearsal.as_closed(rounds.duration_s)
-        rehearsal = structs.replace(rehearsal, pace=0.0)
-        begun, warm = len(observed.warm_up), False
-        for number in range(begun + 1, begun + rounds.rounds + 1):
-            phase = LoadPhase(deployment.url, rehearsal, parameters, path, number)
-            # For the measured load too, before which the service is not to rest.
-            if testbed.tracked.await_room(testbed.connections(users + cell.load.users), testbed.reporter):
-                before = actuator.cpu_times(deployment)
-            try:
-                result = fleet.run_phase(phase, WITHIN_S, watched)
-            except LoadTimeoutError as error:
-                if not has_full_heap(deployment):
-                    raise
-                raise ComponentError(f"{error} The service's heap is full: raise --heap-mb.") from error
-            after = actuator.cpu_times(deployment)
-            spent = after.since(before, result.finished)
-            before = after
-            observed.warm_up.append({**spent, "users": users})
-            cost, compiler = f"{spent['cpu_us_per_request']:.0f} µs CPU a request", f"compiler {spent['jit_share']:.0%}"
-            update(number - begun, f"round {number}: {cost}, {compiler}")  # the bar restarts with each stage
-            stage = observed.warm_up[begun:]
-            warm = warm or is_warm(stage, testbed.plan.cpu_decides)
-            busy = is_busy(cell.load, spent["cpu_us_per_request"], testbed.cores.cpus)
-            if warm and (is_warm(stage, until_compiled=True) or not busy):
-                break
-        observed.warm = warm
+        observed.warm = _run_stage(testbed, cell, deployment, fleet, observed, update, users)
+    cost_us = observed.warm_up[-1]["cpu_us_per_request"]
+    if not plan.cpu_decides and first < cell.load.users and is_busy(cell.load, cost_us, testbed.cores.cpus):
+        observed.warm = _run_stage(testbed, cell, deployment, fleet, observed, update, cell.load.users)
+
+
+def _run_stage(
+    testbed: Testbed, cell: Cell, deployment: Deployment, fleet: Fleet, observed: Observed, update: Update, users: int
+) -> bool:
+    """Run rounds with so many users until the service is warm, or as many as there may be; whether it is warm."""
+    plan, rounds = testbed.plan, testbed.plan.scenario.rehearsal
+    parameters = {**plan.parameters_of(cell), **rounds.parameters}
+    path = plan.scenario.path(parameters)
+    watched = [*deployment.running, *testbed.backing.needed().values()]
+    rehearsal: Load = cell.load.as_burst(ramp_s=0.0, users=users, loops=max(1, rounds.requests // users))
+    if rounds.duration_s:
+        rehearsal = rehearsal.as_closed(rounds.duration_s)
+    rehearsal = structs.replace(rehearsal, pace=0.0)
+    begun, settled = len(observed.warm_up), False
+    before = actuator.cpu_times(deployment)
+    for number in range(1, rounds.rounds + 1):
+        phase = LoadPhase(deployment.url, rehearsal, parameters, path, begun + number)
+        # For the measured load too, before which the service is not to rest.
+        if testbed.tracked.await_room(testbed.connections(users + cell.load.users), testbed.reporter):
+            before = actuator.cpu_times(deployment)
+        try:
+            result = fleet.run_phase(phase, WITHIN_S, watched)
+        except LoadTimeoutError as error:
+            if not has_full_heap(deployment):
+                raise
+            raise ComponentError(f"{error} The service's heap is full: raise --heap-mb.") from error
+        after = actuator.cpu_times(deployment)
+        spent = after.since(before, result.finished)
+        before = after
+        observed.warm_up.append({**spent, "users": users})
+        cost, compiler = f"{spent['cpu_us_per_request']:.0f} µs CPU a request", f"compiler {spent['jit_share']:.0%}"
+        update(number, f"round {begun + number}: {cost}, {compiler}")  # the bar restarts with each stage
+        stage = observed.warm_up[begun:]
+        settled = settled or is_warm(stage, plan.cpu_decides)
+        # A burst has no trend, so that nothing else would show that its service was cold.
+        busy = is_busy(cell.load, spent["cpu_us_per_request"], testbed.cores.cpus)
+        if settled and (not busy or is_warm(stage, until_compiled=True)):
+            return True
+        if rounds.restored_after and number % rounds.restored_after == 0:
+            testbed.backing.restore(plan.scenario, parameters)
+            before = actuator.cpu_times(deployment)
+    return settled and not busy
 
 
 def is_busy(load: Load, cost_us: float, cores: int) -> bool:
@@ -93,7 +107,7 @@ def is_busy(load: Load, cost_us: float, cores: int) -> bool:
     """
     if not isinstance(load, Burst):
         return False
-    rate_rps = load.users / load.ramp_s if load.ramp_s else math.inf
+    rate_rps = load.planned_sessions / load.ramp_s if load.ramp_s else math.inf
     return rate_rps * cost_us / 1e6 > BUSY_SHARE * cores
 
 

@@ -286,6 +286,7 @@ class _Evidence(TypedDict, total=False):
     silent: dict[str, tuple[Number, Number]]
     stopped_s: Known
     cpu_share: Known
+    request_cpu_us: Known
     component_errors: list[str]
     interrupted: bool
     scrapes: dict[str, _Scrapes]

@@ -1053,6 +1053,7 @@ def test_a_service_without_cores_of_its_own_has_those_that_it_may_use(samples_of
     )
     found = observations.evidence(observed, known, Closed(users=9, duration_s=20.0), summarise(samples), samples)
     assert found.service.cpu_share == pytest.approx(0.9)
+    assert found.service.request_cpu_us == pytest.approx(180_000, rel=0.01)  # 1.8 s of CPU a second, 10 requests
     of_burst = observations.evidence(observed, known, Burst(users=9), summarise(samples), samples[:0])
     assert of_burst.service.cpu_share is None
 

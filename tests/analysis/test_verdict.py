@@ -31,6 +31,9 @@ GOOD = Summary(
     late_p99_s=0.001,
 )
 
+# Rounds of a warm-up that cost the same, while compilers were at work.
+COMPILING = [{"cpu_us_per_request": 1000.0, "jit_share": 0.11}] * 3
+
 
 def evidence(**changes) -> Evidence:
     """Everything as it should be, but for the changes."""
@@ -221,6 +224,9 @@ def test_a_good_measurement_is_valid_without_reasons():
         {"worker_cpu": 0.35, "workers_cpu": 0.7},
         {"gc_share": 0.1},
         {"warm_up": [], "warm_up_before": [{"cpu_us_per_request": 100.0, "jit_share": 0.1}] * 3},
+        {"warm_up": COMPILING, "request_cpu_us": 850.0},
+        {"warm_up": COMPILING, "request_cpu_us": None},
+        {"warm_up": [{"cpu_us_per_request": 1000.0, "jit_share": 0.1}] * 3, "request_cpu_us": 500.0},
         {"counted_in_system": 640.0},
         {"counted_in_system": 800.0, "awaiting_dispatch": 134.0},
         {"counted_in_system": 706.0, "counting_error": 40.0},
@@ -374,8 +380,12 @@ def test_of_an_attached_service_less_is_essential(lacking):
         ({"worker_cpu": 0.4, "workers_cpu": 0.8}, SUSPECT, "workers together used 80% of the generator's cores"),
         ({"worker_cpu": 0.48, "workers_cpu": 0.96}, INVALID, "workers together used 96% of the generator's cores"),
         ({"worker_cpu": 0.95, "workers_cpu": 0.8}, INVALID, "A Locust worker used 95% of its core"),
-        ({"warm": False}, SUSPECT, "not warm after 3 rounds: CPU time a request still changed"),
-        ({"warm": False, "cpu_decides": True}, SUSPECT, "3 rounds: its compilers were still at work"),
+        ({"warm": False}, SUSPECT, "not warm after 3 rounds: its compilers were still at work"),
+        (
+            {"warm_up": COMPILING, "request_cpu_us": 849.0},
+            SUSPECT,
+            "not warm after 3 rounds: a request took 1000 µs of CPU time in the last of them, and 849 in the load",
+        ),
         ({"cpu_decides": True}, SUSPECT, "measured for 3 s: where the CPU decides, 20 s are the least"),
         ({"cpu_share": 0.85}, SUSPECT, "measured for 3 s: where the CPU decides, 20 s are the least"),
         (

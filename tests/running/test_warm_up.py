@@ -41,6 +41,7 @@ def test_a_service_is_warm_when_its_compiler_rests_or_its_cost_stays(measured, w
         (Burst(users=4000, ramp_s=1.0), 160, 2, False),
         (Burst(users=4000, ramp_s=2.0), 160, 1, False),
         (Burst(users=500, ramp_s=1.0), 900, 1, False),
+        (Burst(users=500, ramp_s=1.0, loops=5), 250, 1, True),  # each of which comes as soon as the one before it ends
         (Burst(users=10, ramp_s=0.0), 160, 1, True),  # all at once
         (Closed(users=4000, ramp_s=1.0, duration_s=20.0), 900, 1, False),  # whose trend shows a cold service
     ],

@@ -44,7 +44,7 @@ SCENARIO = Scenario(
         _calling(WEBFLUX, parallel=True),
     ),
     load=Burst(users=100, ramp_s=0.0),
-    rehearsal=Rehearsal(requests=800, rounds=12),
+    rehearsal=Rehearsal(requests=800, rounds=60, most_users=8),
     sweep={"users": (1, 10, 20, 50, 100, 200)},
     components=(Component("mongo", database="mongo", own_pool=100),),
     link=Link(latency_ms=100),

@@ -89,7 +89,7 @@ SCENARIO = Scenario(
     ),
     variants=variants({"driver": DIRECT, "template": DIRECT, "repository": REPOSITORY}),
     load=Burst(users=1, ramp_s=0.0, loops=10),
-    rehearsal=Rehearsal(requests=0, rounds=12, users=8, duration_s=1.0),
+    rehearsal=Rehearsal(requests=0, rounds=40, users=8, duration_s=1.0),
     sweep={"batch_size": ("default", "100", "1000")},
     components=(Component("mongo", database="mongo", own_pool=100, entities=ENTITIES),),
 )

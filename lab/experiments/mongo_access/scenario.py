@@ -55,9 +55,10 @@ SCENARIO = Scenario(
         Parameter("index", "none", choices=("none", "integer"), help="the field that get-by-query finds by an index"),
     ),
     variants=variants({"driver": DIRECT, "template": DIRECT, "repository": REPOSITORY}),
-    # Of a single request each, most of the time would be that of the first ones.
-    load=Burst(users=200, loops=5),
-    rehearsal=Rehearsal(requests=1000, rounds=8),
+    # Of few requests each, most of the time would be that in which the users come.
+    load=Burst(users=200, loops=20),
+    # With few users, as the threads of 200 leave the compilers no time.
+    rehearsal=Rehearsal(requests=1000, rounds=60, most_users=8, restored_after=4),
     sweep={"operation": OPERATIONS},
     components=(Component("mongo", database="mongo", own_pool=100, entities=ENTITIES),),
     own_entities=(
