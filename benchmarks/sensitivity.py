@@ -181,6 +181,13 @@ FAULTS = (
         scenario=_hardly_rehearsed(rounds=3, requests=200),
     ),
     Fault(
+        "cold-jvm-in-a-burst",
+        "three rounds of warm-up before a burst that keeps the core busy",
+        BURST,
+        "The service was not warm after 3 rounds",
+        scenario=_hardly_rehearsed(rounds=3),
+    ),
+    Fault(
         "slow-leak",
         "every answer takes longer, by 10 % at the end of the load",
         CLOSED,

@@ -20,8 +20,8 @@ STOOD_STILL_SUSPECT_S, STOOD_STILL_INVALID_S = 0.5, 1.0
 CLOCK_STEP_S = 0.050
 # Of cores reserved for service or generator. Kernel threads and system services take a few percent.
 TAKEN_SUSPECT_SHARE = 0.06
-# Of the CPU time of a request in two rounds of a warm-up, and of the time in which compilers are at work in one: so much
-# is the difference between rounds of a warm service, and what compilers do from time to time ever after.
+# By so much the CPU time of a request differs between rounds of a warm service, and for so much of a round's time its
+# compilers are at work now and then.
 SETTLED_SHARE, AT_REST_SHARE = 0.15, 0.10
 # Of the whole machine, where all cores are shared.
 FOREIGN_SUSPECT_SHARE = 0.05

@@ -131,8 +131,8 @@ class Rehearsal:
         most_users: of a round, at most; 0 for as many as are measured. Without their pauses, as many users as think
             would be another load.
         duration_s: of a round, instead of a number of requests: where it is not known how long one takes.
-        restored_after: after how many rounds databases are put into the state that was seeded, where requests add more
-            to them than they are to hold; 0 for not before the measured load.
+        restored_after: after how many rounds databases are put into the state that was seeded, where requests add
+            more to them than they are to hold; 0 for not before the measured load.
 
     """
 

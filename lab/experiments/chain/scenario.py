@@ -125,7 +125,7 @@ SCENARIO = Scenario(
     ),
     default_variants=tuple(stack.name for stack in (MVC, MVC_VIRTUAL, WEBFLUX)),
     load=Burst(users=1000),
-    rehearsal=Rehearsal(requests=4000, rounds=12, parameters={"delay_ms": 0}),
+    rehearsal=Rehearsal(requests=4000, rounds=40, parameters={"delay_ms": 0}),
     sweep={"users": (1, 10, 50, 100, 200, 500, 1000)},
     # On Netty, which limits neither connections nor what is under way by itself; the same for every variant.
     components=(Component("backend", module="backend", settings=BEHAVIOUR),),

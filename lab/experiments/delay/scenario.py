@@ -27,6 +27,6 @@ SCENARIO = Scenario(
     parameters=(Parameter("delay_ms", 2000, 0, 60_000, "ms", "how long the endpoint waits (t)"),),
     variants=tuple(replace(variant, demands=WAITS) for variant in (MVC, MVC_VIRTUAL, WEBFLUX)),
     load=Burst(users=4000),
-    rehearsal=Rehearsal(requests=4000, rounds=25, parameters={"delay_ms": 0}),
+    rehearsal=Rehearsal(requests=4000, rounds=60, parameters={"delay_ms": 0}),
     sweep={"users": (1, 10, 100, 500, 1000, 2000, 4000)},
 )

@@ -58,7 +58,7 @@ SCENARIO = Scenario(
     # Of few requests each, most of the time would be that in which the users come.
     load=Burst(users=200, loops=20),
     # With few users, as the threads of 200 leave the compilers no time.
-    rehearsal=Rehearsal(requests=1000, rounds=60, most_users=8, restored_after=4),
+    rehearsal=Rehearsal(requests=1000, rounds=60, most_users=8, restored_after=8),
     sweep={"operation": OPERATIONS},
     components=(Component("mongo", database="mongo", own_pool=100, entities=ENTITIES),),
     own_entities=(
