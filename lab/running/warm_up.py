@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from statistics import fmean
 
 from msgspec import structs
 
-from lab.analysis.checks import AT_REST_SHARE, SETTLED_SHARE
+from lab.analysis.checks import AT_REST_SHARE, CHANGE_SUSPECT_SHARE, SETTLED_SHARE
 from lab.analysis.observations import Observed
 from lab.errors import ComponentError
 from lab.generator.fleet import Fleet, LoadPhase, LoadTimeoutError
@@ -19,7 +20,7 @@ from lab.system.deployment import Deployment
 from lab.system.launch import GC_LOG
 from lab.telemetry import actuator, gc_log
 
-MIN_ROUNDS = 3
+MIN_ROUNDS, LAST_ROUNDS = 3, 5
 # Enough for thousands of requests a second, and few enough to leave the compiler a core of two.
 FEW_USERS = 3
 WITHIN_S = 120.0
@@ -87,7 +88,7 @@ def _run_stage(
         settled = settled or is_warm(stage, plan.cpu_decides)
         # A burst has no trend, so that nothing else would show that its service was cold.
         busy = is_busy(cell.load, spent["cpu_us_per_request"], testbed.cores.cpus)
-        if settled and (not busy or is_warm(stage, until_compiled=True)):
+        if settled and (not busy or is_warm(stage, until_compiled=True) or is_as_cheap_as_it_gets(stage)):
             return True
         if rounds.restored_after and number % rounds.restored_after == 0:
             testbed.backing.restore(plan.scenario, parameters)
@@ -152,3 +153,18 @@ def is_warm(rounds: Sequence[Mapping[str, float]], until_compiled: bool) -> bool
         return True
     before, last = (row["cpu_us_per_request"] for row in rounds[-2:])
     return not until_compiled and abs(before - last) <= SETTLED_SHARE * max(before, last)
+
+
+def is_as_cheap_as_it_gets(rounds: Sequence[Mapping[str, float]]) -> bool:
+    """Whether what compilers still do makes no request cheaper: five rounds cost as much as the five before, or more.
+
+    Compilers of a burst's service may never rest: each round begins with as many threads as it has users.
+
+    Args:
+        rounds: as for :func:`is_warm`.
+
+    """
+    if len(rounds) < 2 * LAST_ROUNDS:
+        return False
+    costs = [row["cpu_us_per_request"] for row in rounds[-2 * LAST_ROUNDS :]]
+    return fmean(costs[LAST_ROUNDS:]) >= (1 - CHANGE_SUSPECT_SHARE) * fmean(costs[:LAST_ROUNDS])

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from lab.experiments import find_scenario
-from lab.running.warm_up import has_full_heap, is_busy, is_warm
+from lab.running.warm_up import has_full_heap, is_as_cheap_as_it_gets, is_busy, is_warm
 from lab.spec.limits import Limits
 from lab.spec.workload import Burst, Closed
 from lab.system.launch import contained, service_launch
@@ -32,6 +32,24 @@ def test_a_service_is_warm_when_its_compiler_rests_or_its_cost_stays(measured, w
     """After three rounds at least: two of rest, or, where the compiler need not rest, two of the same cost."""
     assert is_warm(rounds(*measured), until_compiled=False) == warm
     assert is_warm(rounds(*measured), until_compiled=True) == compiled
+
+
+@pytest.mark.parametrize(
+    ("costs", "settled"),
+    [
+        ([100] * 9, False),
+        ([100] * 10, True),
+        ([900] + [100] * 10, True),  # the first ones are long ago
+        ([100, 110] * 5, True),
+        ([100] * 5 + [96] * 5, True),
+        ([100] * 5 + [94] * 5, False),
+        ([109, 108, 107, 106, 105, 104, 103, 102, 101, 100], True),
+        ([190, 180, 170, 160, 150, 140, 130, 120, 110, 100], False),
+    ],
+)
+def test_a_request_no_longer_becomes_cheaper_where_five_rounds_cost_what_five_did(costs, settled):
+    """Within 5 %, whatever the compilers do."""
+    assert is_as_cheap_as_it_gets(rounds(*((1.0, cost) for cost in costs))) == settled
 
 
 @pytest.mark.parametrize(
