@@ -6,7 +6,7 @@ Each takes plain values, and returns the sentences that a person reads; :mod:`la
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from lab.analysis.evidence import Course
 from lab.spec.system import BALANCER
@@ -58,27 +58,26 @@ def ceiling(rps: float, ceiling_rps: float | None) -> list[tuple[str, bool]]:
     return [(reason, rps > CEILING_INVALID * ceiling_rps)]
 
 
-def went_on_warming(rounds: int, last: Mapping[str, float], request_cpu_us: float | None) -> list[str]:
-    """Whether a request became cheaper than in the last round of the warm-up, in which compilers were at work.
+def went_on_warming(rounds: Sequence[Mapping[str, float]], request_cpu_us: float | None) -> list[str]:
+    """Whether a request became cheaper than in the last rounds of the warm-up, in which compilers were at work.
 
-    Two rounds that cost the same may be two of a service that has hardly begun to be compiled.
+    Two rounds that cost the same may be two of a service that has hardly begun to be compiled. It is compared with the
+    cheapest of three, as what compilers spend on one of them is in its requests.
 
     Args:
-        rounds: how many there were.
-        last: the last one, a row of :meth:`lab.telemetry.actuator.CpuTimes.since`.
+        rounds: rows of :meth:`lab.telemetry.actuator.CpuTimes.since`, oldest first.
         request_cpu_us: the CPU time of a request in the load, in microseconds; None if unknown.
 
     """
-    before_us = last["cpu_us_per_request"]
-    if (
-        request_cpu_us is None
-        or last["jit_share"] <= AT_REST_SHARE
-        or request_cpu_us >= (1 - SETTLED_SHARE) * before_us
-    ):
+    last = rounds[-3:]
+    least_us = min((row["cpu_us_per_request"] for row in last), default=0.0)
+    at_rest = all(row["jit_share"] <= AT_REST_SHARE for row in last[-2:])
+    if request_cpu_us is None or at_rest or request_cpu_us >= (1 - SETTLED_SHARE) * least_us:
         return []
+    after = f"{len(rounds)} round{'s' * (len(rounds) > 1)}"
     return [
-        f"The service was not warm after {rounds} round{'s' * (rounds > 1)}: a request took {before_us:.0f} µs of CPU time "
-        f"in the last of them, and {request_cpu_us:.0f} in the load."
+        f"The service was not warm after {after}: a request took {least_us:.0f} µs of CPU time at least in the last of "
+        f"them, and {request_cpu_us:.0f} in the load."
     ]
 
 

@@ -1,9 +1,10 @@
-"""How much the just-in-time compilers worked during a load: where the CPU decides, part of what was measured."""
+"""How much the just-in-time compilers worked during a load, whose figures have what they spent."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from lab.analysis.checks import AT_REST_SHARE
 from lab.spec import prediction
 from lab.spec.plan import Plan
 from lab.spec.system import SERVICE
@@ -13,15 +14,16 @@ from lab.telemetry.actuator import COMPILED_MS
 
 
 def sentence(plan: Plan, repeats: Iterable[CellFolder]) -> str:
-    """What was compiled during the same load in each of its repeats; empty where that decides nothing.
+    """What was compiled during the same load in each of its repeats; empty where that is little and decides nothing.
 
     A steady load is judged by its course, which becomes faster while much is compiled. A burst or a ramp has none, so
     that it is told how much it was, and no verdict says how much is too much.
     """
     measured = [folder for folder in repeats if not is_judged_by_course(plan, folder)]
-    shares = [f"{share:.0%}" for folder in measured if (share := share_of(folder)) is not None]
-    if not plan.cpu_decides or not shares:
+    known = [share for folder in measured if (share := share_of(folder)) is not None]
+    if not known or not (plan.cpu_decides or max(known) > AT_REST_SHARE):
         return ""
+    shares = [f"{share:.0%}" for share in known]
     starts = f" in its {len(shares)} starts" * (len(shares) > 1)
     each = f"{', '.join(shares[:-1])}{' and ' * (len(shares) > 1)}{shares[-1]}"
     of_nodes = f"just-in-time compilers, two in each of {plan.nodes} nodes,"

@@ -277,9 +277,9 @@ def _warm(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:
     if rounds and not service.warm:
         after = f"{rounds} round{'s' * (rounds > 1)}"
         return _mild([f"The service was not warm after {after}: its compilers were still at work."])
-    if not service.warm_up or service.cpu_decides:  # where the CPU decides, the course of the load shows it
+    if service.cpu_decides:  # where the course of the load shows it
         return []
-    return _mild(checks.went_on_warming(rounds, service.warm_up[-1], service.request_cpu_us))
+    return _mild(checks.went_on_warming(service.warm_up, service.request_cpu_us))
 
 
 def _gc(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]:

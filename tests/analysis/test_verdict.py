@@ -31,8 +31,8 @@ GOOD = Summary(
     late_p99_s=0.001,
 )
 
-# Rounds of a warm-up that cost the same, while compilers were at work.
-COMPILING = [{"cpu_us_per_request": 1000.0, "jit_share": 0.11}] * 3
+# Rounds of a warm-up that cost much the same, while compilers were at work.
+COMPILING = [{"cpu_us_per_request": cost_us, "jit_share": 0.11} for cost_us in (1100.0, 1000.0, 1050.0)]
 
 
 def evidence(**changes) -> Evidence:
@@ -384,7 +384,7 @@ def test_of_an_attached_service_less_is_essential(lacking):
         (
             {"warm_up": COMPILING, "request_cpu_us": 849.0},
             SUSPECT,
-            "not warm after 3 rounds: a request took 1000 µs of CPU time in the last of them, and 849 in the load",
+            "after 3 rounds: a request took 1000 µs of CPU time at least in the last of them, and 849 in the load",
         ),
         ({"cpu_decides": True}, SUSPECT, "measured for 3 s: where the CPU decides, 20 s are the least"),
         ({"cpu_share": 0.85}, SUSPECT, "measured for 3 s: where the CPU decides, 20 s are the least"),
