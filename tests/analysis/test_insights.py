@@ -192,7 +192,7 @@ def test_whichever_pool_is_full_is_named_with_its_own_limit(tmp_path, limits, se
 
 
 def test_what_was_compiled_in_a_load_without_a_course_is_told_by_start():
-    """From its readings, so that older runs tell it too: where the CPU decides, and wherever it was more than a tenth."""
+    """From its readings, so that older runs tell it too: where the CPU decides, or it was more than a tenth."""
     said = [sentence for sentence in lab.open_run("migration").insights() if "compilers" in sentence]
     assert len(said) == 3
     assert said[0] == (
@@ -200,9 +200,8 @@ def test_what_was_compiled_in_a_load_without_a_course_is_told_by_start():
         "and 20% of the load's time in its 3 starts, which is in its figures."
     )
     assert not [sentence for sentence in lab.open_run("jwt-windows").insights() if "compilers" in sentence]
-    assert not [sentence for sentence in lab.open_run("delay-sweep").insights() if "compilers" in sentence]
-    elsewhere = [sentence for sentence in lab.open_run("mongo-access").insights() if "compilers" in sentence]
-    assert elsewhere, "a load of seconds, for a tenth of which compilers were at work"
+    waiting = [sentence for sentence in lab.open_run("document-link").insights() if "compilers" in sentence]
+    assert [sentence.split()[0] for sentence in waiting] == ["webflux"]
 
 
 def test_what_changed_for_all_that_took_turns_is_told_once(tmp_path):
