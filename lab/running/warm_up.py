@@ -48,7 +48,7 @@ def warm_up(
         if alone:
             deployment.confine(testbed.cores.service)
         observed.warm = _run_stage(testbed, cell, deployment, fleet, observed, update, users)
-    cost_us = observed.warm_up[-1]["cpu_us_per_request"]
+    cost_us = max((row["cpu_us_per_request"] for row in observed.warm_up[-1:]), default=0.0)
     if not plan.cpu_decides and first < cell.load.users and is_busy(cell.load, cost_us, testbed.cores.cpus):
         observed.warm = _run_stage(testbed, cell, deployment, fleet, observed, update, cell.load.users)
 
@@ -65,7 +65,7 @@ def _run_stage(
     if rounds.duration_s:
         rehearsal = rehearsal.as_closed(rounds.duration_s)
     rehearsal = structs.replace(rehearsal, pace=0.0)
-    begun, settled = len(observed.warm_up), False
+    begun, settled, busy = len(observed.warm_up), False, False
     before = actuator.cpu_times(deployment)
     for number in range(1, rounds.rounds + 1):
         phase = LoadPhase(deployment.url, rehearsal, parameters, path, begun + number)
@@ -88,7 +88,7 @@ def _run_stage(
         settled = settled or is_warm(stage, plan.cpu_decides)
         # A burst has no trend, so that nothing else would show that its service was cold.
         busy = is_busy(cell.load, spent["cpu_us_per_request"], testbed.cores.cpus)
-        if settled and (not busy or is_warm(stage, until_compiled=True) or is_as_cheap_as_it_gets(stage)):
+        if settled and (not busy or is_warm(stage, until_compiled=True) or cost_has_settled(stage)):
             return True
         if rounds.restored_after and number % rounds.restored_after == 0:
             testbed.backing.restore(plan.scenario, parameters)
@@ -155,7 +155,7 @@ def is_warm(rounds: Sequence[Mapping[str, float]], until_compiled: bool) -> bool
     return not until_compiled and abs(before - last) <= SETTLED_SHARE * max(before, last)
 
 
-def is_as_cheap_as_it_gets(rounds: Sequence[Mapping[str, float]]) -> bool:
+def cost_has_settled(rounds: Sequence[Mapping[str, float]]) -> bool:
     """Whether what compilers still do makes no request cheaper: five rounds cost as much as the five before, or more.
 
     Compilers of a burst's service may never rest: each round begins with as many threads as it has users.

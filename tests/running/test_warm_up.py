@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from lab.experiments import find_scenario
-from lab.running.warm_up import has_full_heap, is_as_cheap_as_it_gets, is_busy, is_warm
+from lab.running.warm_up import cost_has_settled, has_full_heap, is_busy, is_warm
 from lab.spec.limits import Limits
 from lab.spec.workload import Burst, Closed
 from lab.system.launch import contained, service_launch
@@ -49,7 +49,7 @@ def test_a_service_is_warm_when_its_compiler_rests_or_its_cost_stays(measured, w
 )
 def test_a_request_no_longer_becomes_cheaper_where_five_rounds_cost_what_five_did(costs, settled):
     """Within 5 %, whatever the compilers do."""
-    assert is_as_cheap_as_it_gets(rounds(*((1.0, cost) for cost in costs))) == settled
+    assert cost_has_settled(rounds(*((1.0, cost) for cost in costs))) == settled
 
 
 @pytest.mark.parametrize(
