@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
 
@@ -50,14 +51,20 @@ class Balanced:
         return found
 
 
-@pytest.fixture
-def balanced(runtime, tmp_path) -> Iterator[Balanced]:
+@contextmanager
+def balancing(runtime, folder, settings: Settings = SETTINGS) -> Iterator[Balanced]:
     """Two nodes and their balancer."""
     with ExitStack() as stack:
         servers = {name: stack.enter_context(serving()) for name in NAMES}
         nodes = {name: Service(None, server.url, server.url) for name, server in servers.items()}
-        site = Site(runtime, tmp_path / "balancer")
-        yield Balanced(stack.enter_context(balancer.balanced(nodes, SETTINGS, site)), servers)
+        yield Balanced(stack.enter_context(balancer.balanced(nodes, settings, Site(runtime, folder))), servers)
+
+
+@pytest.fixture
+def balanced(runtime, tmp_path) -> Iterator[Balanced]:
+    """Two nodes and their balancer."""
+    with balancing(runtime, tmp_path / "balancer") as found:
+        yield found
 
 
 @needs_haproxy
@@ -84,17 +91,29 @@ def test_an_error_of_a_node_is_passed_on_and_not_sent_to_another(balanced):
 
 
 @needs_haproxy
-def test_a_node_that_is_gone_is_taken_out_after_its_requests_have_failed(balanced):
-    """Until its health was asked for twice, every other request is answered by the balancer itself; then none."""
+def test_every_other_request_fails_until_a_node_that_is_gone_is_taken_out(runtime, tmp_path):
+    """The balancer answers them itself, for as long as it has not asked for the node's health twice."""
+    with balancing(runtime, tmp_path / "balancer", replace(SETTINGS, check_every_s=600)) as balanced:
+        gone = balanced.servers["node 2"]
+        gone.shutdown()
+        gone.server_close()
+        assert sorted(balanced.status("/ok") for _ in range(4)) == [200, 200, 503, 503]
+        await_that(lambda: balanced.counted().passed_on["node 1"] == 2)
+        found = balanced.counted()
+        assert (found.received, found.refused, found.up) == (4, 2, dict.fromkeys(NAMES, True))
+
+
+@needs_haproxy
+def test_no_request_fails_once_a_node_that_is_gone_is_taken_out(balanced):
+    """The other one answers all of them."""
     gone = balanced.servers["node 2"]
     gone.shutdown()
     gone.server_close()
-    assert {balanced.status("/ok") for _ in range(2)} == {200, 503}
     await_that(lambda: not balanced.counted().up["node 2"])
     assert {balanced.status("/ok") for _ in range(10)} == {200}
-    await_that(lambda: balanced.counted().passed_on["node 1"] == 11)
+    await_that(lambda: balanced.counted().passed_on["node 1"] == 10)
     found = balanced.counted()
-    assert (found.received, found.refused, found.up["node 1"]) == (12, 1, True)
+    assert (found.received, found.refused, found.up["node 1"]) == (10, 0, True)
 
 
 @needs_haproxy
