@@ -48,7 +48,7 @@ def warm_up(
         if alone:
             deployment.confine(testbed.cores.service)
         observed.warm = _run_stage(testbed, cell, deployment, fleet, observed, update, users)
-    cost_us = max((row["cpu_us_per_request"] for row in observed.warm_up[-1:]), default=0.0)
+    cost_us = observed.warm_up[-1]["cpu_us_per_request"]
     if not plan.cpu_decides and first < cell.load.users and is_busy(cell.load, cost_us, testbed.cores.cpus):
         observed.warm = _run_stage(testbed, cell, deployment, fleet, observed, update, cell.load.users)
 
@@ -86,7 +86,6 @@ def _run_stage(
         update(number, f"round {begun + number}: {cost}, {compiler}")  # the bar restarts with each stage
         stage = observed.warm_up[begun:]
         settled = settled or is_warm(stage, plan.cpu_decides)
-        # A burst has no trend, so that nothing else would show that its service was cold.
         busy = is_busy(cell.load, spent["cpu_us_per_request"], testbed.cores.cpus)
         if settled and (not busy or is_warm(stage, until_compiled=True) or cost_has_settled(stage)):
             return True
@@ -99,7 +98,8 @@ def _run_stage(
 def is_busy(load: Load, cost_us: float, cores: int) -> bool:
     """Whether a burst keeps a service's cores busy for more than half of the time while its requests come.
 
-    By the utilization law, U = λ·S. A burst has no trend, so that nothing else would show that its service was cold.
+    By the utilization law, U = λ·S, with λ as if answers took no time: then all loops are sent while users come. A
+    burst has no trend, so that nothing else would show that its service was cold.
 
     Args:
         cost_us: S, the CPU time of a request in microseconds, with that of the compilers.

@@ -129,7 +129,8 @@ class Rehearsal:
         rounds: rounds of a stage of the warm-up, at most.
         users: of a round, at least, where it is not the CPU time of a request that decides.
         most_users: of a round, at most; 0 for as many as are measured. Without their pauses, as many users as think
-            would be another load.
+            would be another load, and busy threads leave compilers no time; a burst that keeps the cores busy has more
+            rounds with all of its users.
         duration_s: of a round, instead of a number of requests: where it is not known how long one takes.
         restored_after: after how many rounds databases are put into the state that was seeded, where requests add
             more to them than they are to hold; 0 for not before the measured load.
