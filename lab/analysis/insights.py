@@ -215,8 +215,9 @@ def _courses(plan: Plan, cells: list[CellFolder], most: CellFolder) -> str:
     courses = [course for folder in _repeats(plan, cells, most) if (course := folder.read("evidence").get("course"))]
     if not courses:
         return ""
-    counted = Counter(courses).most_common()
-    return f"{'Its start was' if len(courses) == 1 else 'Its starts were'} {' and '.join(_times(*c) for c in counted)}."
+    classes = " and ".join(_times(*counted) for counted in Counter(courses).most_common())
+    starts = f", in {len(courses)} starts," if len(courses) > 1 else ""
+    return f"Its load{starts} is classed as {classes} (docs/VERDICT.md)."
 
 
 def _times(course: str, starts: int) -> str:

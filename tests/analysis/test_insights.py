@@ -144,7 +144,7 @@ def test_a_transient_that_shows_in_p99_is_told_with_p99_after_it(tmp_path, slow_
     folder.keep("evidence", {**folder.read("evidence"), "course": "slowing"})
     said = " ".join(lab.open_run(str(run.path)).insights())
     assert "settled" not in said  # it went on to change, as a queue does until nobody arrives any more
-    assert "Its start was slowing." in said
+    assert "Its load is classed as slowing (docs/VERDICT.md)." in said
 
 
 @pytest.mark.parametrize("settled", [True, False])
