@@ -61,7 +61,7 @@ def ceiling(rps: float, ceiling_rps: float | None) -> list[tuple[str, bool]]:
 def went_on_warming(rounds: Sequence[Mapping[str, float]], request_cpu_us: float | None) -> list[str]:
     """Whether a request became cheaper than in the last rounds of the warm-up, in which compilers were at work.
 
-    Two rounds that cost the same may be two of a service that has hardly begun to be compiled. It is compared with the
+    Rounds that cost the same may be those of a service that has hardly begun to be compiled. It is compared with the
     cheapest of three, as what compilers spend on one of them is in its requests.
 
     Args:

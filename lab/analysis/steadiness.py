@@ -53,10 +53,10 @@ MIN_WAITING, SLOW_PERCENT = 3, 99.9
 LONGEST_GAPS = 10
 # A time by which all are late lacks answers: a third of them at least, as its edges have some.
 MISSING_SHARE = 1 / 3
+# Half of all latencies lie between the first and the last of these percentiles.
+QUARTILES = (25, 50, 75)
 # Users of a closed loop that wait for so much of their time do not pause: it is saturated.
 ALWAYS_WAITING_SHARE = 0.9
-# What is left of a load after its transient is so many times as long at least.
-LEFT_OF_TRANSIENT = 2.0
 
 
 def steadiness(
@@ -119,7 +119,8 @@ def steadiness(
     if saturated:
         from_s = settling.from_s if settling else None
         settled_s = math.inf if from_s is None else begin_s + from_s
-        took = _beyond_queue(took, latency, throughput, (begin_s, settled_s), of_cores)
+        if _has_quartiles_of_rest(samples, (begin_s, end_s), settled_s):
+            took = _beyond_queue(took, latency, throughput, settled_s, of_cores)
     pace_of_cores = of_cores(throughput, rises=False)
     did, _ = _changes(throughput / pace_of_cores, rounds.get(THROUGHPUT))
     judged = [*(each / of_cores(each) for each in latencies.values()), throughput / pace_of_cores]
@@ -446,11 +447,28 @@ def _beyond_cost(busier: float, dearer: float) -> float:
     return rest if rest * busier > 0 else 0.0
 
 
+def _has_quartiles_of_rest(samples: pd.DataFrame, span_s: tuple[float, float], settled_s: float) -> bool:
+    """Whether a transient is in no quartile of a load's latencies, and enough is left after it to be judged.
+
+    Args:
+        span_s: of the load, in seconds since the planned start.
+        settled_s: when the transient ended, by the same clock; infinite if it never did.
+
+    """
+    begin_s, end_s = span_s
+    if end_s - settled_s < MIN_STEADY_S:
+        return False
+    right = samples[(samples["error"] == "").to_numpy() & samples["sent_us"].between(begin_s * 1e6, end_s * 1e6)]
+    rest = right[right["sent_us"] >= settled_s * 1e6]
+    of_all, of_rest = (np.percentile(of["latency_us"].to_numpy(), QUARTILES) for of in (right, rest))
+    return bool(np.all(np.abs(of_all - of_rest) <= checks.CHANGE_SUSPECT_SHARE * of_rest))
+
+
 def _beyond_queue(
     took: float,
     latency: pd.Series,
     throughput: pd.Series,
-    transient_s: tuple[float, float],
+    settled_s: float,
     of_cores: Callable[[pd.Series], Floats],
 ) -> float:
     """The change of latency of a saturated closed loop, without that of an initial transient in which its queue formed.
@@ -458,20 +476,16 @@ def _beyond_queue(
     By Little's law its mean latency is users / throughput. Where the median rose, or fell, until it settled, and
     throughput did not fall, or rise, half as much, the service did not change: others waited. So begins a loop with a
     queue, if those that were just served are served again before those that wait. Then the change is that after the
-    transient, which must be short, and enough must be left to judge it by.
+    transient.
 
     Args:
         took: the change of the whole.
-        transient_s: from when until it had settled, in seconds since the planned start; infinite if it never did.
+        settled_s: when the transient ended, in seconds since the planned start.
 
     """
-    begin_s, settled_s = transient_s
     first, rest = latency[latency.index < settled_s], latency[latency.index >= settled_s]
     before, after = throughput[throughput.index < settled_s], throughput[throughput.index >= settled_s]
     if not took or first.empty or len(rest) < trend.MIN_POINTS or before.empty or not after.mean() > 0:
-        return took
-    left_s = rest.index[-1] - settled_s
-    if left_s < max(MIN_STEADY_S, LEFT_OF_TRANSIENT * (settled_s - begin_s)):
         return took
     by_latency, by_rate = rest.mean() / first.mean(), before.mean() / after.mean()
     is_slower = took > 0 and by_rate >= math.sqrt(max(by_latency, 1.0))

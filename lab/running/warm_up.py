@@ -140,7 +140,9 @@ def at_most(most: int, users: int) -> int:
 
 
 def is_warm(rounds: Sequence[Mapping[str, float]], until_compiled: bool) -> bool:
-    """Whether a service is warm: in the last two rounds its compiler was idle, or the CPU cost was the same.
+    """Whether a service is warm: in the last two rounds its compiler was idle, or in three the CPU cost was the same.
+
+    Two that cost the same may be two of a service that has hardly begun to be compiled.
 
     Args:
         rounds: rows of :meth:`lab.telemetry.actuator.CpuTimes.since`, oldest first.
@@ -151,8 +153,8 @@ def is_warm(rounds: Sequence[Mapping[str, float]], until_compiled: bool) -> bool
         return False
     if max(row["jit_share"] for row in rounds[-2:]) <= AT_REST_SHARE:
         return True
-    before, last = (row["cpu_us_per_request"] for row in rounds[-2:])
-    return not until_compiled and abs(before - last) <= SETTLED_SHARE * max(before, last)
+    costs = [row["cpu_us_per_request"] for row in rounds[-MIN_ROUNDS:]]
+    return not until_compiled and max(costs) - min(costs) <= SETTLED_SHARE * max(costs)
 
 
 def cost_has_settled(rounds: Sequence[Mapping[str, float]]) -> bool:
