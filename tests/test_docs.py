@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from lab.analysis import checks, verdict
+from lab.analysis import checks, steadiness, verdict
 from lab.formulas import trend
 from lab.generator import calibration
 from lab.generator.calibration import GENERATOR, SERVER, UNKNOWN, Calibration, Ceiling
@@ -51,6 +51,13 @@ def milliseconds(seconds: float) -> str:
         ("| garbage collection", [percent(verdict.GC_SUSPECT_SHARE)]),
         ("| stalls", [f"{checks.STALL_SUSPECT_S} s"]),
         ("Each load is classed", [percent(checks.CHANGE_SUSPECT_SHARE), f"< {trend.MAX_CHANCE}"]),
+        (
+            "- **While the queue",
+            [
+                *map(percent, (checks.CHANGE_SUSPECT_SHARE / 2, checks.CHANGE_SUSPECT_SHARE)),
+                f"{steadiness.MIN_STEADY_S:.0f} s",
+            ],
+        ),
         ("- **In turns**", [percent(checks.SHARED_SUSPECT_SHARE), f"≥ {trend.PAIRED_CHANCE}"]),
         ("| other programs", list(map(percent, (checks.TAKEN_SUSPECT_SHARE, checks.FOREIGN_SUSPECT_SHARE)))),
         ("| speed of the cores", list(map(percent, (checks.SLOWED_SUSPECT_SHARE, verdict.LATE_SUSPECT_SHARE)))),

@@ -21,8 +21,9 @@ CLOCK_STEP_S = 0.050
 # Of cores reserved for service or generator. Kernel threads and system services take a few percent.
 TAKEN_SUSPECT_SHARE = 0.06
 # By so much the CPU time of a request differs between rounds of a warm service, and for so much of a round's time its
-# compilers are at work now and then.
+# compilers are at work now and then; in so many rounds.
 SETTLED_SHARE, AT_REST_SHARE = 0.15, 0.10
+SETTLED_ROUNDS, AT_REST_ROUNDS = 3, 2
 # Of the whole machine, where all cores are shared.
 FOREIGN_SUSPECT_SHARE = 0.05
 # The least change within a load that counts; whether it is more than noise was decided before, see lab.formulas.trend.
@@ -69,9 +70,9 @@ def went_on_warming(rounds: Sequence[Mapping[str, float]], request_cpu_us: float
         request_cpu_us: the CPU time of a request in the load, in microseconds; None if unknown.
 
     """
-    last = rounds[-3:]
+    last = rounds[-SETTLED_ROUNDS:]
     least_us = min((row["cpu_us_per_request"] for row in last), default=0.0)
-    at_rest = all(row["jit_share"] <= AT_REST_SHARE for row in last[-2:])
+    at_rest = all(row["jit_share"] <= AT_REST_SHARE for row in last[-AT_REST_ROUNDS:])
     if request_cpu_us is None or at_rest or request_cpu_us >= (1 - SETTLED_SHARE) * least_us:
         return []
     after = f"{len(rounds)} round{'s' * (len(rounds) > 1)}"

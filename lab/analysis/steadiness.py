@@ -53,7 +53,9 @@ MIN_WAITING, SLOW_PERCENT = 3, 99.9
 LONGEST_GAPS = 10
 # A time by which all are late lacks answers: a third of them at least, as its edges have some.
 MISSING_SHARE = 1 / 3
-# Half of all latencies lie between the first and the last of these percentiles.
+# What is left of a load after a short transient is so many times as long at least.
+LEFT_OF_TRANSIENT = 2.0
+# Percentiles that a longer one must not move; what it does to the tail is told.
 QUARTILES = (25, 50, 75)
 # Users of a closed loop that wait for so much of their time do not pause: it is saturated.
 ALWAYS_WAITING_SHARE = 0.9
@@ -119,8 +121,7 @@ def steadiness(
     if saturated:
         from_s = settling.from_s if settling else None
         settled_s = math.inf if from_s is None else begin_s + from_s
-        if _has_quartiles_of_rest(samples, (begin_s, end_s), settled_s):
-            took = _beyond_queue(took, latency, throughput, settled_s, of_cores)
+        took = _beyond_queue(took, samples, latency, throughput, (begin_s, settled_s), of_cores)
     pace_of_cores = of_cores(throughput, rises=False)
     did, _ = _changes(throughput / pace_of_cores, rounds.get(THROUGHPUT))
     judged = [*(each / of_cores(each) for each in latencies.values()), throughput / pace_of_cores]
@@ -447,28 +448,12 @@ def _beyond_cost(busier: float, dearer: float) -> float:
     return rest if rest * busier > 0 else 0.0
 
 
-def _has_quartiles_of_rest(samples: pd.DataFrame, span_s: tuple[float, float], settled_s: float) -> bool:
-    """Whether a transient is in no quartile of a load's latencies, and enough is left after it to be judged.
-
-    Args:
-        span_s: of the load, in seconds since the planned start.
-        settled_s: when the transient ended, by the same clock; infinite if it never did.
-
-    """
-    begin_s, end_s = span_s
-    if end_s - settled_s < MIN_STEADY_S:
-        return False
-    right = samples[(samples["error"] == "").to_numpy() & samples["sent_us"].between(begin_s * 1e6, end_s * 1e6)]
-    rest = right[right["sent_us"] >= settled_s * 1e6]
-    of_all, of_rest = (np.percentile(of["latency_us"].to_numpy(), QUARTILES) for of in (right, rest))
-    return bool(np.all(np.abs(of_all - of_rest) <= checks.CHANGE_SUSPECT_SHARE * of_rest))
-
-
 def _beyond_queue(
     took: float,
+    samples: pd.DataFrame,
     latency: pd.Series,
     throughput: pd.Series,
-    settled_s: float,
+    transient_s: tuple[float, float],
     of_cores: Callable[[pd.Series], Floats],
 ) -> float:
     """The change of latency of a saturated closed loop, without that of an initial transient in which its queue formed.
@@ -476,21 +461,43 @@ def _beyond_queue(
     By Little's law its mean latency is users / throughput. Where the median rose, or fell, until it settled, and
     throughput did not fall, or rise, half as much, the service did not change: others waited. So begins a loop with a
     queue, if those that were just served are served again before those that wait. Then the change is that after the
-    transient.
+    transient, of which enough must be left to judge it by. The transient must be short, or throughput stay the same
+    and no quartile of all latencies be moved by it.
 
     Args:
         took: the change of the whole.
-        settled_s: when the transient ended, in seconds since the planned start.
+        samples: with :data:`COLUMNS`.
+        transient_s: from when until answers had settled, in seconds since the planned start; infinite if they never
+            did.
 
     """
+    begin_s, settled_s = transient_s
     first, rest = latency[latency.index < settled_s], latency[latency.index >= settled_s]
     before, after = throughput[throughput.index < settled_s], throughput[throughput.index >= settled_s]
     if not took or first.empty or len(rest) < trend.MIN_POINTS or before.empty or not after.mean() > 0:
         return took
+    left_s = rest.index[-1] - settled_s
+    if left_s < MIN_STEADY_S:
+        return took
     by_latency, by_rate = rest.mean() / first.mean(), before.mean() / after.mean()
+    is_short = left_s >= LEFT_OF_TRANSIENT * (settled_s - begin_s)
+    is_same_rate = abs(by_rate - 1) <= checks.CHANGE_SUSPECT_SHARE / 2
+    if not is_short and not (is_same_rate and _keeps_quartiles(samples, transient_s)):
+        return took
     is_slower = took > 0 and by_rate >= math.sqrt(max(by_latency, 1.0))
     is_faster = took < 0 and by_latency < 1 and by_rate <= math.sqrt(by_latency)
     return took if is_slower or is_faster else trend.change((rest / of_cores(rest)).to_numpy(dtype=float))
+
+
+def _keeps_quartiles(samples: pd.DataFrame, transient_s: tuple[float, float]) -> bool:
+    """Whether an initial transient moves none of p25, p50 and p75 of a load's right answers by more than 5 %."""
+    begin_s, settled_s = transient_s
+    sent_s, right = samples["sent_us"] / 1e6, (samples["error"] == "").to_numpy()
+    whole_us, settled_us = (samples.loc[right & (sent_s >= from_s), "latency_us"] for from_s in (begin_s, settled_s))
+    if settled_us.empty:
+        return False
+    of_whole, of_settled = (np.percentile(took_us, QUARTILES) for took_us in (whole_us, settled_us))
+    return bool(np.all(np.abs(of_whole - of_settled) <= checks.CHANGE_SUSPECT_SHARE * of_settled))
 
 
 def _speed_change(rows: list[Reading], owner: str, begin_s: float, end_s: float) -> float:

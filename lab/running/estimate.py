@@ -23,7 +23,7 @@ from lab.system import images
 # warm-up ends when a request's CPU cost settles, and 30 s where the compiler must be idle; where its rounds last by the
 # clock, so many of them come on top.
 CELL_OVERHEAD_S, BUSY_CELL_OVERHEAD_S = 10.0, 35.0
-ROUNDS, BUSY_ROUNDS = 3, 16
+ROUNDS, BUSY_ROUNDS = 4, 16
 # The CPU time of a request of a burst, in microseconds, once its service is compiled.
 COMPILED_US = 200.0
 # How many times as much in containers, at most: it was 1.4 to 1.8 times, as the engine needs the same cores.

@@ -8,7 +8,7 @@ from statistics import fmean
 
 from msgspec import structs
 
-from lab.analysis.checks import AT_REST_SHARE, CHANGE_SUSPECT_SHARE, SETTLED_SHARE
+from lab.analysis.checks import AT_REST_ROUNDS, AT_REST_SHARE, CHANGE_SUSPECT_SHARE, SETTLED_ROUNDS, SETTLED_SHARE
 from lab.analysis.observations import Observed
 from lab.errors import ComponentError
 from lab.generator.fleet import Fleet, LoadPhase, LoadTimeoutError
@@ -140,9 +140,9 @@ def at_most(most: int, users: int) -> int:
 
 
 def is_warm(rounds: Sequence[Mapping[str, float]], until_compiled: bool) -> bool:
-    """Whether a service is warm: in the last two rounds its compiler was idle, or in three the CPU cost was the same.
+    """Whether a service is warm: its compiler rested in the last two rounds, or the last three cost the same.
 
-    Two that cost the same may be two of a service that has hardly begun to be compiled.
+    The same is within 15 %. Two such rounds may be two of a service that has hardly begun to be compiled.
 
     Args:
         rounds: rows of :meth:`lab.telemetry.actuator.CpuTimes.since`, oldest first.
@@ -151,9 +151,9 @@ def is_warm(rounds: Sequence[Mapping[str, float]], until_compiled: bool) -> bool
     """
     if len(rounds) < MIN_ROUNDS:
         return False
-    if max(row["jit_share"] for row in rounds[-2:]) <= AT_REST_SHARE:
+    if max(row["jit_share"] for row in rounds[-AT_REST_ROUNDS:]) <= AT_REST_SHARE:
         return True
-    costs = [row["cpu_us_per_request"] for row in rounds[-MIN_ROUNDS:]]
+    costs = [row["cpu_us_per_request"] for row in rounds[-SETTLED_ROUNDS:]]
     return not until_compiled and max(costs) - min(costs) <= SETTLED_SHARE * max(costs)
 
 

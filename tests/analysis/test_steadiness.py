@@ -105,6 +105,27 @@ def test_a_load_that_is_mostly_the_beginning_of_its_queue_is_not_steady(samples_
     assert judged(pooled(samples_of, seconds, kept_until_s=kept_until_s), seconds).latency_change > 0.3
 
 
+def test_some_requests_that_become_slower_for_most_of_the_load_are_no_queue(samples_of):
+    """By 13 %, of the faster ones: it hardly shows in the quartiles of all, and costs 4 % of the throughput."""
+    chance, sent, took = np.random.default_rng(4), [], []
+    for user in range(USERS):
+        at = user / USERS
+        while at < 30.0:
+            sent.append(at)
+            usual_s = 0.3 if chance.random() < 0.4 else 0.1 if at < 12.0 else 0.113
+            took.append(usual_s * chance.normal(1.0, 0.01))
+            at += took[-1]
+    assert judged(samples_of(took, sent_s=sent), 30.0).latency_change == pytest.approx(0.13, abs=0.03)
+
+
+def test_a_service_that_answers_nobody_from_a_third_of_the_load_on_is_seen(samples_of):
+    """Nothing is sent after it has settled, at no answers at all."""
+    sent = np.sort(np.concatenate([np.arange(0.0, 10.0, 0.01) + user / 5000 for user in range(50)]))
+    took = np.where(sent < 9.99, 0.01, 21.2)
+    found = steadiness(Closed(users=50, duration_s=30.0), samples_of(took.tolist(), sent_s=sent.tolist()), (), False)
+    assert found.stalled_s > 20
+
+
 @pytest.mark.parametrize(("first_s", "change"), [(0.4, 0.25), (0.6, -0.17)], ids=["slower", "faster"])
 def test_a_service_that_becomes_slower_or_faster_behind_a_queue_is_seen(samples_of, first_s, change):
     """Its throughput changes too, and it has settled long before the end, as a service that was not warm."""
