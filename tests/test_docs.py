@@ -63,10 +63,7 @@ def milliseconds(seconds: float) -> str:
         ("| speed of the cores", list(map(percent, (checks.SLOWED_SUSPECT_SHARE, verdict.LATE_SUSPECT_SHARE)))),
         (
             "| the machine stood still",
-            [
-                *map(percent, (checks.PAUSED_SUSPECT_SHARE, checks.PAUSED_SUSPECT_SHARE_IN_TURNS)),
-                percent(checks.PAUSED_SUSPECT_SHARE_OF_P99),
-            ],
+            list(map(percent, (checks.PAUSED_SUSPECT_SHARE, checks.PAUSED_SUSPECT_SHARE_IN_TURNS))),
         ),
         ("| the generator's cores", [percent(checks.CROWDED_SUSPECT_SHARE)]),
         ("| variants that were up", [percent(checks.TAKEN_SUSPECT_SHARE)]),

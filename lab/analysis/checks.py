@@ -38,10 +38,9 @@ STALL_SUSPECT_S = 0.2
 CROWDED_SUSPECT_SHARE = 0.25
 # Courses in which whatever changed went one way.
 ONE_WAY = ("slowing", "warming")
-# A pause lengthens whatever is under way, so that a mean is off by the share of time that pauses took.
+# A pause lengthens whatever is under way, so that a mean is off by the share of time that pauses took; p99, in which
+# few requests decide, may be off by more.
 PAUSED_SUSPECT_SHARE = 0.02
-# What they may add to p99, in which few requests decide: as much as a change within a load that counts.
-PAUSED_SUSPECT_SHARE_OF_P99 = CHANGE_SUSPECT_SHARE
 # What takes turns is compared by a clock that stands still with the machine; other figures of it are off all the same.
 PAUSED_SUSPECT_SHARE_IN_TURNS = 0.1
 # A component that uses less of a core is not what others wait for.
@@ -260,7 +259,7 @@ def paused(share: float, longest_s: float, in_turns: bool, added: float = 0.0, a
 
     """
     most = PAUSED_SUSPECT_SHARE_IN_TURNS if in_turns else PAUSED_SUSPECT_SHARE
-    falsifies_p99 = not in_turns and added_to_p99 > PAUSED_SUSPECT_SHARE_OF_P99
+    falsifies_p99 = not in_turns and added_to_p99 > most
     if max(share, added) <= most and not falsifies_p99:
         return []
     at_most = f"{longest_s * 1000:,.0f} ms at the most" + f", which makes up {added_to_p99:.0%} of p99" * falsifies_p99
