@@ -46,7 +46,10 @@ DELAY_S, LOAD_S = 0.5, 11.0
 DELAYED: dict[str, Any] = {"users": [200], "variants": ["mvc-virtual"], "duration": LOAD_S}
 OF_DELAY: dict[str, Any] = {**DELAYED, "parameters": {"delay_ms": round(DELAY_S * 1000)}}
 
-SLOWER = "Latency rose by|Throughput fell by|CPU time a request rose by|The CPU that the service used fell by"
+SLOWER = (
+    "Latency rose by|Throughput fell by|CPU time a request rose by|"
+    "The CPU that (the service|service and generator) used fell by"
+)
 
 
 @dataclass(frozen=True)

@@ -155,19 +155,23 @@ def changed(latency: float, throughput: float, cpu: float) -> list[str]:
     ]
 
 
-def held_up(change: float) -> list[str]:
-    """Whether a service whose users never pause used more of its cores, or less, at the end than at the beginning.
+def held_up(of_service: float, of_both: float) -> list[str]:
+    """Whether a load whose users never pause kept cores busier, or less busy, at its end than at its beginning.
 
     Args:
-        change: of the CPU that it used, relative.
+        of_service: the change of the CPU that the service used, relative.
+        of_both: the same of the cores that service and generator kept busy together.
 
     """
+    service_only = abs(of_service) > CHANGE_SUSPECT_SHARE
+    change = of_service if service_only else of_both
     if abs(change) <= CHANGE_SUSPECT_SHARE:
         return []
+    whose, who = ("the service", "it") if service_only else ("service and generator", "requests")
+    did, less, fewer = ("rose", "less", "more") if change > 0 else ("fell", "more", "less")
     return [
-        f"The CPU that the service used {'rose' if change > 0 else 'fell'} by {abs(change):.0%} during the load, while "
-        f"its users never paused: it waited {'less' if change > 0 else 'more'} for something else, or had "
-        f"{'more' if change > 0 else 'less'} to do besides."
+        f"The CPU that {whose} used {did} by {abs(change):.0%} during the load, while its users never paused: {who} "
+        f"waited {less} for something else" + f", or had {fewer} to do besides" * service_only + "."
     ]
 
 

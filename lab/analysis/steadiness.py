@@ -53,6 +53,8 @@ MIN_WAITING, SLOW_PERCENT = 3, 99.9
 LONGEST_GAPS = 10
 # A time by which all are late lacks answers: a third of them at least, as its edges have some.
 MISSING_SHARE = 1 / 3
+# By how much the cores of each side must have changed with those of both, as a share of it.
+LEAST_PART = 0.5
 # What is left of a load after a short transient is so many times as long at least.
 LEFT_OF_TRANSIENT = 2.0
 # Percentiles that a longer one must not move; what it does to the tail is told.
@@ -127,9 +129,10 @@ def steadiness(
     judged = [*(each / of_cores(each) for each in latencies.values()), throughput / pace_of_cores]
     cost = _cpu_per_request(samples, rows, begin_s, end_s) if cpu_decides else pd.Series(dtype=float)
     dearer, _ = _changes(cost / of_cores(cost), rounds.get(CPU))
-    busier = 0.0
+    busier = together = 0.0
     if cpu_decides and always_waiting:
         busier = _beyond_cost(_used_change(load, rows, (begin_s, end_s), rounds.get(CORES_USED)), dearer)
+        together = _beyond_cost(_busy_change(load, rows, tuple(owners), (begin_s, end_s)), dearer)
     longest = stall(samples, begin_s, end_s, queues=saturated or load.independent)
     longest = max(longest, *(standstill(*span) for span in _sending_spans(load, samples, begin_s, end_s)))
     collecting_s = _collecting_s(rows, longest)
@@ -150,6 +153,7 @@ def steadiness(
         throughput_change=did,
         cpu_change=dearer,
         cpu_used_change=busier,
+        cores_busy_change=together,
         queue_growth=growing or 0.0,
         slowed={} if unread else {owner: _speed_change(rows, owner, begin_s, end_s) for owner in owners},
         cores_busy={owner: busy for owner in owners if (busy := _busy(rows, owner, begin_s, end_s)) is not None},
@@ -158,7 +162,10 @@ def steadiness(
         collecting_s=collecting_s,
         settled=level,
         course=checks.course(
-            (took, growing or 0.0, dearer, *map(checks.inverse, (did, busier))), longest.length_s, collecting_s, level
+            (took, growing or 0.0, dearer, *map(checks.inverse, (did, busier, together))),
+            longest.length_s,
+            collecting_s,
+            level,
         ),
         detectable_change=_detectable(judged, by_littles_law=always_waiting),
         not_judged=" and ".join(why for why, lacks in lacking.items() if lacks),
@@ -427,6 +434,34 @@ def _used_change(load: Load, rows: list[Reading], span_s: tuple[float, float], r
     return 0.0 if rounds is None else _changes(rounds["own"], rounds)[0]
 
 
+def _busy_change(load: Load, rows: list[Reading], owners: Sequence[str], span_s: tuple[float, float]) -> float:
+    """The change of how many cores all owners kept busy together; 0 unless those of each changed alike.
+
+    Requests of users who never pause are always somewhere: on the service's cores, on those of the generator, which are
+    the databases' too, or they wait for something else. Cores that change their speed keep those of one side busier and
+    those of the other less, or only one of them, so that all of them together say more than either.
+
+    Returns:
+        0 in turns, as between windows nobody asks, and where the cores of either side were not read.
+
+    """
+    begin_s, end_s = span_s
+    busy_s = {owner: _busy_counter(rows, owner) for owner in owners}
+    if load.windows > 1 or len(busy_s) < 2 or not all(len(times) for times, _ in busy_s.values()):
+        return 0.0
+    times = next(iter(busy_s.values()))[0]
+    times = times[(times >= begin_s) & (times <= end_s)]
+    took_s = np.diff(times)
+    whole = took_s > np.median(took_s) / 2 if len(took_s) else np.zeros(0, dtype=bool)
+    each = np.array([np.diff(np.interp(times, *counted))[whole] / took_s[whole] for counted in busy_s.values()])
+    together = each.sum(axis=0)
+    if not (found := trend.change(together)):
+        return 0.0
+    first, *_, last = np.array_split(np.vstack([each, together]), 3, axis=1)
+    *of_each, of_all = last.mean(axis=1) / first.mean(axis=1) - 1
+    return found if all(share * of_all >= LEAST_PART * of_all**2 for share in of_each) else 0.0
+
+
 def _is_saturated(load: Load, samples: pd.DataFrame, begin_s: float, end_s: float) -> bool:
     """Whether users hardly pause between requests, so that latency and throughput say the same by Little's law."""
     sent = samples["sent_us"].between(begin_s * 1e6, end_s * 1e6)
@@ -508,15 +543,18 @@ def _speed_change(rows: list[Reading], owner: str, begin_s: float, end_s: float)
 
 def _busy(rows: list[Reading], owner: str, begin_s: float, end_s: float) -> float | None:
     """How many of an owner's cores were busy on average within a period, interrupts included; None if not read."""
-    total = 0.0
-    for name in (CORES_BUSY, INTERRUPTS):
-        times, busy_s = counter(rows, owner, name)
-        last_s = min(end_s, times[-1]) if len(times) else begin_s
-        spent_s = growth(times, busy_s, begin_s, last_s) if last_s > begin_s else None
-        if spent_s is None:
-            return None
-        total += spent_s / (last_s - begin_s)
-    return total
+    times, busy_s = _busy_counter(rows, owner)
+    last_s = min(end_s, times[-1]) if len(times) else begin_s
+    spent_s = growth(times, busy_s, begin_s, last_s) if last_s > begin_s else None
+    return None if spent_s is None else spent_s / (last_s - begin_s)
+
+
+def _busy_counter(rows: list[Reading], owner: str) -> tuple[Floats, Floats]:
+    """For how many seconds an owner's cores had been busy by each reading, interrupts included; empty if not read."""
+    (times, programs_s), (others, interrupts_s) = (counter(rows, owner, name) for name in (CORES_BUSY, INTERRUPTS))
+    if not len(times) or not len(others):
+        return np.zeros(0), np.zeros(0)
+    return times, programs_s + np.interp(times, others, interrupts_s)
 
 
 def _cpu_per_request(samples: pd.DataFrame, rows: list[Reading], begin_s: float, end_s: float) -> pd.Series:

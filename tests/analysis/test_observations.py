@@ -593,6 +593,36 @@ def test_a_service_that_is_held_up_uses_less_cpu(samples_of, held):
     assert steadiness(pausing, samples, cpu, True).cpu_used_change == 0.0
 
 
+@pytest.mark.parametrize(
+    ("ends_at", "expected"),
+    [
+        ((0.90, 0.90), -0.07),  # requests waited for something else
+        ((1.06, 1.08), 0.07),
+        ((0.83, 1.10), 0.0),  # cores of the service became faster, so that others are busier
+        ((1.00, 0.80), 0.0),  # those of the generator, while the service's were busy all the time
+    ],
+)
+def test_cores_of_both_sides_that_are_less_busy_show_that_requests_waited(samples_of, ends_at, expected):
+    """However noisy either of them is; only where the CPU decides, users never pause, and nobody takes turns."""
+    chance = np.random.default_rng(6)
+    noise = chance.normal(0.0, 0.03, 21)  # what keeps one side busier leaves the other less to do
+    samples, cpu = closed_loop(samples_of, lambda _: 1.0)
+    rows = [*cpu, *core_speed(lambda _: 1.0), *core_speed(lambda _: 1.0, "generator")]
+    for owner, sign, end in zip(("service", "generator"), (1, -1), ends_at, strict=True):
+        busy = np.cumsum([0.9 * (1 + (end - 1) * t / 20) + sign * noise[t] for t in range(21)])
+        rows += [(float(t), owner, CORES_BUSY, float(value)) for t, value in enumerate(busy)]
+        rows += readings(owner, INTERRUPTS, 0.01, seconds=21)
+    load = Closed(users=50, duration_s=20)
+    found = steadiness(load, samples, rows, True)
+    assert found.cores_busy_change == pytest.approx(expected, abs=0.025)
+    assert found.course == ("slowing" if expected < 0 else "warming" if expected else "flat")
+    assert steadiness(load, samples, rows, False).cores_busy_change == 0.0
+    assert steadiness(IN_TURNS, samples, rows, True).cores_busy_change == 0.0
+    assert steadiness(Closed(users=500, duration_s=20), samples, rows, True).cores_busy_change == 0.0
+    unread = [row for row in rows if row[1:3] != ("generator", INTERRUPTS)]
+    assert steadiness(load, samples, unread, True).cores_busy_change == 0.0
+
+
 @pytest.mark.parametrize(("held", "expected"), [(0.12, -0.07), (0.04, 0.0)])
 def test_requests_that_become_cheaper_explain_no_more_than_they_save(samples_of, held, expected):
     """The service uses less CPU by what a request takes less of it; for what is missing besides, it waited."""
