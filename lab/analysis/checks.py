@@ -38,8 +38,8 @@ STALL_SUSPECT_S = 0.2
 CROWDED_SUSPECT_SHARE = 0.25
 # Courses in which whatever changed went one way.
 ONE_WAY = ("slowing", "warming")
-# A pause lengthens whatever is under way, so that a mean is off by the share of time that pauses took; p99, in which
-# few requests decide, may be off by more.
+# A pause lengthens whatever is under way, so that a mean is off by the share of time that pauses took. It may move p99
+# by more than that, which is held against the same bound.
 PAUSED_SUSPECT_SHARE = 0.02
 # What takes turns is compared by a clock that stands still with the machine; other figures of it are off all the same.
 PAUSED_SUSPECT_SHARE_IN_TURNS = 0.1
@@ -134,7 +134,7 @@ def course(changes: Iterable[float], stalled_s: float, collecting_s: float, sett
 
     Args:
         changes: of latency, an open loop's queue, CPU time a request, time between two answers, and time for as much
-            CPU; positive where it became slower.
+            CPU, of the service and of both sides; positive where it became slower.
         stalled_s: for how long the service answered nobody.
         collecting_s: see :func:`stalled`.
 
@@ -155,24 +155,29 @@ def changed(latency: float, throughput: float, cpu: float) -> list[str]:
     ]
 
 
-def held_up(of_service: float, of_both: float) -> list[str]:
+def held_up(of_service: float, of_both_sides: float) -> list[str]:
     """Whether a load whose users never pause kept cores busier, or less busy, at its end than at its beginning.
 
     Args:
         of_service: the change of the CPU that the service used, relative.
-        of_both: the same of the cores that service and generator kept busy together.
+        of_both_sides: the same of how busy the cores of service and generator were together.
 
     """
-    service_only = abs(of_service) > CHANGE_SUSPECT_SHARE
-    change = of_service if service_only else of_both
-    if abs(change) <= CHANGE_SUSPECT_SHARE:
-        return []
-    whose, who = ("the service", "it") if service_only else ("service and generator", "requests")
-    did, less, fewer = ("rose", "less", "more") if change > 0 else ("fell", "more", "less")
-    return [
-        f"The CPU that {whose} used {did} by {abs(change):.0%} during the load, while its users never paused: {who} "
-        f"waited {less} for something else" + f", or had {fewer} to do besides" * service_only + "."
-    ]
+    if abs(of_service) > CHANGE_SUSPECT_SHARE:
+        did, less, fewer = ("rose", "less", "more") if of_service > 0 else ("fell", "more", "less")
+        return [
+            f"The CPU that the service used {did} by {abs(of_service):.0%} during the load, while its users never "
+            f"paused: it waited {less} for something else, or had {fewer} to do besides."
+        ]
+    if abs(of_both_sides) > CHANGE_SUSPECT_SHARE:
+        became, less, used = (
+            ("busier", "less", ", or other programs used them") if of_both_sides > 0 else ("less busy", "more", "")
+        )
+        return [
+            f"The cores of service and generator together became {became} by {abs(of_both_sides):.0%} during the load, "
+            f"while its users never paused: requests waited {less} for something else{used}."
+        ]
+    return []
 
 
 def shared(change: float) -> list[str]:

@@ -162,7 +162,8 @@ class Steadiness:
         throughput_change: the same of a closed loop's throughput.
         cpu_change: the same of the service's CPU time a request, where the CPU decides.
         cpu_used_change: the same of the CPU that the service used, in a load whose users never pause.
-        cores_busy_change: the same of the cores that service and generator kept busy together, in such a load.
+        both_sides_busy_change: the same of how busy the cores of service and generator were together, with all that ran
+            on them; 0 where they did not change alike, and of what took turns.
         slowed: by owner, how much slower its cores themselves became; where the CPU decides, the first three are
             corrected for that.
         cores_busy: by owner, how many of its cores were busy on average with programs and interrupts, whosever they
@@ -188,7 +189,7 @@ class Steadiness:
     throughput_change: float = 0.0
     cpu_change: float = 0.0
     cpu_used_change: float = 0.0
-    cores_busy_change: float = 0.0
+    both_sides_busy_change: float = 0.0
     slowed: Mapping[str, float] = field(default_factory=dict)
     cores_busy: Mapping[str, float] = field(default_factory=dict)
     shared_change: float = 0.0

@@ -53,8 +53,9 @@ MIN_WAITING, SLOW_PERCENT = 3, 99.9
 LONGEST_GAPS = 10
 # A time by which all are late lacks answers: a third of them at least, as its edges have some.
 MISSING_SHARE = 1 / 3
-# By how much the cores of each side must have changed with those of both, as a share of it.
-LEAST_PART = 0.5
+# Cores of both sides change alike where those of each change in this way, by so much of what both do; a side that is
+# busy for less than so much of both says nothing.
+LEAST_ALIKE, LEAST_SIDE = 0.5, 0.2
 # What is left of a load after a short transient is so many times as long at least.
 LEFT_OF_TRANSIENT = 2.0
 # Percentiles that a longer one must not move; what it does to the tail is told.
@@ -129,10 +130,10 @@ def steadiness(
     judged = [*(each / of_cores(each) for each in latencies.values()), throughput / pace_of_cores]
     cost = _cpu_per_request(samples, rows, begin_s, end_s) if cpu_decides else pd.Series(dtype=float)
     dearer, _ = _changes(cost / of_cores(cost), rounds.get(CPU))
-    busier = together = 0.0
+    busier = both_busier = 0.0
     if cpu_decides and always_waiting:
         busier = _beyond_cost(_used_change(load, rows, (begin_s, end_s), rounds.get(CORES_USED)), dearer)
-        together = _beyond_cost(_busy_change(load, rows, tuple(owners), (begin_s, end_s)), dearer)
+        both_busier = _change_of_both_sides(load, rows, tuple(owners), (begin_s, end_s), clock(clock.begins_s))
     longest = stall(samples, begin_s, end_s, queues=saturated or load.independent)
     longest = max(longest, *(standstill(*span) for span in _sending_spans(load, samples, begin_s, end_s)))
     collecting_s = _collecting_s(rows, longest)
@@ -153,7 +154,7 @@ def steadiness(
         throughput_change=did,
         cpu_change=dearer,
         cpu_used_change=busier,
-        cores_busy_change=together,
+        both_sides_busy_change=both_busier,
         queue_growth=growing or 0.0,
         slowed={} if unread else {owner: _speed_change(rows, owner, begin_s, end_s) for owner in owners},
         cores_busy={owner: busy for owner in owners if (busy := _busy(rows, owner, begin_s, end_s)) is not None},
@@ -162,7 +163,7 @@ def steadiness(
         collecting_s=collecting_s,
         settled=level,
         course=checks.course(
-            (took, growing or 0.0, dearer, *map(checks.inverse, (did, busier, together))),
+            (took, growing or 0.0, dearer, *map(checks.inverse, (did, busier, both_busier))),
             longest.length_s,
             collecting_s,
             level,
@@ -434,32 +435,42 @@ def _used_change(load: Load, rows: list[Reading], span_s: tuple[float, float], r
     return 0.0 if rounds is None else _changes(rounds["own"], rounds)[0]
 
 
-def _busy_change(load: Load, rows: list[Reading], owners: Sequence[str], span_s: tuple[float, float]) -> float:
-    """The change of how many cores all owners kept busy together; 0 unless those of each changed alike.
+def _change_of_both_sides(
+    load: Load, rows: list[Reading], owners: Sequence[str], span_s: tuple[float, float], paused_at_s: Floats
+) -> float:
+    """The change of how many cores service and generator keep busy together; 0 unless those of both change alike.
 
     Requests of users who never pause are always somewhere: on the service's cores, on those of the generator, which are
-    the databases' too, or they wait for something else. Cores that change their speed keep those of one side busier and
-    those of the other less, or only one of them, so that all of them together say more than either.
+    the databases' too, or they wait for something else. If the service's cores become faster, it is busy for less of
+    the time and the generator for more, or the generator alone is if the service remains busy all the time. If requests
+    wait for something else, both are less busy.
+
+    Args:
+        owners: both sides, as readings name them.
+        paused_at_s: when the machine stood still, by the clock of the readings: then all cores seem to be busy.
 
     Returns:
         0 in turns, as between windows nobody asks, and where the cores of either side were not read.
 
     """
     begin_s, end_s = span_s
-    busy_s = {owner: _busy_counter(rows, owner) for owner in owners}
-    if load.windows > 1 or len(busy_s) < 2 or not all(len(times) for times, _ in busy_s.values()):
+    busy_s = [_busy_counter(rows, owner) for owner in owners]
+    if load.windows > 1 or load.remote_workers or len(busy_s) < 2 or not all(len(times) for times, _ in busy_s):
         return 0.0
-    times = next(iter(busy_s.values()))[0]
+    times = busy_s[0][0]
     times = times[(times >= begin_s) & (times <= end_s)]
-    took_s = np.diff(times)
-    whole = took_s > np.median(took_s) / 2 if len(took_s) else np.zeros(0, dtype=bool)
-    each = np.array([np.diff(np.interp(times, *counted))[whole] / took_s[whole] for counted in busy_s.values()])
-    together = each.sum(axis=0)
-    if not (found := trend.change(together)):
+    took_s, pauses = np.diff(times), np.diff(np.searchsorted(np.sort(paused_at_s), times))
+    kept = (took_s > np.median(took_s) / 2) & (pauses == 0) if len(took_s) else np.zeros(0, dtype=bool)
+    each = np.array([np.diff(np.interp(times, *counted))[kept] / took_s[kept] for counted in busy_s])
+    both = each.sum(axis=0)
+    found = trend.change(both)
+    if not found:
         return 0.0
-    first, *_, last = np.array_split(np.vstack([each, together]), 3, axis=1)
-    *of_each, of_all = last.mean(axis=1) / first.mean(axis=1) - 1
-    return found if all(share * of_all >= LEAST_PART * of_all**2 for share in of_each) else 0.0
+    counts = each[each.mean(axis=1) >= LEAST_SIDE * both.mean()]
+    first, *_, last = np.array_split(np.vstack([counts, both]), 3, axis=1)
+    *of_each, of_both = last.mean(axis=1) / first.mean(axis=1) - 1
+    is_alike = of_both * found > 0 and all(change / of_both >= LEAST_ALIKE for change in of_each)
+    return found if is_alike else 0.0
 
 
 def _is_saturated(load: Load, samples: pd.DataFrame, begin_s: float, end_s: float) -> bool:

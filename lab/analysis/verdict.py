@@ -325,7 +325,7 @@ def _steady(evidence: Evidence, summary: Summary, answered: int) -> list[Reason]
     found = evidence.steadiness
     reasons = [
         *checks.changed(found.latency_change, found.throughput_change, found.cpu_change),
-        *checks.held_up(found.cpu_used_change, found.cores_busy_change),
+        *checks.held_up(found.cpu_used_change, found.both_sides_busy_change),
         *checks.shared(found.shared_change),
         *checks.queued(found.queue_growth),
         *checks.stalled(found.stalled_s, found.collecting_s),

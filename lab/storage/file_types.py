@@ -263,7 +263,7 @@ class _Evidence(TypedDict, total=False):
     throughput_change: float
     cpu_change: float
     cpu_used_change: float
-    cores_busy_change: float
+    both_sides_busy_change: float
     slowed: dict[str, float]
     cores_busy: dict[str, Number]
     shared_change: float

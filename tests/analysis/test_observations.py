@@ -593,34 +593,66 @@ def test_a_service_that_is_held_up_uses_less_cpu(samples_of, held):
     assert steadiness(pausing, samples, cpu, True).cpu_used_change == 0.0
 
 
+def both_sides_busy(ends_at, generator: float = 0.9):
+    """Readings of cores that are busy to 90 % at the beginning of 20 s, and to so many times as much at their end."""
+    noise = np.random.default_rng(6).normal(0.0, 0.03, 21)  # what keeps one side busier leaves the other less to do
+    rows = [*core_speed(lambda _: 1.0), *core_speed(lambda _: 1.0, "generator")]
+    for owner, sign, share, end in zip(("service", "generator"), (1, -1), (0.9, generator), ends_at, strict=True):
+        busy = np.cumsum([share * (1 + (end - 1) * t / 20) + sign * share * noise[t] for t in range(21)])
+        rows += [(float(t), owner, CORES_BUSY, float(value)) for t, value in enumerate(busy)]
+        rows += readings(owner, INTERRUPTS, 0.01, seconds=21)
+    return rows
+
+
 @pytest.mark.parametrize(
     ("ends_at", "expected"),
     [
-        ((0.90, 0.90), -0.07),  # requests waited for something else
-        ((1.06, 1.08), 0.07),
-        ((0.83, 1.10), 0.0),  # cores of the service became faster, so that others are busier
+        ((0.90, 0.90), -0.08),  # requests waited for something else
+        ((1.06, 1.10), 0.08),
+        ((0.80, 1.05), 0.0),  # cores of the service became faster, so that others are busier
         ((1.00, 0.80), 0.0),  # those of the generator, while the service's were busy all the time
     ],
 )
 def test_cores_of_both_sides_that_are_less_busy_show_that_requests_waited(samples_of, ends_at, expected):
     """However noisy either of them is; only where the CPU decides, users never pause, and nobody takes turns."""
-    chance = np.random.default_rng(6)
-    noise = chance.normal(0.0, 0.03, 21)  # what keeps one side busier leaves the other less to do
     samples, cpu = closed_loop(samples_of, lambda _: 1.0)
-    rows = [*cpu, *core_speed(lambda _: 1.0), *core_speed(lambda _: 1.0, "generator")]
-    for owner, sign, end in zip(("service", "generator"), (1, -1), ends_at, strict=True):
-        busy = np.cumsum([0.9 * (1 + (end - 1) * t / 20) + sign * noise[t] for t in range(21)])
-        rows += [(float(t), owner, CORES_BUSY, float(value)) for t, value in enumerate(busy)]
-        rows += readings(owner, INTERRUPTS, 0.01, seconds=21)
+    rows = [*cpu, *both_sides_busy(ends_at)]
     load = Closed(users=50, duration_s=20)
     found = steadiness(load, samples, rows, True)
-    assert found.cores_busy_change == pytest.approx(expected, abs=0.025)
+    assert found.both_sides_busy_change == pytest.approx(expected, abs=0.025)
     assert found.course == ("slowing" if expected < 0 else "warming" if expected else "flat")
-    assert steadiness(load, samples, rows, False).cores_busy_change == 0.0
-    assert steadiness(IN_TURNS, samples, rows, True).cores_busy_change == 0.0
-    assert steadiness(Closed(users=500, duration_s=20), samples, rows, True).cores_busy_change == 0.0
     unread = [row for row in rows if row[1:3] != ("generator", INTERRUPTS)]
-    assert steadiness(load, samples, unread, True).cores_busy_change == 0.0
+    others = ((load, rows, False), (IN_TURNS, rows, True), (Closed(users=500, duration_s=20), rows, True))
+    others += ((Closed(users=50, duration_s=20, remote_workers=1), rows, True), (load, unread, True))
+    assert [steadiness(load, samples, rows, decides).both_sides_busy_change for load, rows, decides in others] == [
+        0
+    ] * 5
+
+
+def test_a_generator_that_has_next_to_nothing_to_do_does_not_hide_that_requests_waited(samples_of):
+    """Its cores are busy with what goes on whether anybody asks or not."""
+    samples, cpu = closed_loop(samples_of, lambda _: 1.0)
+    rows = both_sides_busy((0.8, 1.0), generator=0.1)
+    found = steadiness(Closed(users=50, duration_s=20), samples, [*cpu, *rows], True)
+    assert found.both_sides_busy_change == pytest.approx(-0.13, abs=0.07)
+
+
+def test_a_machine_that_stands_still_is_no_busier(samples_of):
+    """The kernel counts it as busy time of the programs that ran."""
+    samples, cpu = closed_loop(samples_of, lambda _: 1.0)
+    at_s = [13.5, 14.5, 15.5, 16.5, 17.5, 18.5]
+    pauses = [(at, MACHINE, PAUSED, 0.01) for at in at_s]
+    rows = both_sides_busy((1.0, 1.0))
+    steady = steadiness(Closed(users=50, duration_s=20), samples, [*cpu, *rows], True)
+    held = [
+        (t, owner, name, value + 0.12 * sum(at < t for at in at_s)) if name == CORES_BUSY else (t, owner, name, value)
+        for t, owner, name, value in rows
+    ]
+    assert steady.both_sides_busy_change == 0.0
+    unnoticed = steadiness(Closed(users=50, duration_s=20), samples, [*cpu, *held], True)
+    noticed = steadiness(Closed(users=50, duration_s=20), samples, [*cpu, *held, *pauses], True)
+    assert unnoticed.both_sides_busy_change > 0.05
+    assert noticed.both_sides_busy_change == 0.0
 
 
 @pytest.mark.parametrize(("held", "expected"), [(0.12, -0.07), (0.04, 0.0)])
