@@ -164,18 +164,18 @@ def held_up(of_service: float, of_both_sides: float) -> list[str]:
 
     """
     if abs(of_service) > CHANGE_SUSPECT_SHARE:
-        did, less, fewer = ("rose", "less", "more") if of_service > 0 else ("fell", "more", "less")
+        did, waited, had = ("rose", "less", "more") if of_service > 0 else ("fell", "more", "less")
         return [
             f"The CPU that the service used {did} by {abs(of_service):.0%} during the load, while its users never "
-            f"paused: it waited {less} for something else, or had {fewer} to do besides."
+            f"paused: it waited {waited} for something else, or had {had} to do besides."
         ]
     if abs(of_both_sides) > CHANGE_SUSPECT_SHARE:
-        became, less, used = (
-            ("busier", "less", ", or other programs used them") if of_both_sides > 0 else ("less busy", "more", "")
-        )
+        became, waited = "less busy", "more for something else"
+        if of_both_sides > 0:
+            became, waited = "busier", "less for something else, or other programs used them"
         return [
             f"The cores of service and generator together became {became} by {abs(of_both_sides):.0%} during the load, "
-            f"while its users never paused: requests waited {less} for something else{used}."
+            f"while its users never paused: requests waited {waited}."
         ]
     return []
 

@@ -447,20 +447,22 @@ def _change_of_both_sides(
 
     Args:
         owners: both sides, as readings name them.
-        paused_at_s: when the machine stood still, by the clock of the readings: then all cores seem to be busy.
+        paused_at_s: when the machine stood still, in order, by the clock of the readings: all cores seem busy then.
 
     Returns:
-        0 in turns, as between windows nobody asks, and where the cores of either side were not read.
+        0 in turns, as between windows nobody asks, where the generator is on other machines, and where the cores of
+        either side were not read.
 
     """
-    begin_s, end_s = span_s
+    if load.windows > 1 or load.remote_workers:
+        return 0.0
     busy_s = [_busy_counter(rows, owner) for owner in owners]
-    if load.windows > 1 or load.remote_workers or len(busy_s) < 2 or not all(len(times) for times, _ in busy_s):
+    if len(busy_s) < 2 or not all(len(times) for times, _ in busy_s):
         return 0.0
     times = busy_s[0][0]
-    times = times[(times >= begin_s) & (times <= end_s)]
-    took_s, pauses = np.diff(times), np.diff(np.searchsorted(np.sort(paused_at_s), times))
-    kept = (took_s > np.median(took_s) / 2) & (pauses == 0) if len(took_s) else np.zeros(0, dtype=bool)
+    times = times[(times >= span_s[0]) & (times <= span_s[1])]
+    took_s, pauses = np.diff(times), np.diff(np.searchsorted(paused_at_s, times))
+    kept = _is_whole(took_s) & (pauses == 0)
     each = np.array([np.diff(np.interp(times, *counted))[kept] / took_s[kept] for counted in busy_s])
     both = each.sum(axis=0)
     found = trend.change(both)
@@ -598,8 +600,13 @@ def _cpu_used(rows: list[Reading], begin_s: float, end_s: float) -> pd.Series:
     """
     times, cpu_s = _service_cpu(rows, begin_s, end_s)
     took_s = np.diff(times)
-    whole = took_s > np.median(took_s) / 2 if len(took_s) else np.zeros(0, dtype=bool)
+    whole = _is_whole(took_s)
     return pd.Series(np.diff(cpu_s)[whole] / took_s[whole], index=((times[:-1] + times[1:]) / 2)[whole], dtype=float)
+
+
+def _is_whole(took_s: Floats) -> NDArray[np.bool_]:
+    """Which intervals between readings are longer than half of the usual: in others the machine mostly stood still."""
+    return took_s > np.median(took_s) / 2 if len(took_s) else np.zeros(0, dtype=bool)
 
 
 def _service_cpu(rows: list[Reading], begin_s: float, end_s: float) -> tuple[Floats, Floats]:

@@ -142,7 +142,7 @@ def at_most(most: int, users: int) -> int:
 def is_warm(rounds: Sequence[Mapping[str, float]], until_compiled: bool) -> bool:
     """Whether a service is warm: its compiler rested in the last two rounds, or the last three cost the same.
 
-    The same is within 15 %. Two such rounds may be two of a service that has hardly begun to be compiled.
+    The same is within 15 %. Of fewer than three rounds it may be that of a service that has hardly been compiled.
 
     Args:
         rounds: rows of :meth:`lab.telemetry.actuator.CpuTimes.since`, oldest first.

@@ -147,6 +147,19 @@ def test_a_transient_that_shows_in_p99_is_told_with_p99_after_it(tmp_path, slow_
     assert "Its load is classed as slowing (docs/VERDICT.md)." in said
 
 
+def test_how_each_start_of_a_load_is_classed_is_told_together(tmp_path):
+    """What most of them are comes first."""
+    plan = make_plan(scenarios()["delay"], Options(users=[10], duration=30.0, variants=["mvc"], repeat=3), HERE)
+    run = RunFolder.create(plan, [], MACHINE, tmp_path)
+    chance = np.random.default_rng(2)
+    for folder, course in zip(run.cells(), ("warming", "flat", "flat"), strict=True):
+        run.begin(folder.cell)
+        fill(folder, 1.0, chance)
+        folder.keep("evidence", {**folder.read("evidence"), "course": course})
+    said = " ".join(lab.open_run(str(run.path)).insights())
+    assert "Its load, in 3 starts, is classed as flat (2 times) and warming (docs/VERDICT.md)." in said
+
+
 @pytest.mark.parametrize("settled", [True, False])
 def test_a_level_that_the_machine_changed_is_not_called_unsettled(tmp_path, settled):
     """The verdict has judged that with the speed of the cores, of which the samples alone say nothing."""

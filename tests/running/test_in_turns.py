@@ -248,7 +248,7 @@ def test_an_open_loop_of_more_variants_than_fit_is_measured_in_batches(tmp_path,
     """The first variant is in both; what each was sent is what was planned, within its own windows."""
     monkeypatch.setattr(host, "memory_mb", lambda: 4_000)
     # So slow that even the lateness of a busy generator falsifies little of it.
-    options = {"rate": 60.25, "delay_ms": 200, "duration": 4, "heap_mb": 256, "repeat": 1}
+    options = {"rate": 30.125, "delay_ms": 400, "duration": 8, "heap_mb": 256, "repeat": 1}
     run = lab.run("delay", **options, interleave="windows", seed=1, data=tmp_path, quiet=True)
     groups = run.folder.plan().groups
     assert [[cell.variant for cell in group] for group in groups] == [["mvc", "mvc-virtual"], ["mvc", "webflux"]]
