@@ -27,7 +27,7 @@ from lab.running.measurement import Measurement
 from lab.running.testbed import Testbed
 from lab.runtimes import Launch
 from lab.system.deployment import Deployment
-from lab.telemetry import cpu_speed, sampler
+from lab.telemetry import sampler
 
 # From the beginning of the load: after the ramp, and after the second in which all connect.
 INTO_LOAD_S = 3.0
@@ -224,20 +224,37 @@ def _set_clock(by_s: float) -> None:
         raise NotPlantedError("only root may set the clock") from None
 
 
+# Goes into the lab's script: in the second half of the load it repeats what it read in the first, longer by a share. So
+# cores became slower by as much, whatever the machine did to their true speed meanwhile.
+REPEATED = """
+import itertools
+
+seen_s, again_s, read_s = {{}}, {{}}, measure_s
+
+
+def measure_s():
+    core, spent_s = min(os.sched_getaffinity(0)), read_s()
+    if time.time() < {half}:
+        seen_s.setdefault(core, []).append(spent_s)
+        return spent_s
+    return (1 + {share}) * next(again_s.setdefault(core, itertools.cycle(seen_s[core])))
+
+
+"""
+
+
 def slower_reading(share: float) -> Planted:
-    """Have the lab's fixed piece of work grow by a share at half of the load, as if the cores had become slower."""
+    """Have cores read as slower by a share from half of the load on: the same readings again, each longer by it."""
 
     @contextmanager
     def planted(moment: Moment) -> Iterator[None]:
         script, lab_script = moment.testbed.run.logs / "slower.py", sampler.CPU_SPEED_SCRIPT
-        text, fixed = lab_script.read_text(), f"ITERATIONS = {cpu_speed.ITERATIONS}"
-        half = time.time() + moment.load_s / 2
-        grown = f"int({cpu_speed.ITERATIONS} * (1 + {share} * (time.time() > {half})))"
-        changed = text.replace(f"{fixed}\n", "").replace("ITERATIONS)", f"{grown})")
-        if changed.count(grown) != 1:
-            raise LabError(f"{lab_script} has no fixed work that could grow.", "Mend benchmarks/faults.py.")
+        begins, found, ends = lab_script.read_text().partition("if __name__ ==")
+        if not found or "def measure_s(" not in begins:
+            raise LabError(f"{lab_script} has no measure_s() whose readings could grow.", "Mend benchmarks/faults.py.")
+        repeated = REPEATED.format(half=time.time() + moment.load_s / 2, share=share)
         script.parent.mkdir(exist_ok=True)
-        script.write_text(changed)
+        script.write_text(begins + repeated + found + ends)
         sampler.CPU_SPEED_SCRIPT = script
         try:
             yield

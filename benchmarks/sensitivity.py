@@ -271,7 +271,7 @@ FAULTS = (
     ),
     Fault(
         "slower-cores",
-        "cores are 10 % slower from half of 44 s on: planted in the reading, as a guest cannot slow its cores",
+        "cores are 10 % slower from half of 44 s on: earlier readings repeated, as a guest cannot slow its cores",
         JWT_ALONE,
         r"cores themselves became \d+% slower",
         {"duration": 44},  # readings scatter by 15 % where guests share cores, so that four a second find less in 11 s

@@ -38,6 +38,8 @@ MIN_PER_READING = 20
 CONNECTING_S = 1.0
 # Readings of the fixed work are twelve a second. Those above so many medians hold an interrupt or a change of core.
 SMOOTHED_READINGS, OUTLIER = 13, 2.0
+# The fastest quarter of the readings of a second were hardly disturbed by other programs; of fewer it is chance.
+UNDISTURBED_SHARE, FEWEST_IN_SECOND = 1 / 4, 8
 # A series follows the speed of cores if it has so many points for each owner; nearly empty seconds tell nothing of it.
 FEWEST_TO_FOLLOW, LEAST_USUAL_SHARE = 8, 0.1
 # By how much at most, of both owners' together: work that misses caches slows down more than the fixed work, which does
@@ -156,7 +158,7 @@ def steadiness(
         cpu_used_change=busier,
         both_sides_busy_change=both_busier,
         queue_growth=growing or 0.0,
-        slowed={} if unread else {owner: _speed_change(rows, owner, begin_s, end_s) for owner in owners},
+        slowed={} if unread else {owner: _speed_change(rows, owner, begin_s, end_s, cpu_decides) for owner in owners},
         cores_busy={owner: busy for owner in owners if (busy := _busy(rows, owner, begin_s, end_s)) is not None},
         shared_change=shared,
         stalled_s=longest.length_s,
@@ -548,10 +550,21 @@ def _keeps_quartiles(samples: pd.DataFrame, transient_s: tuple[float, float]) ->
     return bool(np.all(np.abs(of_whole - of_settled) <= checks.CHANGE_SUSPECT_SHARE * of_settled))
 
 
-def _speed_change(rows: list[Reading], owner: str, begin_s: float, end_s: float) -> float:
-    """How much slower an owner's cores became from the beginning of a period to its end, as a share."""
+def _speed_change(rows: list[Reading], owner: str, begin_s: float, end_s: float, cpu_decides: bool) -> float:
+    """How much slower an owner's cores became from the beginning of a period to its end, as a share.
+
+    By all readings: cores that others share have two speeds, and the mean tells for how long they had which. Where the
+    CPU decides, by the fastest of each second too: programs that fill a core disturb so many that their mean may hide
+    a tenth.
+    """
     times, spent_s = counter(rows, owner, FIXED_WORK)
-    return trend.change(spent_s[(times >= begin_s) & (times <= end_s)])
+    within = (times >= begin_s) & (times <= end_s)
+    found = trend.change(spent_s[within])
+    if not cpu_decides:
+        return found
+    by_second = pd.Series(spent_s[within]).groupby(np.floor(times[within] - begin_s))
+    undisturbed_s = by_second.quantile(UNDISTURBED_SHARE)[by_second.size() >= FEWEST_IN_SECOND]
+    return max(found, trend.change(np.asarray(undisturbed_s, dtype=float)), key=abs)
 
 
 def _busy(rows: list[Reading], owner: str, begin_s: float, end_s: float) -> float | None:

@@ -486,6 +486,23 @@ def test_a_machine_that_changes_is_not_the_service_that_changes(samples_of):
     assert known.slowed["service"] == pytest.approx(-1 / 3, abs=0.05)
 
 
+@pytest.mark.parametrize("slower", [0.0, 0.1])
+def test_full_cores_are_seen_to_become_slower_although_many_readings_are_disturbed(samples_of, slower):
+    """Of each second the faster readings tell it; the mean of all scatters too much."""
+    chance = np.random.default_rng(5)
+
+    def slow(at: float) -> float:
+        disturbed = chance.exponential(0.8) if chance.random() < 0.4 else 0.0
+        return (1 + slower * (at > 10)) * (chance.normal(1.0, 0.05) + disturbed)
+
+    samples, cpu = closed_loop(samples_of, lambda at: 1.0)
+    rows = core_speed(slow)
+    assert trend.change(np.array([spent_s for *_, spent_s in rows])) == 0.0
+    load = Closed(users=50, duration_s=20)
+    assert steadiness(load, samples, cpu + rows, True).slowed["service"] == pytest.approx(slower, abs=0.02)
+    assert steadiness(load, samples, cpu + rows, False).slowed["service"] == 0.0, "cores that wait are not disturbed"
+
+
 def shared_machine(chance: np.random.Generator):
     """How slow both cores of a machine are at a moment that other guests make a fifth slower for seconds at a time."""
     turns = np.cumsum(chance.exponential(3.0, 30))
