@@ -274,7 +274,7 @@ FAULTS = (
         "cores are 10 % slower from half of 44 s on: earlier readings repeated, as a guest cannot slow its cores",
         JWT_ALONE,
         r"cores themselves became \d+% slower",
-        {"duration": 44},  # readings scatter by 15 % where guests share cores, so that four a second find less in 11 s
+        {"duration": 44},  # readings scatter by 15 % where guests share cores, so that they find less in 11 s
         planted=faults.slower_reading(0.1),
     ),
     Fault(

@@ -165,7 +165,7 @@ class Steadiness:
         both_sides_busy_change: the same of how busy the cores of service and generator were together, with all that ran
             on them; 0 where they did not change alike, and of what took turns.
         slowed: by owner, how much slower its cores themselves became; where the CPU decides, the first three are
-            corrected for that.
+            corrected for how slow they were on average at each moment.
         cores_busy: by owner, how many of its cores were busy on average with programs and interrupts, whosever they
             were; without owners of which that was not read.
         shared_change: by how much the latency, median or mean, changed besides, as did that of the variants that took

@@ -503,6 +503,15 @@ def test_full_cores_are_seen_to_become_slower_although_many_readings_are_disturb
     assert steadiness(load, samples, cpu + rows, False).slowed["service"] == 0.0, "cores that wait are not disturbed"
 
 
+def test_full_cores_that_are_at_their_slower_speed_more_often_are_seen(samples_of):
+    """Of each second the faster readings stay the same: only the mean of all tells it."""
+    samples, cpu = closed_loop(samples_of, lambda at: 1.0)
+    chance = np.random.default_rng(5)
+    rows = core_speed(lambda at: 1.0 + 0.4 * (chance.random() < (0.1 if at < 10 else 0.5)))
+    found = steadiness(Closed(users=50, duration_s=20), samples, cpu + rows, True)
+    assert found.slowed["service"] == pytest.approx(1.2 / 1.04 - 1, abs=0.05)
+
+
 def shared_machine(chance: np.random.Generator):
     """How slow both cores of a machine are at a moment that other guests make a fifth slower for seconds at a time."""
     turns = np.cumsum(chance.exponential(3.0, 30))
