@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import http.client
+import os
+import subprocess
+import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
@@ -13,6 +16,7 @@ import sensitivity
 from sensitivity import FAULTS, Found
 
 from lab.analysis.verdict import INVALID, SUSPECT, VALID
+from lab.telemetry import sampler
 
 BURST_FAULT = "paused-service-in-a-burst"
 BODY = b'{"millis":500}'
@@ -91,6 +95,19 @@ def test_any_reason_is_a_false_alarm_where_nothing_is_wrong():
     clean = sensitivity.clean(sensitivity.CLOSED)
     assert Found(clean, SUSPECT, ("The clock was set by +100 ms.",), {}).word == "FALSE ALARM"
     assert Found(clean, VALID, (), {}).word == "quiet"
+
+
+def test_slower_cores_repeat_the_readings_of_the_first_half_each_longer_by_the_share(tmp_path):
+    """In the same order, whatever the machine does to the true speed of its cores meanwhile."""
+    moment = SimpleNamespace(testbed=SimpleNamespace(run=SimpleNamespace(logs=tmp_path / "logs")), load_s=2.0)
+    core = min(os.sched_getaffinity(0))
+    with faults.slower_reading(0.5)(moment):
+        command = [sys.executable, "-IS", str(sampler.CPU_SPEED_SCRIPT), str(core)]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as timer:
+            read_s = [float(timer.stdout.readline().split()[2]) for _ in range(40)]
+            timer.stdin.close()
+    assert any(read_s[n : 2 * n] == [1.5 * spent_s for spent_s in read_s[:n]] for n in range(1, 21)), read_s
+    assert sampler.CPU_SPEED_SCRIPT.name == "cpu_speed.py"
 
 
 @pytest.mark.parametrize("change", [faults.truncated, faults.wrong])
