@@ -47,6 +47,13 @@ def test_the_knee_is_where_threads_or_connections_are_all_in_use(servers, arriva
     assert "knee at" in found.in_words()
 
 
+@pytest.mark.parametrize("seed", range(30))
+def test_the_scatter_of_arrivals_moves_a_knee_by_less_than_a_tenth(seed):
+    """On a ramp to twice of what 50 servers answer, that lasts for a hundred of their service times."""
+    found = ramp.knee(played(50, 500, 100 * SERVICE_S, arrivals=POISSON, seed=seed), 0, 500, 100 * SERVICE_S)
+    assert found.rate == pytest.approx(50 / SERVICE_S, rel=0.10)
+
+
 def test_a_service_that_keeps_pace_has_no_knee():
     """Up to the end of the ramp nothing waits."""
     assert ramp.knee(played(1000, 500), 0, 500, 30) is None

@@ -59,10 +59,13 @@ def test_a_ramp_is_measured_and_shown_as_an_open_loop_that_is_never_steady(typed
     ],
 )
 def test_a_knee_is_where_threads_connections_or_the_called_service_end(variants, limits, servers, bottleneck, tmp_path):
-    """Within a tenth of T/t or N/t, on a ramp to twice of that, which the CPU bears; no other bottleneck is named."""
+    """Within a tenth of T/t or N/t, on a ramp to twice of that, which the CPU bears; no other bottleneck is named.
+
+    It lasts so long that the scatter of its arrivals moves a knee by less: test_knee_of_a_ramp.py has the same ramp.
+    """
     to_rps = round(2 * servers / SERVICE_S)
     # As many as are under way where all wait for their timeout, and some to spare.
-    options = {"users": 5 * to_rps, "ramp": f"0:{to_rps}:20", "timeout": 4, "seed": 1, "quiet": True}
+    options = {"users": 5 * to_rps, "ramp": f"0:{to_rps}:40", "timeout": 4, "seed": 1, "quiet": True}
     options |= {"delay_ms": round(1000 * SERVICE_S), "threads": 400, "pool": 4000}
     run = lab.run("chain", variants=variants, data=tmp_path, **options | limits)
     found = {row["variant"]: row["ramp"]["kept_rps"] for row in run.cells}
