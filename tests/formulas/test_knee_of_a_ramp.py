@@ -49,8 +49,8 @@ def test_the_knee_is_where_threads_or_connections_are_all_in_use(servers, arriva
 
 @pytest.mark.parametrize("seed", range(30))
 def test_the_scatter_of_arrivals_moves_a_knee_by_less_than_a_tenth(seed):
-    """On a ramp to twice of what 50 servers answer, that lasts for a hundred of their service times."""
-    found = ramp.knee(played(50, 500, 100 * SERVICE_S, arrivals=POISSON, seed=seed), 0, 500, 100 * SERVICE_S)
+    """On a ramp to twice of what 50 servers answer, that lasts for fifty of their service times."""
+    found = ramp.knee(played(50, 500, 50 * SERVICE_S, arrivals=POISSON, seed=seed), 0, 500, 50 * SERVICE_S)
     assert found.rate == pytest.approx(50 / SERVICE_S, rel=0.10)
 
 
