@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from lab.spec.scenario import Exchange, Scenario
 from lab.system.databases import tokens
-from lab.system.databases.rows import HONEST_USERS, users
+from lab.system.databases.rows import HONEST_USERS, email
 
 # The services read heads of at most 16 kB.
 TOO_LARGE = 17_000
@@ -34,24 +34,20 @@ def common(scenario: Scenario) -> tuple[Exchange, ...]:
 
 def with_tokens(exchanges: Iterable[Exchange], key: bytes) -> tuple[Exchange, ...]:
     """The same exchanges, with the tokens of the seeded users that they are to carry."""
-    everybody = users()
     return tuple(
         each
         if each.bearer is None
-        else replace(each, headers={**each.headers, **_bearer(tokens.token(everybody[each.bearer].email, key))})
+        else replace(each, headers={**each.headers, **_bearer(tokens.token(email(each.bearer), key))})
         for each in exchanges
     )
 
 
 def of_tokens(scenario: Scenario, key: bytes) -> tuple[Exchange, ...]:
     """Requests with honest, hostile and unusual tokens, for a scenario whose requests have some."""
-    everybody = users()
-    honest = [everybody[number] for number in HONEST_USERS]
+    honest = [email(number) for number in HONEST_USERS]
     request = next(request for request in scenario.requests if request.token)
     path = request.path
-    good = [
-        Exchange(f"token of {user.email}", path, 200, headers=_bearer(tokens.token(user.email, key))) for user in honest
-    ]
+    good = [Exchange(f"token of {user}", path, 200, headers=_bearer(tokens.token(user, key))) for user in honest]
     bad = [
         Exchange(
             f"token: {each.name}",
@@ -59,11 +55,11 @@ def of_tokens(scenario: Scenario, key: bytes) -> tuple[Exchange, ...]:
             request.unknown_user if each.status == tokens.UNKNOWN else each.status,
             headers=_bearer(each.token),
         )
-        for each in tokens.hostile(key, honest[0].email)
+        for each in tokens.hostile(key, honest[0])
     ]
     odd = [
         Exchange(f"token: {name}", path, status, headers={"Authorization": value})
-        for name, (value, status) in tokens.unusual(key, honest[0].email).items()
+        for name, (value, status) in tokens.unusual(key, honest[0]).items()
     ]
     return (*good, *bad, *odd)
 

@@ -48,6 +48,11 @@ class User(NamedTuple):
     age: int
 
 
+def email(number: int) -> str:
+    """The email of a user, which is the same in all seeds."""
+    return f"user{number:06}@example.org"
+
+
 @lru_cache(maxsize=2)
 def users(seed: int = SEED, count: int = USERS) -> tuple[User, ...]:
     """The first ``count`` users of a seed, in the order of their emails, each of which is there once."""
@@ -55,7 +60,7 @@ def users(seed: int = SEED, count: int = USERS) -> tuple[User, ...]:
     # Each column has a chance of its own, so that fewer users are the first of more.
     columns = [random.Random(f"{seed}-{column}").choices(of, k=count) for column, of in enumerate(choices)]
     people = zip(*columns, strict=True)
-    return tuple(User(f"user{number:06}@example.org", *person) for number, person in enumerate(people))
+    return tuple(User(email(number), *person) for number, person in enumerate(people))
 
 
 def document(seed: int = SEED) -> str:
