@@ -45,6 +45,15 @@ def counted(cell) -> dict[str, int]:
     return {name.removeprefix("mongo "): count for name, count in calls.items() if " " in name and count}
 
 
+@pytest.fixture
+def few_entities(cold, monkeypatch):
+    """A tenth of the entities of ``mongo-access``, as seeding them, and seeing to them after a load, takes longest."""
+    scenario = scenarios()["mongo-access"]
+    (component,) = scenario.components
+    few = replace(component, entities=replace(ENTITIES, count=ENTITIES.count // 10))
+    monkeypatch.setitem(scenarios(), scenario.name, replace(scenario, components=(few,)))
+
+
 # Every way to MongoDB does one of them; contracts ask all of each.
 OTHER_OPERATIONS = [
     ("add-one", "mvc-driver"),
@@ -67,6 +76,7 @@ OTHER_OPERATIONS = [
     ],
     indirect=["runs_in"],
 )
+@pytest.mark.usefixtures("few_entities")
 def test_each_way_to_mongodb_executes_its_commands_and_no_other(runs_in, operation, variant, measured):
     """All variants answer alike; a repository finds what it updates, and everything else is one command."""
     parameters = {"operation": operation} | ({"elements": 3} if operation.endswith("many") else {})

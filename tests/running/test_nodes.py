@@ -53,6 +53,7 @@ def test_two_nodes_are_one_service_that_is_counted_at_each(run):
 
 
 @pytest.mark.java
+@pytest.mark.thorough
 def test_a_balancer_that_does_not_start_makes_its_cell_invalid(tmp_path, brief, monkeypatch):
     """By name, as a node that does not; the run goes on."""
     monkeypatch.setattr(balancer, "PROGRAM", "false")

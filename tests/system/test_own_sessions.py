@@ -245,6 +245,7 @@ def test_bad_input_gets_one_sentence_and_the_next_step(server, typed, mine, tmp_
     assert not (tmp_path / "runs").exists()
 
 
+@pytest.mark.thorough
 def test_a_locustfile_may_print_whatever_it_likes(server, tmp_path):
     """When it is imported, when Locust's test starts, when its process ends; it is in the logs, and nothing is lost."""
     file = tmp_path / "chatty.py"

@@ -105,7 +105,9 @@ def test_what_the_lab_has_started_and_awaited_is_no_work_of_its_own(runtime, tmp
 
 def test_processes_that_are_idle_are_read_together(runtime, tmp_path):
     """What all of them used is one figure; without any there is none."""
-    with started(runtime, tmp_path, SLEEP) as running:
+    idle = tmp_path / "idle"
+    with started(runtime, tmp_path, f"open({str(idle)!r}, 'w').close(); {SLEEP}") as running:
+        await_that(idle.exists)
         service = only_node(running, NOBODY, NOBODY)
         with sampling(service, {}, every_s=1000, together={"neighbours": [running, running]}) as telemetry:
             pass

@@ -212,6 +212,7 @@ def test_a_server_of_ones_own_is_left_to_itself(server, sql):
         sql("set statement lock_wait_timeout = 1 for alter table users alter age set default 1")
 
 
+@pytest.mark.thorough
 def test_a_run_has_its_users_in_use(site):
     """From when its database is up until it ends."""
     plan = planning.make_plan(find_scenario("jwt"), Options(), HERE)
