@@ -134,7 +134,8 @@ def rigs(runtime, tmp_path_factory) -> Iterator[dict[int, Rig]]:
 @pytest.mark.parametrize(
     "asked",
     [
-        Closed(users=40, ramp_s=0.1, duration_s=0.3, timeout_s=0.12),
+        # So long that a worker that stands still for a moment sends some all the same.
+        Closed(users=40, ramp_s=0.1, duration_s=3.0, timeout_s=0.12),
         Open(users=USERS, duration_s=0.3, rate_rps=200.0, arrivals=POISSON, timeout_s=0.12),
         Ramp(users=USERS, duration_s=0.3, from_rps=50.0, to_rps=350.0, timeout_s=0.12),
     ],

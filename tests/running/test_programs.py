@@ -79,7 +79,7 @@ def test_every_execution_is_a_sample(measured):
     assert INVALID not in [row["verdict"] for row in run.cells]
     assert (quick["requests"], burning["requests"]) == (3, 3)
     assert burning["p50_s"] >= 0.3
-    assert quick["max_s"] < burning["p50_s"]
+    assert quick["p50_s"] < burning["p50_s"]
     assert burning["cpu_s_per_1000_requests"] == pytest.approx(300, rel=0.5)
     samples = run.folder.cells()[1].samples()
     assert sorted(samples["warm_up"]) == [0, 0, 0, 1]
@@ -88,15 +88,15 @@ def test_every_execution_is_a_sample(measured):
 
 def test_a_duration_ends_the_executions(measured):
     """As in a closed loop, one that is under way then comes to its end."""
-    # So long that none ends at the end of the duration, however long an interpreter takes to start.
-    run = measured(says("sleeps", "import time; time.sleep(0.7)"), duration=1.0)
+    # So long that one has ended before it is over, however long an interpreter takes to start.
+    run = measured(says("sleeps", "import time; time.sleep(0.7)"), duration=2.5)
     (row,) = run.cells
     assert row["verdict"] != INVALID
     samples = run.folder.cells()[0].measured().sort_values("sent_us")
     *before, last = (samples["sent_us"] + samples["latency_us"]) / 1e6
     assert row["requests"] == len(samples)
     assert before
-    assert max(before) < 1.0 <= last
+    assert max(before) < 2.5 <= last
 
 
 def test_a_parameter_is_swept(measured):

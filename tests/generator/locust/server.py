@@ -22,6 +22,7 @@ class Connection:
 
     def __init__(self, opened: socket.socket) -> None:
         self.socket = opened
+        opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # a part waits for no acknowledgement of another
 
     def request(self) -> bytes:
         """The next request's head; empty if the client closed."""

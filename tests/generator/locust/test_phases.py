@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
+import threading
 import time
 
 import gevent
 import pytest
+from patience import PATIENCE_S
 from server import Server
 
 from lab.generator.locust.phases import Phase
@@ -34,12 +36,14 @@ def phase():
 
 def test_a_user_that_locust_ends_is_a_problem_and_no_end(phase):
     """Locust ends all users of a worker that its master has not heard of: what is cut off must not pass for whole."""
-    with Server(lambda connection: connection.request() and time.sleep(0.5)) as server:
+    ended = threading.Event()
+    with Server(lambda connection: connection.request() and ended.wait(PATIENCE_S)) as server:
         playing = phase(server.url)
         user = gevent.spawn(playing.run_user, User(lambda user: user.client.get("/")), 0)
         gevent.sleep(0.2)
         assert not playing.problem
         user.kill()
+        ended.set()
     assert playing.problem["sentence"].startswith("Locust ended the users")
 
 

@@ -10,6 +10,7 @@ import pytest
 from locust import SequentialTaskSet, TaskSet, task
 from locust.env import Environment
 from locust.exception import RescheduleTask
+from patience import PATIENCE_S
 from server import Connection, Server, always, answer
 
 from lab.formulas import stats
@@ -289,9 +290,13 @@ def test_each_request_of_a_load_that_is_broken_off_has_an_outcome():
             user.client.get("/on the way out")
 
     with Server(script) as waiting:
-        playing = phase_of(waiting.url, users=3, ramp_s=2.0, loops=9)
+        playing = phase_of(waiting.url, users=3, ramp_s=0.0, loops=9)
+        playing.sends_ns[2] += 3600 * 10**9
         users = [gevent.spawn(playing.run_user, user_of(ask), number) for number in range(3)]
-        gevent.sleep(1.0)
+        with gevent.Timeout(PATIENCE_S):
+            while not (playing.recorder.pauses and any(b"/left waiting" in head for head in waiting.heads)):
+                gevent.sleep(0.05)
+        gevent.sleep(0.6)
         gevent.get_hub().loop.run_callback(playing.break_off)
         gevent.joinall(users, timeout=5)
     assert playing.over.is_set()
