@@ -47,7 +47,10 @@ def counted(cell) -> dict[str, int]:
 
 @pytest.fixture
 def few_entities(cold, monkeypatch):
-    """A tenth of the entities of ``mongo-access``, as seeding them, and seeing to them after a load, takes longest."""
+    """A tenth of the entities of ``mongo-access``, as seeding them, and seeing to them after a load, takes longest.
+
+    Twenty users work on the first sixty of them, at most.
+    """
     scenario = scenarios()["mongo-access"]
     (component,) = scenario.components
     few = replace(component, entities=replace(ENTITIES, count=ENTITIES.count // 10))

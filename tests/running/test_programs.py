@@ -79,7 +79,7 @@ def test_every_execution_is_a_sample(measured):
     assert INVALID not in [row["verdict"] for row in run.cells]
     assert (quick["requests"], burning["requests"]) == (3, 3)
     assert burning["p50_s"] >= 0.3
-    assert quick["p50_s"] < burning["p50_s"]
+    assert quick["max_s"] < burning["p50_s"]
     assert burning["cpu_s_per_1000_requests"] == pytest.approx(300, rel=0.5)
     samples = run.folder.cells()[1].samples()
     assert sorted(samples["warm_up"]) == [0, 0, 0, 1]

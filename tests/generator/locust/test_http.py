@@ -26,8 +26,8 @@ LATE = bytes(range(100)) * 900
 CLOCKS_NS = 2_000_000
 
 
-def sends(connection: Connection, part: bytes) -> tuple[int, int]:
-    """Send a part; when that began, and when it was done."""
+def timed_send(connection: Connection, part: bytes) -> tuple[int, int]:
+    """Send a part; when that began and when it was done, by the clock of latencies."""
     begun_ns = time.monotonic_ns()
     connection.say(part)
     return begun_ns, time.monotonic_ns()
@@ -65,7 +65,7 @@ def test_a_latency_ends_when_the_answer_comes_and_not_when_somebody_has_time_for
         while connection.request():
             time.sleep(0.1)
             connection.say(*begin)
-            sent_ns.append(sends(connection, end))
+            sent_ns.append(timed_send(connection, end))
 
     with Server(script) as server:
         client = client_of(server.url)
@@ -452,7 +452,7 @@ def test_the_latency_of_a_larger_answer_ends_by_the_same_clock(framing, known, c
         time.sleep(0.1)
         connection.say(whole[:30_000], whole[30_000:60_000], pause_s=0.05)
         assert busy.wait(PATIENCE_S)
-        sent_ns.append(sends(connection, whole[60_000:]))
+        sent_ns.append(timed_send(connection, whole[60_000:]))
 
     with Server(script) as server:
         client = client_of(server.url)

@@ -291,12 +291,12 @@ def test_each_request_of_a_load_that_is_broken_off_has_an_outcome():
 
     with Server(script) as waiting:
         playing = phase_of(waiting.url, users=3, ramp_s=0.0, loops=9)
-        playing.sends_ns[2] += 3600 * 10**9
+        playing.sends_ns[2] += 3600 * 10**9  # however late this process is: the last user has not begun
         users = [gevent.spawn(playing.run_user, user_of(ask), number) for number in range(3)]
         with gevent.Timeout(PATIENCE_S):
             while not (playing.recorder.pauses and any(b"/left waiting" in head for head in waiting.heads)):
                 gevent.sleep(0.05)
-        gevent.sleep(0.6)
+        gevent.sleep(0.6)  # so that what waits has done so for longer than an answer takes
         gevent.get_hub().loop.run_callback(playing.break_off)
         gevent.joinall(users, timeout=5)
     assert playing.over.is_set()
