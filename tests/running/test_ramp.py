@@ -62,8 +62,8 @@ def test_a_ramp_is_measured_and_shown_as_an_open_loop_that_is_never_steady(typed
 def test_a_knee_is_where_threads_connections_or_the_called_service_end(variants, limits, servers, bottleneck, tmp_path):
     """Within a tenth of T/t or N/t, on a ramp to twice of that, which the CPU bears; no other bottleneck is named.
 
-    It lasts so long that the scatter of arrivals hardly moves a knee by that: test_knee_of_a_ramp.py has such ramps. The
-    services are as warm as any: a cold one that sends fifty requests at once holds its connections for longer than t.
+    It lasts so long that the scatter of arrivals hardly moves a knee by that: test_knee_of_a_ramp.py has such ramps.
+    The services are as warm as any: a cold one that sends fifty requests at once holds its connections for longer.
     """
     to_rps = round(2 * servers / SERVICE_S)
     # As many as are under way where all wait for their timeout, and some to spare.
