@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -30,7 +30,9 @@ WORKER = "worker "
 IDLE_SERVICES, IDLE_GENERATORS = "neighbours", "idle generators"
 # What shares the generator's cores and is no worker, and all that is on the service's.
 BESIDE_WORKERS, ON_SERVICE_CORES = ("master", "lab", IDLE_GENERATORS, MACHINE), (SERVICE, IDLE_SERVICES)
-PROBE_NICENESS = 19
+# Of what reads while a load lasts: low, as it shares the workers' cores, but not so low that programs of the usual
+# priority which keep these busy leave it a hundredth of one.
+PROBE_NICENESS = 10
 # CPU time of all programs on an owner's cores, without interrupts, which some kernels count as program time too.
 CORES_BUSY = "cores_busy_s"
 # CPU time of these interrupts on an owner's cores.
@@ -52,8 +54,8 @@ PASSED_ON = "passed_on_total"
 RECEIVED = "received_total"
 CPU_SPEED_SCRIPT, PAUSES_SCRIPT = (Path(__file__).with_name(name) for name in ("cpu_speed.py", "pauses.py"))
 JOIN_WITHIN_S = 5.0
-# Nodes and balancer are waited for one after the other, in the reading that is under way at the end and the last one.
-READ_WITHIN_S = 4 * POLL_TIMEOUT_S + 1.0
+# In a reading nodes and balancer are waited for one after the other.
+READ_WITHIN_S = 2 * POLL_TIMEOUT_S + 0.5
 
 # Unix time, target, name, value.
 Reading = tuple[float, str, str, float]
@@ -79,7 +81,8 @@ def sampling(
     """Read CPU, memory and threads of service, other processes and cores, and the service's metrics, while it lasts.
 
     The operating system and the service are read by separate threads, so that a service that is too busy to
-    answer leaves a gap in its own metrics only. The last reading is taken when the context ends.
+    answer leaves a gap in its own metrics only. The last reading is taken when the context ends. The first and the
+    last one, before and after a load, are taken at the usual priority, and those between at a lower one.
 
     Where the service has several nodes, each is read, and what all of them have is summed as that of the service.
 
@@ -100,7 +103,8 @@ def sampling(
     families = {name: [ProcessTree(one.pid) for one in several] for name, several in (together or {}).items()}
     spent_s: dict[ProcessTree, float] = {}
 
-    at_once = ThreadPoolExecutor(len(nodes))  # a node that is silent must not delay the others
+    # A node that is silent must not delay the others. Its threads end with what refers to it: a reading may be late.
+    at_once = ThreadPoolExecutor(len(nodes))
 
     def read_operating_system() -> None:
         now = time.monotonic() + ahead_s
@@ -126,19 +130,28 @@ def sampling(
         if deployment.is_ours and not all(pages.values()):
             telemetry.gaps.append(now)
 
-    threads = [
-        threading.Thread(target=_repeat, args=(read, stop, every_s), name="probes", daemon=True)
-        for read in (read_operating_system, read_service)
-    ]
-    for thread in threads:
-        thread.start()
+    reads = (read_operating_system, read_service)
+    beside_load = [_started(_repeat, read, stop, every_s) for read in reads]
     try:
         yield telemetry
     finally:
         stop.set()
-        for thread in threads:
-            thread.join(READ_WITHIN_S)
-        at_once.shutdown(wait=False)
+        _join(beside_load)
+        # By other threads, as not everybody may raise the priority of one again.
+        _join([_started(read) for read in reads])
+
+
+def _started(work: Callable[..., None], *arguments: Any) -> threading.Thread:
+    thread = threading.Thread(target=work, args=arguments, name="probes", daemon=True)
+    thread.start()
+    return thread
+
+
+def _join(threads: Iterable[threading.Thread]) -> None:
+    """Wait for threads that read, each of which is over within :data:`READ_WITHIN_S`."""
+    until = time.monotonic() + READ_WITHIN_S
+    for thread in threads:
+        thread.join(max(0.0, until - time.monotonic()))
 
 
 @contextmanager
@@ -204,15 +217,15 @@ def _heard(
 
 
 def _repeat(read: Callable[[], None], stop: threading.Event, every_s: float) -> None:
-    """Read at once, then every ``every_s`` seconds, and a last time after ``stop`` is set."""
-    if sys.platform == "linux":  # of this thread only: reading must not delay the workers on the same core
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), PROBE_NICENESS)
+    """Read at once, then every ``every_s`` seconds at a low priority until ``stop`` is set."""
     read()
+    if sys.platform == "linux":  # of this thread only: reading must not delay the workers on the same core
+        own = threading.get_native_id()
+        os.setpriority(os.PRIO_PROCESS, own, max(PROBE_NICENESS, os.getpriority(os.PRIO_PROCESS, own)))
     due = time.monotonic() + every_s
     while not stop.wait(max(0.0, due - time.monotonic())):
         read()
         due = max(due + every_s, time.monotonic())
-    read()
 
 
 class ProcessTree:

@@ -18,6 +18,7 @@ from patience import await_that
 from lab.runtimes import Launch
 from lab.system.deployment import Deployment
 from lab.system.service import Service
+from lab.telemetry import sampler
 from lab.telemetry.actuator import GC_PAUSES, HICCUPS, scrape
 from lab.telemetry.sampler import (
     CORES_BUSY,
@@ -77,6 +78,27 @@ def test_the_end_of_a_load_is_read_too(runtime, tmp_path):
             ended = time.time()
         (first, _), (last, _) = rows_of(telemetry, "service", "cpu_s")
     assert first < ended <= last
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads have no priority of their own")
+def test_the_first_and_the_last_reading_wait_for_a_core_no_longer_than_any_program(runtime, tmp_path, monkeypatch):
+    """Those between must not delay the load. Where programs keep the core busy, these two tell that they were there."""
+    priorities, read = [], sampler.host.untracked_packets
+
+    def noting_its_priority():
+        priorities.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
+        return read()
+
+    monkeypatch.setattr(sampler.host, "untracked_packets", noting_its_priority)
+    usual = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+    with (
+        started(runtime, tmp_path, SLEEP) as running,
+        sampling(only_node(running, NOBODY, NOBODY), {}, every_s=0.05),
+    ):
+        await_that(lambda: len(priorities) > 3)
+    first, *between, last = priorities
+    assert (first, last) == (usual, usual)
+    assert all(usual < each < 19 for each in between)
 
 
 def test_what_children_use_counts_as_theirs(runtime, tmp_path):
