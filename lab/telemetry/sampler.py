@@ -103,9 +103,6 @@ def sampling(
     families = {name: [ProcessTree(one.pid) for one in several] for name, several in (together or {}).items()}
     spent_s: dict[ProcessTree, float] = {}
 
-    # A node that is silent must not delay the others. Its threads end with what refers to it: a reading may be late.
-    at_once = ThreadPoolExecutor(len(nodes))
-
     def read_operating_system() -> None:
         now = time.monotonic() + ahead_s
         telemetry.rows += _of_cores(now, cores or {})
@@ -120,7 +117,9 @@ def sampling(
 
     def read_service() -> None:
         now = time.monotonic() + ahead_s
-        pages = dict(zip(deployment.nodes, at_once.map(scrape, deployment.nodes.values()), strict=True))
+        # A node that is silent must not delay the others. New threads have the priority of the one that starts them.
+        with ThreadPoolExecutor(len(nodes)) as at_once:
+            pages = dict(zip(deployment.nodes, at_once.map(scrape, deployment.nodes.values()), strict=True))
         came = time.monotonic() + ahead_s
         # A page that is asked for as a stop begins comes when it is over, and counts it.
         telemetry.rows += [(came if row[2] == HICCUPS else row[0], *row[1:]) for row in _rows(now, with_sum(pages))]

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import psutil
@@ -83,22 +84,23 @@ def test_the_end_of_a_load_is_read_too(runtime, tmp_path):
 @pytest.mark.skipif(sys.platform != "linux", reason="threads have no priority of their own")
 def test_the_first_and_the_last_reading_wait_for_a_core_no_longer_than_any_program(runtime, tmp_path, monkeypatch):
     """Those between must not delay the load. Where programs keep the core busy, these two tell that they were there."""
-    priorities, read = [], sampler.host.untracked_packets
+    of_system, of_service, read, scraped = [], [], sampler.host.untracked_packets, sampler.scrape
 
-    def noting_its_priority():
+    def noting_its_priority(priorities, reads, *arguments):
         priorities.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
-        return read()
+        return reads(*arguments)
 
-    monkeypatch.setattr(sampler.host, "untracked_packets", noting_its_priority)
+    monkeypatch.setattr(sampler.host, "untracked_packets", partial(noting_its_priority, of_system, read))
+    monkeypatch.setattr(sampler, "scrape", partial(noting_its_priority, of_service, scraped))
     usual = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
     with (
         started(runtime, tmp_path, SLEEP) as running,
         sampling(only_node(running, NOBODY, NOBODY), {}, every_s=0.05),
     ):
-        await_that(lambda: len(priorities) > 3)
-    first, *between, last = priorities
-    assert (first, last) == (usual, usual)
-    assert all(usual < each < 19 for each in between)
+        await_that(lambda: min(len(of_system), len(of_service)) > 3)
+    for first, *between, last in (of_system, of_service):
+        assert (first, last) == (usual, usual)
+        assert all(usual < each < 19 for each in between)
 
 
 def test_what_children_use_counts_as_theirs(runtime, tmp_path):
