@@ -30,8 +30,8 @@ WORKER = "worker "
 IDLE_SERVICES, IDLE_GENERATORS = "neighbours", "idle generators"
 # What shares the generator's cores and is no worker, and all that is on the service's.
 BESIDE_WORKERS, ON_SERVICE_CORES = ("master", "lab", IDLE_GENERATORS, MACHINE), (SERVICE, IDLE_SERVICES)
-# Of what reads while a load lasts: low, as it shares the workers' cores, but not so low that programs of the usual
-# priority which keep these busy leave it a hundredth of one.
+# Of readings while a load lasts, which must hardly delay the workers on the same cores. At 19, the lowest priority,
+# other programs that keep these cores busy left readings a hundredth of one: seconds of a load were not read.
 PROBE_NICENESS = 10
 # CPU time of all programs on an owner's cores, without interrupts, which some kernels count as program time too.
 CORES_BUSY = "cores_busy_s"
@@ -219,8 +219,8 @@ def _repeat(read: Callable[[], None], stop: threading.Event, every_s: float) -> 
     """Read at once, then every ``every_s`` seconds at a low priority until ``stop`` is set."""
     read()
     if sys.platform == "linux":  # of this thread only: reading must not delay the workers on the same core
-        own = threading.get_native_id()
-        os.setpriority(os.PRIO_PROCESS, own, max(PROBE_NICENESS, os.getpriority(os.PRIO_PROCESS, own)))
+        thread = threading.get_native_id()
+        os.setpriority(os.PRIO_PROCESS, thread, max(PROBE_NICENESS, os.getpriority(os.PRIO_PROCESS, thread)))
     due = time.monotonic() + every_s
     while not stop.wait(max(0.0, due - time.monotonic())):
         read()

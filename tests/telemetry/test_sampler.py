@@ -84,15 +84,18 @@ def test_the_end_of_a_load_is_read_too(runtime, tmp_path):
 @pytest.mark.skipif(sys.platform != "linux", reason="threads have no priority of their own")
 def test_the_first_and_the_last_reading_wait_for_a_core_no_longer_than_any_program(runtime, tmp_path, monkeypatch):
     """Those between must not delay the load. Where programs keep the core busy, these two tell that they were there."""
-    of_system, of_service, read, scraped = [], [], sampler.host.untracked_packets, sampler.scrape
+    of_system, of_service = [], []
 
-    def noting_its_priority(priorities, reads, *arguments):
-        priorities.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
-        return reads(*arguments)
+    def own_priority():
+        return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
 
-    monkeypatch.setattr(sampler.host, "untracked_packets", partial(noting_its_priority, of_system, read))
-    monkeypatch.setattr(sampler, "scrape", partial(noting_its_priority, of_service, scraped))
-    usual = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+    def noting_its_priority(priorities, read, *arguments):
+        priorities.append(own_priority())
+        return read(*arguments)
+
+    for where, name, priorities in ((sampler.host, "untracked_packets", of_system), (sampler, "scrape", of_service)):
+        monkeypatch.setattr(where, name, partial(noting_its_priority, priorities, getattr(where, name)))
+    usual = own_priority()
     with (
         started(runtime, tmp_path, SLEEP) as running,
         sampling(only_node(running, NOBODY, NOBODY), {}, every_s=0.05),
