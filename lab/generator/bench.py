@@ -74,14 +74,31 @@ class Bench:
     _reader: pa.RecordBatchStreamReader | None = None
     _readings: list[tuple[float, float, float]] = field(default_factory=list)
 
+    def warm_up(self, kind: str, users: int, loops: int) -> None:
+        """Send so many requests a user, however long that takes. ComponentError if server or generator ended."""
+        load = Burst(users=users, loops=loops, workers=len(self.fleet.workers))
+        phase = LoadPhase(self.url, load, {"kind": KINDS.index(kind), "delay_ms": 0})
+        self.samples(self.fleet.run_phase(phase, WITHIN_S, [self.server]).finished)
+
     def run_load(self, kind: str, users: int, delay_ms: int, duration_s: float) -> BenchResult:
-        """Run a closed loop, its first sends spread over the delay. ComponentError if server or generator ended."""
+        """Run a closed loop, its first sends spread over the delay.
+
+        Raises:
+            ComponentError: server or generator ended, or nothing was answered within the duration.
+
+        """
         self._held()
         self._readings = []
         workers = len(self.fleet.workers)
         load = Closed(users=users, ramp_s=delay_ms / 1000, duration_s=duration_s, workers=workers)
         phase = LoadPhase(self.url, load, {"kind": KINDS.index(kind), "delay_ms": delay_ms})
         result = self.fleet.run_phase(phase, duration_s + WITHIN_S, [self.server], self._read_cpu)
+        if not result.finished:
+            raise ComponentError(
+                f"No {kind} request was answered within {duration_s:g} s: the machine stood still, or other programs "
+                "kept it busy.",
+                "Try again when it is idle: python -m lab calibrate",
+            )
         held = self._held()
         samples = self.samples(result.finished)
         latency_s = samples["latency_us"].to_numpy() / 1e6

@@ -20,6 +20,8 @@ from lab.system.databases import tokens
 
 # As many users as the scenarios have where the CPU decides.
 USERS = 50
+# By count: a load of a second may be over before the first of 2,000 users that were just spawned has sent anything.
+WARM_UP_LOOPS = 40
 # The rate of a step is users / delay: this many users are enough for 100,000 requests a second.
 MOST_USERS, DELAY_MS = 2000, 20
 
@@ -105,7 +107,7 @@ def measure(
     """Warm up, then measure ceiling and added latency of each kind. Raises the errors of :func:`calibrate`."""
     with reporter.phase("calibrate: warm up"):
         for kind in kinds:
-            _run_load(ready, kind, USERS, 0, settings.unloaded_s)
+            ready.warm_up(kind, USERS, WARM_UP_LOOPS)
     return tuple(_ceiling(ready, kind, settings, reporter) for kind in kinds)
 
 

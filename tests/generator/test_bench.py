@@ -11,6 +11,7 @@ from patience import PATIENCE_S
 from lab.analysis import observations, verdict
 from lab.analysis.evidence import Evidence
 from lab.analysis.verdict import VALID
+from lab.errors import ComponentError
 from lab.formulas.stats import summarise
 from lab.generator import bench
 from lab.generator.fleet import LoadPhase
@@ -26,7 +27,7 @@ from lab.system.service import Service
 from lab.telemetry.sampler import sampling
 
 pytestmark = pytest.mark.thorough
-PACE = CalibrationSettings(ceiling_s=1.2, unloaded_s=0.3, step_s=0.5, shares=(0.25,))
+PACE = CalibrationSettings(ceiling_s=1.2, step_s=1.0, shares=(0.25,))
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +55,12 @@ def ready(tmp_path_factory, cores):
 def ceilings(ready):
     """The ceilings for all kinds of request, measured in a hurry."""
     return {ceiling.kind: ceiling for ceiling in calibrate.measure(ready, Reporter(quiet=True), PACE)}
+
+
+def test_a_load_without_answers_has_no_figures(ready):
+    """On a machine that stands still for as long: an error that says so, before the stream of samples has any."""
+    with pytest.raises(ComponentError, match=r"No small request was answered within 0 s"):
+        ready.run_load("small", users=1, delay_ms=0, duration_s=0.0)
 
 
 def test_every_kind_has_a_ceiling_and_a_cost(ceilings):
