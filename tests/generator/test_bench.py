@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import sys
+from pathlib import Path
+
 import numpy as np
 import psutil
 import pyarrow.compute as pc
@@ -72,6 +76,17 @@ def test_every_kind_has_a_ceiling_and_a_cost(ceilings):
         assert (alone.share, step.share) == (0.0, 0.25)
         assert all(np.isfinite([alone.added_mean_s, alone.added_p99_s, step.added_mean_s, step.added_p99_s]))
         assert ceiling.limited_by in ("generator", "server", "something else")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says how large the table of open files is")
+def test_connections_of_a_load_have_room_before_it_starts(ready):
+    """Where the table of open files grew as they opened, the worker sent nothing for up to 60 ms each time."""
+    load = Closed(users=calibrate.MOST_USERS, ramp_s=0.0, duration_s=0.0)
+    parameters = {"kind": 0, "delay_ms": 0}
+    result = ready.fleet.run_phase(LoadPhase(ready.url, load, parameters), PATIENCE_S, [ready.server])
+    assert result.begun == 0
+    status = Path(f"/proc/{ready.fleet.workers[0].pid}/status").read_text()
+    assert int(re.search(r"^FDSize:\s+(\d+)$", status, re.MULTILINE)[1]) >= calibrate.MOST_USERS
 
 
 def test_nothing_is_answered_before_the_server_lets_it_go(ready):
