@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import struct
+import subprocess
+import sys
 import tracemalloc
 
 import numpy as np
@@ -285,3 +287,24 @@ def test_what_a_breaker_kept_back_has_failed_like_any_other():
         sink.began()
         sink.ended("/chain", (0, 0, 0, 1, 1), Response(200, b"", error, 0))
     assert (noted.finished, noted.failed) == (5, 3)
+
+
+IMPORTED_LATER = """
+import sys
+import numpy as np
+from locust.stats import RequestStats
+from lab.generator.locust import recorder
+from lab.spec import sample
+
+rows = np.zeros(2, dtype=sample.RECORD)
+rows["error"] = [sample.OK, sample.RESET]
+before = set(sys.modules)
+recorder.add_to_statistics(RequestStats(), rows.tobytes(), [("GET", "/delay")], 1_800_000_000.0)
+print(sorted(set(sys.modules) - before))
+"""
+
+
+def test_nothing_is_imported_in_the_middle_of_a_load():
+    """The first report of a load had imported a part of numpy, and its users sent nothing meanwhile."""
+    found = subprocess.run([sys.executable, "-c", IMPORTED_LATER], check=True, capture_output=True, text=True)
+    assert found.stdout.strip() == "[]"
