@@ -8,11 +8,16 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from lab.errors import ComponentError
 from lab.runtimes import Launch, waiting
 from lab.system.service import Service
+from lab.telemetry import actuator
 from lab.telemetry.actuator import (
+    COMPILED_MS,
+    GC_COUNT,
+    GC_PAUSES,
     HEAP,
     HEAP_EDEN,
     JVM_MEMORY,
@@ -35,6 +40,18 @@ jvm_memory_used_bytes{area="nonheap",id="CodeHeap 'profiled nmethods'"} 2.0E7
 # TYPE httpcomponents_httpclient_pool_total_connections gauge
 httpcomponents_httpclient_pool_total_connections{httpclient="a",state="leased"} 3.0
 httpcomponents_httpclient_pool_total_connections{httpclient="a",state="available"} 4.0
+# HELP process_uptime_seconds The uptime of the Java virtual machine
+# TYPE process_uptime_seconds gauge
+process_uptime_seconds 8.1
+# TYPE lab_cache_hops counter
+lab_cache_hops_total 5.0
+# TYPE lab_cache_hops_created gauge
+lab_cache_hops_created 1.7E9
+# TYPE jvm_compilation_time_ms_total counter
+jvm_compilation_time_ms_total{compiler="HotSpot 64-Bit Tiered Compilers"} 2500.0
+# TYPE jvm_gc_pause_seconds summary
+jvm_gc_pause_seconds_count{action="end of minor GC"} 2
+jvm_gc_pause_seconds_sum{action="end of minor GC"} 0.25
 # TYPE http_server_requests_seconds summary
 http_server_requests_seconds_count{exception="none",method="GET",outcome="SUCCESS",status="200",uri="/a"} 3
 http_server_requests_seconds_count{exception="Late",method="GET",outcome="SUCCESS",status="200",uri="/a"} 2
@@ -112,6 +129,17 @@ def test_a_service_that_is_never_ready_costs_its_cell_and_not_the_run(runtime, t
     ):
         await_ready(running, tmp_path)
     assert str(tmp_path / "log") in caught.value.next_step
+
+
+def test_what_is_kept_of_a_page_is_what_a_parser_finds_in_all_of_it(service):
+    """Lines of which nothing is kept are not parsed."""
+    families = text_string_to_metric_families(PAGE.decode())
+    whole = [each for family in families for each in family.samples if "/actuator" not in each.labels.get("uri", "")]
+    found = scrape(service)
+    assert found == actuator._kept(whole)
+    assert found[COMPILED_MS] == 2500
+    assert (found[GC_COUNT], found[GC_PAUSES]) == (2, 0.25)
+    assert {name for name in found if name.startswith("lab_")} == {"lab_cache_hops_total"}
 
 
 def test_the_heap_is_the_heap_and_not_what_is_called_otherwise(service):
