@@ -75,7 +75,7 @@ class Bench:
     _readings: list[tuple[float, float, float]] = field(default_factory=list)
 
     def warm_up(self, kind: str, users: int, loops: int) -> None:
-        """Send so many requests a user, however long that takes. ComponentError if server or generator ended."""
+        """Send so many requests a user. ComponentError if server or generator ended, or that took more than 30 s."""
         load = Burst(users=users, loops=loops, workers=len(self.fleet.workers))
         phase = LoadPhase(self.url, load, {"kind": KINDS.index(kind), "delay_ms": 0})
         self.samples(self.fleet.run_phase(phase, WITHIN_S, [self.server]).finished)
@@ -95,9 +95,8 @@ class Bench:
         result = self.fleet.run_phase(phase, duration_s + WITHIN_S, [self.server], self._read_cpu)
         if not result.finished:
             raise ComponentError(
-                f"No {kind} request was answered within {duration_s:g} s: the machine stood still, or other programs "
-                "kept it busy.",
-                "Try again when it is idle: python -m lab calibrate",
+                f"No {kind} request was answered within {duration_s:g} s.",
+                "Try again when no other program keeps the machine busy: python -m lab calibrate",
             )
         held = self._held()
         samples = self.samples(result.finished)

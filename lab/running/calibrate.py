@@ -20,7 +20,7 @@ from lab.system.databases import tokens
 
 # As many users as the scenarios have where the CPU decides.
 USERS = 50
-# By count: a load of a second may be over before the first of 2,000 users that were just spawned has sent anything.
+# Requests of each user, and no duration: that may be over before users that were just spawned have sent anything.
 WARM_UP_LOOPS = 40
 # The rate of a step is users / delay: this many users are enough for 100,000 requests a second.
 MOST_USERS, DELAY_MS = 2000, 20

@@ -70,8 +70,8 @@ KEPT_PARTS = {
     HEAP_EDEN: (JVM_MEMORY, "id", re.compile(".*Eden Space")),  # after the name of the collector
     pools.HTTP_LEASED: ("httpcomponents_httpclient_pool_total_connections", "state", re.compile("leased")),
 }
-# The lines of a Prometheus page that have something to keep, and their types: a parser in Python takes 8 µs for each of
-# the hundreds that there are, of a core that the generator may need.
+# The lines of a Prometheus page that have something to keep, and their types. There are hundreds of others, and
+# parsing them takes CPU time of a core that the generator may need.
 _FAMILIES = [
     re.sub("_(count|sum|total)$", "", name) for name in (*KEPT_METRICS, *(of[0] for of in KEPT_PARTS.values()))
 ]

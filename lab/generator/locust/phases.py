@@ -258,7 +258,8 @@ class PhaseRunner:
         resolve(msg.data["url"])
         sockets.share_addresses(self._runner.worker_index, len(msg.data["counts"]))
         phase = Phase(msg.data, self._runner.worker_index)
-        sockets.reserve(len(phase.numbers))
+        if not phase.window:  # later ones keep their connections
+            sockets.reserve(len(phase.numbers))
         gc.collect()
         gc.freeze()  # thousands of users live until the end: the collector need not visit them again
         gc.set_threshold(GC_THRESHOLD)  # nor the clients that they are about to make: that is a pause of 60 ms
