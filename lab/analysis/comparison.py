@@ -152,6 +152,7 @@ class Comparison:
         by_design: sentences on the factors in which the sides differ by design.
         pairs: the cells that stand side by side.
         in_windows: of a run in windows, sentences on the ratio by its starts, and what would make it more certain.
+        of_closed_loop: whether a side is of a closed loop: see :attr:`lab.spec.plan.Plan.is_closed_loop`.
 
     """
 
@@ -162,6 +163,7 @@ class Comparison:
     by_design: tuple[str, ...] = ()
     pairs: tuple[Pair, ...] = ()
     in_windows: tuple[str, ...] = ()
+    of_closed_loop: bool = False
 
     def table(self) -> pd.DataFrame:
         """One row a metric and load: both values, B over A, its interval, corrected p values, effect, and a word.

@@ -117,7 +117,14 @@ def compare(a: str | None, b: str | None, terms: Terms, runs: Path) -> Compariso
     competes = partial(_competes, terms=terms)
     turns = window_ratios.sentences(one.run, one.variant, other.variant, competes) if interleaved else ()
     return Comparison(
-        tuple(corrected(rows)), interleaved, tuple(notes), summaries, tuple(by_design), tuple(paired), tuple(turns)
+        tuple(corrected(rows)),
+        interleaved,
+        tuple(notes),
+        summaries,
+        tuple(by_design),
+        tuple(paired),
+        tuple(turns),
+        any(run.plan().is_closed_loop for side in sides for run in side.runs),
     )
 
 

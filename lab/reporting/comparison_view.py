@@ -10,6 +10,7 @@ from lab.analysis import pairing
 from lab.analysis.comparison import MARGIN, Comparison
 from lab.analysis.pairing import Terms
 from lab.analysis.shift import QuantileRatio
+from lab.reporting import formatting
 
 if TYPE_CHECKING:
     from lab.reporting.figures import Picture
@@ -54,6 +55,7 @@ class ComparisonView(Comparison):
                 *self.in_windows,
                 self.correction,
                 self.scoring,
+                formatting.CLOSED_LOOP * self.of_closed_loop,
                 *self.notes,
             )
             if sentence

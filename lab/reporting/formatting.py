@@ -234,14 +234,8 @@ def survivors_marks(rows: Iterable[Mapping[str, Any]]) -> dict[tuple[Any, Any, A
 
 
 def closed_loop(plan: Plan) -> str:
-    """What the tail of a closed loop cannot show, as a sentence; empty for any other load.
-
-    Of a burst of one request a user every send has its planned time, whatever the service does; and a program, executed
-    again and again, has no arrivals that it could leave out.
-    """
-    loads = [cell.load for cell in plan.cells]
-    waits = any(isinstance(load, Closed | Total) or (isinstance(load, Burst) and load.loops > 1) for load in loads)
-    return CLOSED_LOOP if waits and plan.unit != "execution" else ""
+    """What the tail of a closed loop cannot show, as a sentence; empty for any other load."""
+    return CLOSED_LOOP * plan.is_closed_loop
 
 
 def attached_title(variants: Sequence[Variant]) -> str:

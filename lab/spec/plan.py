@@ -101,6 +101,17 @@ class Plan:
     nodes: int = 1
     prometheus: bool = False
 
+    @property
+    def is_closed_loop(self) -> bool:
+        """Whether users of any cell wait for answers before they send again, so that tails lack what others would send.
+
+        Of a burst of one request a user every send has its planned time, whatever the service does; and a program,
+        executed again and again, has no arrivals that it could leave out.
+        """
+        loads = [cell.load for cell in self.cells]
+        waits = any(isinstance(load, Closed | Total) or (isinstance(load, Burst) and load.loops > 1) for load in loads)
+        return waits and self.unit != "execution"
+
     def limits_of(self, variant: str) -> Limits:
         """The limits that the lab sets for a variant; None for a limit that is left to the stack."""
         return self.own_limits.get(variant, self.limits)

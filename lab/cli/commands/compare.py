@@ -21,6 +21,7 @@ from lab.cli.console import NOT_VALID, exit_by_objectives, out
 from lab.cli.options import PercentText, data_option, slo_option
 from lab.cli.tables import print_whole
 from lab.reporting import comparison_view
+from lab.reporting.formatting import CLOSED_LOOP
 
 COLOURS = {DIFFERENT: "green", ALIKE: "cyan", UNDECIDED: "yellow", ONCE: "yellow", NO_VALUE: "red"}
 
@@ -70,6 +71,8 @@ def _print(found: Comparison) -> None:
         out.print(f"[dim]{escape(sentence)}[/]", soft_wrap=True)
     for sentence in filter(None, (*found.verdict.splitlines(), *found.in_windows, found.correction, found.scoring)):
         out.print(escape(sentence), soft_wrap=True)
+    if found.of_closed_loop:
+        out.print(f"[dim]{CLOSED_LOOP}[/]", soft_wrap=True)
     for note in found.notes:
         out.print(f"[yellow]{escape(as_typed.as_typed(note))}[/]", soft_wrap=True)
 
