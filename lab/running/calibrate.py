@@ -59,17 +59,17 @@ def calibrate(reporter: Reporter) -> Calibration:
     return _empty().with_ceilings(_measured(CalibrationSettings(), KINDS, 1, MOST_USERS, reporter))
 
 
-def ensure(kind: str, workers: Iterable[int], reporter: Reporter) -> Calibration:
-    """The calibration of this machine with the ceiling of one kind of request, measured now where it is unknown.
+def ensure(needed: Iterable[tuple[str, int]], reporter: Reporter) -> Calibration:
+    """The calibration of this machine with some ceilings, measured now where they are unknown.
 
     Raises the errors of :func:`calibrate`.
 
     Args:
-        workers: numbers of Locust workers of which the ceiling is needed.
+        needed: kinds of request, each with a number of Locust workers.
 
     """
     found = calibration.find() or _empty()
-    for number in sorted(set(workers)):
+    for kind, number in sorted(set(needed)):
         if found.ceiling_rps(kind, number, 1) is not None:
             continue
         measured = _measured(BRIEF, (kind,), number, USERS, reporter)

@@ -85,7 +85,7 @@ def conclude(testbed: Testbed, measurement: Measurement, others: list[str], turn
         cpu_decides=testbed.plan.cpu_decides,
         entry=testbed.plan.scenario.entry,
         owned_cores=testbed.cores.owned,
-        ceiling_rps=testbed.ceiling_rps(cell.load),
+        ceiling_rps=testbed.ceiling_rps(cell),
         succeeded_expected=expected_counts.succeeded_expected(by_name, begun),
         answers_expected=expected_counts.answers_expected(testbed.plan.scenario.requests, by_name, begun, counts),
         calls_expected=expected_counts.calls_expected(

@@ -280,9 +280,13 @@ def _digests(words: Iterable[str]) -> dict[str, str]:
 
 
 def _calibrated(plan: Plan, reporter: Reporter) -> Calibration:
-    """The calibration of this machine, with the ceiling of the plan's kind of request for its workers here."""
-    workers = {cell.load.workers for cell in plan.cells if not cell.load.remote_workers}
-    return calibrate.ensure(plan.scenario.kind, workers, reporter)
+    """The calibration of this machine, with the ceilings of the plan's kinds of request for its workers here."""
+    needed = {
+        (plan.scenario.weight(plan.parameters_of(cell)).kind, cell.load.workers)
+        for cell in plan.cells
+        if not cell.load.remote_workers
+    }
+    return calibrate.ensure(needed, reporter)
 
 
 def _facts(cores: Cores, found: Calibration | None) -> dict[str, Any]:

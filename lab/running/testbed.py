@@ -15,8 +15,8 @@ from lab.runtimes.host import Cores
 from lab.spec.limits import Limits
 from lab.spec.plan import Cell, Plan
 from lab.spec.planning import split_address
+from lab.spec.scenario import MEASURED_BYTES
 from lab.spec.system import Variant
-from lab.spec.workload import Load
 from lab.storage.run_folder import RunFolder
 from lab.system import aot_cache, images
 from lab.system.backends import Backends
@@ -116,15 +116,19 @@ class Testbed:
         """The name of a start of services: of the first cell that it is for. No other start of a testbed has it."""
         return f"{self.run.name}-{cell.id}" if self.beside else cell.id
 
-    def ceiling_rps(self, load: Load) -> float | None:
-        """The ceiling of a load's workers for this scenario's kind of request, in requests/s.
+    def ceiling_rps(self, cell: Cell) -> float | None:
+        """The ceiling of a cell's workers for the kind of request that costs them most, in requests/s.
+
+        Of answers larger than those that it was measured with they take no more bytes a second.
 
         None if it is unknown, as for workers on other machines.
         """
-        if not self.calibration or load.remote_workers:
+        if not self.calibration or cell.load.remote_workers:
             return None
         cores = len(self.cores.generator) or self.cores.cpus
-        return self.calibration.ceiling_rps(self.plan.scenario.kind, load.workers, cores)
+        kind, answer_bytes = self.plan.scenario.weight(self.plan.parameters_of(cell))
+        found = self.calibration.ceiling_rps(kind, cell.load.workers, cores)
+        return found and found / max(1.0, answer_bytes / MEASURED_BYTES)
 
     def launch(self, variant: Variant, folder: Path, told: Mapping[str, str] = NOTHING) -> Launch:
         """The launch of a variant's service, as a process or in a container.

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from string import Formatter
+from typing import NamedTuple
 
 from lab.errors import did_you_mean
 from lab.spec.corpus import Corpus
@@ -19,6 +20,8 @@ from lab.spec.workload import Burst, Closed, Total
 KINDS = ("small", "token", "large", "chunked")
 # What the generator receives at once: answers that are larger cost it more, and have a ceiling of their own.
 LARGE_BYTES = 65_536
+# Of the large answers that ceilings are measured with.
+MEASURED_BYTES = 1_019_684
 
 
 # A value of a parameter: a whole number, one of its choices, or a span of time.
@@ -60,6 +63,13 @@ class Parameter:
             raise ValueError(f"the parameter {self.name} has no choice {self.default!r}, its default")
 
 
+class Weight(NamedTuple):
+    """What a request costs the generator: which of :data:`KINDS` it is, and the bytes of its answer."""
+
+    kind: str
+    answer_bytes: int = 0
+
+
 @dataclass(frozen=True)
 class Request:
     """A request of the load by its name; what a right answer is, its locustfile says.
@@ -70,7 +80,10 @@ class Request:
         token: whether it carries the bearer token of a seeded user.
         unknown_user: the status of the answer to a valid token of somebody else.
         answer_bytes: bytes of a right answer, where they cost the generator something; 0 for a few.
-        chunked: whether the answer comes in chunks, instead of with its length.
+        times_bytes: the parameter that says how many times so many they are; empty for once.
+        chunked: whether the answer comes in chunks, instead of with its length; also where only some variants send it
+            so, which costs the generator more.
+        needs: by parameter, the values with which the load sends it; without those of which it does not depend.
         times: how often a session sends it that goes through to its end; 0 where that is not always the same.
 
     """
@@ -81,15 +94,21 @@ class Request:
     token: bool = False
     unknown_user: int = 404
     answer_bytes: int = 0
+    times_bytes: str = ""
     chunked: bool = False
+    needs: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
     times: int = 0
 
-    @property
-    def kind(self) -> str:
-        """Which of :data:`KINDS` it is, for the generator's ceiling."""
-        if self.answer_bytes >= LARGE_BYTES:
-            return "chunked" if self.chunked else "large"
-        return "token" if self.token else "small"
+    def is_sent(self, parameters: Mapping[str, Value]) -> bool:
+        """Whether a load with these parameters may send it."""
+        return all(parameters[name] in values for name, values in self.needs.items())
+
+    def weight(self, parameters: Mapping[str, Value]) -> Weight:
+        """What it costs the generator in a load with these parameters."""
+        size = self.answer_bytes * (int(parameters[self.times_bytes]) if self.times_bytes else 1)
+        if size >= LARGE_BYTES:
+            return Weight("chunked" if self.chunked else "large", size)
+        return Weight("token" if self.token else "small", size)
 
 
 @dataclass(frozen=True)
@@ -246,6 +265,7 @@ class Scenario:
         """The names of all parameters that it speaks of."""
         for request in self.requests:
             yield from (name for _, name, _, _ in Formatter().parse(request.path) if name)
+            yield from (*request.needs, *filter(None, (request.times_bytes,)))
         for variant in self.variants:
             yield from variant.settings.values()
             yield from (stage.time_parameter for stage in variant.stages if stage.time_parameter)
@@ -332,10 +352,12 @@ class Scenario:
         """Whether the CPU time of a request determines the result, so that the code must be fully compiled."""
         return any(stage.cpu for variant in self.variants for stage in variant.stages)
 
-    @property
-    def kind(self) -> str:
-        """The kind of its requests that costs the generator most, of :data:`KINDS`."""
-        return max((request.kind for request in self.requests), key=KINDS.index, default=KINDS[0])
+    def weight(self, parameters: Mapping[str, Value]) -> Weight:
+        """The weight of the request that costs the generator most, of those that a load with these parameters sends."""
+        weights = [request.weight(parameters) for request in self.requests if request.is_sent(parameters)]
+        return max(
+            weights, key=lambda weight: (KINDS.index(weight.kind), weight.answer_bytes), default=Weight(KINDS[0])
+        )
 
     def defaults(self) -> dict[str, Value]:
         """Every parameter at its default."""

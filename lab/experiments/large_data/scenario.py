@@ -9,6 +9,7 @@ from lab.spec.workload import Burst
 
 # Small, so that all of them fit into an answer: 2.5 MB of JSON.
 ENTITIES = Entities(count=10_000, doubles=10, integers=10)
+ENTITY_BYTES = 250
 OF_AN_INTEGER = ENTITIES.count // ENTITIES.integers
 # The number of entities of a page in the services. What fills its pages is asked for one more, which is empty.
 PAGE = 1000
@@ -17,6 +18,12 @@ PAGE = 1000
 OF_SEVERAL = {"operation": ("query-1k", "get-all")}
 
 INSERT, FIND, UPDATE = (command(name) for name in ("insert", "find", "update"))
+
+
+def _of_many(name: str, path: str, operation: str, entities: int) -> Request:
+    """A request for so many entities, which come in chunks where they are streamed."""
+    size = entities * ENTITY_BYTES
+    return Request(name, path, answer_bytes=size, chunked=True, needs={"operation": (operation,)})
 
 
 def _fetched(entities: int) -> tuple[Stage, ...]:
@@ -58,10 +65,10 @@ SCENARIO = Scenario(
         Request("get-one", f"/entities/{SEEDED}"),
         Request("insert-one", "/entities", "POST"),
         Request("update-one", "/entities/KEY", "PUT"),
-        Request("query-1k", "/entities/by-integer/INTEGER"),
-        Request("query-1k-paged", "/entities/by-integer/INTEGER"),
-        Request("get-all", "/entities"),
-        Request("get-all-paged", "/entities"),
+        _of_many("query-1k", "/entities/by-integer/INTEGER", "query-1k", OF_AN_INTEGER),
+        _of_many("query-1k-paged", "/entities/by-integer/INTEGER", "query-1k", OF_AN_INTEGER),
+        _of_many("get-all", "/entities", "get-all", ENTITIES.count),
+        _of_many("get-all-paged", "/entities", "get-all", ENTITIES.count),
         Request("update-many-1k", "/entities/by-integer/INTEGER", "PUT"),
     ),
     contract=CONTRACT + READ_IN_EVERY_WAY,

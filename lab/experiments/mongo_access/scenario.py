@@ -11,7 +11,7 @@ OPERATIONS = ("add-one", "get-one", "update-one", "remove-one", "add-many", "get
 # Those on entities that are there, and those on as many as are asked for.
 OF_SEEDED = ("get-one", "update-one", "get-many", "update-many", "get-by-query")
 OF_MANY = ("add-many", "get-many", "update-many")
-# 59 kB of JSON each, nearly all of it doubles.
+ENTITY_BYTES = 59_000  # of JSON, nearly all of it doubles
 ENTITIES = Entities(count=1000, doubles=3245, integers=1000, index_parameter="index")
 
 FIND, INSERT, UPDATE, DELETE = (command(name) for name in ("find", "insert", "update", "delete"))
@@ -37,7 +37,13 @@ SCENARIO = Scenario(
         Request("update-one", "/entities/KEY", "PUT"),
         Request("remove-one", "/entities/KEY", "DELETE"),
         Request("add-many", "/entities/many", "POST"),
-        Request("get-many", "/entities/by-ids/KEYS"),
+        Request(
+            "get-many",
+            "/entities/by-ids/KEYS",
+            answer_bytes=ENTITY_BYTES,
+            times_bytes="elements",
+            needs={"operation": ("get-many",)},
+        ),
         Request("update-many", "/entities/by-ids/KEYS", "PUT"),
         Request("get-by-query", "/entities/by-integer/INTEGER"),
     ),
