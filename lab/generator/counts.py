@@ -14,4 +14,5 @@ COUNTS = (
     "pauses",
     "parked",
     "dispatch_delay_s",
+    "unstamped",
 )

@@ -93,6 +93,8 @@ class PhaseResult:
         stopped: the same of those that their user stopped early, since what failed was needed for the rest.
         unix_start: the planned start.
         dispatch_delay_s: how long received answers waited until the worker handled them, summed over all answers.
+        unstamped: requests of which nobody knows when their answer arrived, but when the worker handled it; with those
+            that had none.
         ticks: by worker, (microseconds since the planned start, requests under way) about twenty times a second.
         clock_step_s: the largest step by which a worker's clock was set during the phase.
         cpu: by worker, (Unix time, CPU seconds so far) as it read them itself, a few times a second.
@@ -114,6 +116,7 @@ class PhaseResult:
     cut: list[tuple[int, int]] = field(default_factory=list)
     stopped: list[tuple[int, int]] = field(default_factory=list)
     dispatch_delay_s: float = 0.0
+    unstamped: int = 0
     ticks: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     clock_step_s: float = 0.0
     cpu: dict[str, list[tuple[float, float]]] = field(default_factory=dict)

@@ -74,6 +74,7 @@ class Report(msgspec.Struct):
     pauses: int
     parked: int
     dispatch_delay_s: float
+    unstamped: int
     clock_step_s: float
     unix_now: float
     cpu_s: float

@@ -51,6 +51,7 @@ class Recorder:
         pauses: how often users have thought.
         parked: users whom the end of the load found neither waiting for an answer nor thinking.
         dispatch_delay_ns: how long received answers waited until they were handled, summed over all answers.
+        unstamped: answers of which the system did not say when they arrived, so that their latencies hold that wait.
         names: (method, name) of the requests.
         buffer: packed records, of which the first ``used`` bytes hold those since the last :meth:`take`.
 
@@ -70,7 +71,7 @@ class Recorder:
         self.begun = 0
         self.finished = 0
         self.failed = 0
-        self.dispatch_delay_ns = 0
+        self.dispatch_delay_ns = self.unstamped = 0
         self.names: list[tuple[str, str]] = []
         self._ids: dict[str, dict[str, int]] = {}
         self.buffer = bytearray(FIRST_CAPACITY * RECORD_BYTES)
@@ -172,6 +173,7 @@ class UserSink:
         recorder, error, step = self._recorder, response.error, self.step
         recorder.finished += 1
         recorder.dispatch_delay_ns += taken_up_ns - ended_ns
+        recorder.unstamped += taken_up_ns == ended_ns
         if planned_ns == sent_ns and self._free_ns and not recorder.open_loop:
             planned_ns = self._free_ns
         self._free_ns = ended_ns

@@ -10,6 +10,7 @@ import select
 import ssl
 import struct
 import sys
+from collections.abc import Callable
 from errno import EALREADY, EINPROGRESS, EISCONN
 from socket import IPPROTO_IP, IPPROTO_TCP, MSG_TRUNC, SO_ERROR, SO_RCVLOWAT, SOL_SOCKET, TCP_NODELAY
 from time import monotonic_ns, time_ns
@@ -34,6 +35,8 @@ _nowhere = memoryview(bytearray(1 << 20))
 # What is compared is received here, in pieces that stay in the CPU's cache.
 _comparing = bytearray(1 << 17)
 _compared = memoryview(_comparing)
+# What is to be decrypted is received here, and handed on before another greenlet runs.
+_encrypted = memoryview(bytearray(1 << 17))
 # The standard library's own, not the monkey-patched ones, which wait by themselves.
 _Socket: Any = monkey.get_original("socket", "socket")
 # Fewer than the ports of an address, as workers that reconnect at different rates meet at the same one now and then.
@@ -218,23 +221,64 @@ class TcpConnection:
 
 
 class TlsConnection:
-    """A TLS connection, as gevent does it.
+    """A TLS connection over a TCP connection, whose time of arrival is that of the last bytes that it decrypted.
 
-    The kernel does not say when the bytes came that it decrypts to: a latency ends by the clock of the process.
+    OpenSSL works in memory: if it read from the socket, it would drop what the kernel says of their arrival.
     """
 
-    __slots__ = ("_wrapped", "close", "receive", "receive_into", "send")
+    __slots__ = ("_received", "_tcp", "_tls", "_to_send", "arrived_ns", "close", "has_ended")
 
     def __init__(self, connected: Any, context: ssl.SSLContext, hostname: str) -> None:
-        wrapped = context.wrap_socket(connected, server_hostname=hostname, do_handshake_on_connect=False)
+        self._tcp = TcpConnection(connected)
+        self.arrived_ns, self.has_ended, self.close = self._tcp.arrived_ns, self._tcp.has_ended, self._tcp.close
+        self._received, self._to_send = ssl.MemoryBIO(), ssl.MemoryBIO()
         try:
-            wrapped.do_handshake()
+            self._tls = context.wrap_bio(self._received, self._to_send, server_hostname=hostname)
+            self._complete(self._tls.do_handshake)
         except BaseException:
-            wrapped.close()  # wrapping has detached the original socket
+            self.close()
             raise
-        self.send, self.receive, self.close = wrapped.sendall, wrapped.recv, wrapped.close
-        self.receive_into = wrapped.recv_into
-        self._wrapped = wrapped
+
+    def _complete(self, operation: Callable[..., Any], *arguments: Any) -> Any:
+        """What an operation returns when all that it had to wait for has come, and all that it made was sent."""
+        while True:
+            try:
+                return operation(*arguments)
+            except ssl.SSLWantReadError:
+                self._send_made()
+                received = self._tcp.receive_into(_encrypted)
+                if received:
+                    self._received.write(_encrypted[:received])
+                else:
+                    self._received.write_eof()
+            finally:
+                self._send_made()
+
+    def _send_made(self) -> None:
+        if self._to_send.pending:
+            self._tcp.send(self._to_send.read())
+
+    def send(self, data: bytes) -> None:
+        """Send all of it."""
+        rest = memoryview(data)
+        while rest:
+            rest = rest[self._complete(self._tls.write, rest) :]
+
+    def receive(self, most: int) -> bytes:
+        """Wait for bytes and return at most so many of them; none if the server closed."""
+        try:
+            received: bytes = self._complete(self._tls.read, most)
+        except (ssl.SSLEOFError, ssl.SSLZeroReturnError):  # many servers close without saying so
+            return b""
+        return received
+
+    def receive_into(self, buffer: memoryview) -> int:
+        """Wait for bytes and put them there; how many they were, 0 if the server closed."""
+        try:
+            received: int = self._complete(self._tls.read, len(buffer), buffer)
+        except (ssl.SSLEOFError, ssl.SSLZeroReturnError):
+            return 0
+        return received
 
     def discard(self, count: int) -> None:
         """Wait for so many bytes, and drop them; ConnectionResetError if the server closes before."""
@@ -254,14 +298,6 @@ class TlsConnection:
             alike = alike and _comparing.startswith(expected[at : at + received], 0, received)
             at += received
         return alike
-
-    def arrived_ns(self) -> int:
-        """0, as it is not known."""
-        return 0
-
-    def has_ended(self) -> bool:
-        """Whether the server has closed it: one system call."""
-        return _has_ended(self._wrapped)
 
 
 def _has_ended(opened: Any) -> bool:
@@ -303,7 +339,7 @@ def connect(address: tuple[Any, ...], tls: ssl.SSLContext | None, hostname: str)
         _await_connected(opened, where)
         if tls is None:
             return TcpConnection(opened)
-        return TlsConnection(gevent.socket.socket(family, kind, protocol, opened.detach()), tls, hostname)
+        return TlsConnection(opened, tls, hostname)
     except BaseException:
         opened.close()
         raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import ssl
+import sys
 import threading
 import time
 
@@ -120,6 +121,23 @@ def test_a_tls_connection_that_was_closed_while_idle_is_opened_anew(method, tmp_
             if len(client.sink.rows) == 2:
                 await_end(client)
         client.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says when packets arrived")
+def test_what_an_answer_under_tls_waits_in_a_busy_generator_is_not_in_its_latency(tmp_path, monkeypatch):
+    """It ends when the encrypted bytes arrived, as it does without encryption."""
+    certificate = any_server.certificate_for_loopback(tmp_path)
+    monkeypatch.setattr(http, "_tls_context", lambda: ssl.create_default_context(cafile=str(certificate)))
+    with any_server.serving(certificate) as server:
+        client = client_of(server.url)
+        client.get("/ok")
+        busy = gevent.spawn(time.sleep, 0.5)
+        assert client.get("/ok", check=b"ok").ok
+        busy.join()
+        client.close()
+    row = client.sink.rows[-1]
+    assert row["ended_ns"] - row["sent_ns"] < 0.25e9
+    assert row["taken_up_ns"] - row["sent_ns"] >= 0.5e9
 
 
 def test_a_large_body_under_tls_is_compared_as_it_comes(tmp_path, monkeypatch):

@@ -169,6 +169,16 @@ def test_what_a_sink_notes_is_what_is_taken():
     assert noted.dispatch_delay_ns == 7_000_000
 
 
+def test_answers_of_which_nobody_knows_when_they_arrived_are_counted():
+    """Their latencies end when the worker got to them."""
+    noted = Recorder(start_ns=0)
+    sink = noted.sink(0)
+    for ended_ns in (5_000, 9_000):
+        sink.began()
+        sink.ended("/x", (1_000, 1_000, 0, ended_ns, 9_000), Response(200, b"", sample.OK, 2))
+    assert noted.unstamped == 1
+
+
 def note(noted: Recorder, user: int, at_us: int = 0) -> None:
     """A request of a user that was planned and sent then, and answered at once."""
     at_ns = 1000 * at_us
