@@ -85,6 +85,9 @@ class GeneratorState:
         ceiling_rps: the generator's ceiling for this kind of request; None if unknown.
         remote: whether workers on other machines sent requests too, of which no ceiling is known.
         open_loop: whether requests are sent independently of the answers.
+        unstamped: right answers of which the system did not say when they arrived: their latencies end when the worker
+            got to them, however long they had waited for it.
+        has_idle_time: whether it is a load of which the idle time of users is counted, or whether they were parked.
         clock_step_s: the largest step of a worker's clock during the load.
         peak_rps: requests a second in the time that asks most of the generator: as a ramp of rates ended, while all
             users of a closed loop were there, or as long as an open loop was planned; 0 where that is not known, and of
@@ -106,6 +109,8 @@ class GeneratorState:
     ceiling_rps: float | None = None
     remote: bool = False
     open_loop: bool = False
+    unstamped: int = 0
+    has_idle_time: bool = False
     clock_step_s: float = 0.0
     peak_rps: float = 0.0
     outlasted_s: float = 0.0
@@ -131,6 +136,7 @@ class Interference:
         paused_in_p99_s: what they added to p99 of a load that should be steady; 0 of any other.
         shared_cores: whether nobody had cores of its own, so that neither pauses nor the speed of cores were read.
         untracked: packets of new connections, whosever they were, that the kernel dropped as it could not track more.
+        unread_cores: the owners of cores that could not be read, or not for a second.
 
     """
 
@@ -145,6 +151,7 @@ class Interference:
     paused_in_p99_s: float = 0.0
     shared_cores: bool = False
     untracked: int = 0
+    unread_cores: tuple[str, ...] = ()
 
     @property
     def was_seen(self) -> bool:
@@ -164,8 +171,9 @@ class Steadiness:
         cpu_used_change: the same of the CPU that the service used, in a load whose users never pause.
         both_sides_busy_change: the same of how busy the cores of service and generator were together, with all that ran
             on them; 0 where they did not change alike, and of what took turns.
-        slowed: by owner, how much slower its cores themselves became; where the CPU decides, the first three are
-            corrected for how slow they were on average at each moment.
+        slowed: by owner, how much slower its cores themselves became; without owners whose cores' speed was not read
+            often enough. Where the CPU decides, the first three are corrected for how slow they were on average at
+            each moment.
         cores_busy: by owner, how many of its cores were busy on average with programs and interrupts, whosever they
             were; without owners of which that was not read.
         shared_change: by how much the latency, median or mean, changed besides, as did that of the variants that took

@@ -229,6 +229,8 @@ def evidence(
         ceiling_rps=conditions.ceiling_rps,
         remote=load.remote_workers > 0,
         open_loop=load.independent,
+        unstamped=max(0, result.unstamped - result.failed),
+        has_idle_time=isinstance(load, Closed | Total),
         clock_step_s=result.clock_step_s,
         peak_rps=peak_rps,
         outlasted_s=outlasted_s(result, load, summary, conditions.sends),
@@ -239,9 +241,10 @@ def evidence(
     steady = steadiness(load, samples, rows, conditions.cpu_decides, until_s, conditions.rounds)
     owned = {owner: len(cores) for owner, cores in conditions.owned_cores.items() if cores}
     busy = [cores / owned[owner] for owner, cores in steady.cores_busy.items() if owner in owned]
+    of_cores = foreign_cores(telemetry, conditions.owned_cores, conditions.interrupts_in_programs)
     interference = Interference(
         foreign_cpu=foreign_cpu(telemetry, os.cpu_count() or 1) if conditions.entry != "attached" else None,
-        foreign_cores=foreign_cores(telemetry, conditions.owned_cores, conditions.interrupts_in_programs),
+        foreign_cores=of_cores,
         crowded=crowded(telemetry, conditions.owned_cores),
         beside=beside(telemetry),
         others=tuple(conditions.others),
@@ -251,6 +254,7 @@ def evidence(
         paused_in_p99_s=paused_in_p99_s(load, samples, clock, max(busy, default=0.0)),
         shared_cores=not conditions.owned_cores,
         untracked=untracked(telemetry),
+        unread_cores=tuple(owner for owner in owned if owner not in of_cores),
     )
     service = ServiceState(
         conditions.entry,

@@ -111,6 +111,7 @@ def steadiness(
     always_waiting = not load.independent and _is_saturated(load, samples, begin_s, end_s)
     # Where users pause, throughput does not show what latency would: Little's law has their pauses too.
     lacks_latency = len(latency) < trend.MIN_POINTS and not always_waiting
+    lacks_throughput = not load.independent and len(throughput) < trend.MIN_POINTS and not always_waiting
     unread = any(name == SPEED_UNREAD and t < end_s for t, _, name, _ in rows)
     owners = dict.fromkeys(target for _, target, name, _ in rows if name == FIXED_WORK)
     of_cores = partial(_of_cores, partial(_slow, rows, tuple(owners) if cpu_decides else ()))
@@ -146,6 +147,7 @@ def steadiness(
             cpu_decides and service_read and len(cost) < trend.MIN_POINTS
         ),
         "there were too few answers to judge its latency": lacks_latency,
+        "there were too few seconds to judge its throughput": lacks_throughput,
         f"it had fewer than {trend.MIN_POINTS} windows to see a queue in": growing is None,
     }
     paces = _paces(throughput, pace_of_cores, rounds, clock) if not load.independent else []
@@ -158,7 +160,7 @@ def steadiness(
         cpu_used_change=busier,
         both_sides_busy_change=both_busier,
         queue_growth=growing or 0.0,
-        slowed={} if unread else {owner: _speed_change(rows, owner, begin_s, end_s, cpu_decides) for owner in owners},
+        slowed={} if unread else dict(_speed_changes(rows, owners, begin_s, end_s, cpu_decides)),
         cores_busy={owner: busy for owner in owners if (busy := _busy(rows, owner, begin_s, end_s)) is not None},
         shared_change=shared,
         stalled_s=longest.length_s,
@@ -550,21 +552,26 @@ def _keeps_quartiles(samples: pd.DataFrame, transient_s: tuple[float, float]) ->
     return bool(np.all(np.abs(of_whole - of_settled) <= checks.CHANGE_SUSPECT_SHARE * of_settled))
 
 
-def _speed_change(rows: list[Reading], owner: str, begin_s: float, end_s: float, cpu_decides: bool) -> float:
-    """How much slower an owner's cores became from the beginning of a period to its end, as a share.
+def _speed_changes(
+    rows: list[Reading], owners: Iterable[str], begin_s: float, end_s: float, cpu_decides: bool
+) -> Iterator[tuple[str, float]]:
+    """By owner, how much slower its cores became from the beginning of a period to its end, as a share.
+
+    Without those of which there are too few readings to show a trend.
 
     By all readings: cores that others share have two speeds, and the mean tells for how long they had which. Where the
     CPU decides, by the fastest of each second too: programs that fill a core disturb so many that their mean may hide
     a tenth.
     """
-    times, spent_s = counter(rows, owner, FIXED_WORK)
-    within = (times >= begin_s) & (times <= end_s)
-    found = trend.change(spent_s[within])
-    if not cpu_decides:
-        return found
-    by_second = pd.Series(spent_s[within]).groupby(np.floor(times[within] - begin_s))
-    undisturbed_s = by_second.quantile(UNDISTURBED_SHARE)[by_second.size() >= FEWEST_IN_SECOND]
-    return max(found, trend.change(np.asarray(undisturbed_s, dtype=float)), key=abs)
+    for owner in owners:
+        times, spent_s = counter(rows, owner, FIXED_WORK)
+        within = (times >= begin_s) & (times <= end_s)
+        if within.sum() < trend.MIN_POINTS:
+            continue
+        by_second = pd.Series(spent_s[within]).groupby(np.floor(times[within] - begin_s))
+        undisturbed_s = by_second.quantile(UNDISTURBED_SHARE)[by_second.size() >= FEWEST_IN_SECOND]
+        judged = [spent_s[within], *([np.asarray(undisturbed_s, dtype=float)] if cpu_decides else [])]
+        yield owner, max(map(trend.change, judged), key=abs)
 
 
 def _busy(rows: list[Reading], owner: str, begin_s: float, end_s: float) -> float | None:

@@ -511,13 +511,25 @@ def _cores_shared(evidence: Evidence) -> str:
 
 def _idle_unseen(evidence: Evidence) -> str:
     found = evidence.generator
-    known = not found.pausing_users or found.parked_share is not None
+    if found.idle_s is not None or found.parked_share is not None:
+        return ""
+    if not found.pausing_users:
+        return "it was too short to count how many were under way" * found.has_idle_time
     why = "variants took turns" if evidence.counts.windows > 1 else "a number of requests ended it"
-    return "" if known else f"users had sessions or pauses, and {why}"
+    return f"users had sessions or pauses, and {why}"
+
+
+def _others_unseen(evidence: Evidence) -> str:
+    found = evidence.interference
+    unread = f"nothing was read of the cores of {' and '.join(found.unread_cores)}" * bool(found.unread_cores)
+    return unread if found.was_seen else "nothing was read of the machine's CPU"
 
 
 def _crowd_unseen(evidence: Evidence) -> str:
-    return _cores_shared(evidence) if evidence.interference.beside else ""
+    found = evidence.interference
+    if not found.beside:
+        return ""
+    return _cores_shared(evidence) or "their CPU was read too few times (measure longer)" * (found.crowded is None)
 
 
 def _drift_unseen(evidence: Evidence) -> str:
@@ -528,8 +540,16 @@ def _drift_unseen(evidence: Evidence) -> str:
 
 
 def _speed_unseen(evidence: Evidence) -> str:
-    found = evidence.steadiness
-    return _cores_shared(evidence) or "their speed was not read" * bool(found.course and not found.slowed)
+    """Why nobody can tell whether the cores kept their speed; nobody asks that of a load that is never steady."""
+    found, cores = evidence.steadiness, evidence.interference.foreign_cores
+    if shared := _cores_shared(evidence):
+        return shared
+    if not found.course:
+        return found.not_judged
+    unread = [owner for owner in cores if owner not in found.slowed]
+    if not found.slowed or len(unread) == len(cores):
+        return "their speed was not read"
+    return f"the speed of those of the {' and '.join(unread)} was not read" * bool(unread)
 
 
 def _pauses_unseen(evidence: Evidence) -> str:
@@ -609,7 +629,7 @@ CHECKS = (
     Check(
         "that no other program disturbed it",
         _undisturbed,
-        _unless(lambda evidence: evidence.interference.was_seen, "nothing was read of the machine's CPU"),
+        _others_unseen,
         ALL,
         OWN,
     ),
@@ -617,6 +637,25 @@ CHECKS = (
     Check("that the machine ran without pauses", _ran_on, _pauses_unseen, ALL, ()),
     Check("that requests were sent when due", _late, of=LOADED),
     Check("that users were not idle", _users_busy, _idle_unseen, LOADED, ()),
+    Check(
+        "that latencies end when answers arrive",
+        lambda *_: [],  # the kernel's time of arrival is what they end by
+        _unless(
+            lambda evidence: evidence.generator.unstamped <= LATEST_SHARE * evidence.counts.finished,
+            "this system does not say when packets arrived (Linux does)",
+        ),
+        LOADED,
+    ),
+    Check(
+        "that the later requests of sessions were sent when due",
+        lambda *_: [],  # their latencies begin when they are sent
+        _unless(
+            lambda evidence: not evidence.generator.open_loop or evidence.counts.planned_sessions is None,
+            "in an open loop only the first of a session is planned",
+        ),
+        LOADED,
+        (),
+    ),
     Check("that users were free", _users_free, of=LOADED),
     Check("that the rate was kept", _rate_kept, of=LOADED),
     Check(

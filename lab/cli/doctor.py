@@ -107,6 +107,10 @@ def _machine() -> Iterator[Finding]:
         yield Finding(
             "tracked connections (nf_conntrack)", GOOD if not remedy else POOR, f"{count:,} of {most:,}", remedy
         )
+    if control := host.congestion_control():
+        remedy = "sudo sysctl -w net.ipv4.tcp_congestion_control=cubic" if host.paces_packets() else ""
+        said = f"{control}, which paces packets" if remedy else control
+        yield Finding("congestion control (TCP)", POOR if remedy else GOOD, said, remedy)
     free = psutil.virtual_memory().available
     remedy = "" if free >= WANTED_MEMORY else "Close other programs, or use --heap-mb 1024."
     yield Finding("free memory", GOOD if not remedy else POOR, f"{free / 2**30:.1f} GiB", remedy)

@@ -295,17 +295,21 @@ def latency_over_time(
 
 
 def throughput_over_time(samples: pd.DataFrame, begin_s: float, end_s: float) -> pd.Series:
-    """Requests done in each whole second between two times, by the middle of the second; see :func:`done_by`.
+    """Requests a second in each second between two times, by the middle of the second; see :func:`done_by`.
+
+    So many whole seconds as there are, each a little longer than one where they leave a rest.
 
     Args:
         begin_s: seconds since the planned start, such as the end of the ramp.
-        end_s: where the last second ends, at the latest.
+        end_s: where the last second ends.
 
     """
-    edges = np.arange(math.ceil(begin_s), math.floor(end_s) + 1)
-    if samples.empty or len(edges) < 2:
+    seconds = math.floor(round(end_s - begin_s, 9))
+    if samples.empty or seconds < 1:
         return pd.Series(dtype=float)
-    return pd.Series(np.diff(done_by(samples, edges.astype(float))), index=edges[:-1] + 0.5)
+    edges = np.linspace(begin_s, end_s, seconds + 1)
+    width_s = (end_s - begin_s) / seconds
+    return pd.Series(np.diff(done_by(samples, edges)) / width_s, index=edges[:-1] + width_s / 2)
 
 
 def done_by(samples: pd.DataFrame, at_s: Floats) -> Floats:

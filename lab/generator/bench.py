@@ -84,7 +84,7 @@ class Bench:
         """Run a closed loop, its first sends spread over the delay.
 
         Raises:
-            ComponentError: server or generator ended, or nothing was answered within the duration.
+            ComponentError: server or generator ended, or nothing was answered in the part of the duration that counts.
 
         """
         self._held()
@@ -94,16 +94,15 @@ class Bench:
         phase = LoadPhase(self.url, load, {"kind": KINDS.index(kind), "delay_ms": delay_ms})
         result = self.fleet.run_phase(phase, duration_s + WITHIN_S, [self.server], self._read_cpu)
         if not result.finished:
-            raise ComponentError(
-                f"No {kind} request was answered within {duration_s:g} s.",
-                "Try again when no other program keeps the machine busy: python -m lab calibrate",
-            )
+            raise _unanswered(kind, duration_s)
         held = self._held()
         samples = self.samples(result.finished)
         latency_s = samples["latency_us"].to_numpy() / 1e6
         ended_s = samples["sent_us"].to_numpy() / 1e6 + latency_s
         counted = (ended_s > UNCOUNTED_SHARE * duration_s) & (ended_s <= duration_s)
-        latency_s = latency_s[counted] if counted.any() else latency_s
+        if not counted.any():
+            raise _unanswered(kind, duration_s)
+        latency_s = latency_s[counted]
         generator_cpu, server_cpu = self._cpu_shares()
         return BenchResult(
             rps=int(counted.sum()) / ((1 - UNCOUNTED_SHARE) * duration_s),
@@ -148,6 +147,13 @@ class Bench:
     def close(self) -> None:
         """Close the file of samples, if it was read."""
         self._files.close()
+
+
+def _unanswered(kind: str, duration_s: float) -> ComponentError:
+    return ComponentError(
+        f"No {kind} request was answered in the last {1 - UNCOUNTED_SHARE:.0%} of {duration_s:g} s.",
+        "Try again when no other program keeps the machine busy: python -m lab calibrate",
+    )
 
 
 def _ended(server: Running) -> ComponentError:

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from lab.runtimes import host
 from lab.runtimes.checkout import CALIBRATIONS, ROOT
 from lab.runtimes.temporary import whole_file
 
@@ -123,8 +124,13 @@ class Calibration:
 
 
 def fingerprint() -> str:
-    """A hash of all that a calibration depends on: processor, cores, Python, libraries, generator; 16 hex digits."""
-    facts = [_processor(), str(os.cpu_count()), platform.python_version(), *map(importlib.metadata.version, LIBRARIES)]
+    """A hash of all that a calibration depends on; 16 hex digits.
+
+    Processor, the cores that this process may use, the kernel's congestion control, Python, libraries, generator.
+    """
+    cores = len(host.cores()) or os.cpu_count()
+    versions = (platform.python_version(), *map(importlib.metadata.version, LIBRARIES))
+    facts = [_processor(), str(cores), str(host.congestion_control()), *versions]
     digest = hashlib.sha256("\n".join(facts).encode())
     for path in sorted([*(ROOT / "lab" / "generator" / "locust").glob("*.py"), *(ROOT / file for file in ALSO_OURS)]):
         digest.update(path.read_bytes())

@@ -30,6 +30,7 @@ LEAST_FREE = 100 << 20
 CONFIGURATIONS = ("/boot/config-{release}", "/lib/modules/{release}/config", "/proc/config.gz")
 TIMES_INTERRUPTS = ("CONFIG_IRQ_TIME_ACCOUNTING=y\n", "CONFIG_VIRT_CPU_ACCOUNTING_NATIVE=y\n")
 # Where the kernel says how many connections it tracks, and what it dropped as it could not track more (Linux).
+CONGESTION_CONTROL = Path("/proc/sys/net/ipv4/tcp_congestion_control")
 CONNTRACK_LIMITS, CONNTRACK_COUNTERS = Path("/proc/sys/net/netfilter"), Path("/proc/net/stat/nf_conntrack")
 
 
@@ -108,6 +109,22 @@ def more_tracked(connections: int) -> str:
     return f"sudo sysctl -w net.netfilter.nf_conntrack_max={connections}"
 
 
+def congestion_control() -> str | None:
+    """The kernel's congestion control of new TCP connections, such as ``cubic``; None where it does not say."""
+    try:
+        return CONGESTION_CONTROL.read_text().strip()
+    except OSError:
+        return None
+
+
+def paces_packets() -> bool:
+    """Whether the kernel spreads a connection's packets over time (BBR), by timers of its own, over loopback too.
+
+    Each of them takes CPU time of whatever runs on the core then, most where a server writes in small pieces.
+    """
+    return (congestion_control() or "").startswith("bbr")
+
+
 def interrupts_in_programs() -> bool:
     """Whether the kernel counts the time of interrupts as CPU time of the programs that they interrupt.
 
@@ -134,6 +151,18 @@ def memory_mb() -> int:
 def cores() -> tuple[int, ...]:
     """The cores this process may use; empty where the system does not report them (macOS)."""
     return tuple(sorted(os.sched_getaffinity(0))) if hasattr(os, "sched_getaffinity") else ()
+
+
+def online_cores() -> tuple[int, ...]:
+    """The numbers of the cores that are online, in the order in which psutil lists cores; 0, 1, … if not known.
+
+    Where some are offline, as with simultaneous multithreading switched off, places in that list are no core numbers.
+    """
+    try:
+        words = (line.split(maxsplit=1)[0] for line in Path("/proc/stat").read_text().splitlines())
+        return tuple(int(word[3:]) for word in words if word.startswith("cpu") and word != "cpu")
+    except (OSError, ValueError):
+        return tuple(range(os.cpu_count() or 1))
 
 
 def somaxconn() -> int | None:
@@ -203,6 +232,7 @@ def environment() -> dict[str, Any]:
         "memory_bytes": psutil.virtual_memory().total,
         "open_files": resource.getrlimit(resource.RLIMIT_NOFILE)[0],
         "somaxconn": somaxconn(),
+        "congestion_control": congestion_control(),
         "python": platform.python_version(),
         "packages": {name: importlib.metadata.version(name) for name in PACKAGES},
     }

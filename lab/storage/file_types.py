@@ -245,6 +245,8 @@ class _Evidence(TypedDict, total=False):
     ceiling_rps: Known
     remote: bool
     open_loop: bool
+    unstamped: Count
+    has_idle_time: bool
     clock_step_s: Number
     peak_rps: Number
     outlasted_s: Number
@@ -259,6 +261,7 @@ class _Evidence(TypedDict, total=False):
     paused_in_p99_s: Number
     shared_cores: bool
     untracked: Count
+    unread_cores: list[str]
     latency_change: float
     throughput_change: float
     cpu_change: float

@@ -289,8 +289,8 @@ def _of_cores(now: float, cores: Mapping[str, frozenset[int]]) -> list[Reading]:
     if tracked := host.tracked_connections():
         rows.append((now, MACHINE, TRACKED_SHARE, tracked[0] / tracked[1]))
     if any(cores.values()):
-        each = dict(enumerate(psutil.cpu_times(percpu=True)))
-        # Where some cores are offline, positions are not core numbers: skip an owner rather than read other cores.
+        each = dict(zip(host.online_cores(), psutil.cpu_times(percpu=True), strict=False))
+        # An owner one of whose cores went offline is not read, which the verdict says.
         known = {owner: own for owner, own in cores.items() if own <= each.keys()}
         for owner, own in known.items():
             rows += [

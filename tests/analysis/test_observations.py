@@ -408,6 +408,26 @@ def test_a_short_loop_is_not_asked_for_trends(samples_of):
     assert found == Steadiness(not_judged="it lasted less than 9 s after its ramp")
 
 
+def test_a_loop_whose_steady_part_begins_between_two_seconds_has_its_throughput_judged(samples_of):
+    """Nine seconds of it hold eight points, whatever its ramp is."""
+    sent = np.linspace(0, 9.6, 6000)
+    samples = samples_of([0.01] * 6000, sent_s=list(sent))
+    found = steadiness(Closed(users=600, ramp_s=0.5, duration_s=9.6), samples, (), True)
+    assert len(trend.throughput_over_time(samples, 1.5, 9.6)) == trend.MIN_POINTS
+    assert found.not_judged == ""
+
+
+def test_speed_of_cores_that_was_read_too_seldom_is_not_known(samples_of):
+    """Seven readings show no trend."""
+    samples, cpu = closed_loop(samples_of, lambda at: 1.0)
+    rows = core_speed(lambda at: 1.0)
+    seldom = [row for row in rows if row[1] != "generator" or row[0] < 3.5]
+    generator = [(float(at), "generator", FIXED_WORK, 0.001) for at in range(2, 9)]
+    found = steadiness(Closed(users=50, duration_s=20), samples, [*cpu, *seldom, *generator], True)
+    assert "generator" not in found.slowed
+    assert "service" in found.slowed
+
+
 @pytest.mark.parametrize("cpu_decides", [True, False])
 def test_cpu_time_a_request_may_fall_only_where_it_does_not_decide(samples_of, cpu_decides):
     """A compiler that still works in the background is no doubt where requests only wait."""

@@ -310,6 +310,30 @@ def test_a_machine_that_nobody_watched_is_not_called_one_that_ran_on(changes, la
     assert verdict.judge(found, GOOD, 1000).word == VALID
 
 
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        (
+            {"foreign_cores": {"service": 0.0}, "unread_cores": ["generator"]},
+            "nothing was read of the cores of generator",
+        ),
+        ({"unstamped": 11}, "this system does not say when packets arrived"),
+    ],
+)
+def test_what_nobody_could_read_is_not_called_valid(changes, why):
+    """Cores whose programs nobody saw, and latencies that may hold the generator's own delay."""
+    word, reasons = judged(**changes)
+    assert word == SUSPECT
+    assert reasons.startswith(f"Not checked, as {why}")
+    assert judged(foreign_cores={"service": 0.0, "generator": 0.0}, unstamped=10)[0] == VALID
+
+
+def test_speed_that_no_load_was_long_enough_to_judge_is_not_called_kept():
+    """The reason is that of the steadiness that could not be judged either."""
+    short = "it lasted less than 9 s after its ramp"
+    assert verdict.not_made(evidence(not_judged=short, paused=0.0))[SPEED] == short
+
+
 def test_what_was_not_checked_since_cores_were_shared_is_one_sentence():
     """As a reader sees it."""
     said = verdict.not_checked(verdict.not_made(evidence(shared_cores=True)).items())
@@ -338,6 +362,26 @@ def test_what_was_not_checked_since_cores_were_shared_is_one_sentence():
             {"pausing_users": True, "windows": 30},
             "that users were not idle",
             "users had sessions or pauses, and variants took turns",
+        ),
+        (
+            {"has_idle_time": True, "idle_s": None},
+            "that users were not idle",
+            "it was too short to count how many were under way",
+        ),
+        (
+            {"beside": {"mysql": 0.4}, "crowded": None},
+            "that it did not wait for what shares the generator's cores",
+            "their CPU was read too few times (measure longer)",
+        ),
+        (
+            {"course": "flat", "slowed": {"service": 0.0}, "foreign_cores": {"service": 0.0, "generator": 0.0}},
+            "that the cores kept their speed",
+            "the speed of those of the generator was not read",
+        ),
+        (
+            {"open_loop": True, "planned": None, "planned_sessions": 100, "sessions": 100},
+            "that the later requests of sessions were sent when due",
+            "in an open loop only the first of a session is planned",
         ),
     ],
 )

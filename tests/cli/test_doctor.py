@@ -46,6 +46,19 @@ def test_a_data_folder_is_bad_where_a_run_refuses_it(tmp_path, place):
     assert (finding.found, finding.remedy) == (refused.value.problem, refused.value.next_step)
 
 
+@pytest.mark.parametrize(
+    ("control", "state", "remedy"),
+    [("bbr", doctor.POOR, "sudo sysctl -w net.ipv4.tcp_congestion_control=cubic"), ("cubic", doctor.GOOD, "")],
+)
+def test_a_kernel_that_paces_packets_is_told_with_what_ends_that(tmp_path, monkeypatch, control, state, remedy):
+    """BBR spreads the answers of a service over time, by timers whose work falls to whoever runs then."""
+    (tmp_path / "control").write_text(f"{control}\n")
+    monkeypatch.setattr(host, "CONGESTION_CONTROL", tmp_path / "control")
+    finding = found("congestion control (TCP)", tmp_path)
+    assert (finding.state, finding.remedy) == (state, remedy)
+    assert host.environment()["congestion_control"] == control
+
+
 def test_what_raises_limits_of_the_system_is_done_by_root(tmp_path, monkeypatch):
     """Nobody else may raise a hard limit, or write a setting of the kernel; here and where a run refuses."""
     monkeypatch.setattr(resource, "getrlimit", lambda _: (512, 512))

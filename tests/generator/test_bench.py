@@ -63,8 +63,14 @@ def ceilings(ready):
 
 def test_a_load_without_answers_has_no_figures(ready):
     """On a machine that stands still for as long: an error that says so, before the stream of samples has any."""
-    with pytest.raises(ComponentError, match=r"No small request was answered within 0 s"):
+    with pytest.raises(ComponentError, match=r"No small request was answered in the last 75% of 0 s"):
         ready.run_load("small", users=1, delay_ms=0, duration_s=0.0)
+
+
+def test_a_load_whose_answers_all_came_after_it_has_no_figures(ready):
+    """A ceiling of no requests a second would make every load one that is far above it."""
+    with pytest.raises(ComponentError, match=r"No small request was answered in the last 75% of 0\.1 s"):
+        ready.run_load("small", users=1, delay_ms=1000, duration_s=0.1)
 
 
 def test_every_kind_has_a_ceiling_and_a_cost(ceilings):

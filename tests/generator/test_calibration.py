@@ -11,6 +11,7 @@ from lab.generator import calibration
 from lab.generator.bench import BenchResult
 from lab.generator.calibration import GENERATOR, SERVER, UNKNOWN, Calibration, Ceiling, Step
 from lab.running import calibrate
+from lab.runtimes import host
 from lab.runtimes.checkout import ROOT
 
 FOUND = Calibration(
@@ -51,6 +52,14 @@ def test_another_generator_has_another_calibration(tmp_path, monkeypatch, file):
     monkeypatch.setattr(calibration, "ROOT", tmp_path)
     assert calibration.fingerprint() == before
     (tmp_path / file).write_text("# faster\n")
+    assert calibration.fingerprint() != before
+
+
+@pytest.mark.parametrize("fact", ["cores", "congestion_control"])
+def test_other_cores_and_another_kernel_setting_have_another_calibration(monkeypatch, fact):
+    """A ceiling of four cores is none of two, of the same machine."""
+    before = calibration.fingerprint()
+    monkeypatch.setattr(host, fact, lambda: ("another",) * 99)
     assert calibration.fingerprint() != before
 
 

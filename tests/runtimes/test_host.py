@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import platform
 
+import psutil
 import pytest
 
 from lab.runtimes import host
@@ -56,3 +57,10 @@ def test_how_a_kernel_counts_interrupts_is_in_its_configuration(monkeypatch, tmp
         file.write_bytes(gzip.compress(options.encode()) if file.suffix == ".gz" else options.encode())
     monkeypatch.setattr(host, "CONFIGURATIONS", (str(tmp_path / "none"), str(tmp_path / name)))
     assert host.interrupts_in_programs() == in_programs
+
+
+def test_cores_that_are_online_are_those_that_may_be_used():
+    """By their numbers, of which a list has as many as psutil lists cores."""
+    online = host.online_cores()
+    assert len(online) == psutil.cpu_count()
+    assert set(host.cores()) <= set(online)

@@ -16,7 +16,7 @@ import pytest
 from any_server import serving
 from patience import await_that
 
-from lab.runtimes import Launch
+from lab.runtimes import Launch, host
 from lab.system.deployment import Deployment
 from lab.system.service import Service
 from lab.telemetry import sampler
@@ -237,6 +237,17 @@ def test_cores_that_are_not_there_take_nothing_else_with_them(runtime, tmp_path)
             pass
     assert rows_of(telemetry, "generator", CORES_BUSY) == []
     assert len(rows_of(telemetry, "service", "cpu_s")) == 2
+
+
+def test_cores_beside_one_that_is_offline_are_the_ones_that_are_read(monkeypatch):
+    """Their places in the system's list are not their numbers."""
+    times = [psutil.cpu_times()._replace(idle=idle) for idle in (100.0, 0.0)]
+    monkeypatch.setattr(host, "online_cores", lambda: (0, 2))
+    monkeypatch.setattr(psutil, "cpu_times", lambda percpu=False: times if percpu else times[0])
+    rows = sampler._of_cores(1000.0, {"service": frozenset({0}), "generator": frozenset({2}), "nobody": frozenset({1})})
+    read = {owner: value for _, owner, name, value in rows if name == CORES_BUSY}
+    assert read["generator"] - read["service"] == pytest.approx(100.0)
+    assert "nobody" not in read
 
 
 @pytest.mark.parametrize("path", ["status/500", "large"], ids=["an error", "no metrics"])
