@@ -44,7 +44,7 @@ class CalibrationSettings:
     shares: Sequence[float] = (0.10, 0.25, 0.50, 0.75, 0.90, 1.00)
 
 
-# What a run measures by itself where a ceiling is unknown, once a machine: within 15 s, also where it takes two of them.
+# What a run measures by itself where a ceiling is unknown, once a machine: within 15 s, also where it takes two.
 BRIEF = CalibrationSettings(ceiling_s=2.5, unloaded_s=0.5, shares=())
 
 
