@@ -295,21 +295,21 @@ def latency_over_time(
 
 
 def throughput_over_time(samples: pd.DataFrame, begin_s: float, end_s: float) -> pd.Series:
-    """Requests a second in each second between two times, by the middle of the second; see :func:`done_by`.
+    """Requests done in each second between two times, by the middle of the second; see :func:`done_by`.
 
-    So many whole seconds as there are, each a little longer than one where they leave a rest.
+    Seconds are those since the planned start, as windows of loads that take turns are; but count from the first of both
+    times, where so many more points fit that they may show a trend.
 
     Args:
         begin_s: seconds since the planned start, such as the end of the ramp.
-        end_s: where the last second ends.
+        end_s: where the last second ends, at the latest.
 
     """
-    seconds = math.floor(round(end_s - begin_s, 9))
-    if samples.empty or seconds < 1:
+    is_enough = math.floor(end_s) - math.ceil(begin_s) >= MIN_POINTS
+    edges = np.arange(math.ceil(begin_s) if is_enough else begin_s, end_s + 1e-9)
+    if samples.empty or len(edges) < 2:
         return pd.Series(dtype=float)
-    edges = np.linspace(begin_s, end_s, seconds + 1)
-    width_s = (end_s - begin_s) / seconds
-    return pd.Series(np.diff(done_by(samples, edges)) / width_s, index=edges[:-1] + width_s / 2)
+    return pd.Series(np.diff(done_by(samples, edges)), index=edges[:-1] + 0.5)
 
 
 def done_by(samples: pd.DataFrame, at_s: Floats) -> Floats:
