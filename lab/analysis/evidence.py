@@ -87,6 +87,7 @@ class GeneratorState:
         open_loop: whether requests are sent independently of the answers.
         unstamped: right answers of which the system did not say when they arrived: their latencies end when the worker
             got to them, however long they had waited for it.
+        over_tls: whether requests were sent over TLS.
         has_idle_time: whether it is a load of which the idle time of users is counted, or whether they were parked.
         clock_step_s: the largest step of a worker's clock during the load.
         peak_rps: requests a second in the time that asks most of the generator: as a ramp of rates ended, while all
@@ -110,6 +111,7 @@ class GeneratorState:
     remote: bool = False
     open_loop: bool = False
     unstamped: int = 0
+    over_tls: bool = False
     has_idle_time: bool = False
     clock_step_s: float = 0.0
     peak_rps: float = 0.0

@@ -156,6 +156,7 @@ class Conditions:
         sends: when requests were sent and answered.
         interrupts_in_programs: see :func:`lab.runtimes.host.interrupts_in_programs`.
         cpus: how many cores a service that the lab started may use; 0 if unknown.
+        over_tls: whether requests were sent over TLS.
 
     """
 
@@ -176,6 +177,7 @@ class Conditions:
     sends: Sends = NO_SENDS
     interrupts_in_programs: bool = False
     cpus: int = 0
+    over_tls: bool = False
 
 
 def evidence(
@@ -230,6 +232,7 @@ def evidence(
         remote=load.remote_workers > 0,
         open_loop=load.independent,
         unstamped=max(0, result.unstamped - result.failed),
+        over_tls=conditions.over_tls,
         has_idle_time=isinstance(load, Closed | Total),
         clock_step_s=result.clock_step_s,
         peak_rps=peak_rps,

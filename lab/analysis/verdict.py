@@ -680,6 +680,13 @@ CHECKS = (
         LOADED,
         (),
     ),
+    Check(
+        "the ceiling of requests over TLS",
+        lambda *_: [],  # that the workers' CPU was not busy has to do here, too
+        _unless(lambda evidence: not evidence.generator.over_tls, "the generator's ceiling was measured without it"),
+        LOADED,
+        (),
+    ),
     Check("that no worker stalled", _stalls, of=LOADED),
     Check(
         "Little's law",

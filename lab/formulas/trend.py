@@ -295,21 +295,22 @@ def latency_over_time(
 
 
 def throughput_over_time(samples: pd.DataFrame, begin_s: float, end_s: float) -> pd.Series:
-    """Requests done in each second between two times, by the middle of the second; see :func:`done_by`.
+    """Requests a second in each second between two times, by the middle of the second; see :func:`done_by`.
 
-    Seconds are those since the planned start, as windows of loads that take turns are; but count from the first of both
-    times, where so many more points fit that they may show a trend.
+    Seconds are those since the planned start, as windows of loads that take turns are. Where these are too few for a
+    trend by one, as between 1.5 and 9.5 s, or where a pause was left out, the time is cut into as many as it takes.
 
     Args:
         begin_s: seconds since the planned start, such as the end of the ramp.
         end_s: where the last second ends, at the latest.
 
     """
-    is_enough = math.floor(end_s) - math.ceil(begin_s) >= MIN_POINTS
-    edges = np.arange(math.ceil(begin_s) if is_enough else begin_s, end_s + 1e-9)
+    edges = np.arange(math.ceil(begin_s), math.floor(end_s) + 1, dtype=float)
+    if len(edges) <= MIN_POINTS and end_s - begin_s >= MIN_POINTS - 0.5:
+        edges = np.linspace(begin_s, end_s, MIN_POINTS + 1)
     if samples.empty or len(edges) < 2:
         return pd.Series(dtype=float)
-    return pd.Series(np.diff(done_by(samples, edges)), index=edges[:-1] + 0.5)
+    return pd.Series(np.diff(done_by(samples, edges)) / np.diff(edges), index=(edges[:-1] + edges[1:]) / 2)
 
 
 def done_by(samples: pd.DataFrame, at_s: Floats) -> Floats:

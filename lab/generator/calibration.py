@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib.metadata
-import os
 import platform
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -126,11 +125,11 @@ class Calibration:
 def fingerprint() -> str:
     """A hash of all that a calibration depends on; 16 hex digits.
 
-    Processor, the cores that this process may use, the kernel's congestion control, Python, libraries, generator.
+    Processor, the cores that this process could use as it was started, the kernel's congestion control, Python,
+    libraries, generator.
     """
-    cores = len(host.cores()) or os.cpu_count()
     versions = (platform.python_version(), *map(importlib.metadata.version, LIBRARIES))
-    facts = [_processor(), str(cores), str(host.congestion_control()), *versions]
+    facts = [_processor(), str(host.cores_at_start()), str(host.congestion_control()), *versions]
     digest = hashlib.sha256("\n".join(facts).encode())
     for path in sorted([*(ROOT / "lab" / "generator" / "locust").glob("*.py"), *(ROOT / file for file in ALSO_OURS)]):
         digest.update(path.read_bytes())

@@ -24,8 +24,7 @@ from time import perf_counter
 
 import numpy as np
 
-from lab.spec.scenario import MEASURED_BYTES
-
+LARGE_BYTES = 1_019_684
 CHUNK_BYTES = 8192
 # Where an answer has its number, as many digits.
 NUMBER = b"1000000000"
@@ -41,7 +40,7 @@ HELD = b"GET /held"
 
 def body(kind: str, delay_ms: int) -> bytes:
     """The body of an answer, before its number is put in; KeyError if there is no such kind."""
-    large = b'{"id":"1000","text":"' + bytes(MEASURED_BYTES).replace(b"\0", b"x") + b'"}'
+    large = b'{"id":"1000","text":"' + bytes(LARGE_BYTES).replace(b"\0", b"x") + b'"}'
     return {
         "small": b'{"millis":%d,"answer":%s}' % (delay_ms, NUMBER),
         "token": b'{"email":"ada.lovelace.1@example.org","first":"Ada","last":"Lovelace","answer":%s}' % NUMBER,

@@ -100,6 +100,7 @@ def conclude(testbed: Testbed, measurement: Measurement, others: list[str], turn
         silent=silent_spans(metrics, folder.measured_pieces) if observed.result.unix_start else {},
         rounds=window_figures.by_round(*map(window_ratios.windows_of, (folder, *turned))) if turned else {},
         sends=observations.sends(folder.measured_pieces, cell.load, summary.elapsed_s),
+        over_tls=variant.url.startswith("https"),
         interrupts_in_programs=host.interrupts_in_programs(),
         cpus=testbed.cores.cpus,
     )

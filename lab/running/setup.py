@@ -39,12 +39,15 @@ Opener = Callable[[Mapping[str, Any]], RunFolder]
 
 
 @contextmanager
-def set_up(plan: Plan, invocation: Invocation, users: int, reopen: Opener | None = None) -> Iterator[Testbed]:
+def set_up(
+    plan: Plan, invocation: Invocation, users: int, reopen: Opener | None = None, beside: Sequence[Plan] = ()
+) -> Iterator[Testbed]:
     """Check the machine, create the run's folder, build the services, and start their databases.
 
     Args:
         users: the largest number of users of any cell; 0 where the lab itself sends no load.
         reopen: opens the run to resume; a new one is created if None.
+        beside: further plans of services whose loads the generator's ceilings must be known for.
 
     Raises:
         LabError: a prerequisite is missing, a process did not start, an attached service does not answer, or ``reopen``
@@ -63,7 +66,7 @@ def set_up(plan: Plan, invocation: Invocation, users: int, reopen: Opener | None
     opened = reopen or made
     match plan.scenario.entry:
         case "service":
-            prepared = _start(plan, invocation, chosen, why, opened)
+            prepared = _start(plan, invocation, chosen, why, opened, beside)
         case "attached":
             prepared = _attach(plan, invocation, opened)
         case "program":
@@ -85,7 +88,7 @@ def in_common(plans: Sequence[Plan], invocation: Invocation) -> Iterator[list[Te
     whole = max(plans, key=lambda plan: (len(plan.variants), plan.most_users))
     _check_alike(whole, plans)
     users = max(plan.peak_users for plan in plans)
-    with set_up(whole, invocation, users) as first, ExitStack() as stack:
+    with set_up(whole, invocation, users, beside=plans) as first, ExitStack() as stack:
         testbeds = []
         for plan in plans:
             testbed = first
@@ -121,25 +124,26 @@ def _system_of(plan: Plan) -> dict[str, Any]:
 @contextmanager
 def _with_folder(testbed: Testbed, plan: Plan, invocation: Invocation) -> Iterator[Testbed]:
     """A testbed for another plan of the same system, with the folder of a run of its own."""
-    found = _calibrated(plan, testbed.reporter)
-    facts = {**testbed.run.environment(), "calibration": found.as_json(), **_sources(plan)}
+    facts = {**testbed.run.environment(), **_sources(plan)}
     run = RunFolder.create(plan, invocation.command, facts, invocation.runs)
     for name in ("components", "databases", "images"):
         if noted := testbed.run.note(name):
             run.keep(name, noted)
     with failure_noted(run, testbed.reporter):
-        yield replace(testbed, plan=plan, run=run, calibration=found)
+        yield replace(testbed, plan=plan, run=run)
 
 
 @contextmanager
-def _start(plan: Plan, invocation: Invocation, chosen: str, why: str, opened: Opener) -> Iterator[Testbed]:
+def _start(
+    plan: Plan, invocation: Invocation, chosen: str, why: str, opened: Opener, beside: Sequence[Plan]
+) -> Iterator[Testbed]:
     """The testbed of services that the lab builds, and starts in the runtime that was chosen, and why."""
     reporter, jdk, cores = invocation.reporter, find_jdk(), Cores.split(plan.pin)
     join_token = announce_master(plan, reporter, invocation.endpoints.join)
     if invocation.runtime != chosen:
         reporter.say(f"  runtime: {chosen} ({why})")
     invocation.endpoints.check_answering(plan)  # before minutes of building
-    found, modules = _calibrated(plan, reporter), _modules(plan)
+    found, modules = _calibrated((plan, *beside), reporter), _modules(plan)
     facts = {**_facts(cores, found), "jdk": {"version": jdk.version, "found_in": jdk.found_in}}
     facts |= {"service_cores": sorted(cores.service), "runtime": chosen, "runtime_because": why}
     run = opened({**facts, **_sources(plan)})
@@ -191,7 +195,7 @@ def _attach(plan: Plan, invocation: Invocation, opened: Opener) -> Iterator[Test
         answers = attached.ask(plan, headers)
         update(1, ", ".join(variant.url for variant in plan.variants))
     plan = replace(plan, scenario=replace(plan.scenario, requests=answers))
-    cores, found = Cores(frozenset(), Cores.split(plan.pin).generator), _calibrated(plan, reporter)
+    cores, found = Cores(frozenset(), Cores.split(plan.pin).generator), _calibrated((plan,), reporter)
     join_token = announce_master(plan, reporter, invocation.endpoints.join)
     run = opened(_facts(cores, found))
     if plan.locustfile:
@@ -279,10 +283,11 @@ def _digests(words: Iterable[str]) -> dict[str, str]:
     return {str(path): artifacts.digest(path) for path in found if path.is_file()}
 
 
-def _calibrated(plan: Plan, reporter: Reporter) -> Calibration:
-    """The calibration of this machine, with the ceilings of the plan's kinds of request for its workers here."""
+def _calibrated(plans: Iterable[Plan], reporter: Reporter) -> Calibration:
+    """The calibration of this machine, with the ceilings of the plans' kinds of request for their workers here."""
     needed = {
         (plan.scenario.weight(plan.parameters_of(cell)).kind, cell.load.workers)
+        for plan in plans
         for cell in plan.cells
         if not cell.load.remote_workers
     }

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from lab.generator.calibration import Calibration
+from lab.generator.known_delay_server import LARGE_BYTES
 from lab.running.equivalence import Proved
 from lab.running.progress import Reporter
 from lab.running.tracked_connections import TrackedConnections
@@ -15,7 +16,6 @@ from lab.runtimes.host import Cores
 from lab.spec.limits import Limits
 from lab.spec.plan import Cell, Plan
 from lab.spec.planning import split_address
-from lab.spec.scenario import MEASURED_BYTES
 from lab.spec.system import Variant
 from lab.storage.run_folder import RunFolder
 from lab.system import aot_cache, images
@@ -119,16 +119,16 @@ class Testbed:
     def ceiling_rps(self, cell: Cell) -> float | None:
         """The ceiling of a cell's workers for the kind of request that costs them most, in requests/s.
 
-        Of answers larger than those that it was measured with they take no more bytes a second.
+        Of larger bodies than those that it was measured with they move no more bytes a second.
 
         None if it is unknown, as for workers on other machines.
         """
         if not self.calibration or cell.load.remote_workers:
             return None
         cores = len(self.cores.generator) or self.cores.cpus
-        kind, answer_bytes = self.plan.scenario.weight(self.plan.parameters_of(cell))
+        kind, body_bytes = self.plan.scenario.weight(self.plan.parameters_of(cell))
         found = self.calibration.ceiling_rps(kind, cell.load.workers, cores)
-        return found and found / max(1.0, answer_bytes / MEASURED_BYTES)
+        return found and found / max(1.0, body_bytes / LARGE_BYTES)
 
     def launch(self, variant: Variant, folder: Path, told: Mapping[str, str] = NOTHING) -> Launch:
         """The launch of a variant's service, as a process or in a container.

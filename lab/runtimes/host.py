@@ -30,8 +30,8 @@ LEAST_FREE = 100 << 20
 CONFIGURATIONS = ("/boot/config-{release}", "/lib/modules/{release}/config", "/proc/config.gz")
 TIMES_INTERRUPTS = ("CONFIG_IRQ_TIME_ACCOUNTING=y\n", "CONFIG_VIRT_CPU_ACCOUNTING_NATIVE=y\n")
 # Where the kernel says how many connections it tracks, and what it dropped as it could not track more (Linux).
-CONGESTION_CONTROL = Path("/proc/sys/net/ipv4/tcp_congestion_control")
 CONNTRACK_LIMITS, CONNTRACK_COUNTERS = Path("/proc/sys/net/netfilter"), Path("/proc/net/stat/nf_conntrack")
+CONGESTION_CONTROL = Path("/proc/sys/net/ipv4/tcp_congestion_control")
 
 
 def raise_open_file_limit(needed: int) -> int:
@@ -246,6 +246,15 @@ def _git(*arguments: str) -> str | None:
         return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True, env=own).stdout.strip()
     except (OSError, subprocess.SubprocessError):
         return None
+
+
+# As this process was started: while a run lasts, it confines itself to the generator's.
+_CORES_AT_START = cores()
+
+
+def cores_at_start() -> int:
+    """How many cores this process could use as it was started; all that there are where the system does not say."""
+    return len(_CORES_AT_START) or os.cpu_count() or 1
 
 
 @dataclass(frozen=True)

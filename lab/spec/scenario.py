@@ -20,8 +20,6 @@ from lab.spec.workload import Burst, Closed, Total
 KINDS = ("small", "token", "large", "chunked")
 # What the generator receives at once: answers that are larger cost it more, and have a ceiling of their own.
 LARGE_BYTES = 65_536
-# Of the large answers that ceilings are measured with.
-MEASURED_BYTES = 1_019_684
 
 
 # A value of a parameter: a whole number, one of its choices, or a span of time.
@@ -64,10 +62,10 @@ class Parameter:
 
 
 class Weight(NamedTuple):
-    """What a request costs the generator: which of :data:`KINDS` it is, and the bytes of its answer."""
+    """What a request costs the generator: which of :data:`KINDS` it is, and the bytes of its bodies."""
 
     kind: str
-    answer_bytes: int = 0
+    body_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -80,7 +78,8 @@ class Request:
         token: whether it carries the bearer token of a seeded user.
         unknown_user: the status of the answer to a valid token of somebody else.
         answer_bytes: bytes of a right answer, where they cost the generator something; 0 for a few.
-        times_bytes: the parameter that says how many times so many they are; empty for once.
+        sent_bytes: the same of its own body.
+        times_bytes: the parameter that says how many times so many both are; empty for once.
         chunked: whether the answer comes in chunks, instead of with its length; also where only some variants send it
             so, which costs the generator more.
         needs: by parameter, the values with which the load sends it; without those of which it does not depend.
@@ -94,6 +93,7 @@ class Request:
     token: bool = False
     unknown_user: int = 404
     answer_bytes: int = 0
+    sent_bytes: int = 0
     times_bytes: str = ""
     chunked: bool = False
     needs: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
@@ -105,7 +105,7 @@ class Request:
 
     def weight(self, parameters: Mapping[str, Value]) -> Weight:
         """What it costs the generator in a load with these parameters."""
-        size = self.answer_bytes * (int(parameters[self.times_bytes]) if self.times_bytes else 1)
+        size = (self.answer_bytes + self.sent_bytes) * (int(parameters[self.times_bytes]) if self.times_bytes else 1)
         if size >= LARGE_BYTES:
             return Weight("chunked" if self.chunked else "large", size)
         return Weight("token" if self.token else "small", size)
@@ -355,9 +355,7 @@ class Scenario:
     def weight(self, parameters: Mapping[str, Value]) -> Weight:
         """The weight of the request that costs the generator most, of those that a load with these parameters sends."""
         weights = [request.weight(parameters) for request in self.requests if request.is_sent(parameters)]
-        return max(
-            weights, key=lambda weight: (KINDS.index(weight.kind), weight.answer_bytes), default=Weight(KINDS[0])
-        )
+        return max(weights, key=lambda weight: (KINDS.index(weight.kind), weight.body_bytes), default=Weight(KINDS[0]))
 
     def defaults(self) -> dict[str, Value]:
         """Every parameter at its default."""

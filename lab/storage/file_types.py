@@ -246,6 +246,7 @@ class _Evidence(TypedDict, total=False):
     remote: bool
     open_loop: bool
     unstamped: Count
+    over_tls: bool
     has_idle_time: bool
     clock_step_s: Number
     peak_rps: Number

@@ -22,6 +22,8 @@ from lab.spec.scenario import LARGE_BYTES, Request
 from lab.system.service import Service
 
 ANSWER_WITHIN_S = 30.0
+# How large an answer in chunks is found to be at most, in bytes: it is read for that.
+MOST_READ = 16 << 20
 
 
 def check_headers(plan: Plan, given: Mapping[str, str]) -> None:
@@ -48,7 +50,7 @@ def _ask(plan: Plan, url: str, given: Mapping[str, str], within_s: float) -> Req
     parts, asked = http_address.split(url), plan.one_request or OneRequest()
     where = f"{parts.hostname}:{http_address.port(parts)}"
     try:
-        answer, body = _exchange(parts, asked, given, within_s)
+        answer, body, size = _exchange(parts, asked, given, within_s)
     except (socket.gaierror, UnicodeError):  # no name that the domain name system can have
         raise LabError(f"There is no host {parts.hostname!r}.", "Correct the address.") from None
     except ConnectionRefusedError:
@@ -74,20 +76,25 @@ def _ask(plan: Plan, url: str, given: Mapping[str, str], within_s: float) -> Req
         if asked.check.encode() not in body and len(body) < LARGE_BYTES:
             said = f"{url} answers with status {answer.status}, but without {asked.check!r}."
             raise LabError(said, "See what curl gets, or correct --check.")
-    return Request("", "", answer_bytes=len(body), chunked=bool(answer.chunked))
+    return Request("", "", answer_bytes=size, sent_bytes=len(asked.body.encode()), chunked=bool(answer.chunked))
 
 
 def _exchange(
     parts: SplitResult, asked: OneRequest, given: Mapping[str, str], within_s: float
-) -> tuple[http.client.HTTPResponse, bytes]:
-    """One request as the generator sends it, without following redirects, and its answer as far as it was read."""
+) -> tuple[http.client.HTTPResponse, bytes, int]:
+    """One request as the generator sends it, without following redirects.
+
+    Returns:
+        Its answer, the beginning of the body, and how many bytes that has; of one in chunks, as many as came in time.
+
+    """
     host, port = parts.hostname or "", http_address.port(parts)
     connection = (
         http.client.HTTPSConnection(host, port, timeout=within_s, context=ssl.create_default_context())
         if parts.scheme == "https"
         else http.client.HTTPConnection(host, port, timeout=within_s)
     )
-    deadline, body, sent = time.monotonic() + within_s, b"", asked.body.encode()
+    deadline, body, size, sent = time.monotonic() + within_s, b"", 0, asked.body.encode()
     try:
         connection.putrequest(asked.method, http_address.target(parts), skip_host=True, skip_accept_encoding=True)
         for name, value in http_address.head(parts, given).items():
@@ -96,11 +103,15 @@ def _exchange(
             connection.putheader("Content-Length", str(len(sent)))
         connection.endheaders(sent or None)
         answer = connection.getresponse()
-        while len(body) < LARGE_BYTES and (part := answer.read1(LARGE_BYTES)):
-            body += part
+        most = MOST_READ if answer.chunked else LARGE_BYTES
+        while size < most and (part := answer.read1(LARGE_BYTES)):
+            body += part if size < LARGE_BYTES else b""
+            size += len(part)
             if time.monotonic() > deadline:  # an answer that never ends, a little at a time
-                raise TimeoutError
-        return answer, body
+                if size < LARGE_BYTES:
+                    raise TimeoutError
+                break
+        return answer, body, size + (answer.length or 0)
     finally:
         connection.close()
 

@@ -379,6 +379,11 @@ def test_what_was_not_checked_since_cores_were_shared_is_one_sentence():
             "the speed of those of the generator was not read",
         ),
         (
+            {"over_tls": True},
+            "the ceiling of requests over TLS",
+            "the generator's ceiling was measured without it",
+        ),
+        (
             {"open_loop": True, "planned": None, "planned_sessions": 100, "sessions": 100},
             "that the later requests of sessions were sent when due",
             "in an open loop only the first of a session is planned",

@@ -186,6 +186,14 @@ def test_a_few_requests_tell_nothing(samples_of):
     assert trend.throughput_over_time(few.head(0), BEGIN_S, 4.0).empty
 
 
+@pytest.mark.parametrize(("begin_s", "end_s"), [(1.5, 9.5), (2.0, 9.98)], ids=["a ramp of half a second", "a pause"])
+def test_eight_seconds_have_as_many_points_as_a_trend_takes(samples_of, begin_s, end_s):
+    """Wherever they begin, and if a pause was left out of them; each is a rate all the same."""
+    found = trend.throughput_over_time(samples(samples_of, lambda _: 0.5), begin_s, end_s)
+    assert len(found) == trend.MIN_POINTS
+    assert found.to_numpy() == pytest.approx(USERS / 0.5, rel=0.05)
+
+
 def both(own_share: float, shared: float, noise: float, seed: int, step: bool = False):
     """Twenty figures of one's own, and the means of those of two others: each has noise of its own."""
     chance, at = np.random.default_rng(seed), np.arange(20)

@@ -13,6 +13,7 @@ from lab.generator.calibration import GENERATOR, SERVER, UNKNOWN, Calibration, C
 from lab.running import calibrate
 from lab.runtimes import host
 from lab.runtimes.checkout import ROOT
+from lab.runtimes.process import confined
 
 FOUND = Calibration(
     calibration.fingerprint(),
@@ -55,12 +56,19 @@ def test_another_generator_has_another_calibration(tmp_path, monkeypatch, file):
     assert calibration.fingerprint() != before
 
 
-@pytest.mark.parametrize("fact", ["cores", "congestion_control"])
+@pytest.mark.parametrize("fact", ["cores_at_start", "congestion_control"])
 def test_other_cores_and_another_kernel_setting_have_another_calibration(monkeypatch, fact):
     """A ceiling of four cores is none of two, of the same machine."""
     before = calibration.fingerprint()
-    monkeypatch.setattr(host, fact, lambda: ("another",) * 99)
+    monkeypatch.setattr(host, fact, lambda: "another")
     assert calibration.fingerprint() != before
+
+
+def test_a_run_that_confines_itself_has_the_calibration_of_before():
+    """While it lasts, the lab runs on the generator's cores: that is no other machine."""
+    before = calibration.fingerprint()
+    with confined(frozenset(host.cores()[:1])):
+        assert calibration.fingerprint() == before
 
 
 def test_a_ceiling_is_that_of_as_many_workers():

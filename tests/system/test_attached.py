@@ -7,9 +7,11 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import urlsplit
 
+import any_server
 import pytest
-from any_server import LARGE, certificate_for_loopback, serving
+from any_server import LARGE, Handler, certificate_for_loopback, serving
 from machines import HERE
 from one_sentence import assert_refused
 from orphans import orphaned
@@ -22,11 +24,14 @@ from lab.reporting import html
 from lab.runtimes.checkout import ROOT
 from lab.spec import attached
 from lab.spec.options import Options
+from lab.spec.own_load import OneRequest
 from lab.spec.plan import Plan
 from lab.spec.workload import Burst, Closed, Open, Ramp, Total
 from lab.storage.run_folder import RunFolder
+from lab.system import attached as asking
 
 SECRET = "s3cret-4711"
+SIZE = 3_000_000
 SMALL = {"users": 4, "duration": 1, "ramp_up": 0, "seed": 1, "quiet": True}
 
 
@@ -100,6 +105,26 @@ def test_such_a_run_is_read_like_any_other(run, typed, data, tmp_path):
         tested = [row for row in comparison.rows if row.ratio and row.is_tested]
         assert (comparison.interleaved, {row.ratio.pairs for row in tested}) == (True, {2})
         assert "new against old" in comparison.verdict
+
+
+@pytest.mark.parametrize("chunked", [False, True], ids=["its length", "chunks"])
+def test_how_large_an_answer_is_does_not_depend_on_how_much_of_it_is_read(monkeypatch, chunked):
+    """By its size the generator's ceiling is chosen: that of a few megabytes is lower than that of one."""
+
+    class Large(Handler):
+        def _answer(self, status: int, body: bytes) -> None:
+            self.send_response(status)
+            self.send_header(*(("Transfer-Encoding", "chunked") if chunked else ("Content-Length", str(SIZE))))
+            self.end_headers()
+            for at in range(0, SIZE, SIZE // 100):
+                part = b"x" * min(SIZE // 100, SIZE - at)
+                self.wfile.write(b"%x\r\n%s\r\n" % (len(part), part) if chunked else part)
+            self.wfile.write(b"0\r\n\r\n" * chunked)
+
+    monkeypatch.setattr(any_server, "Handler", Large)
+    with serving() as server:
+        answer, _, size = asking._exchange(urlsplit(f"{server.url}/ok"), OneRequest(), {}, PATIENCE_S)
+    assert (size, answer.chunked) == (SIZE, chunked)
 
 
 @pytest.mark.thorough

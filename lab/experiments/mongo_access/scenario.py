@@ -28,6 +28,20 @@ DIRECT = {
 # It saves what it has found, by one command each.
 REPOSITORY = {**DIRECT, "update-one": (FIND, UPDATE), "update-many": (FIND, command("update", "elements"))}
 
+
+def _of_many(name: str, path: str, method: str, *, answer_bytes: int = 0, sent_bytes: int = 0) -> Request:
+    """A request that sends or fetches as many entities as are asked for, by the bytes of one."""
+    return Request(
+        name,
+        path,
+        method,
+        answer_bytes=answer_bytes,
+        sent_bytes=sent_bytes,
+        times_bytes="elements",
+        needs={"operation": (name,)},
+    )
+
+
 SCENARIO = Scenario(
     name="mongo-access",
     question="What does each way to MongoDB cost an operation, on threads and on event loops?",
@@ -36,15 +50,9 @@ SCENARIO = Scenario(
         Request("add-one", "/entities", "POST"),
         Request("update-one", "/entities/KEY", "PUT"),
         Request("remove-one", "/entities/KEY", "DELETE"),
-        Request("add-many", "/entities/many", "POST"),
-        Request(
-            "get-many",
-            "/entities/by-ids/KEYS",
-            answer_bytes=ENTITY_BYTES,
-            times_bytes="elements",
-            needs={"operation": ("get-many",)},
-        ),
-        Request("update-many", "/entities/by-ids/KEYS", "PUT"),
+        _of_many("add-many", "/entities/many", "POST", sent_bytes=ENTITY_BYTES),
+        _of_many("get-many", "/entities/by-ids/KEYS", "GET", answer_bytes=ENTITY_BYTES),
+        _of_many("update-many", "/entities/by-ids/KEYS", "PUT", sent_bytes=ENTITY_BYTES),
         Request("get-by-query", "/entities/by-integer/INTEGER"),
     ),
     contract=CONTRACT,
