@@ -82,7 +82,7 @@ class Request:
         times_bytes: the parameter that says how many times so many both are; empty for once.
         chunked: whether the answer comes in chunks, instead of with its length; also where only some variants send it
             so, which costs the generator more.
-        needs: by parameter, the values with which the load sends it; without those of which it does not depend.
+        needs: by parameter, the values with which a load sends it; with any value of the others.
         times: how often a session sends it that goes through to its end; 0 where that is not always the same.
 
     """
